@@ -251,7 +251,7 @@ describe('numbers in sequence', () => {
       .filter(({ to, kind }) => to === owner.email && kind === 'account_frozen')
     expect(mails).toHaveLength(1)
     for (const text of [mails[0]?.text, mails[0]?.html]) {
-      expect(text).toContain('within 60 seconds it was to write to 11 numbers')
+      expect(text).toContain('within 60 seconds it tried to send messages to 11 numbers')
       expect(text).toContain('revoke the API key')
     }
     world().lines.length = 0

@@ -9,8 +9,10 @@ import { idOf, stateOf } from './stripe-state.ts'
 type Transport = NonNullable<NonNullable<ConstructorParameters<typeof Stripe>[1]>['httpClient']>
 
 export interface StripeOptions {
-  /** `sk_test_…` or `sk_live_…`, or a restricted key (`rk_…`) that may write checkout sessions and refunds, and read those,
-   * payment intents, charges and disputes. */
+  /**
+   * `sk_test_…` or `sk_live_…`, or a restricted key (`rk_…`) that may write checkout sessions and refunds, and read those,
+   * payment intents, charges and disputes.
+   */
   secret_key: string
   /** The signing secrets of the endpoint (`whsec_…`). A signature of any of them is valid, so that one can be rotated. */
   webhook_secrets: readonly string[]
@@ -146,7 +148,7 @@ const LANDING = '/pay/{CHECKOUT_SESSION_ID}'
 function isLive(secret_key: string): boolean {
   const mode = /^(?:sk|rk)_(test|live)_\S+$/.exec(secret_key)?.[1]
   if (!mode)
-    throw new Error('a secret key of Stripe starts with sk_test_, sk_live_, rk_test_ or rk_live_')
+    throw new Error('a secret key of Stripe begins with sk_test_, sk_live_, rk_test_ or rk_live_')
   return mode === 'live'
 }
 

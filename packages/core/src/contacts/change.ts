@@ -9,10 +9,10 @@ import {
   subscriptionsOf,
 } from './subscriptions.ts'
 
-/** The contacts that a change could collide with, by each key that no two share. */
+/** The contacts that a change could collide with, by each unique key. */
 export interface ContactIndex {
   put(contact: ContactRow): void
-  /** Whoever has the value in that field. */
+  /** The contact with the value in that field. */
   holder(field: KeyField, value: string | null): ContactRow | undefined
 }
 
@@ -45,7 +45,6 @@ export function indexOf(contacts: readonly ContactRow[]): ContactIndex {
   return index
 }
 
-/** What a change depends on. */
 export interface ChangeState {
   index: ContactIndex
   suppressed: Suppressed
@@ -53,7 +52,7 @@ export interface ChangeState {
   may_lift: boolean
 }
 
-/** What a change comes to: rows to write, or why it cannot be. */
+/** The rows to write, or the error. */
 export type ChangeResult =
   | ({ ok: true; contact: ContactRow; is_change: boolean } & Omit<
       SubscriptionChange,
@@ -62,8 +61,8 @@ export type ChangeResult =
   | ({ ok: false } & ErrorDetail)
 
 /**
- * A contact with other fields: those left out stay, null clears. Pure; whoever calls it has the workspace locked, and
- * in `index` everybody who has one of the keys.
+ * Applies fields to a contact: absent fields stay, null clears a field. The caller has locked the workspace, and `index`
+ * holds every contact with one of the keys.
  */
 export function changeContact(
   before: ContactRow | null,
@@ -104,13 +103,13 @@ export function changeContact(
   return { ok: true, contact, is_change, opt_outs, lifts }
 }
 
-/** The fields of an imported contact: its attributes join those that are there, where they fit. */
+/** The fields of an imported contact, with its attributes added to the existing ones. */
 export function joinAttributes(before: ContactRow | null, fields: ContactFields): ContactFields {
   if (!before || !fields.attributes) return fields
   return { ...fields, attributes: { ...before.attributes, ...fields.attributes } }
 }
 
-/** What is wrong with attributes that were joined; null when nothing is. */
+/** The error in joined attributes, or null. */
 export function attributesFault({ attributes: joined }: ContactFields): ErrorDetail | null {
   const message = joined && attributes.safeParse(joined).error?.issues[0]?.message
   return message ? { path: 'attributes', message } : null
@@ -140,7 +139,7 @@ const NOTHING = {
   attributes: {},
 }
 
-/** Line by line: no search has a line break in it, so none finds the end of one field with the beginning of the next. */
+/** One field per line: a search has no line breaks, so it cannot match across two fields. */
 function searchTextOf(contact: Pick<ContactRow, 'name' | 'phone' | 'email' | 'external_id'>) {
   const { name, phone, email, external_id } = contact
   const texts = [name, phone, email, external_id].filter((text) => text !== null)

@@ -13,14 +13,13 @@ import { createOrder } from './order.ts'
 import { type ImportReport, tooManyContacts } from './plan-import.ts'
 import { addressesOf, type Suppressed, subscriptionsOf, suppressedBy } from './subscriptions.ts'
 
-/** Which contacts. */
 export interface ContactQuery {
-  /** A part of name, phone, email or external_id, in upper or lower case. */
+  /** A part of name, phone, email or external_id, in any case. */
   search?: string | undefined
   tag?: string | undefined
 }
 
-/** What a message needs to know of its contact: where it goes, and what its placeholders may stand for. */
+/** The recipient of a message: its addresses and the values for placeholders. */
 export interface Addressee {
   id: string
   name: string | null
@@ -30,9 +29,9 @@ export interface Addressee {
   attributes: Metadata
 }
 
-/** Whom workspaces know. */
+/** The contacts of workspaces. */
 export interface Contacts {
-  /** @throws SvcError `validation_error` when nobody could write to it, or another contact has its phone, email or external_id. */
+  /** @throws SvcError `validation_error` without phone and email, or when another contact has a phone, email or external_id. */
   create(workspaceId: string, fields: ContactFields): Promise<Contact>
   /** Newest first. */
   list(
@@ -43,20 +42,20 @@ export interface Contacts {
   /** @throws SvcError `not_found`, also for another workspace's contact. */
   get(workspaceId: string, contactId: string): Promise<Contact>
   /**
-   * Changes the fields given and keeps the others; null clears one.
+   * Changes the fields in `fields` and keeps the others; null clears a field.
    * @throws SvcError as `create` and `get`.
    */
   update(workspaceId: string, contactId: string, fields: ContactFields): Promise<Contact>
-  /** Removes the contact. What suppresses its addresses stays: who opted out has opted out. */
+  /** Removes the contact. The suppressions of its addresses stay. @throws SvcError `not_found`. */
   delete(workspaceId: string, contactId: string): Promise<void>
   /**
-   * Makes and changes many, each by itself: one that cannot be is named in the report and keeps none of the others
-   * back. In short transactions, so that a failure of the database leaves a part done; doing it all again does the rest.
+   * Creates and updates contacts. A rejected contact is in the report, and the others are still written. Each batch is a
+   * transaction: after a failure of the database, a repeated import writes the rest.
    */
   import(workspaceId: string, contacts: readonly unknown[]): Promise<ImportReport>
-  /** All of them, newest first, page by page: those made meanwhile are left out. */
+  /** All matching contacts in pages, newest first, without contacts created meanwhile. */
   export(workspaceId: string, query: ContactQuery): AsyncGenerator<Contact[]>
-  /** Those of the ids that there are, by id, in one query. */
+  /** The existing contacts of the ids, by id, in one query. */
   forSending(workspaceId: string, contactIds: readonly string[]): Promise<Map<string, Addressee>>
 }
 
@@ -70,7 +69,7 @@ export function createContacts({
   quotas: Pick<Quotas, 'contacts'>
 }): Contacts {
   const { read } = storage
-  // A search reads every contact of its workspace: however many it asks for, others can read meanwhile.
+  // A search reads every contact of its workspace: one search at a time, so that other workspaces can read meanwhile.
   const inOrder = createOrder()
 
   async function find(stores: Reads, workspaceId: string, contactId: string): Promise<ContactRow> {

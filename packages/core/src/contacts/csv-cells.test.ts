@@ -20,7 +20,7 @@ describe('guarded', () => {
     expect(guarded(cell)).toBe(written)
   })
 
-  it('is undone by unguarded, whatever the cell', () => {
+  it('is reversed by unguarded for every cell', () => {
     const character = fc.constantFrom("'", '=', '+', '-', '@', '\t', '1', 'a', '＝')
     fc.assert(
       fc.property(fc.string({ unit: character, maxLength: 6 }), (cell) => {

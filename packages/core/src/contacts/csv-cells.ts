@@ -1,4 +1,4 @@
-/** The columns of an exported file, in their order; an imported one may have them in any. */
+/** The columns of an exported file, in order. An imported file may have them in any order. */
 export const CSV_COLUMNS = [
   'id',
   'name',
@@ -12,18 +12,17 @@ export const CSV_COLUMNS = [
   'updated_at',
 ] as const
 
-/** A column of an exported file. */
 export type CsvColumn = (typeof CSV_COLUMNS)[number]
 
-/** What a spreadsheet takes for the beginning of a formula, full-width forms included. */
+/** The start of a formula in a spreadsheet, also in full-width forms. */
 const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
 
 const GUARDED = /^'+[=+\-@\t\r\n＝＋－＠]/
 
-/** A phone number is no formula that does anything, and programs that read the file want it as it is. */
+/** A phone number is a harmless formula, and programs that read the file expect it unchanged. */
 const PHONE = /^\+\d+$/
 
-/** Puts an apostrophe before what a spreadsheet would run; `unguarded` takes exactly that one away. */
+/** Puts an apostrophe before text that a spreadsheet would run; `unguarded` removes exactly this apostrophe. */
 export function guarded(cell: string): string {
   return FORMULA.test(cell) && !PHONE.test(cell) ? `'${cell}` : cell
 }

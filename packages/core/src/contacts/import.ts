@@ -19,7 +19,7 @@ import {
 } from './plan-import.ts'
 import { addressesOf, suppressedBy } from './subscriptions.ts'
 
-/** Contacts of one transaction: a few milliseconds, for which others' writes wait. */
+/** Contacts in one transaction: it takes a few milliseconds, and other writes wait. */
 const BATCH_CONTACTS = 50
 
 interface Parts {
@@ -28,7 +28,7 @@ interface Parts {
   quotas: Pick<Quotas, 'contacts'>
 }
 
-/** Makes and changes contacts, in their order: a later one sees what an earlier one did. */
+/** Creates and updates contacts in order: a later one sees the changes of an earlier one. */
 export async function importContacts(
   parts: Parts,
   workspaceId: string,
@@ -49,14 +49,14 @@ export async function importContacts(
 async function readAll(part: readonly unknown[], at: number) {
   const candidates: Candidate[] = []
   const errors: ImportReport['errors'] = []
-  await inTurns(part, (given, i) => {
+  await inTurns(part, (item, i) => {
     const index = at + i
-    if (!isRecord(given)) {
+    if (!isRecord(item)) {
       errors.push({ index, path: '', message: 'A contact must be an object' })
       return
     }
     try {
-      candidates.push({ index, fields: decode(contactFields, given) })
+      candidates.push({ index, fields: decode(contactFields, item) })
     } catch (error) {
       if (!(error instanceof SvcError)) throw error
       const fault = error.details?.[0] ?? { path: '', message: error.message }
@@ -95,17 +95,17 @@ async function writeBatch(
   })
 }
 
-/** All that the candidates could find or collide with. */
+/** The contacts that the candidates match or collide with, and their suppressions. */
 async function stateFor(
   { contacts, suppressions }: Writes,
   workspaceId: string,
   candidates: readonly Candidate[],
 ): Promise<Pick<ImportState, 'index' | 'suppressed'>> {
-  const given = (field: 'phone' | 'email' | 'external_id') =>
+  const valuesOf = (field: 'phone' | 'email' | 'external_id') =>
     candidates.flatMap(({ fields }) => fields[field] ?? [])
-  const phones = given('phone')
-  const email_keys = given('email').map(emailKey)
-  const external_ids = given('external_id')
+  const phones = valuesOf('phone')
+  const email_keys = valuesOf('email').map(emailKey)
+  const external_ids = valuesOf('external_id')
   const holding = await contacts.holding(workspaceId, { phones, email_keys, external_ids })
   const addresses = [...phones, ...email_keys, ...holding.flatMap(addressesOf)]
   return {
@@ -114,7 +114,7 @@ async function stateFor(
   }
 }
 
-/** In the order of the plan, because one may take what another gave up; what is new goes in together. */
+/** In the order of the plan, because a contact may take a key that another gave up. Adjacent inserts are one statement. */
 async function write({ contacts }: Writes, steps: ImportPlan['steps']): Promise<void> {
   let made: ContactRow[] = []
   for (const { is_new, contact } of steps) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createOrder } from './order.ts'
 
-/** Work that ends when it is told to. */
+/** Work that ends when `end` is called. */
 function held() {
   let end = () => {}
   const ended = new Promise<void>((resolve) => {
@@ -18,7 +18,7 @@ function held() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('the work of a workspace is done one after the other, that of another meanwhile', async () => {
+test('runs the work of one workspace in sequence, and of another concurrently', async () => {
   const order = createOrder()
   const { work, began, end } = held()
   const all = [order('a', work('1')), order('a', work('2')), order('b', work('3'))]
@@ -28,7 +28,7 @@ test('the work of a workspace is done one after the other, that of another meanw
   expect(await Promise.all(all)).toEqual(['1', '2', '3'])
 })
 
-test('work that fails holds up nothing', async () => {
+test('continues after work that fails', async () => {
   const order = createOrder()
   const failed = order('a', () => Promise.reject(new Error('no')))
   const next = order('a', () => Promise.resolve(1))
@@ -36,7 +36,7 @@ test('work that fails holds up nothing', async () => {
   expect(await next).toBe(1)
 })
 
-test('more than may wait is refused, until some was done', async () => {
+test('refuses work above the limit until earlier work is done', async () => {
   const order = createOrder(2)
   const { work, end } = held()
   const all = [1, 2, 3].map((i) => order('a', work(`${i}`)))

@@ -1,12 +1,12 @@
 import { SvcError } from '../contract/errors.ts'
 
-/** So much work of one workspace may wait. */
+/** Waiting work of one workspace. */
 const WAITING_MAX = 20
 
-/** Does the work of each workspace one after the other, that of several at the same time. */
+/** Runs the work of one workspace in sequence, and of several workspaces concurrently. */
 export type Order = <T>(workspaceId: string, work: () => Promise<T>) => Promise<T>
 
-/** @throws SvcError 429, by the work that it is given, while more of a workspace waits than may. */
+/** The returned function throws SvcError 429 while more than `waiting_max` of a workspace wait. */
 export function createOrder(waiting_max = WAITING_MAX): Order {
   const queues = new Map<string, { last: Promise<unknown>; count: number }>()
   return async (workspaceId, work) => {

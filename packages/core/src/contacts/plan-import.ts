@@ -6,7 +6,7 @@ import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 import { attributesFault, type ContactIndex, changeContact, joinAttributes } from './change.ts'
 import { channelAddressKey } from './subscriptions.ts'
 
-/** What became of an import; `errors` has one for each contact that was rejected, by its place, counted from 0. */
+/** The result of an import. `errors` has one item for each rejected contact; `index` is its position from 0. */
 export interface ImportReport {
   created: number
   updated: number
@@ -15,23 +15,23 @@ export interface ImportReport {
   errors: ({ index: number } & ErrorDetail)[]
 }
 
-/** A contact that could be read, and its place in the import. */
+/** A valid contact, and its position in the import. */
 export interface Candidate {
   index: number
   fields: ContactFields
 }
 
-/** What was looked up, under the lock; a plan moves it on as it goes. */
+/** The state under the lock; the plan updates it. */
 export interface ImportState {
   index: ContactIndex
   suppressed: Map<string, SuppressionRow['reason']>
-  /** How many contacts more the workspace may have. */
+  /** The number of contacts that the workspace may still create. */
   room: number
-  /** How many it may have in all. */
+  /** The quota of contacts. */
   max: number
 }
 
-/** What is to be written, in this order. */
+/** The rows to write, in this order. */
 export interface ImportPlan {
   report: ImportReport
   steps: { is_new: boolean; contact: ContactRow }[]
@@ -42,7 +42,7 @@ export function emptyReport(): ImportReport {
   return { created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [] }
 }
 
-/** Makes or changes one contact after the other, each as if those before it were written. Pure. */
+/** Plans one contact after the other, each as if the earlier ones were written. */
 export function planImport(
   candidates: readonly Candidate[],
   state: ImportState,
@@ -58,18 +58,18 @@ export function planImport(
 }
 
 function planOne(
-  { fields: given }: Candidate,
+  { fields: imported }: Candidate,
   state: ImportState,
   make: () => Pick<ContactRow, 'id' | 'workspace_id'> & { at: Date },
   { report, steps, opt_outs }: ImportPlan,
 ): ErrorDetail | null {
   const { index, suppressed } = state
-  const before = matchOf(index, given)
+  const before = matchOf(index, imported)
   if (!before && state.room <= 0) return { path: '', message: tooManyContacts(state.max) }
-  const fields = joinAttributes(before, given)
+  const fields = joinAttributes(before, imported)
   const fault = attributesFault(fields)
   if (fault) return fault
-  // A file is old: what it says lifts nobody's later wish not to be written to.
+  // An import never ends an opt-out, because the file may be older.
   const result = changeContact(before, fields, make(), { index, suppressed, may_lift: false })
   if (!result.ok) return { path: result.path, message: result.message }
   if (!result.is_change) {
@@ -87,14 +87,14 @@ function planOne(
   return null
 }
 
-/** Why a workspace that has `max` contacts gets no other. */
+/** The error for a workspace with `max` contacts. */
 export function tooManyContacts(max: number): string {
   return `A workspace may have at most ${max} contacts. Delete some that are not used any more: DELETE /api/v1/contacts/:id`
 }
 
 /**
- * Whom an imported contact is about: whoever has its external_id, else its phone, else its email. Somebody whom the
- * workspace knows by another external_id is somebody else, and then the phone or the email collides.
+ * The existing contact with the external_id of the imported one, else with its phone, else with its email. A contact with
+ * another external_id does not match; its phone or email then collides.
  */
 function matchOf(index: ContactIndex, fields: ContactFields): ContactRow | null {
   const { external_id = null, phone = null, email } = fields

@@ -6,13 +6,13 @@ import { checkValue, jsonShape } from '../contract/fields/json-text.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { CSV_COLUMNS, unguarded } from './csv-cells.ts'
 
-/** Bytes that are parsed before it is others' turn: about a millisecond. */
+/** Bytes parsed before other work runs: about a millisecond. */
 const PIECE_BYTES = 16 * 1024
 
-/** Any of these says whom a row is about. */
+/** A file needs one of these columns, which identify a contact. */
 const NAMING = ['phone', 'email', 'external_id']
 
-/** Those of an export that nobody can set. */
+/** Columns of an export that an import ignores. */
 const READ_ONLY = new Set(['id', 'created_at', 'updated_at'])
 
 const TRIMMED = new Set(['phone', 'email', 'tags', 'attributes', 'unsubscribed'])
@@ -20,10 +20,10 @@ const TRIMMED = new Set(['phone', 'email', 'tags', 'attributes', 'unsubscribed']
 const KNOWN = new Set<string>(CSV_COLUMNS)
 
 /**
- * Contacts as an import takes them, from CSV (RFC 4180) in UTF-8 with a header row: commas or semicolons, any line
- * breaks, with or without a byte order mark. An empty cell says nothing; columns of other names are attributes. What
- * the cells hold is not judged here. Stops one contact after `rows_max`.
- * @throws SvcError `validation_error` naming the line, where the file cannot be read.
+ * Reads contacts for an import from CSV (RFC 4180) in UTF-8 with a header row: commas or semicolons, any line breaks, with
+ * or without a byte order mark. Empty cells are skipped; columns with other names are attributes. The values of cells are
+ * not validated here. Stops one contact after `rows_max`.
+ * @throws SvcError `validation_error` with the line, when the file cannot be read.
  */
 export async function readContactsCsv(
   bytes: Buffer,
@@ -62,7 +62,7 @@ async function* piecesOf(bytes: Buffer): AsyncGenerator<Buffer> {
   }
 }
 
-/** Spreadsheets write semicolons where the comma is part of a number. */
+/** Spreadsheets write semicolons in countries with a decimal comma. */
 function delimiterOf(bytes: Buffer): string {
   const end = bytes.indexOf('\n')
   const header = bytes.subarray(0, end === -1 ? bytes.length : end)
@@ -93,7 +93,7 @@ function contactOf(columns: readonly string[], row: readonly string[]): Record<s
   const attributes: [string, unknown][] = []
   columns.forEach((name, i) => {
     const text = unguarded(row[i] ?? '')
-    // Spaces belong to a cell; around these they can only be meant for the eye.
+    // Spaces belong to a cell (RFC 4180), but have no meaning around these values.
     const cell = TRIMMED.has(name) ? text.trim() : text
     if (cell === '' || READ_ONLY.has(name)) return
     if (!KNOWN.has(name)) attributes.push([name, cell])
@@ -102,17 +102,17 @@ function contactOf(columns: readonly string[], row: readonly string[]): Record<s
     else contact[name] = name === 'attributes' ? objectOf(cell) : cell
   })
   if (attributes.length === 0) return contact
-  const { attributes: given = {} } = contact
-  // What is no object is left for whoever judges it.
-  return isRecord(given)
-    ? { ...contact, attributes: { ...given, ...Object.fromEntries(attributes) } }
+  const { attributes: cell = {} } = contact
+  // A cell that is not an object stays for the validation.
+  return isRecord(cell)
+    ? { ...contact, attributes: { ...cell, ...Object.fromEntries(attributes) } }
     : contact
 }
 
-/** Items of a cell, empty ones included: far more than any field takes. */
+/** Items of a cell, including empty ones: far more than any field accepts. */
 const LIST_MAX = 1_000
 
-/** Null for a cell of more items than are looked at; it is then left as it is, and refused as no list. */
+/** Null for too many items; the cell then stays a text, which the validation refuses. */
 function listOf(cell: string): string[] | null {
   const items = cell.split(/[;,]/, LIST_MAX + 1)
   return items.length > LIST_MAX ? null : items.flatMap((item) => item.trim() || [])
@@ -124,8 +124,8 @@ function unsubscribedFrom(cell: string): unknown {
 }
 
 /**
- * The object that a cell's JSON is, or the cell itself, which is then refused as no object. A cell may have as many
- * values as an item of a JSON body.
+ * The JSON object of a cell; or the cell's text, which the validation refuses. The limits are those of an item of a JSON
+ * body.
  */
 function objectOf(cell: string): unknown {
   const { depth, values } = jsonShape(cell)
@@ -139,7 +139,7 @@ function objectOf(cell: string): unknown {
   }
 }
 
-/** The parser's own texts tell what is in the cells. */
+/** Own texts, because those of the parser contain values of cells. */
 function faultOf({ code, lines }: { code: string; lines?: unknown }): string {
   const where = typeof lines === 'number' ? `line ${lines}` : 'the file'
   if (code === 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH') {

@@ -3,10 +3,10 @@ import type { Channel } from '../contract/resources/content.ts'
 import { CHANNELS } from '../contract/resources/content.ts'
 import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 
-/** Why addresses are suppressed, by `channelAddressKey`. */
+/** The reasons of suppressions, by `channelAddressKey`. */
 export type Suppressed = ReadonlyMap<string, SuppressionRow['reason']>
 
-/** What a contact can be written to at, as suppressions know it. */
+/** The addresses of a contact, in the form of suppressions. */
 export type Addresses = Pick<ContactRow, 'phone' | 'email_key'>
 
 /** A contact's address on a channel: E.164, or an e-mail address in lower case. */
@@ -14,7 +14,6 @@ export function addressOn(channel: Channel, { phone, email_key }: Addresses): st
   return channel === 'email' ? email_key : phone
 }
 
-/** The addresses that a contact has. */
 export function addressesOf({ phone, email_key }: Addresses): string[] {
   return [phone, email_key].filter((address) => address !== null)
 }
@@ -28,74 +27,74 @@ export function suppressedBy(
   )
 }
 
-/** What names a suppression in its workspace. */
+/** The key of a suppression in its workspace. */
 export function channelAddressKey(channel: Channel, address: string): string {
   return `${channel} ${address}`
 }
 
 /**
- * What is true of a contact's subscriptions: where it has an address, the suppressions decide, as they do for sends;
- * what was said of a channel without one waits for it.
+ * The effective subscriptions of a contact. On a channel with an address, the suppressions decide, as for sends; on a
+ * channel without one, the stored value applies.
  */
 export function subscriptionsOf(
   contact: Addresses & Pick<ContactRow, 'subscriptions'>,
   suppressed: Suppressed,
 ): Subscriptions {
   const entries = CHANNELS.flatMap((channel) => {
-    const said = contact.subscriptions[channel]
+    const stored = contact.subscriptions[channel]
     const address = addressOn(channel, contact)
-    if (address === null) return said ? [[channel, said]] : []
+    if (address === null) return stored ? [[channel, stored]] : []
     if (suppressed.has(channelAddressKey(channel, address))) return [[channel, 'unsubscribed']]
-    return said ? [[channel, 'subscribed']] : []
+    return stored ? [[channel, 'subscribed']] : []
   })
   return Object.fromEntries(entries)
 }
 
-/** What a change of a contact means for its subscriptions and for suppressions. */
+/** The effects of a changed contact on its subscriptions and on suppressions. */
 export interface SubscriptionChange {
   subscriptions: Subscriptions
-  /** To be suppressed as `opt_out`. */
+  /** Suppressions to add with the reason `opt_out`. */
   opt_outs: { channel: Channel; address: string }[]
-  /** Where an `opt_out` is to be lifted; no other reason is. */
+  /** Suppressions to remove if their reason is `opt_out`. */
   lifts: { channel: Channel; address: string }[]
 }
 
 /**
- * Whoever opted out stays so under a new address. `said` is what the change says: null is `subscribed` on every channel,
- * undefined nothing.
+ * An opt-out also applies to a new address of the contact. `requested`: null is `subscribed` on every channel, undefined no
+ * change.
  */
 export function changeSubscriptions(
   before: (Addresses & Pick<ContactRow, 'subscriptions'>) | null,
   after: Addresses,
-  said: { [C in Channel]?: Subscriptions[C] | undefined } | null | undefined,
+  requested: { [C in Channel]?: Subscriptions[C] | undefined } | null | undefined,
   { suppressed, may_lift }: { suppressed: Suppressed; may_lift: boolean },
 ): SubscriptionChange {
   const change: SubscriptionChange = { subscriptions: {}, opt_outs: [], lifts: [] }
   for (const channel of CHANNELS) {
     const address = addressOn(channel, after)
-    const now = said === null ? 'subscribed' : said?.[channel]
-    const wish = now ?? (before && wishOf(channel, before, suppressed))
+    const now = requested === null ? 'subscribed' : requested?.[channel]
+    const status = now ?? (before && ownStatus(channel, before, suppressed))
     const reason =
       address === null ? undefined : suppressed.get(channelAddressKey(channel, address))
-    if (wish && said !== null) change.subscriptions[channel] = wish
+    if (status && requested !== null) change.subscriptions[channel] = status
     if (address === null) continue
-    if (wish === 'unsubscribed' && !reason) change.opt_outs.push({ channel, address })
+    if (status === 'unsubscribed' && !reason) change.opt_outs.push({ channel, address })
     if (may_lift && now === 'subscribed' && reason === 'opt_out')
       change.lifts.push({ channel, address })
   }
   return change
 }
 
-/** What a contact itself wants: an address that bounced says nothing of that. */
-function wishOf(
+/** The contact's own choice; suppressions for bounces do not count. */
+function ownStatus(
   channel: Channel,
   contact: Addresses & Pick<ContactRow, 'subscriptions'>,
   suppressed: Suppressed,
 ): Subscriptions[Channel] {
-  const said = contact.subscriptions[channel]
+  const stored = contact.subscriptions[channel]
   const address = addressOn(channel, contact)
-  if (address === null) return said
+  if (address === null) return stored
   const reason = suppressed.get(channelAddressKey(channel, address))
-  if (reason === 'opt_out' || (reason && said === 'unsubscribed')) return 'unsubscribed'
-  return said && 'subscribed'
+  if (reason === 'opt_out' || (reason && stored === 'unsubscribed')) return 'unsubscribed'
+  return stored && 'subscribed'
 }

@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { SuppressionFilter } from '../storage/ports/contacts.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** Addresses that a workspace must not write to, by channel. */
+/** Addresses to which a workspace sends nothing, by channel. */
 export interface Suppressions {
   /** Newest first. */
   list(
@@ -16,9 +16,9 @@ export interface Suppressions {
     filter: SuppressionFilter,
     page: { limit: number; offset: number },
   ): Promise<{ suppressions: Suppression[]; total: number }>
-  /** From then on nothing is sent to the address on that channel. One that stands already stays, and is answered. */
+  /** Stops sends to the address on the channel. Returns an existing suppression unchanged. */
   add(workspaceId: string, request: Body<typeof endpoints.add>): Promise<Suppression>
-  /** @throws SvcError `not_found`, also for another workspace's suppression. */
+  /** @throws SvcError `not_found`, also for a suppression of another workspace. */
   remove(workspaceId: string, suppression: { channel: Channel; address: string }): Promise<void>
 }
 
@@ -31,8 +31,8 @@ export function createSuppressions({
 }): Suppressions {
   const { read } = storage
   return {
-    async list(workspaceId, { search, ...given }, page) {
-      const filter = { ...given, search: search?.toLowerCase() }
+    async list(workspaceId, { search, ...rest }, page) {
+      const filter = { ...rest, search: search?.toLowerCase() }
       const [suppressions, total] = await Promise.all([
         read.suppressions.list(workspaceId, filter, page),
         read.suppressions.count(workspaceId, filter),

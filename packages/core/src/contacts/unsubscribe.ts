@@ -4,13 +4,13 @@ import { suppressedAddress } from '../rules/suppression.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** What the link to unsubscribe in a mail leads to (RFC 8058): its token names the mail, and nobody else can make one. */
+/** The unsubscribe link of a mail (RFC 8058). Its signed token identifies the mail. */
 export interface Unsubscribe {
-  /** Who wrote to whom, for the recipient to see; null for a token that is none, or whose mail was erased. Changes nothing. */
+  /** The sender's name and the masked recipient, for a page; null for an invalid token or an erased mail. No change. */
   look(token: string): Promise<{ workspace_name: string; masked_address: string } | null>
   /**
-   * From then on the mail's workspace writes no mail to its recipient (`opt_out`); a suppression that stands already
-   * stays as it is. False for a token that is none, or whose mail was erased.
+   * Suppresses the recipient's e-mail address in the mail's workspace (`opt_out`); an existing suppression stays unchanged.
+   * False for an invalid token or an erased mail.
    */
   take(token: string): Promise<boolean>
 }
@@ -22,7 +22,7 @@ export function createUnsubscribe({
 }: {
   storage: Storage
   runtime: Runtime
-  /** What providers sign with. */
+  /** The key of the tokens, which providers sign. */
   secret: () => Promise<string>
 }): Unsubscribe {
   const { read } = storage
@@ -30,7 +30,7 @@ export function createUnsubscribe({
   async function messageOf(token: string): Promise<MessageRow | null> {
     const ref = readMessageToken(await secret(), 'unsubscribe', token)
     const message = ref && (await read.messages.byId(ref.workspace_id, ref.message_id))
-    // A test message reached no recipient: what follows from it must not change who gets live ones.
+    // A test message reached no recipient, and must not stop live ones.
     const isMail = message?.channel === 'email' && message.livemode
     return isMail && message.erased_at === null ? message : null
   }
@@ -56,7 +56,7 @@ export function createUnsubscribe({
   }
 }
 
-/** The address as whoever has it knows it again, and others do not: mails are passed on, and their links with them. */
+/** Recognizable only to the owner of the address: mails are forwarded with their links. */
 function masked(address: string): string {
   const at = address.lastIndexOf('@')
   return `${address.slice(0, 1)}…${address.slice(at)}`

@@ -5,7 +5,7 @@ import { CSV_COLUMNS, type CsvColumn, guarded } from './csv-cells.ts'
 /** The first line of an exported file. */
 export const CSV_HEADER = `${CSV_COLUMNS.join(',')}\r\n`
 
-/** Contacts as lines of CSV (RFC 4180), which `readContactsCsv` reads back. */
+/** Contacts as lines of CSV (RFC 4180), which `readContactsCsv` reads. */
 export function writeContactsCsv(contacts: readonly Contact[]): string {
   return contacts.map((contact) => `${cellsOf(contact).map(quoted).join(',')}\r\n`).join('')
 }
@@ -23,7 +23,7 @@ function cellsOf(contact: Contact): string[] {
   return CSV_COLUMNS.map((column) => guarded(cells[column] ?? ''))
 }
 
-/** A cell with a semicolon too, so that a program that takes it for the separator is not misled. */
+/** Quotes cells with semicolons too, for programs that read them as separators. */
 function quoted(cell: string): string {
   return /[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
 }
