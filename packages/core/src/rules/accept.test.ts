@@ -7,12 +7,12 @@ import { suppressionKey } from './suppression.ts'
 
 const make = builders(testRuntime('accept'))
 
-function state(given: Partial<Account> = {}): AcceptState {
+function state(overrides: Partial<Account> = {}): AcceptState {
   const account: Account = {
     ...newAccount('w1'),
     balance: units(3 * SMS_PRICE),
     seq: 7,
-    ...given,
+    ...overrides,
   }
   return {
     accounts: new Map([['w1', account]]),
@@ -36,19 +36,19 @@ const NOTHING = {
 }
 
 describe('planAccept', () => {
-  it('writes an account once, as the last of its requests leaves it', () => {
+  it('writes an account once, as its last request leaves it', () => {
     const plan = planAccept([make.send('w1'), make.send('w1')], state())
     expect(plan.entries.map(({ seq }) => seq)).toEqual([8, 9])
     expect(plan.accounts).toMatchObject([{ workspace_id: 'w1', balance: SMS_PRICE, seq: 9 }])
   })
 
-  it('writes nothing at all for a frozen account', () => {
+  it('writes nothing for a frozen account', () => {
     const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{}' }
     const plan = planAccept([make.send('w1', {}, answer)], state({ status: 'frozen' }))
     expect(plan).toEqual({ ...NOTHING, results: [{ outcome: 'account_frozen' }] })
   })
 
-  it('writes nothing at all for a request that the credits do not cover', () => {
+  it('writes nothing for a request without enough credits', () => {
     const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{}' }
     const plan = planAccept([make.send('w1', {}, answer)], state({ balance: units(1) }))
     expect(plan).toMatchObject({
@@ -57,17 +57,17 @@ describe('planAccept', () => {
     })
   })
 
-  it('writes nothing at all for a request that names a suppressed recipient', () => {
-    const given = { channel: 'email', recipient: 'Asha@example.com' } as const
+  it('writes nothing for a request with a suppressed recipient', () => {
+    const draft = { channel: 'email', recipient: 'Asha@example.com' } as const
     const of = { workspace_id: 'w1', channel: 'email', address: 'asha@example.com' } as const
     const suppressed = new Set([suppressionKey(of)])
-    expect(planAccept([make.send('w1', given)], { ...state(), suppressed })).toEqual({
+    expect(planAccept([make.send('w1', draft)], { ...state(), suppressed })).toEqual({
       ...NOTHING,
       results: [{ outcome: 'suppressed', recipients: ['Asha@example.com'] }],
     })
   })
 
-  it('writes what a key has spent once, and nothing of what its limit forbids', () => {
+  it('writes the spending of a key once, without the requests over its limit', () => {
     const spending = { api_key_id: 'k1', day: '2026-05-04', limit: units(4 * SMS_PRICE) }
     const requests = [1, 2, 3].map(() => ({ ...make.send('w1'), spending }))
     const spent = new Map([[spendingKey('w1', spending), units(2 * SMS_PRICE)]])

@@ -5,22 +5,22 @@ import { type Account, decide, type Entry, type Operation, type Refusal } from '
 import { suppressedAddress, suppressionKey } from './suppression.ts'
 import { addTestUse, type TestQuotaExceeded, type TestUse } from './test-usage.ts'
 
-/** One send or bulk request, priced and complete: all of it is committed, or none. */
+/** One priced send or bulk request: it is committed whole or not at all. */
 export interface AcceptRequest {
   workspace_id: string
-  /** The debit; null where nothing is charged (test keys). */
+  /** Null for a request that costs nothing (test keys). */
   debit: Operation | null
   messages: MessageRow[]
   /** The row of a bulk, committed with its messages; null for a single send. */
   bulk: BulkRow | null
-  /** What the key may spend on that day (UTC); null for a key without a limit. */
+  /** Null for a key without a daily limit. */
   spending: SpendingLimit | null
-  /** What it uses of the quotas of test keys; null for a live key. */
+  /** Null for a live key. */
   test_use: TestUse | null
   idempotency: IdempotencyRecord | null
 }
 
-/** All debits of a key on a day, this one included, may come to `limit` at the most. Refunds give nothing back to it. */
+/** The debits of a key on one day (UTC), with this one, are at most `limit`. Refunds do not count. */
 export interface SpendingLimit {
   api_key_id: string
   /** `2026-05-04`. */
@@ -28,7 +28,7 @@ export interface SpendingLimit {
   limit: Units
 }
 
-/** What a request with an `Idempotency-Key` was answered, so that its repetition gets the same. */
+/** The answer to a request with an `Idempotency-Key`: a repeated request gets the same answer. */
 export interface IdempotencyRecord {
   route: string
   key: string
@@ -41,10 +41,9 @@ export type AcceptResult =
   | { outcome: 'accepted' }
   | { outcome: 'replayed'; response: string }
   | { outcome: 'key_reused' }
-  /** Recipients that must not be written to, as the messages name them, each once; never of test messages. */
+  /** The suppressed recipients of live messages, spelled as in the request, each once. */
   | { outcome: 'suppressed'; recipients: string[] }
   | { outcome: 'insufficient_credits'; required: Units; available: Units }
-  /** Of the key, or of its whole workspace. */
   | {
       outcome: 'daily_limit'
       of: 'api_key' | 'workspace'
@@ -55,20 +54,20 @@ export type AcceptResult =
   | { outcome: 'account_frozen' }
   | TestQuotaExceeded
 
-/** What the storage looked up, under its locks, for a batch of requests. */
+/** The rows that a batch of requests needs, read under the storage's locks. */
 export interface AcceptState {
   accounts: Map<string, Account>
   /** By `idempotencyKeyOf`. */
   answers: Map<string, { request_hash: string; response: string }>
-  /** By `suppressionKey`: who must not be written to. */
+  /** Suppressed recipients, by `suppressionKey`. */
   suppressed: Set<string>
-  /** By `spendingKey`: what was spent so far. */
+  /** The amount spent so far, by `spendingKey`. */
   spent: Map<string, Units>
-  /** By workspace: what its test keys used last. */
+  /** By workspace. */
   test_usage: Map<string, TestUsageRow>
 }
 
-/** What a key has spent on a day, as a row of its table. */
+/** The amount that a key has spent on a day: one row of its table. */
 export interface Spending {
   workspace_id: string
   api_key_id: string
@@ -76,12 +75,11 @@ export interface Spending {
   spent: Units
 }
 
-/** What the storage shall write, all in the transaction that looked the state up. */
+/** The rows that the storage writes, in the transaction that read the state. */
 export interface AcceptPlan {
   results: AcceptResult[]
   accounts: Account[]
   entries: Entry[]
-  /** What is held for calls. */
   holds: HoldRow[]
   bulks: BulkRow[]
   messages: MessageRow[]
@@ -102,13 +100,10 @@ export function spendingKey(workspaceId: string, of: { api_key_id: string; day: 
   return `${workspaceId}\n${of.api_key_id}\n${of.day}`
 }
 
-/** As long as a call may be tried, and a day in which its end may be learned. */
+/** A call is tried for at most 4 h; its end may be reported up to 24 h later. */
 const HOLD_MS = (4 + 24) * 3_600_000
 
-/**
- * Answers a batch of requests in their order, each as if it were alone after those before it: a refused one changes
- * nothing, and two with one idempotency key get one answer.
- */
+/** Decides the requests in order, each on the state that the earlier ones left. A refused request changes nothing. */
 export function planAccept(requests: readonly AcceptRequest[], state: AcceptState): AcceptPlan {
   const batch: Batch = {
     state,
@@ -138,7 +133,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
   }
 }
 
-/** A plan in the making. `state` is kept at what those before have left. */
+/** A plan in progress. `state` includes the effects of the requests before. */
 interface Batch
   extends Pick<AcceptPlan, 'results' | 'entries' | 'holds' | 'bulks' | 'messages' | 'answers'> {
   state: AcceptState
@@ -181,7 +176,7 @@ function suppressedOf({ messages }: AcceptRequest, { suppressed }: AcceptState):
   return [...new Set(found.map(({ recipient }) => recipient))]
 }
 
-/** Takes the debit, or says why not. */
+/** Books the debit, or returns the refusal. */
 function charge(request: AcceptRequest, debit: Operation, batch: Batch): AcceptResult | null {
   const { workspace_id, spending } = request
   const { state } = batch
@@ -208,7 +203,6 @@ function charge(request: AcceptRequest, debit: Operation, batch: Batch): AcceptR
   return null
 }
 
-/** Counts what a test key uses, or says which quota that exceeds. */
 function countUse(workspaceId: string, use: TestUse, batch: Batch): TestQuotaExceeded | null {
   const { test_usage } = batch.state
   const added = addTestUse(workspaceId, test_usage.get(workspaceId), use)
@@ -218,7 +212,7 @@ function countUse(workspaceId: string, use: TestUse, batch: Batch): TestQuotaExc
   return null
 }
 
-/** What is held for a call comes back by itself when nobody tells for long how it ended. */
+/** A hold expires, so that its credits return when the end of the call is never reported. */
 function holdOf(
   { messages }: AcceptRequest,
   { id, workspace_id, held_delta, ref_id, ref_n, created_at }: Entry,

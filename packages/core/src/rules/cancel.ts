@@ -1,17 +1,15 @@
 import { planSettle } from './settle.ts'
 import type { SettleContext, Settlement, SettlePlan, SettleState } from './settlement.ts'
 
-/** The wish that these messages be not sent. */
 export interface CancelRequest {
   workspace_id: string
   message_ids: readonly string[]
   at: Date
 }
 
-/** `not_cancelable`: it was sent, failed or canceled before, or a provider is being asked just now or may have it. */
+/** `not_cancelable`: the message was sent, failed or canceled before, or a provider may have it. */
 export type CancelOutcome = 'canceled' | 'not_cancelable' | 'not_found'
 
-/** The cancellation as settlements, one for each message. */
 export function cancellations({ workspace_id, message_ids, at }: CancelRequest): Settlement[] {
   return message_ids.map((message_id) => ({
     workspace_id,
@@ -24,7 +22,7 @@ export function cancellations({ workspace_id, message_ids, at }: CancelRequest):
   }))
 }
 
-/** Cancels what can be: each message fails as any other does, its credits given back once. Outcomes are positional. */
+/** Cancels the messages that can be canceled: each fails and is refunded once. Outcomes are in the order given. */
 export function planCancel(
   settlements: readonly Settlement[],
   state: SettleState,

@@ -36,7 +36,7 @@ function due(message_id: string, changes: Partial<DueMessage> = {}): DueMessage 
   }
 }
 
-interface Given {
+interface ClaimOptions {
   at?: Date
   suppressed?: string[]
   interrupted?: [message_id: string, provider: string][]
@@ -44,17 +44,17 @@ interface Given {
 }
 
 /** Plans a claim with the token `t2`; records which messages were routed. */
-function claim(messages: DueMessage[], given: Given = {}) {
+function claim(messages: DueMessage[], options: ClaimOptions = {}) {
   const routed: string[] = []
   const plan = planClaim(messages, {
-    now: given.at ?? now,
+    now: options.at ?? now,
     token: 't2',
-    suppressed: new Set(given.suppressed),
-    interrupted: new Map(given.interrupted),
+    suppressed: new Set(options.suppressed),
+    interrupted: new Map(options.interrupted),
     route: (message) => {
       const { message_id } = message as DueMessage
       routed.push(message_id)
-      return given.route?.(message_id) ?? carried
+      return options.route?.(message_id) ?? carried
     },
   })
   return { ...plan, routed }

@@ -28,7 +28,7 @@ export const CLAIMED_MESSAGE_COLUMNS = [
   'sent_at',
 ] as const satisfies (keyof MessageRow)[]
 
-/** A due message, as its two rows are under the claim's locks. `token`: of the claim before, if that did not settle. */
+/** A due message, read under the claim's locks. `token` is that of the previous claim, if that did not settle. */
 export type DueMessage = Pick<MessageQueueRow, (typeof CLAIMED_QUEUE_COLUMNS)[number]> &
   Pick<MessageRow, (typeof CLAIMED_MESSAGE_COLUMNS)[number]>
 
@@ -47,8 +47,8 @@ export interface ClaimedMessage extends DueMessage {
 }
 
 /**
- * What routing depends on. `provider` had the last attempt, and `attempt` counts them. `unknown_since` is set while that
- * provider may have the message, and `accepted` once it has a part: no other provider may then get it.
+ * The columns that routing reads. `provider` had the last attempt. While `unknown_since` is set (that provider may have
+ * the message) or `accepted` is true (it has a part), no other provider may get the message.
  */
 export type Routed = Pick<
   MessageRow,
@@ -56,12 +56,12 @@ export type Routed = Pick<
 > &
   Pick<MessageQueueRow, 'attempt' | 'unknown_since'>
 
-/** The provider and sender of a message; or why no provider can take it now, and how long it waits. */
+/** The provider and sender of a message; or the reason why no provider can take it now, and the wait. */
 export type Route =
   | { provider: string; sender: string | null }
   | { provider: null; wait_ms: number; error_message: string }
 
-/** What the storage looks up for due messages before it plans the claim. */
+/** The due messages for which the storage reads more rows before it plans the claim. */
 export interface ClaimLookups {
   /** Messages whose recipients may have opted out since they were accepted. */
   waited: DueMessage[]
@@ -79,7 +79,7 @@ export interface ClaimContext {
   route(message: Routed): Route
 }
 
-/** What the storage writes, in the transaction that locked the rows. The messages stand in the order of `due`. */
+/** The rows that the storage writes, in the transaction that locked the rows. `claimed` has the order of `due`. */
 export interface ClaimPlan {
   claimed: ClaimedMessage[]
   /** The queue rows' tokens and attempts; null releases a row whose message is not sent now. */
@@ -94,7 +94,7 @@ export function claimLookups(due: readonly DueMessage[], now: Date): ClaimLookup
   }
 }
 
-/** Decides of each due message whether it is sent now and through which provider, and journals its attempt. */
+/** Decides for each due message whether it is sent now and through which provider, and journals its attempt. */
 export function planClaim(due: readonly DueMessage[], context: ClaimContext): ClaimPlan {
   const plan: ClaimPlan = { claimed: [], leases: [], attempts: [] }
   for (const message of due) claim(message, context, plan)
@@ -143,13 +143,12 @@ function interruptedRoute({ message_id }: DueMessage, { interrupted }: ClaimCont
   return provider === undefined ? null : { provider, sender: null }
 }
 
-/** A message sent sooner counts as sent when it was accepted. */
+/** Below this age a message counts as sent at once: its recipient is not checked again. */
 const SOON_MS = 60_000
 
 /**
- * Whether a message waited so long that its recipient may have opted out since it was accepted: it was scheduled or
- * retried, or there was a backlog. Only these are checked against the suppressions again. Answers to STOP are not:
- * suppressed recipients get them too. Test messages are not: they reach no recipient.
+ * Whether the recipient may have opted out since the message was accepted: it was scheduled or retried, or there was a
+ * backlog. Never true of answers to STOP, which suppressed recipients get too, or of test messages.
  */
 export function hasWaited(
   message: Pick<

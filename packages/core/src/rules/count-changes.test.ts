@@ -1,12 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { countChanges, type StatusChange } from './count-changes.ts'
 
-function change(given: Partial<StatusChange>): StatusChange {
-  return { workspace_id: 'w1', channel: 'sms', livemode: true, from: null, to: 'queued', ...given }
+function change(overrides: Partial<StatusChange>): StatusChange {
+  return {
+    workspace_id: 'w1',
+    channel: 'sms',
+    livemode: true,
+    from: null,
+    to: 'queued',
+    ...overrides,
+  }
 }
 
 describe('countChanges', () => {
-  it('adds up a batch to one change for each key, in the order of the keys', () => {
+  it('sums a batch to one change for each key, sorted by key', () => {
     const changes = [
       change({ workspace_id: 'w2' }),
       change({ from: 'queued', to: 'sent' }),
@@ -22,7 +29,7 @@ describe('countChanges', () => {
     ])
   })
 
-  it('counts messages of test keys once more, also where the whole stays the same', () => {
+  it('counts test messages separately, also when the total stays the same', () => {
     const changes = [
       change({ livemode: false, from: 'queued', to: 'sent' }),
       change({ from: 'sent', to: 'delivered' }),
@@ -34,7 +41,7 @@ describe('countChanges', () => {
     ])
   })
 
-  it('leaves out what comes to nothing', () => {
+  it('leaves out sums of zero', () => {
     const changes = [
       change({ from: 'sent', to: 'sent' }),
       change({}),

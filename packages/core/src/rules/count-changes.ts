@@ -1,6 +1,6 @@
 import type { Channel, MessageStatus } from '../contract/resources/messages.ts'
 
-/** A message that came to be (`from` null) or went from one status to another. */
+/** A new message (`from` null), or one that changed its status. */
 export interface StatusChange {
   workspace_id: string
   channel: Channel
@@ -9,24 +9,21 @@ export interface StatusChange {
   to: MessageStatus
 }
 
-/** By how much the number of a workspace's messages of one channel and status changes. */
+/** The change of the number of a workspace's messages of one channel and status. */
 export interface CountChange {
   workspace_id: string
   channel: Channel
   status: MessageStatus
   count: number
-  /** The part of `count` that messages of test keys are. */
+  /** The share of `count` from test keys. */
   test_count: number
 }
 
-/**
- * What a batch of changes does to the kept numbers, one for each key and none of zero, in the order of the keys: who
- * locks their rows in that order waits for nobody in a ring.
- */
+/** The sums for each key, without zeros, sorted by key: transactions that lock in one order cannot deadlock. */
 export function countChanges(changes: readonly StatusChange[]): CountChange[] {
   const sums = new Map<string, CountChange>()
-  const add = (of: StatusChange, status: MessageStatus, count: number) => {
-    const { workspace_id, channel, livemode } = of
+  const add = (change: StatusChange, status: MessageStatus, count: number) => {
+    const { workspace_id, channel, livemode } = change
     const key = `${workspace_id}\n${channel}\n${status}`
     const test_count = livemode ? 0 : count
     const sum = sums.get(key)

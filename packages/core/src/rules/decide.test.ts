@@ -6,8 +6,8 @@ import { type Account, dayOf, decide, newAccount, type Operation } from './decid
 
 const AT = new Date('2026-05-04T09:00:00.000Z')
 
-function account(given: Partial<Account> = {}): Account {
-  return Object.freeze({ ...newAccount('w1'), ...given })
+function account(overrides: Partial<Account> = {}): Account {
+  return Object.freeze({ ...newAccount('w1'), ...overrides })
 }
 
 function operation(kind: EntryKind, amount: number, held_delta = 0): Operation {
@@ -29,7 +29,7 @@ function operation(kind: EntryKind, amount: number, held_delta = 0): Operation {
 }
 
 describe('decide', () => {
-  it('makes an entry that says what happened and what it left behind', () => {
+  it('makes an entry with the operation and the sums after it', () => {
     const before = account({ balance: units(10), held: units(2), seq: 41 })
     expect(decide(before, operation('send', -3))).toEqual({
       ok: true,
@@ -72,20 +72,20 @@ describe('decide', () => {
     ['a second hold', { balance: units(5), held: units(4) }, operation('hold', 0, 2), 1],
   ]
 
-  it.each(spending)('spends %s only where the credits are there', (_, given, wish, available) => {
-    const decision = decide(account(given), wish)
+  it.each(spending)('spends %s only with enough credits', (_, overrides, proposed, available) => {
+    const decision = decide(account(overrides), proposed)
     if (available === null) expect(decision.ok).toBe(true)
     else {
-      const required = wish.held_delta - wish.amount
+      const required = proposed.held_delta - proposed.amount
       expect(decision).toEqual({ ok: false, reason: 'insufficient_credits', required, available })
     }
   })
 
   it.each([operation('send', -1), operation('hold', 0, 1)])(
-    'spends nothing of a frozen account',
-    (wish) => {
+    'refuses spending of a frozen account',
+    (proposed) => {
       const frozen = account({ balance: units(100), status: 'frozen' })
-      expect(decide(frozen, wish)).toEqual({ ok: false, reason: 'account_frozen' })
+      expect(decide(frozen, proposed)).toEqual({ ok: false, reason: 'account_frozen' })
     },
   )
 
@@ -96,52 +96,52 @@ describe('decide', () => {
       ['one more than it', { daily_limit: units(5) }, operation('send', -6), 0],
       ['a hold', { daily_limit: units(5) }, operation('hold', 0, 6), 0],
       [
-        'what the day has left',
+        'the rest of the day',
         { daily_limit: units(5), spent_on: TODAY, spent: units(3) },
         operation('send', -2),
         null,
       ],
       [
-        'more than the day has left',
+        'more than the rest of the day',
         { daily_limit: units(5), spent_on: TODAY, spent: units(3) },
         operation('send', -3),
         3,
       ],
       [
-        'what yesterday used up',
+        'the whole limit, used up yesterday',
         { daily_limit: units(5), spent_on: TODAY - 1, spent: units(5) },
         operation('send', -5),
         null,
       ],
-      ['nothing at all', { daily_limit: units(0) }, operation('send', -1), 0],
+      ['a limit of zero', { daily_limit: units(0) }, operation('send', -1), 0],
       [
-        'what the day has left that began meanwhile',
+        'more than the rest of a day that began meanwhile',
         { daily_limit: units(5), spent_on: TODAY + 1, spent: units(3) },
         operation('send', -3),
         3,
       ],
     ]
 
-    it.each(cases)('lets spend %s, or does not', (_, given, wish, spent) => {
-      const decision = decide(account({ balance: units(100), ...given }), wish)
+    it.each(cases)('allows or refuses %s', (_, overrides, proposed, spent) => {
+      const decision = decide(account({ balance: units(100), ...overrides }), proposed)
       if (spent === null) {
         expect(decision).toMatchObject({ ok: true, account: { spent_on: TODAY } })
       } else {
-        const required = wish.held_delta - wish.amount
-        const refusal = { ok: false, reason: 'daily_limit', required, limit: given.daily_limit }
+        const required = proposed.held_delta - proposed.amount
+        const refusal = { ok: false, reason: 'daily_limit', required, limit: overrides.daily_limit }
         expect(decision).toEqual({ ...refusal, spent })
       }
     })
 
-    it('is not forgotten by what came before midnight and is decided after it', () => {
+    it('counts a request from before midnight on the day that has begun', () => {
       const before = account({ balance: units(9), spent_on: TODAY + 1, spent: units(4) })
       const late = decide(before, operation('send', -3))
       expect(late).toMatchObject({ account: { spent_on: TODAY + 1, spent: 7 } })
     })
 
-    it('counts what is spent also where there is none, and nothing else', () => {
+    it('also counts spending without a limit, and only spending', () => {
       const before = account({ balance: units(9), spent_on: TODAY, spent: units(4) })
-      const after = (wish: Operation) => decide(before, wish)
+      const after = (proposed: Operation) => decide(before, proposed)
       expect(after(operation('send', -3))).toMatchObject({ account: { spent: 7 } })
       expect(after(operation('hold', 0, 3))).toMatchObject({ account: { spent: 7 } })
       expect(after(operation('refund', 3))).toMatchObject({ account: { spent: 4 } })
@@ -156,13 +156,13 @@ describe('decide', () => {
       ['falls below by a hold', { balance: units(12) }, operation('hold', 0, 3), 'due'],
       ['falls below by an expiry', { balance: units(12) }, operation('expire', -3), 'due'],
       [
-        'falls further, not told yet',
+        'falls further before the notification',
         { balance: units(9), low_state: 'due' },
         operation('send', -1),
         'due',
       ],
       [
-        'falls further, told',
+        'falls further after the notification',
         { balance: units(9), low_state: 'told' },
         operation('send', -1),
         'told',
@@ -175,7 +175,7 @@ describe('decide', () => {
       ],
       ['rises above', { balance: units(3), low_state: 'told' }, operation('grant', 7), 'no'],
       [
-        'rises above before anybody was told',
+        'rises above before the notification',
         { balance: units(9), low_state: 'due' },
         operation('refund', 1),
         'no',
@@ -183,18 +183,18 @@ describe('decide', () => {
       ['was below from the start', { balance: units(3) }, operation('send', -1), 'no'],
     ]
 
-    it.each(cases)('is reported once: %s', (_, given, wish, low_state) => {
-      const before = account({ low_balance: units(10), ...given })
-      expect(decide(before, wish)).toMatchObject({ ok: true, account: { low_state } })
+    it.each(cases)('is reported once: %s', (_, overrides, proposed, low_state) => {
+      const before = account({ low_balance: units(10), ...overrides })
+      expect(decide(before, proposed)).toMatchObject({ ok: true, account: { low_state } })
     })
 
-    it('is nothing without a threshold', () => {
+    it('is not tracked without a threshold', () => {
       const decision = decide(account({ balance: units(1) }), operation('send', -1))
       expect(decision).toMatchObject({ account: { low_state: 'no' } })
     })
   })
 
-  /** What states a fact is booked whatever the account looks like: it has happened. */
+  /** Facts are booked in any state of the account: they have happened. */
   const facts: Operation[] = [
     operation('purchase', 5),
     operation('purchase_adjust', 5),
@@ -210,15 +210,18 @@ describe('decide', () => {
     operation('adjustment', -500),
   ]
 
-  it.each(facts)('books $kind of $amount and $held_delta without asking for credits', (fact) => {
-    const before = account({ balance: units(1), held: units(1), status: 'frozen' })
-    expect(decide(before, fact)).toMatchObject({
-      ok: true,
-      account: { balance: 1 + fact.amount, held: 1 + fact.held_delta, seq: 1 },
-    })
-  })
+  it.each(facts)(
+    'books $kind of $amount and $held_delta without a check of the credits',
+    (fact) => {
+      const before = account({ balance: units(1), held: units(1), status: 'frozen' })
+      expect(decide(before, fact)).toMatchObject({
+        ok: true,
+        account: { balance: 1 + fact.amount, held: 1 + fact.held_delta, seq: 1 },
+      })
+    },
+  )
 
-  /** For each kind, the signs that amount and hold may have. */
+  /** The allowed signs of amount and hold. */
   const SIGNS: Record<EntryKind, string[]> = {
     purchase: ['+0'],
     purchase_adjust: ['+0', '-0'],
@@ -236,7 +239,7 @@ describe('decide', () => {
   )
 
   it.each(shapes)(
-    '%s of %d and %d: takes its own signs, throws at all others',
+    '%s of %d and %d: accepts its signs, throws for all others',
     (kind, amount, held) => {
       const sign = (n: number) => (n === 0 ? '0' : n < 0 ? '-' : '+')
       const rich = account({ balance: units(10), held: units(1) })
@@ -247,7 +250,7 @@ describe('decide', () => {
   )
 
   it.each([0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])(
-    'throws at an amount of %d',
+    'throws for an amount of %d',
     (n) => {
       expect(() => decide(account(), operation('grant', n))).toThrow(RangeError)
       expect(() => decide(account({ balance: units(1) }), operation('hold', 0, n))).toThrow(
@@ -256,7 +259,7 @@ describe('decide', () => {
     },
   )
 
-  it('throws rather than pass the cap in either direction', () => {
+  it('throws for a balance past the cap in either direction', () => {
     const full = account({ balance: units(UNITS_MAX) })
     const broke = account({ balance: units(-UNITS_MAX) })
     expect(() => decide(full, operation('grant', 1))).toThrow('balance past the cap')
@@ -264,14 +267,14 @@ describe('decide', () => {
     expect(decide(account({ balance: units(UNITS_MAX - 1) }), operation('grant', 1)).ok).toBe(true)
   })
 
-  it('throws rather than release more than is held', () => {
+  it('throws when more is released than held', () => {
     const before = account({ balance: units(5), held: units(1) })
     expect(() => decide(before, operation('void', 0, -2))).toThrow('more released than held')
   })
 })
 
-/** An operation of any kind, in the right shape. */
-const wishes = fc
+/** An operation of any kind, with valid signs. */
+const operations = fc
   .record({
     kind: fc.constantFrom(...ENTRY_KINDS),
     amount: fc.integer({ min: 1, max: 1_000 }),
@@ -281,14 +284,14 @@ const wishes = fc
   })
   .map(wellShaped)
 
-function wellShaped(wish: {
+function wellShaped(proposed: {
   kind: EntryKind
   amount: number
   held: number
   up: boolean
   part: string
 }): Operation {
-  const { kind, amount, held, up, part } = wish
+  const { kind, amount, held, up, part } = proposed
   switch (kind) {
     case 'purchase':
     case 'grant':
@@ -310,29 +313,29 @@ function wellShaped(wish: {
 }
 
 describe('any history of an account', () => {
-  it('balances, link by link, after every operation; a refused one changes nothing', () => {
+  it('balances after every operation; a refused operation changes nothing', () => {
     const starts = fc.record({
       credit_limit: fc.constantFrom(0, 500).map(units),
       status: fc.constantFrom<Account['status']>('active', 'active', 'active', 'frozen'),
     })
     fc.assert(
-      fc.property(starts, fc.array(wishes, { maxLength: 60 }), (start, history) => {
+      fc.property(starts, fc.array(operations, { maxLength: 60 }), (start, history) => {
         let current = account(start)
         let balance = 0
         let held = 0
         let seq = 0
-        for (const wish of history) {
+        for (const proposed of history) {
           const before = { ...current }
-          const spends = wish.kind === 'send' || wish.kind === 'hold'
-          const required = wish.held_delta - wish.amount
+          const spends = proposed.kind === 'send' || proposed.kind === 'hold'
+          const required = proposed.held_delta - proposed.amount
           const available = balance - held
 
-          if (held + wish.held_delta < 0) {
-            expect(() => decide(current, wish)).toThrow(RangeError)
+          if (held + proposed.held_delta < 0) {
+            expect(() => decide(current, proposed)).toThrow(RangeError)
             expect(current).toEqual(before)
             continue
           }
-          const decision = decide(current, wish)
+          const decision = decide(current, proposed)
           expect(current).toEqual(before)
 
           if (spends && start.status === 'frozen') {
@@ -342,13 +345,13 @@ describe('any history of an account', () => {
             expect(decision).toEqual(refusal)
           } else {
             if (!decision.ok) throw new Error(`refused without a reason: ${decision.reason}`)
-            balance += wish.amount
-            held += wish.held_delta
+            balance += proposed.amount
+            held += proposed.held_delta
             seq += 1
             expect(decision.entry).toMatchObject({
               seq,
-              balance_after: before.balance + wish.amount,
-              held_after: before.held + wish.held_delta,
+              balance_after: before.balance + proposed.amount,
+              held_after: before.held + proposed.held_delta,
             })
             expect(decision.account).toMatchObject({ ...start, balance, held, seq })
             if (spends) expect(balance - held).toBeGreaterThanOrEqual(-start.credit_limit)

@@ -1,58 +1,58 @@
 import { UNITS_MAX, type Units } from '../contract/fields/units.ts'
 import type { EntryKind } from '../rows/credits.ts'
 
-/** A workspace's money at one moment. `available = balance - held`. */
+/** A workspace's credits. `available = balance - held`. */
 export interface Account {
   workspace_id: string
   balance: Units
   held: Units
   /** How far below zero `available` may go; zero for prepaid workspaces. */
   credit_limit: Units
-  /** The number of entries ever posted; the next entry is `seq + 1`. */
+  /** The number of entries; the next entry is `seq + 1`. */
   seq: number
   status: 'active' | 'frozen'
-  /** The most that may be spent on a day (UTC); null for no such limit. Refunds give nothing back to it. */
+  /** The most that may be spent on a day (UTC); null for no limit. Refunds do not count. */
   daily_limit: Units | null
-  /** Of which day `spent` tells, in days since 1970. */
+  /** The day of `spent`, in days since 1970. */
   spent_on: number
   spent: Units
-  /** Below this much available the owner is told; null for never. */
+  /** The owner is notified when `available` falls below it; null for never. */
   low_balance: Units | null
-  /** Whether the owner is still to be told, or was, since `available` fell below `low_balance`. */
+  /** Since `available` fell below `low_balance`: `due` until the owner is notified, then `told`. */
   low_state: 'no' | 'due' | 'told'
 }
 
-/** The business fact an entry stands for; unique together with workspace and kind, so no fact is booked twice. */
+/** The business fact of an entry. It is unique with workspace and kind, so no fact is booked twice. */
 export interface Reference {
   type: string
   id: string
-  /** Distinguishes several entries of one kind about one thing; 0 when there is only one. */
+  /** Distinguishes entries of one kind about one thing; 0 when there is only one. */
   n: number
 }
 
-/** A wish to move credits. `decide` answers it. */
+/** A proposed movement of credits, for `decide`. */
 export interface Operation {
   id: string
   kind: EntryKind
   /** Signed change of the balance. */
   amount: Units
-  /** Signed change of what is held. */
+  /** Signed change of the held credits. */
   held_delta: Units
-  /** The other side of the movement, e.g. `revenue:sms`, `promo:signup`; both sides always sum to zero. */
+  /** The other side of the movement, such as `revenue:sms` or `promo:signup`; both sides sum to zero. */
   counter_account: string
   reference: Reference
   channel: string | null
-  /** How many priced units, and what one cost then: the history stays consistent when prices change. */
+  /** The number of priced units and the unit price at that time: the history stays right when prices change. */
   quantity: number | null
   unit_price: Units | null
-  /** The hold that this ends, by its entry's id. */
+  /** The id of the entry whose hold this operation ends. */
   resolves: string | null
   actor: string | null
   description: string | null
   at: Date
 }
 
-/** One append-only row of the ledger: the operation and what it left behind. */
+/** One append-only row of the ledger: the operation and the account's sums after it. */
 export interface Entry {
   id: string
   workspace_id: string
@@ -77,13 +77,11 @@ export interface Entry {
 
 export type Decision = { ok: true; account: Account; entry: Entry } | Refusal
 
-/** Why an operation that spends was not allowed. */
 export type Refusal =
   | { ok: false; reason: 'insufficient_credits'; required: Units; available: Units }
   | { ok: false; reason: 'account_frozen' }
   | { ok: false; reason: 'daily_limit'; required: Units; limit: Units; spent: Units }
 
-/** An account that nothing has happened to. */
 export function newAccount(workspaceId: string): Account {
   return {
     workspace_id: workspaceId,
@@ -100,7 +98,7 @@ export function newAccount(workspaceId: string): Account {
   }
 }
 
-/** Operations that spend: refused unless the credits are there. Everything else states a fact that already happened. */
+/** The operations that spend: refused without enough credits. All others state facts that already happened. */
 const GUARDED: ReadonlySet<EntryKind> = new Set(['send', 'hold'])
 
 const DAY_MS = 86_400_000
@@ -119,9 +117,8 @@ const SIGNS: Record<EntryKind, { amount: -1 | 0 | 1 | 'any'; held: -1 | 0 | 1 }>
 }
 
 /**
- * The one rule of money, used by every storage: what an operation does to an account, or why it may not.
- * Pure; the caller holds the account's lock. A refused operation changes nothing.
- * @throws RangeError when the operation itself is nonsense (wrong sign, past the cap): a bug, never a caller's fault.
+ * Applies an operation to an account, or refuses it, for every storage. Pure; the caller holds the account's lock.
+ * @throws RangeError for a wrong sign or a balance past the cap: a bug, never a client's error.
  */
 export function decide(account: Account, operation: Operation): Decision {
   assertShape(operation)
@@ -145,10 +142,7 @@ export function decide(account: Account, operation: Operation): Decision {
   return { ok: true, account: after, entry: entryOf(after, operation) }
 }
 
-/**
- * Why `required` may not be spent at that moment; null where it may. The one rule of spending: bookings and estimates ask
- * it.
- */
+/** The reason why `required` may not be spent at that time, or null. Bookings and estimates share this rule. */
 export function mayNotSpend(account: Account, required: Units, at: Date): Refusal | null {
   if (account.status !== 'active') return { ok: false, reason: 'account_frozen' }
   const available = availableOf(account)
@@ -167,41 +161,38 @@ function requiredBy({ amount, held_delta }: Operation): Units {
   return (held_delta - amount) as Units
 }
 
-/** What may be spent: the balance without what is held. */
 export function availableOf({ balance, held }: Pick<Account, 'balance' | 'held'>): Units {
   return (balance - held) as Units
 }
 
-/** The day (UTC) of a moment, counted from 1970. */
+/** The day (UTC) of a time, in days since 1970. */
 export function dayOf(at: Date): number {
   return Math.floor(at.getTime() / DAY_MS)
 }
 
 /**
- * The day (UTC) on which a moment's spending counts, from 1970. When a request that came right before midnight, or to a
- * server whose clock is behind, is decided after the first spending of the next day, it counts on the next day too: the
- * account keeps the sum of one day only.
+ * The day (UTC) on which spending counts, in days since 1970. The account keeps the sum of one day only: a request from
+ * just before midnight, or from a server whose clock is behind, counts on the next day if that has begun to count.
  */
 export function spendingDay({ spent_on }: Pick<Account, 'spent_on'>, at: Date): number {
   const day = dayOf(at)
   return spent_on === day + 1 ? spent_on : day
 }
 
-/** What an account spent on that day so far. */
 export function spentOn({ spent_on, spent }: Account, day: number): Units {
   return spent_on === day ? spent : (0 as Units)
 }
 
-/** Told once for each time that `available` falls below the threshold. */
+/** The owner is notified once each time `available` falls below the threshold. */
 function lowState(before: Account, after: Account): Account['low_state'] {
   const { low_balance } = before
   if (low_balance === null || availableOf(after) >= low_balance) return 'no'
   return availableOf(before) >= low_balance ? 'due' : before.low_state
 }
 
-/** Whether the operation is the one that the entry under its reference stands for: it moves the same credits. */
-export function isRepetition(standing: Entry, operation: Operation): boolean {
-  return standing.amount === operation.amount && standing.held_delta === operation.held_delta
+/** Whether the operation repeats the entry with its reference: both move the same credits. */
+export function isRepetition(entry: Entry, operation: Operation): boolean {
+  return entry.amount === operation.amount && entry.held_delta === operation.held_delta
 }
 
 function assertShape({ kind, amount, held_delta }: Operation): void {
@@ -214,7 +205,7 @@ function assertShape({ kind, amount, held_delta }: Operation): void {
   const amountFits =
     signs.amount === 'any'
       ? amount !== 0
-      : // A settled call may have cost nothing beyond the hold it releases.
+      : // A settled call may have cost nothing.
         Math.sign(amount) === signs.amount || (kind === 'settle' && amount === 0)
   const heldFits =
     Math.sign(held_delta) === signs.held ||

@@ -46,7 +46,7 @@ describe('wants', () => {
 })
 
 describe('fanOut', () => {
-  it('stores nothing for an event that nobody wants', () => {
+  it('stores nothing for an event without a subscriber', () => {
     expect(announce([])).toEqual({ events: [], deliveries: [], delivery_queue: [] })
     expect(announce([subscriber('h1', 'message.read')])).toEqual({
       events: [],
@@ -55,7 +55,7 @@ describe('fanOut', () => {
     })
   })
 
-  it('stores one body, and a due delivery for each who wants it', () => {
+  it('stores one body and a due delivery for each subscribed webhook', () => {
     const { events, deliveries, delivery_queue } = announce([
       subscriber('h1', '*'),
       subscriber('h2', 'message.read'),

@@ -8,17 +8,16 @@ import type {
 } from '../rows/rows.ts'
 import { MAX_ATTEMPTS } from './schedule.ts'
 
-/** The part of a webhook that decides whether an event goes there. */
+/** The columns of a webhook that decide whether it gets an event. */
 export type Subscriber = Pick<WebhookRow, 'id' | 'workspace_id' | 'events' | 'mode'>
 
-/** An event on its way: one stored body, one delivery row and one queue row for each webhook that wants it. */
+/** The rows of an event: one body, and for each subscribed webhook one delivery and one queue row. */
 export interface FanOut {
   events: EventRow[]
   deliveries: DeliveryRow[]
   delivery_queue: DeliveryQueueRow[]
 }
 
-/** Something that happened, in one workspace. */
 export interface Happening<Kind extends EventKind> {
   event: Kind
   data: EventData<Kind>
@@ -26,7 +25,7 @@ export interface Happening<Kind extends EventKind> {
   message_id: string | null
 }
 
-/** Whether an event of that mode goes to a webhook. */
+/** Whether a webhook gets an event of that kind and mode. */
 export function wants(
   { events, mode }: Pick<Subscriber, 'events' | 'mode'>,
   event: EventKind,
@@ -38,13 +37,13 @@ export function wants(
 
 const BY_EVENT = { trigger: 'event', max_attempts: MAX_ATTEMPTS } as const
 
-/** Adds an event for every subscriber that wants it; nothing is stored for an event nobody wants. */
+/** Adds an event and its deliveries; an event without a subscriber is not stored. */
 export function fanOut<Kind extends EventKind>(
   into: FanOut,
   { event, data, workspace_id, message_id }: Happening<Kind>,
   subscribers: readonly Subscriber[],
   { at, newId }: { at: Date; newId: () => string },
-  given: Pick<DeliveryRow, 'trigger' | 'max_attempts'> = BY_EVENT,
+  { trigger, max_attempts }: Pick<DeliveryRow, 'trigger' | 'max_attempts'> = BY_EVENT,
 ): void {
   const { livemode } = data
   const wanting = subscribers.filter((webhook) => wants(webhook, event, livemode))
@@ -62,10 +61,10 @@ export function fanOut<Kind extends EventKind>(
       event,
       message_id,
       status: 'pending',
-      trigger: given.trigger,
+      trigger,
       livemode,
       attempt_count: 0,
-      max_attempts: given.max_attempts,
+      max_attempts,
       next_attempt_at: at,
       response_status: null,
       response_time_ms: null,

@@ -14,7 +14,7 @@ import {
 const AT = new Date('2026-05-04T09:00:00.000Z')
 const PRICE = units(2)
 
-/** An account and the entries about the message `call`, to which what follows is booked as a storage does it. */
+/** An account and the entries about the message `call`; its methods book as a storage does. */
 function book() {
   let account: Account = { ...newAccount('w1'), balance: units(1_000) }
   const entries: Entry[] = []
@@ -46,9 +46,9 @@ function book() {
       })
     },
     resolve(resolutions: readonly Resolution[]) {
-      const given = { message_id: 'call', actor: null, at: AT }
+      const base = { message_id: 'call', actor: null, at: AT }
       for (const each of resolutions) {
-        post(resolutionOperation(each, { ...given, id: `r${++ids}` }))
+        post(resolutionOperation(each, { ...base, id: `r${++ids}` }))
       }
     },
   }
@@ -59,14 +59,14 @@ function resolutions(plan: ReturnType<typeof planHoldSettle>): Resolution[] {
   return plan.resolutions
 }
 
-/** What they say in short: kind, amount, what is released, and which hold ends. */
+/** Kind, amount, released credits and the hold that ends. */
 const inShort = (plan: readonly Resolution[]) =>
   plan.map(({ kind, amount, held_delta, resolves }) => [kind, amount, held_delta, resolves])
 
 describe('planHoldSettle', () => {
   const cases: [string, number, number[], unknown[][], (string | null)[]][] = [
-    ['all of it', 10, [10], [['settle', -10, -10, 'h0']], [null]],
-    ['a part, the rest coming back', 4, [10], [['settle', -4, -10, 'h0']], [null]],
+    ['the whole hold', 10, [10], [['settle', -10, -10, 'h0']], [null]],
+    ['a part and releases the rest', 4, [10], [['settle', -4, -10, 'h0']], [null]],
     ['nothing', 0, [10], [['settle', 0, -10, 'h0']], [null]],
     [
       'nothing, of several',
@@ -109,7 +109,7 @@ describe('planHoldSettle', () => {
     expect(plan.map(({ description }) => description)).toEqual(texts)
   })
 
-  it('carries the price and the channel of the hold, and as many units as were consumed', () => {
+  it('carries the price and channel of the hold, and the number of consumed units', () => {
     const { entries, hold } = book()
     hold(10)
     const price = { unit_price: PRICE, channel: 'voice', counter_account: 'revenue:voice' }
@@ -121,7 +121,7 @@ describe('planHoldSettle', () => {
     ])
   })
 
-  it('books the amount alone where the hold was released before', () => {
+  it('books only the amount when the hold was released before', () => {
     const { entries, hold, resolve } = book()
     hold(10)
     resolve(planHoldRelease(entries, new Set(['h0'])))
@@ -132,7 +132,7 @@ describe('planHoldSettle', () => {
     expect(planHoldSettle(entries, units(6))).toMatchObject({ outcome: 'repeated' })
   })
 
-  it('does nothing for a message of which nothing was ever held', () => {
+  it('does nothing for a message that never had a hold', () => {
     const { entries, hold } = book()
     expect(planHoldSettle([], units(6))).toEqual({ outcome: 'not_held' })
     hold(10)
@@ -141,7 +141,7 @@ describe('planHoldSettle', () => {
     expect(planHoldVoid(foreign)).toEqual({ outcome: 'not_held' })
   })
 
-  it('takes another amount than before for a conflict', () => {
+  it('returns a conflict for another amount than before', () => {
     const { entries, hold, resolve } = book()
     hold(10)
     resolve(resolutions(planHoldSettle(entries, units(6))))
@@ -149,7 +149,7 @@ describe('planHoldSettle', () => {
     expect(planHoldSettle(entries, units(5))).toEqual({ outcome: 'conflict', standing })
   })
 
-  it('takes any amount after nothing for a conflict, unless the hold was given back', () => {
+  it('returns a conflict for an amount after a settled 0, but books it after a void', () => {
     const settled = book()
     settled.hold(10)
     settled.resolve(resolutions(planHoldSettle(settled.entries, units(0))))
@@ -158,21 +158,21 @@ describe('planHoldSettle', () => {
     expect(planHoldSettle(settled.entries, units(0))).toMatchObject({ outcome: 'repeated' })
     expect(isSettled(settled.entries)).toBe(true)
 
-    const given = book()
-    given.hold(10)
-    given.resolve(resolutions(planHoldVoid(given.entries)))
-    expect(planHoldSettle(given.entries, units(0))).toMatchObject({ outcome: 'repeated' })
-    const late = resolutions(planHoldSettle(given.entries, units(5)))
+    const voided = book()
+    voided.hold(10)
+    voided.resolve(resolutions(planHoldVoid(voided.entries)))
+    expect(planHoldSettle(voided.entries, units(0))).toMatchObject({ outcome: 'repeated' })
+    const late = resolutions(planHoldSettle(voided.entries, units(5)))
     expect(inShort(late)).toEqual([['settle', -5, 0, null]])
   })
 
-  it.each([-1, Number.NaN])('throws at an amount of %d', (amount) => {
+  it.each([-1, Number.NaN])('throws for an amount of %d', (amount) => {
     expect(() => planHoldSettle([], amount as Units)).toThrow(RangeError)
   })
 })
 
 describe('planHoldVoid', () => {
-  it('gives back all that is held, and nothing twice', () => {
+  it('releases all open holds, each once', () => {
     const { entries, hold, resolve } = book()
     hold(10)
     hold(6)
@@ -187,7 +187,7 @@ describe('planHoldVoid', () => {
   })
 })
 
-it('planHoldRelease gives back the holds it is told, as far as they are open', () => {
+it('planHoldRelease releases the named holds that are open', () => {
   const { entries, hold, resolve } = book()
   hold(10)
   hold(6)
@@ -199,7 +199,7 @@ it('planHoldRelease gives back the holds it is told, as far as they are open', (
 })
 
 describe('any holds', () => {
-  it('end once each, leave nothing held, and cost what was consumed', () => {
+  it('end once each, leave nothing held and cost the consumed amount', () => {
     const happening = fc.record({
       held: fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 5 }),
       released: fc.array(fc.nat(4)),

@@ -1,42 +1,39 @@
 import { formatCredits, type Units } from '../contract/fields/units.ts'
 import type { Entry, Operation } from './decide.ts'
 
-/** An entry that ends a hold, or that books what was consumed after the hold had been released. */
+/** An entry that ends a hold, or that books consumption after the hold was released. */
 export interface Resolution {
   kind: 'settle' | 'void'
   amount: Units
   held_delta: Units
-  /** Which of the message's holds. */
+  /** The number of the hold within its message. */
   n: number
-  /** The entry of the hold; null where nothing was held any more. */
+  /** The entry of the hold; null after its release. */
   resolves: string | null
   counter_account: string
   channel: string | null
-  /** Null where the amount is no multiple of the price. */
+  /** Null when the amount is not a multiple of the price. */
   quantity: number | null
   unit_price: Units | null
   description: string | null
 }
 
-/** What follows from the end of what was held for a message. */
 export type HoldEnd =
   | { outcome: 'post'; resolutions: Resolution[] }
-  /** Nothing: it ended this way before, by these entries. */
+  /** The holds ended this way before, by these entries. */
   | { outcome: 'repeated'; entries: Entry[] }
-  /** It was settled before, for another amount. */
+  /** The message was settled before, for another amount. */
   | { outcome: 'conflict'; standing: Entry }
-  /** Nothing was ever held for it. */
+  /** The message never had a hold. */
   | { outcome: 'not_held' }
 
 /**
- * Settles `amount` (0 or above) against the holds of a message, oldest first: one entry for each that is open,
- * `settle` for what was consumed of it, `void` for one untouched; what is not consumed becomes available again. More
- * than is held goes on the last entry, as overage: a call cannot be unmade. What cost nothing at all is a `settle` of
- * nothing on the last: it was settled, and not given back for want of that. Where nothing is held any more, one `settle`
- * books the amount alone.
+ * Settles `amount` (0 or above) against the open holds of a message, oldest first, with one entry each: `settle` for a
+ * consumed hold, `void` for an untouched one. The remaining credits become available. The last entry carries the excess
+ * over the holds: a call cannot be undone. An amount of 0 is a `settle` of 0 on the last hold, distinct from a `void`.
+ * Without an open hold, one `settle` books the amount.
  *
- * Pure, and the one rule of every caller: `about` are all entries that refer to the message, whose account is locked.
- * Source: ledger study, section 2.8.
+ * Pure. `about`: all entries of the message, read under the account's lock. Source: ledger study, section 2.8.
  */
 export function planHoldSettle(about: readonly Entry[], amount: Units): HoldEnd {
   if (!(amount >= 0)) throw new RangeError(`settle: nothing costs ${amount}`)
@@ -59,7 +56,7 @@ export function planHoldSettle(about: readonly Entry[], amount: Units): HoldEnd 
   return { outcome: 'post', resolutions: walk(open, amount) }
 }
 
-/** Gives back everything that is held for a message. Pure, like `planHoldSettle`. */
+/** Releases all open holds of a message. Pure, like `planHoldSettle`. */
 export function planHoldVoid(about: readonly Entry[]): HoldEnd {
   const { holds, open, ended } = stateOf(about)
   if (holds.length === 0) return { outcome: 'not_held' }
@@ -67,34 +64,32 @@ export function planHoldVoid(about: readonly Entry[]): HoldEnd {
   return { outcome: 'post', resolutions: open.map((hold) => voidOf(hold, null)) }
 }
 
-/** Gives back the holds named by their entries' ids, as far as they are open: they ran out. Pure, like `planHoldSettle`. */
+/** Releases the expired holds with these entry ids that are still open. Pure, like `planHoldSettle`. */
 export function planHoldRelease(about: readonly Entry[], ids: ReadonlySet<string>): Resolution[] {
   const { open } = stateOf(about)
   return open.filter(({ id }) => ids.has(id)).map((hold) => voidOf(hold, 'hold expired'))
 }
 
-/** Whether nothing is held for the message any more, once these have ended, and nothing was consumed. */
+/** Whether all holds of the message were released without consumption, once those of `ending` have ended. */
 export function isGivenBack(about: readonly Entry[], ending: readonly Resolution[]): boolean {
   const { open, ended } = stateOf(about)
   const ids = new Set(ending.map(({ resolves }) => resolves))
   return open.every(({ id }) => ids.has(id)) && ended.every(({ kind }) => kind === 'void')
 }
 
-/** Whether the message was settled: nothing more is held for it then. */
+/** Whether the message was settled: it has no open hold then. */
 export function isSettled(about: readonly Entry[]): boolean {
   return stateOf(about).ended.some(({ kind }) => kind === 'settle')
 }
 
-/** The operation that books a resolution. */
 export function resolutionOperation(
   { n, ...resolution }: Resolution,
-  given: Pick<Operation, 'id' | 'actor' | 'at'> & { message_id: string },
+  { message_id, ...rest }: Pick<Operation, 'id' | 'actor' | 'at'> & { message_id: string },
 ): Operation {
-  const { message_id, ...rest } = given
   return { ...resolution, ...rest, reference: { type: 'message', id: message_id, n } }
 }
 
-/** The holds of messages, oldest first; which of them are open; and the entries that ended the others. */
+/** The holds of the message, oldest first; the open ones; the entries that ended the others. */
 function stateOf(about: readonly Entry[]): { holds: Entry[]; open: Entry[]; ended: Entry[] } {
   const own = about.filter(({ ref_type }) => ref_type === 'message').sort((a, b) => a.seq - b.seq)
   const holds = own.filter(({ kind }) => kind === 'hold')

@@ -34,7 +34,7 @@ describe('burn', () => {
     },
   )
 
-  it('leaves the lots it was given as they were', () => {
+  it('does not change its argument', () => {
     const lots = Object.freeze([Object.freeze(lot('a', 10, 1))])
     burn(lots, units(3))
     expect(left(lots)).toEqual({ a: 10 })
@@ -47,16 +47,16 @@ it.each([
   [10, 0, 0],
   [10, -3, 0],
   [0, 50, 0],
-])('of %d left in a lot and %d available, %d expires', (remaining, available, expected) => {
+])('with %d remaining in a lot and %d available, %d expires', (remaining, available, expected) => {
   expect(expiring({ remaining: units(remaining) }, units(available))).toBe(expected)
 })
 
 const lots = fc
   .array(fc.record({ remaining: fc.nat(50), day: fc.nat(4), seq: fc.nat(5) }), { maxLength: 8 })
-  .map((given) => given.map(({ remaining, day, seq }, i) => lot(`${i}`, remaining, day, seq)))
+  .map((drafts) => drafts.map(({ remaining, day, seq }, i) => lot(`${i}`, remaining, day, seq)))
 
 describe('any lots', () => {
-  it('are counted alike in steps and at once', () => {
+  it('have the same count in steps and at once', () => {
     fc.assert(
       fc.property(lots, fc.array(fc.nat(60), { maxLength: 5 }), (open, spent) => {
         const once = spent.reduce((sum, each) => sum + each, 0)
@@ -69,7 +69,7 @@ describe('any lots', () => {
     )
   })
 
-  it('lose just what was consumed, as far as there is any, and in order', () => {
+  it('lose exactly the consumed credits, in order, and never go below zero', () => {
     fc.assert(
       fc.property(lots, fc.nat(500), (open, spent) => {
         const counted = burn(open, units(spent))
@@ -86,10 +86,7 @@ describe('any lots', () => {
     )
   })
 
-  /**
-   * A workspace to which all of this happens, as the rules say: counted only when a lot begins or ends. A refund is of
-   * one send.
-   */
+  /** The events of a workspace: lots are counted only when one begins or ends; a refund is of one send. */
   const happening = fc.oneof(
     fc.record({
       do: fc.constant('grant' as const),
@@ -102,7 +99,7 @@ describe('any lots', () => {
     fc.record({ do: fc.constant('wait' as const), days: fc.integer({ min: 1, max: 3 }) }),
   )
 
-  it('let no more expire than what is left of them when each send takes of them at once', () => {
+  it('expire at most the rest that per-send accounting would leave', () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('grant' as const), amount: fc.integer({ min: 1, max: 40 }) }),
       fc.record({ do: fc.constant('send' as const), amount: fc.integer({ min: 1, max: 60 }) }),
@@ -113,7 +110,7 @@ describe('any lots', () => {
         let open: Lot[] = []
         let uncounted = 0
         let since = 0
-        /** What the lots would hold if every send said what it took of them, and a refund gave that back. */
+        /** The credits in the lots if each send took from them at once and each refund returned them. */
         let held = 0
         const sends: { seq: number; amount: number; taken: number }[] = []
         history.forEach((event, i) => {
@@ -140,7 +137,7 @@ describe('any lots', () => {
     )
   })
 
-  it('never let more expire than was granted, nor more than there is', () => {
+  it('never expire more than was granted or is available', () => {
     fc.assert(
       fc.property(fc.array(happening, { maxLength: 60 }), (history) => {
         let open: Lot[] = []

@@ -4,7 +4,7 @@ import { type HoldEnd, planHoldSettle, planHoldVoid, resolutionOperation } from 
 import type { Step } from './settlement.ts'
 import { startedMinutes } from './voice-minutes.ts'
 
-/** Gives back, once, what a message cost that no provider took; of a call, what is held for it. */
+/** Refunds, once, a message that no provider accepted; for a call, releases its hold. */
 export function giveBack(step: Step): void {
   const { message } = step
   if (message.channel === 'voice') endHold(step, planHoldVoid, units(0))
@@ -34,8 +34,8 @@ function refund(step: Step): void {
 }
 
 /**
- * Takes what a call cost, by the minutes that began, and gives back the rest of what was held; once. Never more than was
- * held, though a provider may count a second more than the call was allowed to last.
+ * Charges a call, once, by its started minutes and releases the rest of the hold. Never charges more than the hold: a
+ * provider may count a second more than the call's limit.
  */
 export function chargeCall(step: Step, duration_s: number): void {
   const hold = step.state.entries_about.get(step.message.id)?.find(({ kind }) => kind === 'hold')
@@ -54,14 +54,14 @@ function endHold(
   const { message, settlement, state, context } = step
   const about = state.entries_about.get(message.id) ?? []
   const end = plan(about)
-  // It ended before, by the hold's own time for example: what is told later moves nothing.
+  // The hold ended before, for example by its expiry: a later report moves no credits.
   if (end.outcome === 'repeated') {
     message.credits_used = units(end.entries.reduce((sum, { amount }) => sum - amount, 0))
   }
   if (end.outcome !== 'post') return
   for (const resolution of end.resolutions) {
-    const given = { id: context.newId(), actor: null, at: settlement.at, message_id: message.id }
-    about.push(book(step, resolutionOperation(resolution, given)))
+    const base = { id: context.newId(), actor: null, at: settlement.at, message_id: message.id }
+    about.push(book(step, resolutionOperation(resolution, base)))
     if (resolution.resolves === null) continue
     step.plan.ended_holds.push({ workspace_id: message.workspace_id, id: resolution.resolves })
   }

@@ -2,7 +2,6 @@ import { invalid } from '../contract/errors.ts'
 import { emailAddress, emailKey } from '../contract/fields/email-address.ts'
 import { phone } from '../contract/fields/fields.ts'
 
-/** Somebody who was written to. */
 export interface Recipient {
   kind: 'phone' | 'email'
   /** E.164, or an e-mail address in lower case with its domain as A-labels. */
@@ -19,7 +18,7 @@ export function readRecipient(text: string): Recipient {
   )
 }
 
-/** Whether that is the recipient's address, however it is spelled. */
+/** Whether `text` is the recipient's address, in any spelling. */
 export function isTo({ kind, address }: Recipient, text: unknown): boolean {
   if (typeof text !== 'string') return false
   return kind === 'email' ? emailKey(text) === address : text === address

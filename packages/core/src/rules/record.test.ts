@@ -5,7 +5,7 @@ import { type DeliveryResult, planRecord, type RecordState, type WebhookHealth }
 const AT = new Date('2026-05-04T09:00:00.000Z')
 const random = () => 0
 
-function delivery(id: string, given: Partial<DeliveryRow> = {}): DeliveryRow {
+function delivery(id: string, overrides: Partial<DeliveryRow> = {}): DeliveryRow {
   return {
     id,
     workspace_id: 'w1',
@@ -25,11 +25,11 @@ function delivery(id: string, given: Partial<DeliveryRow> = {}): DeliveryRow {
     created_at: AT,
     updated_at: AT,
     delivered_at: null,
-    ...given,
+    ...overrides,
   }
 }
 
-function health(given: Partial<WebhookHealth> = {}): WebhookHealth {
+function health(overrides: Partial<WebhookHealth> = {}): WebhookHealth {
   return {
     id: 'h1',
     workspace_id: 'w1',
@@ -43,11 +43,11 @@ function health(given: Partial<WebhookHealth> = {}): WebhookHealth {
     enabled_at: null,
     created_at: AT,
     updated_at: AT,
-    ...given,
+    ...overrides,
   }
 }
 
-function result(delivery_id: string, given: Partial<DeliveryResult> = {}): DeliveryResult {
+function result(delivery_id: string, overrides: Partial<DeliveryResult> = {}): DeliveryResult {
   return {
     workspace_id: 'w1',
     webhook_id: 'h1',
@@ -59,7 +59,7 @@ function result(delivery_id: string, given: Partial<DeliveryResult> = {}): Deliv
     response_body: 'ok',
     error: null,
     retry_after_ms: null,
-    ...given,
+    ...overrides,
   }
 }
 
@@ -72,7 +72,7 @@ function state(deliveries: DeliveryRow[], webhook: WebhookHealth | null = health
 }
 
 describe('planRecord', () => {
-  it('counts the failures of one batch one after the other, and writes the webhook once', () => {
+  it('counts the failures of a batch in order and writes the webhook once', () => {
     const ids = ['d1', 'd2', 'd3', 'd4', 'd5']
     const results = ids.map((id) => result(id, { response_status: 500 }))
     const plan = planRecord(results, state(ids.map((id) => delivery(id))), { random })
@@ -90,7 +90,7 @@ describe('planRecord', () => {
     expect(plan.deliveries).toMatchObject([{ next_attempt_at: due_at, status: 'pending' }])
   })
 
-  it('plans nothing for what the claim no longer holds', () => {
+  it('plans nothing for a delivery that the claim no longer holds', () => {
     const plan = planRecord([result('d1')], state([]), { random })
     expect(plan).toEqual({
       counted: [false],
@@ -102,7 +102,7 @@ describe('planRecord', () => {
     })
   })
 
-  it('keeps a success at a webhook that was switched off, and does not switch it on', () => {
+  it('records a success of a disabled webhook without enabling it', () => {
     const off = health({ is_active: false, status: 'disabled', disabled_reason: 'manual' })
     const plan = planRecord([result('d1')], state([delivery('d1')], off), { random })
     expect(plan.deliveries).toMatchObject([{ status: 'delivered' }])
@@ -111,7 +111,7 @@ describe('planRecord', () => {
     ])
   })
 
-  it('tries no more at a webhook that is gone or switched off', () => {
+  it('does not retry a deleted or disabled webhook', () => {
     for (const webhook of [null, health({ is_active: false })]) {
       const failed = result('d1', { response_status: null, error: 'connect' })
       const plan = planRecord([failed], state([delivery('d1')], webhook), { random })
@@ -121,7 +121,7 @@ describe('planRecord', () => {
     }
   })
 
-  it('keeps why a webhook was switched off, whatever it answers then', () => {
+  it('keeps the reason of a disabled webhook after a 410', () => {
     const off = health({ is_active: false, status: 'disabled', disabled_reason: 'manual' })
     const plan = planRecord(
       [result('d1', { response_status: 410 })],
@@ -139,9 +139,9 @@ describe('planRecord', () => {
     ['the first of twelve more tries', { attempt_count: 12, max_attempts: 24 }, 5_000],
     ['a try that was made early', { attempt_count: 3, max_attempts: 13 }, 120_000],
     ['a try before the first', { attempt_count: 0, max_attempts: 13 }, 5_000],
-  ])('goes on after %s by what is left', (_, given, wait_ms) => {
+  ])('waits after %s by the number of remaining tries', (_, overrides, wait_ms) => {
     const failed = result('d1', { response_status: 500, duration_ms: 0 })
-    const plan = planRecord([failed], state([delivery('d1', given)]), { random })
+    const plan = planRecord([failed], state([delivery('d1', overrides)]), { random })
     const due_at = wait_ms === null ? null : new Date(AT.getTime() + wait_ms)
     expect(plan.deliveries[0]?.next_attempt_at).toEqual(due_at)
     expect(plan.requeue.map((each) => each.due_at)).toEqual(due_at ? [due_at] : [])
@@ -150,9 +150,9 @@ describe('planRecord', () => {
   it.each([
     ['gives up', null, null],
     ['gives up', -84, null],
-    ['goes on with', -1, 5_000],
+    ['retries', -1, 5_000],
   ])(
-    '%s what waited for longer than the schedule when its probe fails, enabled %s h ago',
+    '%s a delivery older than the schedule when its probe fails, enabled %s h ago',
     (_, enabled_h, wait_ms) => {
       const hours = (count: number) => new Date(AT.getTime() + count * 3_600_000)
       const webhook = health({ enabled_at: enabled_h === null ? null : hours(enabled_h) })
@@ -168,28 +168,31 @@ describe('planRecord', () => {
   describe('after five days without a success', () => {
     const old = new Date(AT.getTime() - 5 * 24 * 3_600_000)
     const silent = { created_at: old, status: 'failing', consecutive_failures: 119 } as const
-    const last = (given: Partial<DeliveryRow> = {}) =>
-      delivery('d1', { attempt_count: 11, created_at: old, ...given })
-    const planned = (webhook: Partial<WebhookHealth>, failed: number, given = last()) => {
-      const before = state([given], health({ ...silent, ...webhook }))
+    const last = (overrides: Partial<DeliveryRow> = {}) =>
+      delivery('d1', { attempt_count: 11, created_at: old, ...overrides })
+    const planned = (webhook: Partial<WebhookHealth>, failed: number, overrides = last()) => {
+      const before = state([overrides], health({ ...silent, ...webhook }))
       before.failed_deliveries.set('h1', failed)
       const refused = result('d1', { response_status: 500 })
       return planRecord([refused], before, { random }).webhooks[0]
     }
 
-    it('disables with the tenth delivery that fails', () => {
+    it('disables the webhook at the tenth failed delivery', () => {
       expect(planned({}, 9)).toMatchObject({ is_active: false, disabled_reason: 'failing' })
     })
 
     it.each([
       ['nine failed', {}, 8, last()],
-      ['the tenth goes on', {}, 9, last({ attempt_count: 10 })],
+      ['the tenth is retried', {}, 9, last({ attempt_count: 10 })],
       ['the tenth is a test', {}, 9, last({ trigger: 'test' })],
       ['the tenth is older than the last success', { last_success_at: AT }, 9, last()],
-      ['it was enabled since', { enabled_at: AT }, 30, last()],
-      ['it is younger', { created_at: AT }, 30, last({ created_at: AT })],
-    ])('does not where %s', (_, webhook, failed, given) => {
-      expect(planned(webhook, failed, given)).toMatchObject({ is_active: true, status: 'failing' })
+      ['the webhook was enabled since', { enabled_at: AT }, 30, last()],
+      ['the webhook is younger', { created_at: AT }, 30, last({ created_at: AT })],
+    ])('does not disable it when %s', (_, webhook, failed, overrides) => {
+      expect(planned(webhook, failed, overrides)).toMatchObject({
+        is_active: true,
+        status: 'failing',
+      })
     })
   })
 })

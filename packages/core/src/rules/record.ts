@@ -2,41 +2,41 @@ import { LIMITS } from '../contract/limits.ts'
 import type { DeliveryAttemptRow, DeliveryRow, WebhookRow } from '../rows/rows.ts'
 import { MAX_ATTEMPTS, nextWaitMs, SCHEDULE_MS } from './schedule.ts'
 
-/** What one try of a delivery gave. Plain data: it crosses a thread border. */
+/** The result of one try of a delivery. Plain data: it is passed between threads. */
 export interface DeliveryResult {
   workspace_id: string
   webhook_id: string
   delivery_id: string
-  /** The token of the claim this came from. */
+  /** The token of the claim. */
   token: string
   started_at: Date
   duration_ms: number
-  /** The receiver's status; null when none arrived. */
+  /** The receiver's status; null without an answer. */
   response_status: number | null
   response_body: string | null
-  /** Why it failed where there is no status, as a stable word: `timeout`, `connect`, `reset`, … */
+  /** The reason of a failure without a status, as a stable word: `timeout`, `connect`, `reset`, … */
   error: string | null
   retry_after_ms: number | null
-  /** The fingerprint of the secret that signed what this answers, while a rotation overlaps; null otherwise. */
+  /** The fingerprint of the secret that signed the request, while a rotation overlaps; null otherwise. */
   signed_with?: string | null
-  /** Tried to see whether a receiver that was taken for dead is there again: others of its deliveries wait meanwhile. */
+  /** The try tests whether a dead receiver works again; its other deliveries wait meanwhile. */
   is_probe?: boolean
-  /** Whether it was sent at all is unknown, and not for the receiver's fault: not counted, tried again. */
+  /** The server does not know whether it sent the request; the try is not counted and is repeated. */
   is_unknown?: boolean
 }
 
 export interface RecordState {
-  /** Deliveries still held by the claim that the result names, by id. */
+  /** Deliveries that the result's claim still holds, by id. */
   deliveries: Map<string, DeliveryRow>
   webhooks: Map<string, WebhookHealth>
   /**
-   * How many deliveries of a webhook failed that were made since its last success, by id, counted as far as
-   * `LIMITS.webhook_failing_deliveries`; only of those that had none for `LIMITS.webhook_failing_s`. Tests do not count.
+   * By webhook id: failed deliveries made since the last success, up to `LIMITS.webhook_failing_deliveries`; only for
+   * webhooks without a success for `LIMITS.webhook_failing_s`. Test deliveries do not count.
    */
   failed_deliveries: Map<string, number>
 }
 
-/** The columns of a webhook that say how it does: what a record writes of it. */
+/** The columns of a webhook that a record writes. */
 export const HEALTH = [
   'is_active',
   'status',
@@ -48,7 +48,6 @@ export const HEALTH = [
   'updated_at',
 ] as const
 
-/** The part of a webhook that its deliveries change. */
 export type WebhookHealth = Pick<
   WebhookRow,
   'id' | 'workspace_id' | 'created_at' | 'enabled_at' | (typeof HEALTH)[number]
@@ -65,10 +64,10 @@ export interface RecordPlan {
   dequeue: string[]
 }
 
-/** After this many failed attempts in a row a webhook is shown as failing. */
+/** A webhook is shown as failing after this many failed attempts in a row. */
 const FAILING_AFTER = 5
 
-/** How soon a try of which nothing is known is made again. */
+/** The wait before a try with an unknown outcome is repeated. */
 const UNKNOWN_WAIT_MS = 5_000
 
 /** Whether a receiver's status acknowledges a delivery. Source: contract section 7. */
@@ -78,24 +77,23 @@ export function isSuccess(status: number | null): boolean {
 
 type Since = Pick<WebhookHealth, 'last_success_at' | 'created_at' | 'enabled_at'>
 
-/** Since when a webhook has had no success; one that was enabled again begins anew. */
+/** The time of a webhook's last success, creation or enabling, whichever is latest. */
 export function silentSince({ last_success_at, created_at, enabled_at }: Since): Date {
   const times = [last_success_at ?? created_at, enabled_at ?? created_at]
   return new Date(Math.max(...times.map((time) => time.getTime())))
 }
 
-/** Whether a webhook has had no success for so long that deliveries that failed may disable it. */
+/** Whether a webhook has had no success for so long that failed deliveries may disable it. */
 export function isSilent(webhook: Since, at: Date): boolean {
   return at.getTime() - silentSince(webhook).getTime() >= LIMITS.webhook_failing_s * 1000
 }
 
-/** When the last try of a batch ended. */
 export function endOf(results: readonly DeliveryResult[]): Date {
   const ends = results.map(({ started_at, duration_ms }) => started_at.getTime() + duration_ms)
   return new Date(Math.max(0, ...ends))
 }
 
-/** Turns the results of a batch of tries into what is written: done, next try, or given up. */
+/** Plans the rows for a batch of results: each delivery is delivered, retried or failed. */
 export function planRecord(
   results: readonly DeliveryResult[],
   state: RecordState,
@@ -131,7 +129,7 @@ export function planRecord(
   return plan
 }
 
-/** As if it had not been tried. */
+/** Requeues a delivery without counting the try. */
 function tryAgain(result: DeliveryResult, before: DeliveryRow, plan: RecordPlan): DeliveryRow {
   const at = new Date(result.started_at.getTime() + result.duration_ms)
   const due_at = new Date(at.getTime() + UNKNOWN_WAIT_MS)
@@ -182,7 +180,7 @@ function recordOne(
       : nextWaitMs(Math.max(1, MAX_ATTEMPTS - left), result.retry_after_ms, random)
   if (wait === null || !webhook?.is_active) {
     plan.dequeue.push(before.id)
-    // What was acknowledged once is not undone by sending it again.
+    // A failed repetition does not undo an acknowledged delivery.
     return { ...after, status: before.delivered_at ? 'delivered' : 'failed' }
   }
   const due_at = new Date(at.getTime() + wait)
@@ -191,8 +189,8 @@ function recordOne(
 }
 
 /**
- * What waited for longer than the whole schedule takes has had its time: a dead receiver keeps nothing for ever. Where
- * the webhook was enabled since, what was recovered then waits from then on.
+ * Whether a delivery is older than the whole schedule, so that a dead receiver's deliveries end. Enabling the webhook
+ * restarts the age.
  */
 function isOverdue(
   { created_at }: DeliveryRow,
@@ -224,7 +222,6 @@ function noteHealth(
   }
 }
 
-/** A webhook that has had no success for long is disabled by its deliveries that were given up. */
 function noteFailed(
   webhook: WebhookHealth,
   { trigger, created_at, updated_at }: DeliveryRow,

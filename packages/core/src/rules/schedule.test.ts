@@ -6,7 +6,7 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** The waits after the first, second, … failed try. Source: contract section 7. */
+/** Source: contract section 7. */
 const WAITS = [
   5 * SECOND,
   30 * SECOND,
@@ -39,16 +39,16 @@ describe('nextWaitMs', () => {
     },
   )
 
-  it.each([12, 13, 100])('gives up after try %d, whatever the receiver asks for', (attempt) => {
+  it.each([12, 13, 100])('gives up after try %d, with any Retry-After', (attempt) => {
     expect(nextWaitMs(attempt, null, never)).toBeNull()
     expect(nextWaitMs(attempt, 60_000, never)).toBeNull()
   })
 
-  it('never comes early, and never more than a tenth of a step late', () => {
+  it('is never early and at most a tenth of a step late', () => {
     const attempts = fc.integer({ min: 1, max: 11 })
-    const asked = fc.option(fc.integer({ min: -HOUR, max: 100 * HOUR }))
+    const retryAfters = fc.option(fc.integer({ min: -HOUR, max: 100 * HOUR }))
     fc.assert(
-      fc.property(attempts, asked, chance, (attempt, retryAfter, random) => {
+      fc.property(attempts, retryAfters, chance, (attempt, retryAfter, random) => {
         const step = WAITS[attempt - 1] as number
         const wait = nextWaitMs(attempt, retryAfter, () => random) as number
         const least = Math.max(step, Math.min(retryAfter ?? 0, 24 * HOUR))
@@ -64,7 +64,7 @@ describe('nextWaitMs', () => {
     ['does not shorten it', 2, 1_000, 30_000],
     ['of nothing changes nothing', 1, 0, 5_000],
     ['of the past changes nothing', 1, -60_000, 5_000],
-    ['counts for a day at the most', 1, 48 * HOUR, 24 * HOUR],
+    ['counts for at most a day', 1, 48 * HOUR, 24 * HOUR],
   ])('a Retry-After %s', (_, attempt, retryAfter, wait) => {
     expect(nextWaitMs(attempt, retryAfter, never)).toBe(wait)
   })

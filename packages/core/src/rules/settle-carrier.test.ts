@@ -18,18 +18,18 @@ const accepted: Outcome = { type: 'accepted', provider_message_id: 'B1', lookup_
 const sent = (outcome: Outcome): Settlement['result'] => {
   return { task: 'send', attempt: 1, outcome, sender: NUMBER }
 }
-const told = (given: Partial<Receipt>): Settlement['result'] => {
+const reported = (overrides: Partial<Receipt>): Settlement['result'] => {
   const receipt: Receipt = {
     status: 'delivered',
     provider_message_id: 'A1',
     error_code: null,
     error_message: null,
-    ...given,
+    ...overrides,
   }
   return { task: 'callback', receipts: [receipt] }
 }
 
-/** What is planned where `provider` learned this of a message that is under way. */
+/** The plan for a report of `provider` about a message in flight. */
 function settled(
   message: MessageRow,
   provider: string,
@@ -75,14 +75,14 @@ function settled(
   return planSettle([settlement], state, { newId: runtime.id, random: () => 0 })
 }
 
-describe('who wrote to whom', () => {
+describe('the conversation', () => {
   const ambiguous: Outcome = { type: 'ambiguous', ...refusal }
   const row = { workspace_id: 'w1', sender: NUMBER, address: '+14155552671' }
 
   it.each<[string, Outcome]>([
     ['was accepted', accepted],
     ['may have arrived', ambiguous],
-  ])('is noted of what %s', (_, outcome) => {
+  ])('is recorded for a message that %s', (_, outcome) => {
     const { conversations } = settled(make.message('w1'), 'b', sent(outcome))
     expect(conversations).toMatchObject([row])
   })
@@ -90,19 +90,19 @@ describe('who wrote to whom', () => {
   it.each<[string, Outcome]>([
     ['was refused', { type: 'rejected', ...refusal }],
     ['is to be tried again', { type: 'retry', ...refusal, delay_ms: null }],
-  ])('is not noted of what %s', (_, outcome) => {
+  ])('is not recorded for a message that %s', (_, outcome) => {
     expect(settled(make.message('w1'), 'b', sent(outcome)).conversations).toEqual([])
   })
 
-  it('is never noted of a test key: it would get the answers to what others wrote', () => {
+  it('is never recorded for a test key, which would get the answers to other workspaces', () => {
     const message = make.message('w1', { livemode: false })
     expect(settled(message, 'sandbox', sent(accepted)).conversations).toEqual([])
     expect(settled(message, 'sandbox', sent(ambiguous)).conversations).toEqual([])
   })
 })
 
-describe('the id that a provider gave', () => {
-  it('is not held against another provider that accepts', () => {
+describe('the provider message id', () => {
+  it('is replaced when another provider accepts the message', () => {
     const message = make.message('w1', {
       status: 'sent',
       accepted: true,
@@ -113,23 +113,23 @@ describe('the id that a provider gave', () => {
     expect(messages).toMatchObject([{ provider: 'b', provider_message_id: 'B1' }])
   })
 
-  it('comes with the provider that tells it has the message, whoever was asked after it', () => {
+  it('comes from the provider that reports the message, not from a later attempt', () => {
     const message = make.message('w1', { provider: 'b' })
-    const { messages } = settled(message, 'a', told({}), { token: null })
+    const { messages } = settled(message, 'a', reported({}), { token: null })
     expect(messages).toMatchObject([
       { status: 'delivered', provider: 'a', provider_message_id: 'A1' },
     ])
   })
 
-  it('is not put beside the name of another that has the message', () => {
+  it('is not stored with the name of another provider', () => {
     const message = make.message('w1', { status: 'sent', accepted: true, provider: 'b' })
-    const { messages } = settled(message, 'a', told({}))
+    const { messages } = settled(message, 'a', reported({}))
     expect(messages).toMatchObject([
       { status: 'delivered', provider: 'b', provider_message_id: null },
     ])
   })
 
-  it('names a part of its own alone: two providers may count alike', () => {
+  it('names only a part of its own provider: two providers may give the same id', () => {
     const message = make.message('w1', { status: 'sent', accepted: true, provider: 'b' })
     const part = (provider: string, attempt: number, number: number, id: string) => {
       const status = 'sent' as const
@@ -137,16 +137,16 @@ describe('the id that a provider gave', () => {
       return { ...of, provider, attempt, number, created_at: AT }
     }
     const parts = [part('a', 1, 1, '7'), part('b', 2, 1, '7'), part('b', 2, 2, '8')]
-    const plan = settled(message, 'b', told({ provider_message_id: '7' }), { parts })
+    const plan = settled(message, 'b', reported({ provider_message_id: '7' }), { parts })
     expect(plan.part_changes).toMatchObject([{ provider: 'b', attempt: 2, number: 1 }])
     expect(plan.messages.filter(({ status }) => status !== 'sent')).toEqual([])
   })
 })
 
-describe('a message that nobody can carry now', () => {
+describe('a message that no provider can take now', () => {
   const postponed = { task: 'postponed', wait_ms: MINUTE_MS, error_message: 'Paused' } as const
 
-  it('is looked at once more when it expires, and not given up before', () => {
+  it('is due again when it expires, and does not fail before', () => {
     const expires_at = new Date(AT.getTime() + 1)
     const plan = settled(make.message('w1', { expires_at }), '', postponed, { token: null })
     expect(plan.requeue).toMatchObject([{ due_at: expires_at }])
@@ -156,7 +156,7 @@ describe('a message that nobody can carry now', () => {
   it.each([
     ['no longer than ten minutes', 10 * MINUTE_MS, 'queued', null],
     ['longer than ten minutes', 10 * MINUTE_MS + 1, 'failed', 'outcome_unknown'],
-  ])('and is unknown for %s', (_, age, status, error_code) => {
+  ])('with an unknown outcome for %s', (_, age, status, error_code) => {
     const queue = { unknown_since: new Date(AT.getTime() - age) }
     const message = make.message('w1', { provider: 'a' })
     const plan = settled(message, '', postponed, { token: null, queue })
@@ -166,7 +166,7 @@ describe('a message that nobody can carry now', () => {
     expect(plan.entries).toEqual([])
   })
 
-  it('and is unknown for longer is kept where a repetition is harmless', () => {
+  it('with an unknown outcome for longer is kept for an idempotent provider', () => {
     const since = new Date(AT.getTime() - 11 * MINUTE_MS)
     const message = make.message('w1', { provider: 'a', created_at: since })
     const plan = settled(message, 'a', postponed, {
@@ -178,7 +178,7 @@ describe('a message that nobody can carry now', () => {
     expect(plan.requeue).toMatchObject([{ unknown_since: since }])
   })
 
-  it('is given up, and paid back, when it expired', () => {
+  it('fails and is refunded when it expired', () => {
     const message = make.message('w1', { expires_at: AT })
     const plan = settled(message, '', postponed, { token: null })
     expect(plan.messages).toMatchObject([{ status: 'failed', error_code: 'expired' }])
@@ -188,18 +188,18 @@ describe('a message that nobody can carry now', () => {
 
 describe('a message that went out in part', () => {
   const partial: Outcome = { type: 'retry', ...refusal, delay_ms: null, partial: true }
-  const begun = (given: Partial<MessageRow> = {}) =>
-    make.message('w1', { accepted: true, provider: 'a', ...given })
+  const begun = (overrides: Partial<MessageRow> = {}) =>
+    make.message('w1', { accepted: true, provider: 'a', ...overrides })
   const postponed = { task: 'postponed', wait_ms: MINUTE_MS, error_message: 'Paused' } as const
 
-  it('stays queued and is known to be there: by its provider, and for who may answer it', () => {
+  it('stays queued, accepted by its provider, and can be answered', () => {
     const plan = settled(make.message('w1'), 'a', sent(partial))
     expect(plan.messages).toMatchObject([{ status: 'queued', accepted: true, provider: 'a' }])
     expect(plan.requeue).toMatchObject([{ task: 'send', unknown_since: null }])
     expect(plan.conversations).toMatchObject([{ sender: NUMBER }])
   })
 
-  it('is known to be there also from a claim that was lost', () => {
+  it('is accepted also when the claim was lost', () => {
     const plan = settled(make.message('w1'), 'a', sent(partial), { token: 'another' })
     expect(plan.messages).toMatchObject([{ status: 'queued', accepted: true }])
     expect(plan).toMatchObject({ counted: [false], requeue: [], attempts: [] })
@@ -212,9 +212,9 @@ describe('a message that went out in part', () => {
     ['refused', sent({ type: 'rejected', ...refusal }), {}, 'mine', 'busy'],
     ['tried for too long', sent(partial), gone, 'mine', 'expired'],
     ['put off for too long', postponed, gone, null, 'expired'],
-    ['not wanted any more', { task: 'suppressed' }, {}, null, 'suppressed'],
-  ])('fails and stays paid for when the rest is %s', (_, result, given, token, error_code) => {
-    const plan = settled(begun(given), 'a', result, { token })
+    ['suppressed', { task: 'suppressed' }, {}, null, 'suppressed'],
+  ])('fails without a refund when the rest is %s', (_, result, overrides, token, error_code) => {
+    const plan = settled(begun(overrides), 'a', result, { token })
     expect(plan.messages).toMatchObject([{ status: 'failed', error_code, credits_refunded: 0 }])
     expect(plan.entries).toEqual([])
     expect(plan.dequeue).toHaveLength(1)
@@ -227,14 +227,19 @@ describe('a message that went out in part', () => {
 })
 
 describe('a message that its provider refused late', () => {
-  const late = (given: Partial<Receipt> = {}): Settlement['result'] => {
-    const receipt: Receipt = { status: 'failed', provider_message_id: null, ...refusal, ...given }
+  const late = (overrides: Partial<Receipt> = {}): Settlement['result'] => {
+    const receipt: Receipt = {
+      status: 'failed',
+      provider_message_id: null,
+      ...refusal,
+      ...overrides,
+    }
     return { task: 'refused', receipt: { ...receipt, never_accepted: true } }
   }
   const doubtful = { task: 'lookup', unknown_since: new Date(AT.getTime() - MINUTE_MS) } as const
   const waiting = { token: null, queue: doubtful }
 
-  it('fails as one that nobody took, paid back', () => {
+  it('fails and is refunded', () => {
     const message = make.message('w1', { provider: 'a' })
     const plan = settled(message, 'a', late({ suppress: 'opt_out' }), waiting)
     expect(plan.messages).toMatchObject([
@@ -245,7 +250,7 @@ describe('a message that its provider refused late', () => {
     expect(plan.suppressions).toMatchObject([{ reason: 'opt_out' }])
   })
 
-  it('also while the attempt is not settled that left it open', () => {
+  it('fails also before its attempt is settled', () => {
     const plan = settled(make.message('w1'), 'a', late())
     expect(plan.messages).toMatchObject([{ status: 'failed', accepted: false, provider: 'a' }])
     expect(plan.entries).toHaveLength(1)
@@ -254,11 +259,11 @@ describe('a message that its provider refused late', () => {
   it.each<[string, Partial<MessageRow>, Partial<MessageQueueRow>]>([
     ['is sent by now', { status: 'sent', accepted: true, provider: 'a' }, doubtful],
     ['went out in part', { accepted: true, provider: 'a' }, doubtful],
-    ['is with another', { provider: 'b' }, doubtful],
-    ['failed and was paid back', { status: 'failed', provider: 'a' }, doubtful],
-    ['is sent again in doubt', { provider: 'a' }, { ...doubtful, task: 'send' }],
-  ])('stays as it is where it %s', (_, given, queue) => {
-    const plan = settled(make.message('w1', given), 'a', late(), { token: null, queue })
+    ['is with another provider', { provider: 'b' }, doubtful],
+    ['failed and was refunded', { status: 'failed', provider: 'a' }, doubtful],
+    ['is sent again after an unknown outcome', { provider: 'a' }, { ...doubtful, task: 'send' }],
+  ])('does not change when it %s', (_, overrides, queue) => {
+    const plan = settled(make.message('w1', overrides), 'a', late(), { token: null, queue })
     expect(plan).toMatchObject({ messages: [], entries: [], dequeue: [], requeue: [] })
     expect(plan.message_events).toMatchObject([{ status: 'failed', applied: false }])
   })
@@ -269,22 +274,22 @@ describe('a read receipt', () => {
     ['whatsapp', ['delivered', 'read']],
     ['sms', ['delivered']],
     ['email', ['delivered']],
-  ] as const)('on %s leads through %j', (channel, statuses) => {
+  ] as const)('on %s passes through %j', (channel, statuses) => {
     const message = make.message('w1', { channel, status: 'sent', accepted: true, provider: 'a' })
-    const plan = settled(message, 'a', told({ status: 'read' }))
+    const plan = settled(message, 'a', reported({ status: 'read' }))
     expect(plan.message_events.map(({ status }) => status)).toEqual(statuses)
     expect(plan.messages).toMatchObject([{ status: statuses.at(-1) }])
   })
 })
 
-describe('a call whose hold ran out', () => {
+describe('a call with an expired hold', () => {
   const none = { amount: units(0), channel: 'voice', counter_account: 'revenue:voice' } as const
   const price = units(2_000_000)
 
   it.each<[string, Settlement['result']]>([
-    ['that nobody took', sent({ type: 'rejected', ...refusal })],
-    ['that nobody answered', told({ status: 'failed', duration_s: 0 })],
-  ])('and %s says that it cost nothing', (_, result) => {
+    ['rejected', sent({ type: 'rejected', ...refusal })],
+    ['not answered', reported({ status: 'failed', duration_s: 0 })],
+  ])('and %s costs nothing', (_, result) => {
     const message = make.message('w1', { channel: 'voice', credits_used: price })
     const hold = entryOf(message, { ...none, kind: 'hold', held_delta: price, seq: 1 })
     const ended = { ...none, kind: 'void', held_delta: units(-price), seq: 2 } as const
@@ -295,7 +300,7 @@ describe('a call whose hold ran out', () => {
   })
 })
 
-function entryOf({ workspace_id, id: ref_id }: MessageRow, given: Partial<Entry>): Entry {
+function entryOf({ workspace_id, id: ref_id }: MessageRow, overrides: Partial<Entry>): Entry {
   return {
     id: runtime.id(),
     workspace_id,
@@ -316,6 +321,6 @@ function entryOf({ workspace_id, id: ref_id }: MessageRow, given: Partial<Entry>
     actor: null,
     description: null,
     created_at: AT,
-    ...given,
+    ...overrides,
   }
 }

@@ -24,7 +24,7 @@ import {
   wasRefunded,
 } from './step.ts'
 
-/** What the question gave that a queue row stands for. `holds`: whether the claim that asked it still stands. */
+/** Applies the answer to a look-up. `holds`: whether the claim that made the look-up still holds the row. */
 export function settleLookup(step: Step, found: LookupResult, holds: boolean): boolean {
   const { message, queued, settlement } = step
   if (found.type === 'found') {
@@ -32,7 +32,7 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
     if (message.status === 'queued') assign(message, settlement.provider)
     message.provider ??= settlement.provider
     message.provider_message_id ??= found.receipts[0]?.provider_message_id ?? null
-    // Who knows a message has taken it, whatever else it tells.
+    // A provider that knows the message has accepted it, whatever its receipts say.
     if (message.status === 'queued') {
       for (const status of advance(message, 'sent')) apply(step, status, null, null)
     }
@@ -58,7 +58,7 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
     requeue(step, 'send', 0, null)
     return true
   }
-  // Without a look-up the row only waits for a callback.
+  // Without look-ups the row only waits for a callback.
   const max_ms = settlement.abilities.lookup ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS
   if (waited >= max_ms) {
     failUnknown(step, 'No answer to the question whether the provider has it')
@@ -67,94 +67,92 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
 }
 
 /**
- * Waiting as long as has been waited already doubles the distance each time. A time to come was noted while the clock was
- * ahead: how long it is since then is not known, and it is not asked all the time until then.
+ * Waits as long as the time since `since`, so the wait doubles. A `since` in the future was written while the clock was
+ * ahead: its distance bounds the rate of look-ups too.
  */
 function pollWait(since: Date, at: Date): number {
   const waited_ms = Math.abs(at.getTime() - since.getTime())
   return Math.min(Math.max(waited_ms, LOOKUP.base_ms), LOOKUP.cap_ms)
 }
 
-/** What a provider called back. */
 export function settleCallback(
   step: Step,
-  told: { receipts: readonly Receipt[]; suppress?: SuppressionReason },
+  callback: { receipts: readonly Receipt[]; suppress?: SuppressionReason },
 ): boolean {
-  for (const receipt of told.receipts) applyReceipt(step, receipt)
-  if (told.suppress) suppress(step, told.suppress)
+  for (const receipt of callback.receipts) applyReceipt(step, receipt)
+  if (callback.suppress) suppress(step, callback.suppress)
   if (isAnswered(step)) dequeue(step)
   return true
 }
 
 /**
- * What may have reached the provider and did not: the message fails as one that nobody took. Says nothing where somebody
- * has it by now, nor of one that is sent again while it is unknown: another attempt may have arrived.
+ * The provider reports that it never accepted the attempt: the message fails and is refunded. The report has no effect
+ * when a provider has the message, or when a repeated attempt with an unknown outcome may have arrived.
  */
-export function settleRefused(step: Step, told: Receipt): boolean {
+export function settleRefused(step: Step, receipt: Receipt): boolean {
   const { message, queued } = step
-  if (told.suppress) suppress(step, told.suppress)
+  if (receipt.suppress) suppress(step, receipt.suppress)
   const isRepeated = queued?.task === 'send' && queued.unknown_since !== null
-  if (message.status !== 'queued' || message.accepted || isAnothers(step) || isRepeated) {
-    note(step, told.status, false, told)
+  if (message.status !== 'queued' || message.accepted || isWithAnother(step) || isRepeated) {
+    note(step, receipt.status, false, receipt)
     return true
   }
   assign(message, step.settlement.provider)
-  failKnown(step, told.error_code ?? 'rejected', told.error_message ?? 'The provider refused it')
+  const { error_code, error_message } = receipt
+  failKnown(step, error_code ?? 'rejected', error_message ?? 'The provider refused it')
   return true
 }
 
-/**
- * Whether the callback answers the question that the queue row stands for: whether the provider has the message, or
- * how it fares. A claimed row is left to its claimant.
- */
+/** Whether the callback makes the row's look-up unnecessary. A claimed row is left to its claim. */
 function isAnswered({ message, queued }: Step): boolean {
   if (!queued || queued.token || message.status === 'queued') return false
   return queued.unknown_since !== null || message.status !== 'sent'
 }
 
-/** What a provider tells of a message that it has: forward only, the rest is history. */
-function applyReceipt(step: Step, given: Receipt): void {
-  const told = reachable(step, given)
-  // Another provider has it by now: that this one failed is no news.
-  const receipt = told.status === 'failed' && isAnothers(step) ? null : take(step, told)
-  const statuses = receipt ? advance(step.message, receipt.status) : []
-  if (!receipt || statuses.length === 0) note(step, told.status, false, told)
-  else for (const status of statuses) apply(step, status, receipt.error_code, receipt.error_message)
+/** Applies a provider's report. Statuses only go forward; other reports are added to the history. */
+function applyReceipt(step: Step, reported: Receipt): void {
+  const receipt = reachable(step, reported)
+  // The failure of one provider changes nothing once another provider has the message.
+  const whole = receipt.status === 'failed' && isWithAnother(step) ? null : take(step, receipt)
+  const statuses = whole ? advance(step.message, whole.status) : []
+  if (!whole || statuses.length === 0) note(step, receipt.status, false, receipt)
+  else for (const status of statuses) apply(step, status, whole.error_code, whole.error_message)
 }
 
-/** Only WhatsApp messages are `read`: where another provider says so, it was delivered. Source: interface, Status. */
-function reachable({ message }: Step, told: Receipt): Receipt {
-  if (told.status !== 'read' || message.channel === 'whatsapp') return told
-  return { ...told, status: 'delivered' }
+/** Only WhatsApp messages become `read`; elsewhere `read` means `delivered`. Source: interface, Status. */
+function reachable({ message }: Step, receipt: Receipt): Receipt {
+  if (receipt.status !== 'read' || message.channel === 'whatsapp') return receipt
+  return { ...receipt, status: 'delivered' }
 }
 
-/** Puts down whatever else a receipt says; answers what it says of the whole message. */
-function take(step: Step, told: Receipt): Receipt | null {
+/** Stores the ids, suppression and call cost of a receipt; returns its report on the whole message, or null. */
+function take(step: Step, receipt: Receipt): Receipt | null {
   const { message, settlement } = step
   if (!wasRefunded(message)) message.accepted = true
-  // Until it was told that one has it, the provider is but who was asked last.
+  // While the message is queued, its provider is only that of the last attempt.
   if (message.status === 'queued') assign(message, settlement.provider)
   message.provider ??= settlement.provider
-  if (!isAnothers(step) && !isErased(message)) {
-    message.provider_message_id ??= told.provider_message_id
+  if (!isWithAnother(step) && !isErased(message)) {
+    message.provider_message_id ??= receipt.provider_message_id
   }
-  if (told.part_ids) addParts(step, 0, told.part_ids)
-  if (told.suppress) suppress(step, told.suppress)
-  if (told.duration_s !== undefined && !wasRefunded(message)) chargeCall(step, told.duration_s)
-  return receiptOfParts(step, told)
+  if (receipt.part_ids) addParts(step, 0, receipt.part_ids)
+  if (receipt.suppress) suppress(step, receipt.suppress)
+  const { duration_s } = receipt
+  if (duration_s !== undefined && !wasRefunded(message)) chargeCall(step, duration_s)
+  return receiptOfParts(step, receipt)
 }
 
-function isAnothers({ message, settlement }: Step): boolean {
+function isWithAnother({ message, settlement }: Step): boolean {
   return message.provider !== null && message.provider !== settlement.provider
 }
 
 /**
- * What a receipt of one part says of the whole message: delivered once all parts are, failed when one is. Null where it
- * says nothing yet. Of a message without parts it says what it says.
+ * The report of a part's receipt on the whole message: delivered once all parts are, failed when one is, else null.
+ * The receipt of a message without parts is returned as it is.
  */
 function receiptOfParts(step: Step, receipt: Receipt): Receipt | null {
   const all = step.state.parts.get(step.message.id) ?? []
-  // Two providers may count alike.
+  // Two providers may give the same id.
   const part = all.find(
     (one) =>
       one.provider === step.settlement.provider &&
@@ -170,7 +168,7 @@ function receiptOfParts(step: Step, receipt: Receipt): Receipt | null {
   return isWholly(status, attempted) ? receipt : null
 }
 
-/** Evidence of arrival beats a failure that was reported before. */
+/** A delivery beats a failure that was reported before. */
 const RANK: Record<MessagePartRow['status'], number> = { sent: 0, failed: 1, delivered: 2 }
 
 function isWholly(status: MessagePartRow['status'], parts: readonly MessagePartRow[]): boolean {

@@ -24,7 +24,7 @@ import {
 } from './step.ts'
 import { suppressedAddress } from './suppression.ts'
 
-/** What an attempt gave. `holds`: whether the claim that made it still stands. */
+/** Applies the outcome of an attempt. `holds`: whether the claim that made the attempt still holds the row. */
 export function settleSend(step: Step, attempt: number, outcome: Outcome, holds: boolean): boolean {
   const { message, queued, settlement } = step
   const isPartial = outcome.type === 'retry' && outcome.partial === true
@@ -32,8 +32,7 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
   if (!holds && result.task === 'send' && result.never_called) {
     return withdrawDoubt(step, attempt, outcome)
   }
-  // A claim that was lost says nothing, unless a provider took the message, or a part of it: that is true whoever
-  // learned it.
+  // The outcome of a lost claim counts only if a provider accepted the message or a part of it.
   if (!holds && outcome.type !== 'accepted') {
     if (isPartial && message.status === 'queued') message.accepted = true
     return false
@@ -55,7 +54,7 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     return true
   }
   if (message.status !== 'queued') {
-    // It was told meanwhile that the provider has it, by a callback or by whoever had the claim before.
+    // A callback or an earlier claim has reported meanwhile that the provider has the message.
     follow(step)
     return true
   }
@@ -70,7 +69,7 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
   }
   if (outcome.type === 'retry') retry(step, attempt, outcome)
   if (outcome.type === 'ambiguous') {
-    // Whoever may have got it may answer it, with STOP for example.
+    // A recipient that got the message may answer it, for example with STOP.
     converse(step)
     doubt(step, attempt, outcome)
   }
@@ -78,8 +77,8 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
 }
 
 /**
- * An attempt was not made, and its claim is lost. The server that took the claim over found no outcome and put the message
- * in doubt. The message is sent again, unless another claim holds it now.
+ * The attempt was not made and its claim is lost: the server that took the claim over found no outcome and set
+ * `unknown_since`. The message is sent again, unless another claim holds it now.
  */
 function withdrawDoubt(step: Step, attempt: number, outcome: Outcome): boolean {
   const { message, queued } = step
@@ -96,8 +95,8 @@ function reachedBy({ status }: Extract<Outcome, { type: 'accepted' }>): ('sent' 
 }
 
 /**
- * Notes who wrote to whom: tells whose an answer is. Not of test keys, whose messages reach nobody: a free message from
- * any number would else bring in the answers to what others wrote from there.
+ * Records sender and recipient: an answer goes to the workspace that wrote last. Test messages are not recorded: a free
+ * message from a shared number would otherwise receive the answers to other workspaces' messages.
  */
 function converse({ settlement, message, plan }: Step): void {
   const sender = settlement.result.task === 'send' ? settlement.result.sender : null
@@ -113,7 +112,7 @@ function converse({ settlement, message, plan }: Step): void {
   })
 }
 
-/** Asks on what becomes of a message that its provider has, where asking is how it tells. */
+/** Continues the look-ups of a message that its provider has, if the provider supports them. */
 function follow(step: Step): void {
   const { message, settlement } = step
   if (settlement.abilities.lookup && message.status !== 'failed') {
@@ -132,7 +131,7 @@ function retry(step: Step, attempt: number, outcome: Extract<Outcome, { type: 'r
   } else requeue(step, 'send', wait, step.queued?.unknown_since ?? null)
 }
 
-/** As long as the provider wants, within bounds, or ever longer. */
+/** The provider's delay within bounds, or else the backoff. */
 function waitMs(
   attempt: number,
   delay_ms: number | null,
@@ -142,7 +141,7 @@ function waitMs(
   return Math.min(Math.max(delay_ms, DELAY_MIN_MS), DELAY_MAX_MS)
 }
 
-/** It is unknown whether the provider has the message: never sent again blindly. */
+/** The provider may have the message, so it is sent again only with an idempotent provider. */
 function doubt(
   step: Step,
   attempt: number,
@@ -151,21 +150,21 @@ function doubt(
   const { message, settlement, context } = step
   const { lookup, idempotent } = settlement.abilities
   const since = unknownSince(step)
-  // A provider that does not keep its promise delivers each repetition, so unanswered ones must end soon.
-  const can_tell = lookup || (idempotent && answered !== undefined)
-  const max_ms = can_tell ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS
+  // A provider that is not idempotent after all delivers each repetition, so unanswered ones must end soon.
+  const isAnswering = lookup || (idempotent && answered !== undefined)
+  const max_ms = isAnswering ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS
   if (settlement.at.getTime() - since.getTime() > max_ms) {
     failUnknown(step, error_message)
   } else if (lookup) {
-    // Certainty first: a repetition may reach the recipient once and still leave open whether this one did.
+    // Look-up first: the outcome of a repetition may be unknown too.
     requeue(step, 'lookup', LOOKUP.base_ms, since)
   } else if (idempotent) {
     const wait = waitMs(attempt, answered?.delay_ms ?? null, context)
-    // A provider may ask for a longer wait than the message is worth: the last try is made before that.
-    const left = since.getTime() + max_ms - settlement.at.getTime()
-    requeue(step, 'send', Math.max(DELAY_MIN_MS, Math.min(wait, left)), since)
+    // If the provider's delay passes the message's deadline, the last try is made at the deadline.
+    const left_ms = since.getTime() + max_ms - settlement.at.getTime()
+    requeue(step, 'send', Math.max(DELAY_MIN_MS, Math.min(wait, left_ms)), since)
   } else {
-    // Only a callback can tell now; the row wakes once more to give up.
+    // Only a callback can report the outcome; the row becomes due once more to fail the message.
     requeue(step, 'lookup', UNKNOWN_MAX_MS, since)
   }
 }

@@ -21,7 +21,7 @@ const delivered: Receipt = {
   error_message: null,
 }
 
-function queuedRow(message: MessageRow, given: Partial<MessageQueueRow> = {}): MessageQueueRow {
+function queuedRow(message: MessageRow, overrides: Partial<MessageQueueRow> = {}): MessageQueueRow {
   return {
     message_id: message.id,
     workspace_id: message.workspace_id,
@@ -32,14 +32,14 @@ function queuedRow(message: MessageRow, given: Partial<MessageQueueRow> = {}): M
     token: 'mine',
     attempt: 1,
     unknown_since: null,
-    ...given,
+    ...overrides,
   }
 }
 
-function stateOf(message: MessageRow, given: Partial<MessageQueueRow> = {}): SettleState {
+function stateOf(message: MessageRow, overrides: Partial<MessageQueueRow> = {}): SettleState {
   return {
     messages: new Map([[message.id, message]]),
-    queue: new Map([[message.id, queuedRow(message, given)]]),
+    queue: new Map([[message.id, queuedRow(message, overrides)]]),
     subscribers: new Map(),
     accounts: new Map([['w1', { ...newAccount('w1'), seq: 1 }]]),
     parts: new Map(),
@@ -50,7 +50,7 @@ function stateOf(message: MessageRow, given: Partial<MessageQueueRow> = {}): Set
 function settlement(
   message: MessageRow,
   result: Settlement['result'],
-  given: Partial<Settlement> = {},
+  overrides: Partial<Settlement> = {},
 ): Settlement {
   return {
     workspace_id: 'w1',
@@ -60,7 +60,7 @@ function settlement(
     abilities: { idempotent: false, lookup: false },
     result,
     at: AT,
-    ...given,
+    ...overrides,
   }
 }
 
@@ -68,14 +68,14 @@ function plan(settlements: Settlement[], state: SettleState, chance = 0): Settle
   return planSettle(settlements, state, { newId: runtime.id, random: () => chance })
 }
 
-/** How long after the settlement the only requeued row is due. */
+/** The wait of the only requeued row. */
 function waitOf({ requeue }: SettlePlan): number {
   const [row] = requeue
   if (!row || requeue.length > 1) throw new Error(`expected one, got ${requeue.length}`)
   return row.due_at.getTime() - AT.getTime()
 }
 
-describe('the wait before a further try', () => {
+describe('the wait before a retry', () => {
   it.each([
     [1, 1 * SECOND],
     [2, 2 * SECOND],
@@ -83,7 +83,7 @@ describe('the wait before a further try', () => {
     [9, 256 * SECOND],
     [10, 5 * MINUTE],
     [40, 5 * MINUTE],
-  ])('after attempt %d is anything up to %d ms', (attempt, most) => {
+  ])('after attempt %d is at most %d ms', (attempt, most) => {
     const message = make.message('w1')
     const outcome: Outcome = { type: 'retry', ...refusal, delay_ms: null }
     const result = { task: 'send', attempt, outcome } as const
@@ -92,11 +92,11 @@ describe('the wait before a further try', () => {
   })
 
   it.each([
-    ['what it asks for', 90 * SECOND, 90 * SECOND],
-    ['a second at the least', 0, SECOND],
-    ['a second at the least, also for nonsense', -HOUR, SECOND],
-    ['a day at the most', 40 * HOUR, 24 * HOUR],
-  ])('that a provider asks for is %s', (_, delay_ms, wait) => {
+    ['that delay', 90 * SECOND, 90 * SECOND],
+    ['at least a second', 0, SECOND],
+    ['at least a second, also when negative', -HOUR, SECOND],
+    ['at most a day', 40 * HOUR, 24 * HOUR],
+  ])('for a delay of the provider is %s', (_, delay_ms, wait) => {
     const message = make.message('w1', { channel: 'email' })
     const outcome: Outcome = { type: 'retry', ...refusal, delay_ms }
     const result = { task: 'send', attempt: 1, outcome } as const
@@ -104,7 +104,7 @@ describe('the wait before a further try', () => {
   })
 })
 
-describe('the wait before a further question', () => {
+describe('the wait before the next look-up', () => {
   it.each([
     [0, 2 * SECOND],
     [1 * SECOND, 2 * SECOND],
@@ -115,8 +115,8 @@ describe('the wait before a further question', () => {
     const message = make.message('w1')
     const unknown_since = new Date(AT.getTime() - age)
     const state = stateOf(message, { task: 'lookup', unknown_since })
-    const asked = settlement(message, { task: 'lookup', found: { type: 'unavailable' } })
-    const answer = plan([asked], state)
+    const lookup = settlement(message, { task: 'lookup', found: { type: 'unavailable' } })
+    const answer = plan([lookup], state)
     expect(waitOf(answer)).toBe(wait)
     expect(answer.requeue).toMatchObject([{ task: 'lookup', token: null, unknown_since }])
   })
@@ -128,14 +128,14 @@ describe('the wait before a further question', () => {
   ])('about a message sent %d ms ago is %d ms', (age, wait) => {
     const sent_at = new Date(AT.getTime() - age)
     const message = make.message('w1', { status: 'sent', accepted: true, sent_at })
-    const asked = settlement(message, { task: 'lookup', found: { type: 'unavailable' } })
-    expect(waitOf(plan([asked], stateOf(message, { task: 'lookup' })))).toBe(wait)
+    const lookup = settlement(message, { task: 'lookup', found: { type: 'unavailable' } })
+    expect(waitOf(plan([lookup], stateOf(message, { task: 'lookup' })))).toBe(wait)
   })
 
   it.each([
     [72 * HOUR - 1, 1],
     [72 * HOUR, 0],
-  ])('that its provider only ever calls sent, for %d ms, leads to %d more', (age, more) => {
+  ])('of a message that stays sent for %d ms leads to %d more', (age, more) => {
     const sent_at = new Date(AT.getTime() - age)
     const message = make.message('w1', { status: 'sent', accepted: true, sent_at })
     const receipts: Receipt[] = [{ ...delivered, status: 'sent' }]
@@ -144,7 +144,7 @@ describe('the wait before a further question', () => {
     const answer = plan([settlement(message, { task: 'lookup', found })], state)
     expect(answer.requeue).toHaveLength(more)
     expect(answer.dequeue).toHaveLength(1 - more)
-    // A receipt that comes later by itself still counts.
+    // A later callback still counts.
     const late = {
       ...settlement(message, { task: 'callback', receipts: [delivered] }),
       token: null,
@@ -155,8 +155,8 @@ describe('the wait before a further question', () => {
   it('ends with the age of the message', () => {
     const created_at = new Date(AT.getTime() - 4 * HOUR)
     const message = make.message('w1', { status: 'sent', accepted: true, created_at })
-    const asked = settlement(message, { task: 'lookup', found: { type: 'unavailable' } })
-    const answer = plan([asked], stateOf(message, { task: 'lookup' }))
+    const lookup = settlement(message, { task: 'lookup', found: { type: 'unavailable' } })
+    const answer = plan([lookup], stateOf(message, { task: 'lookup' }))
     expect(answer).toMatchObject({ counted: [true], requeue: [], dequeue: [message.id] })
   })
 })
@@ -166,9 +166,9 @@ describe('an unknown outcome', () => {
   const result = { task: 'send', attempt: 1, outcome: ambiguous } as const
 
   it.each([
-    ['no longer than ten minutes', 10 * MINUTE, 'queued'],
-    ['longer than ten minutes', 10 * MINUTE + 1, 'failed'],
-  ])('that is unknown %s', (_, age, status) => {
+    ['at most ten minutes', 10 * MINUTE, 'queued'],
+    ['more than ten minutes', 10 * MINUTE + 1, 'failed'],
+  ])('of %s', (_, age, status) => {
     const message = make.message('w1')
     const unknown_since = new Date(AT.getTime() - age)
     const abilities = { idempotent: true, lookup: false }
@@ -182,12 +182,12 @@ describe('an unknown outcome', () => {
 
   it.each([
     [10 * MINUTE + 1, 30 * SECOND, 'queued', 30 * SECOND],
-    // A wait that is longer than the message is worth ends with one more try.
+    // A delay past the deadline ends with one more try.
     [3 * HOUR, 24 * HOUR, 'queued', HOUR],
     [4 * HOUR, 30 * SECOND, 'queued', SECOND],
     [4 * HOUR + 1, 30 * SECOND, 'failed', null],
   ])(
-    'that the provider answers with an error to every repetition, for %d ms, and asks for %d',
+    'of a provider that rejects every repetition for %d ms and asks for a delay of %d ms',
     (age, delay_ms, status, wait_ms) => {
       const since = new Date(AT.getTime() - age)
       const message = make.message('w1', { created_at: since })
@@ -212,19 +212,19 @@ describe('an unknown outcome', () => {
     [{ idempotent: false, lookup: true }, 10 * MINUTE, 'queued'],
     [{ idempotent: false, lookup: true }, 4 * HOUR - 1, 'queued'],
     [{ idempotent: false, lookup: true }, 4 * HOUR, 'failed'],
-  ])('that no look-up settles: with %j for %d ms', (abilities, age, status) => {
+  ])('without a successful look-up: with %j for %d ms', (abilities, age, status) => {
     const since = new Date(AT.getTime() - age)
     const message = make.message('w1', { created_at: since })
-    const asked = settlement(
+    const lookup = settlement(
       message,
       { task: 'lookup', found: { type: 'unavailable' } },
       { abilities },
     )
-    const answer = plan([asked], stateOf(message, { task: 'lookup', unknown_since: since }))
+    const answer = plan([lookup], stateOf(message, { task: 'lookup', unknown_since: since }))
     expect((answer.messages[0] ?? message).status).toBe(status)
   })
 
-  it('keeps the moment since when it is unknown', () => {
+  it('keeps its `unknown_since`', () => {
     const message = make.message('w1')
     const since = new Date(AT.getTime() - MINUTE)
     for (const unknown_since of [null, since]) {
@@ -253,21 +253,24 @@ describe('an attempt that was never made', () => {
     })
   })
 
-  it.each(['lookup', 'send'] as const)('ends the doubt that others are in: %s', (task) => {
-    const message = make.message('w1')
-    const state = stateOf(message, { task, token: null, unknown_since })
-    expect(plan([settlement(message, result)], state)).toMatchObject({
-      counted: [true],
-      attempts: [{ number: 1, outcome: 'retry' }],
-      requeue: [{ task: 'send', unknown_since: null, due_at: AT, token: null }],
-    })
-  })
+  it.each(['lookup', 'send'] as const)(
+    'ends the unknown outcome that another claim noted: %s',
+    (task) => {
+      const message = make.message('w1')
+      const state = stateOf(message, { task, token: null, unknown_since })
+      expect(plan([settlement(message, result)], state)).toMatchObject({
+        counted: [true],
+        attempts: [{ number: 1, outcome: 'retry' }],
+        requeue: [{ task: 'send', unknown_since: null, due_at: AT, token: null }],
+      })
+    },
+  )
 
   it.each<[string, Partial<MessageQueueRow>]>([
-    ['another claim has the message', { token: 'theirs', unknown_since }],
-    ['it was sent again since', { token: null, unknown_since, attempt: 2 }],
-    ['nobody is in doubt', { token: null, unknown_since: null }],
-  ])('says nothing where %s', (_, queue) => {
+    ['another claim holds the message', { token: 'theirs', unknown_since }],
+    ['the message was sent again since', { token: null, unknown_since, attempt: 2 }],
+    ['the outcome is not unknown', { token: null, unknown_since: null }],
+  ])('changes nothing when %s', (_, queue) => {
     const message = make.message('w1')
     const answer = plan([settlement(message, result)], stateOf(message, queue))
     expect(answer).toMatchObject({ counted: [false], attempts: [], requeue: [], messages: [] })
@@ -281,7 +284,7 @@ describe('several settlements of one message in one write', () => {
   const both = (message: MessageRow, first: Settlement['result'], second: Settlement['result']) =>
     plan([settlement(message, first), settlement(message, second)], stateOf(message))
 
-  it('see what those before them did: a delivered message is not refunded', () => {
+  it('apply in order: a delivered message is not refunded', () => {
     const message = make.message('w1')
     const answer = both(message, { ...callback, receipts: [delivered] }, rejected)
     expect(answer.counted).toEqual([true, true])
@@ -290,7 +293,7 @@ describe('several settlements of one message in one write', () => {
     expect(answer.dequeue).toEqual([message.id])
   })
 
-  it('see what those before them did: a refunded message is not delivered', () => {
+  it('apply in order: a refunded message is not delivered', () => {
     const message = make.message('w1')
     const answer = both(message, rejected, { ...callback, receipts: [delivered] })
     expect(answer.messages).toMatchObject([{ status: 'failed', accepted: false, sequence: 1 }])
@@ -301,7 +304,7 @@ describe('several settlements of one message in one write', () => {
     ])
   })
 
-  it('use the claim up: the second of its results does not count', () => {
+  it('end the claim: its second result does not count', () => {
     const message = make.message('w1')
     const answer = both(message, rejected, rejected)
     expect(answer.counted).toEqual([true, false])
@@ -309,7 +312,7 @@ describe('several settlements of one message in one write', () => {
     expect(answer.dequeue).toEqual([message.id])
   })
 
-  it('leave the rows that were looked up as they were', () => {
+  it('do not change the state', () => {
     const message = Object.freeze(make.message('w1'))
     const state = stateOf(message)
     const before = structuredClone([...state.accounts])
@@ -319,8 +322,8 @@ describe('several settlements of one message in one write', () => {
   })
 })
 
-describe('what does not count', () => {
-  it('is planned for neither an unknown message nor a foreign one', () => {
+describe('a settlement that does not count', () => {
+  it('plans nothing for an unknown message or one of another workspace', () => {
     const message = make.message('w1')
     const callback = { task: 'callback', receipts: [delivered] } as Settlement['result']
     const answer = plan(
@@ -340,7 +343,7 @@ describe('what does not count', () => {
     })
   })
 
-  it('is an empty token: a row that nobody holds is held by nobody', () => {
+  it('has no token: no claim holds a row without a token', () => {
     const message = make.message('w1')
     const outcome: Outcome = { type: 'rejected', ...refusal }
     const result = { task: 'send', attempt: 1, outcome } as const
@@ -353,20 +356,20 @@ describe('what does not count', () => {
   })
 })
 
-describe('a message that stays as it was', () => {
+describe('an unchanged message', () => {
   const late: Receipt = { ...delivered, status: 'sent' }
 
   it.each<[string, Settlement['result'], Partial<MessageRow>, number]>([
-    ['asked to be canceled too late', { task: 'cancel' }, { status: 'sent', accepted: true }, 0],
-    ['asked to be canceled while it is being sent', { task: 'cancel' }, {}, 0],
+    ['canceled too late', { task: 'cancel' }, { status: 'sent', accepted: true }, 0],
+    ['canceled while it is sent', { task: 'cancel' }, {}, 0],
     [
-      'told an older status',
+      'an older status',
       { task: 'callback', receipts: [late] },
       { status: 'delivered', accepted: true, provider: 'carrier', provider_message_id: 'P1' },
       1,
     ],
-  ])('is not written: %s', (_, result, given, noted) => {
-    const message = make.message('w1', given)
+  ])('is not written: %s', (_, result, overrides, noted) => {
+    const message = make.message('w1', overrides)
     const answer = plan([settlement(message, result)], stateOf(message))
     expect(answer).toMatchObject({ messages: [], counts: [], events: [], entries: [] })
     expect(answer.message_events).toHaveLength(noted)

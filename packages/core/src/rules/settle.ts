@@ -14,8 +14,8 @@ import { deadlineMs, fail, failUnknown, requeue, UNKNOWN_MAX_MS, unknownMaxMs } 
 import { SUPPRESSED_TEXT } from './suppression.ts'
 
 /**
- * Turns what was learned into what is written: statuses forward only, one refund at most and only where no provider
- * can have the message, one event for each change, the next step of each queue row.
+ * Plans the rows for settlements: statuses only go forward, a message is refunded at most once and only if no provider
+ * can have it, and each change of status makes one event.
  */
 export function planSettle(
   settlements: readonly Settlement[],
@@ -85,7 +85,7 @@ function settle(step: Step): boolean {
   }
 }
 
-/** Only while no provider can have the message, nor a part of it: whoever claimed it may be calling one just now. */
+/** Only while no provider can have the message or a part of it: a worker with a claim may be sending it. */
 function settleCancel(step: Step): boolean {
   const { message, queued } = step
   const isWaiting = queued !== null && queued.token === null && queued.unknown_since === null
@@ -94,10 +94,7 @@ function settleCancel(step: Step): boolean {
   return true
 }
 
-/**
- * The recipient opted out while the message waited. Where an attempt before may have arrived it is not repeated, and
- * what became of that stays unknown.
- */
+/** The recipient opted out while the message waited. The outcome of an earlier attempt may stay unknown. */
 function settleSuppressed(step: Step): boolean {
   const { message, queued } = step
   if (message.status !== 'queued' || queued === null || queued.token !== null) return false
@@ -105,10 +102,7 @@ function settleSuppressed(step: Step): boolean {
   return true
 }
 
-/**
- * Nobody can carry it now: it waits, as long as it is worth sending. Nothing was tried, so nothing is unknown by it; what
- * was unknown before stays so no longer than elsewhere.
- */
+/** No provider can take the message now: it waits until its deadline. An unknown outcome keeps its limit. */
 function settlePostponed(
   step: Step,
   { wait_ms, error_message }: { wait_ms: number; error_message: string },
@@ -126,7 +120,7 @@ function settlePostponed(
   return true
 }
 
-/** One of each key, in the order of the keys: nobody then waits in a ring for whoever writes the same. */
+/** The last row of each key, sorted by key: transactions that lock in one order cannot deadlock. */
 function lastOf<
   Row extends { workspace_id: string; channel: string; address: string; sender?: string },
 >(rows: readonly Row[]): Row[] {

@@ -19,20 +19,20 @@ import type { Account, Entry } from './decide.ts'
 import type { FanOut, Subscriber } from './fan-out.ts'
 
 /**
- * One thing learned about a message: what an attempt gave, what a look-up found, what a provider called back or refused late, that its
- * workspace wants it no more, that its recipient does not, or that nobody can carry it now.
+ * One report about a message: the outcome of an attempt or a look-up, a callback or late refusal of its provider, its
+ * cancellation, its recipient's opt-out, or that no provider can take it now.
  */
 export interface Settlement {
   workspace_id: string
   message_id: string
-  /** The token of the claim this came from; null for whoever holds none: a callback, a cancellation, a suppression. */
+  /** The token of the claim; null for a report without a claim: a callback, a cancellation, a suppression. */
   token: string | null
   provider: string
-  /** What the provider can do, where the outcome is unknown. */
+  /** The provider's abilities to resolve an unknown outcome. */
   abilities: { idempotent: boolean; lookup: boolean }
   result: /**
-   * `sender`: from whom it was sent, where answers can come back to it. `never_called`: the attempt was not made, and
-   * none before it is in doubt.
+   * `sender`: the sender, if it can receive answers. `never_called`: the attempt was not made, and no earlier attempt
+   * has an unknown outcome.
    */
     | {
         task: 'send'
@@ -43,7 +43,7 @@ export interface Settlement {
       }
     | { task: 'lookup'; found: LookupResult }
     | { task: 'callback'; receipts: Receipt[]; suppress?: SuppressionReason }
-    /** That it never took what it may have had. */
+    /** The provider never accepted the attempt. */
     | { task: 'refused'; receipt: Receipt }
     | { task: 'cancel' }
     | { task: 'suppressed' }
@@ -64,24 +64,24 @@ export const FINISHED_ATTEMPT_COLUMNS = [
   'finished_at',
 ] as const satisfies (keyof MessageAttemptRow)[]
 
-/** What the storage looked up, under its locks. */
+/** The rows that the settlements need, read under the storage's locks. */
 export interface SettleState {
   messages: Map<string, SettledMessage>
   queue: Map<string, MessageQueueRow>
   /** Active webhooks by workspace. */
   subscribers: Map<string, Subscriber[]>
   accounts: Map<string, Account>
-  /** By message: what its receipts name it by. Looked up for callbacks alone. */
+  /** By message; read only for callbacks. */
   parts: Map<string, MessagePartRow[]>
-  /** By message: the entries about it. Looked up for calls alone. */
+  /** By message: its ledger entries; read only for calls. */
   entries_about: Map<string, Entry[]>
 }
 
-/** What the storage shall write, all in the transaction that looked the state up. */
+/** The rows that the storage writes, in the transaction that read the state. */
 export interface SettlePlan extends FanOut {
-  /** For each settlement, whether it still counted; one from a claim that was lost meanwhile does not. */
+  /** For each settlement, whether it counted; a settlement of a lost claim does not. */
   counted: boolean[]
-  /** Those that changed. */
+  /** The changed messages. */
   messages: SettledMessage[]
   counts: CountChange[]
   attempts: Pick<
@@ -89,20 +89,19 @@ export interface SettlePlan extends FanOut {
     'workspace_id' | 'message_id' | 'number' | (typeof FINISHED_ATTEMPT_COLUMNS)[number]
   >[]
   message_events: MessageEventRow[]
-  /** New ones; one that stands already stays as it is. */
+  /** New parts; an existing row is kept. */
   parts: MessagePartRow[]
-  /** Those whose status changed. */
+  /** The parts with a new status. */
   part_changes: MessagePartRow[]
-  /** Who wrote to whom, in place of what stood there. */
+  /** They replace existing rows. */
   conversations: ConversationRow[]
-  /** One that stands already stays as it is. */
+  /** An existing row is kept. */
   suppressions: SuppressionRow[]
   requeue: MessageQueueRow[]
-  /** Ids of messages that need nothing more. */
+  /** Ids of messages whose queue row is deleted. */
   dequeue: string[]
   accounts: Account[]
   entries: Entry[]
-  /** What is held no more. */
   ended_holds: { workspace_id: string; id: string }[]
 }
 
@@ -111,7 +110,7 @@ export interface SettleContext {
   random: () => number
 }
 
-/** One settlement on its way through the plan. `message` is a copy that the step may change. */
+/** The planning of one settlement. `message` is a copy that the step may change. */
 export interface Step {
   settlement: Settlement
   message: SettledMessage

@@ -5,7 +5,7 @@ import { advance, type Reported, STATUS_EVENTS } from './status.ts'
 
 const REPORTED = ['sent', 'delivered', 'read', 'failed'] as const
 
-/** For each status, accepted or not, what each report leads through. Source: contract section 6, Status. */
+/** For each status, accepted or not: the statuses that each report passes through. Source: contract section 6, Status. */
 const TABLE: [MessageStatus, accepted: boolean, Record<Reported, Reported[]>][] = [
   ...[true, false].map((accepted): (typeof TABLE)[number] => [
     'queued',
@@ -52,7 +52,7 @@ describe('advance', () => {
 })
 
 describe('STATUS_EVENTS', () => {
-  it('names an existing event for every status but the first', () => {
+  it('names an existing event for every status except `queued`', () => {
     expect(Object.keys(STATUS_EVENTS).sort()).toEqual(
       MESSAGE_STATUSES.filter((status) => status !== 'queued').sort(),
     )

@@ -1,6 +1,6 @@
 import type { MessageStatus } from '../contract/resources/messages.ts'
 
-/** What a status change is announced as; `queued` is nobody's news, the caller was told by the 201. */
+/** The event of each status; `queued` has none, because the 201 reported it. */
 export const STATUS_EVENTS = {
   sent: 'message.sent',
   delivered: 'message.delivered',
@@ -11,9 +11,9 @@ export const STATUS_EVENTS = {
 export type Reported = Exclude<MessageStatus, 'queued'>
 
 /**
- * Which statuses a message passes through when `reported` arrives, in order; none when the report is late, repeated or
- * contradictory. Positive evidence beats a failure that the provider itself reported after taking the message, never
- * a failure before that: those credits went back. A `read` without a `delivered` passes through both.
+ * The statuses that a message passes through, in order, when `reported` arrives; none for a late, repeated or
+ * contradictory report. A delivery beats a failure after the provider accepted the message, but not an earlier failure,
+ * whose credits were refunded. A `read` without a `delivered` passes through both.
  */
 export function advance(
   current: { status: MessageStatus; accepted: boolean },

@@ -9,7 +9,7 @@ import { suppressedAddress } from './suppression.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Past this age a message is no longer worth sending; `expires_in` of the request sets its own. */
+/** Without `expires_in`, an older message is not sent. */
 const MAX_AGE_MS: Record<Channel, number> = {
   sms: 4 * HOUR_MS,
   whatsapp: 4 * HOUR_MS,
@@ -17,44 +17,36 @@ const MAX_AGE_MS: Record<Channel, number> = {
   email: 48 * HOUR_MS,
 }
 
-/** How the pauses between tries grow. */
 export const RETRY = { base_ms: 1_000, cap_ms: 5 * MINUTE_MS }
 
-/** How the pauses between questions grow. */
 export const LOOKUP = { base_ms: 2_000, cap_ms: 5 * MINUTE_MS }
 
-/** A provider's own wish for a pause is honoured between these. */
+/** The bounds of a delay that a provider asks for. */
 export const DELAY_MIN_MS = 1_000
 export const DELAY_MAX_MS = 24 * HOUR_MS
 
-/**
- * Until then, that a provider does not know a message says nothing: it may not have come round to the request whose
- * answer was lost, or not list it yet.
- */
+/** An uncertain `not_found` counts from this age: before, the provider may not have processed or listed the request. */
 export const NOT_FOUND_MIN_MS = MINUTE_MS
 
-/** How long an unknown outcome may stay unknown before the message fails as `outcome_unknown`; at the least. */
+/** The shortest time before a message with an unknown outcome fails as `outcome_unknown`. */
 export const UNKNOWN_MAX_MS = 10 * MINUTE_MS
 
-/**
- * The same where the provider can still tell, by a look-up or by how it takes a repetition: for as long as the message is
- * worth sending. An outage of the provider is no reason to give it up.
- */
+/** The same if a look-up or repetition can find the outcome: until the deadline, to survive a provider's outage. */
 export function unknownMaxMs(message: SettledMessage, since: Date): number {
   return Math.max(UNKNOWN_MAX_MS, deadlineMs(message) - since.getTime())
 }
 
-/** How long after a message was sent its provider is asked what became of it: then `sent` stands, unless a receipt comes. */
+/** Look-ups of a sent message end at this age: it stays `sent` unless a receipt comes. */
 export const FOLLOW_MAX_MS = 72 * HOUR_MS
 
-/** Past this moment, in milliseconds, the message is no longer worth sending. */
+/** The time, in milliseconds since 1970, after which the message is not sent. */
 export function deadlineMs(message: SettledMessage): number {
   if (message.expires_at) return message.expires_at.getTime()
   const since = message.scheduled_at ?? message.created_at
   return since.getTime() + MAX_AGE_MS[message.channel]
 }
 
-/** Gives the message its next status: history, event and deliveries with it. */
+/** Sets the message's next status, with its history, event and deliveries. */
 export function apply(
   step: Step,
   status: Reported,
@@ -66,7 +58,7 @@ export function apply(
   message.status = status
   message.sequence += 1
   message.updated_at = at
-  // Where a provider reports in one breath what happened one after the other, the earlier times are this one.
+  // A report that passes through several statuses gives them all one time.
   if (status === 'sent') message.sent_at = at
   if (status === 'delivered') message.delivered_at = at
   if (status === 'read') message.read_at = at
@@ -83,7 +75,7 @@ export function apply(
   )
 }
 
-/** Adds to the history what was reported, whether or not it changed the message. */
+/** Adds a report to the history, whether or not it changed the message. */
 export function note(
   { message, settlement, plan, context }: Step,
   status: Reported,
@@ -102,33 +94,30 @@ export function note(
   })
 }
 
-/** Fails a message that no provider has whole, and gives its credits back where none has a part of it either. */
+/** Fails a message that no provider accepted whole, and refunds it if no provider accepted a part. */
 export function fail(step: Step, code: string, text: string): void {
   // The refusal of a repetition does not say that the attempt before it did not arrive.
   if (step.queued?.unknown_since) failUnknown(step, text)
   else failKnown(step, code, text)
 }
 
-/** The same where it is certain that no attempt before arrived. */
+/** The same when no earlier attempt arrived for certain. */
 export function failKnown(step: Step, code: string, text: string): void {
   const { message } = step
-  // Nobody takes a part of a call: what is held for one is held for all of it.
+  // A call has no parts: its hold covers all of it.
   if (!message.accepted || message.channel === 'voice') giveBack(step)
   for (const status of advance(message, 'failed')) apply(step, status, code, text)
   dequeue(step)
 }
 
-/** Fails a message that a provider may have: whoever may have delivered it is paid, so nothing is given back. */
+/** Fails a message that a provider may have. It is not refunded: the provider may charge for it. */
 export function failUnknown(step: Step, text: string): void {
   step.message.accepted = true
   for (const status of advance(step.message, 'failed')) apply(step, status, 'outcome_unknown', text)
   dequeue(step)
 }
 
-/**
- * Nothing more is to be sent to this recipient on the channel. Who was erased is not known any more; what a test message
- * meets says nothing of live ones.
- */
+/** Suppresses the recipient on the channel, except for erased messages (no address) and test messages. */
 export function suppress({ message, settlement, plan }: Step, reason: SuppressionReason): void {
   if (isErased(message) || !message.livemode) return
   const { workspace_id, channel } = message
@@ -136,7 +125,7 @@ export function suppress({ message, settlement, plan }: Step, reason: Suppressio
   plan.suppressions.push({ workspace_id, channel, address, reason, created_at: settlement.at })
 }
 
-/** Puts the message back in the queue, for `task` after `waitMs`, unclaimed. */
+/** Requeues the message unclaimed, for `task` after `waitMs`. */
 export function requeue(
   step: Step,
   task: 'send' | 'lookup',
@@ -156,34 +145,33 @@ export function requeue(
   })
 }
 
-/** Since when it is unknown whether the provider has the message: now at the latest, if the clock was ahead then. */
+/** The time since which the outcome is unknown; at the latest now, because the clock may have been ahead. */
 export function unknownSince({ queued, settlement }: Step): Date {
   const since = queued?.unknown_since
   return since && since < settlement.at ? since : settlement.at
 }
 
-/** Takes the message out of the queue: it needs nothing more. */
 export function dequeue({ message, plan, state }: Step): void {
   if (state.queue.delete(message.id)) plan.dequeue.push(message.id)
 }
 
-/** Whether it was erased: what is learned later, in texts that may name somebody, is not to bring that back. */
+/** Whether the message was erased: later reports may contain personal data and are not stored. */
 export function isErased({ erased_at }: SettledMessage): boolean {
   return erased_at !== null
 }
 
-/** Failed before any provider had it, its credits given back: nothing learned later revives it. */
+/** Whether the message failed and was refunded before any provider accepted it: later reports do not change it. */
 export function wasRefunded({ status, accepted }: SettledMessage): boolean {
   return status === 'failed' && !accepted
 }
 
-/** Notes who has the message, or was asked last: an id that another one gave it says nothing to this one. */
+/** Sets the provider that has the message or got the last attempt; clears the id of another provider. */
 export function assign(message: SettledMessage, provider: string): void {
   if (message.provider !== provider) message.provider_message_id = null
   message.provider = provider
 }
 
-/** Keeps what receipts will name the parts of the message by. */
+/** Adds the parts of the message, by the ids that receipts use. */
 export function addParts({ settlement, message, plan }: Step, attempt: number, ids: string[]) {
   for (const [i, provider_message_id] of ids.entries()) {
     plan.parts.push({

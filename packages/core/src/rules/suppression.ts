@@ -10,17 +10,17 @@ export function suppressionKey(suppression: {
   return `${suppression.workspace_id}\n${suppression.channel}\n${suppression.address}`
 }
 
-/** What is said of a recipient that must not be written to, and never who it is. */
+/** It must not name the recipient. */
 export const SUPPRESSED_TEXT = 'The recipient is suppressed on this channel'
 
-/** Under which address a recipient is suppressed: e-mail addresses are one whatever their case. */
+/** The address under which a recipient is suppressed: e-mail addresses without regard to case. */
 export function suppressedAddress(to: { channel: Channel; recipient: string }): string {
   return to.channel === 'email' ? emailKey(to.recipient) : to.recipient
 }
 
 /**
- * Whether the service itself wrote a message, to answer STOP, START or HELP: it is sent to whoever is suppressed too.
- * No key asked for it and nobody pays for it, which no other message is.
+ * Whether the message is the service's own answer to STOP, START or HELP, which suppressed recipients get too. Only
+ * such messages have no key and cost nothing.
  */
 export function isReply({
   api_key_id,

@@ -1,10 +1,10 @@
 import type { Quotas } from '../contract/limits.ts'
 import type { TestUsageRow } from '../rows/rows.ts'
 
-/** What the test keys of a workspace may use on a day (UTC). */
+/** The daily quotas (UTC) of a workspace's test keys. */
 export type TestQuotas = Pick<Quotas, 'test_messages_per_day' | 'test_bytes_per_day'>
 
-/** What a request with a test key uses of its workspace's quotas. */
+/** The use of the quotas by one request. */
 export interface TestUse extends TestQuotas {
   /** In days since 1970. */
   day: number
@@ -12,7 +12,7 @@ export interface TestUse extends TestQuotas {
   bytes: number
 }
 
-/** A quota that a request with a test key exceeds, and what was used of it before. */
+/** The quota that a request exceeds; `used`: the use before the request. */
 export interface TestQuotaExceeded {
   outcome: 'test_quota'
   of: 'messages' | 'bytes'
@@ -21,7 +21,7 @@ export interface TestQuotaExceeded {
   used: number
 }
 
-/** What a day's use comes to with a request, or the quota that it exceeds: the request counts whole or not at all. */
+/** The day's use with the request, or the quota that the request exceeds: it counts whole or not at all. */
 export function addTestUse(
   workspace_id: string,
   before: TestUsageRow | undefined,
@@ -42,7 +42,7 @@ export function addTestUse(
   return { workspace_id, day: used.day, messages, bytes }
 }
 
-/** A server whose clock is behind counts in the day that another one has begun. */
+/** A server whose clock is behind counts on the day that another server has begun. */
 function usedOn(before: TestUsageRow | undefined, day: number): Omit<TestUsageRow, 'workspace_id'> {
   return before && (before.day === day || before.day === day + 1)
     ? before

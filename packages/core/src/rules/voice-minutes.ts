@@ -1,22 +1,22 @@
 import type { VoiceContent } from '../contract/resources/content.ts'
 
-/** About 150 words a minute; and so many signs of a script whose signs are syllables or words. */
+/** About 150 words a minute, or 4 characters a second of a script whose characters are syllables or words. */
 const LETTERS_PER_S = 14
 const SYLLABLES_PER_S = 4
 const SYLLABLE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/gu
 
-/** Until somebody who answers listens. */
+/** The time until the person who answers listens. */
 const GREETING_S = 5
 
-/** Voices differ. */
+/** The slowest voice, as a factor of the average. */
 const SLOWEST = 1.25
 
-/** Of a recording, whose length nobody knows. */
+/** For a recording, because its length is unknown. */
 const RECORDING_MINUTES = 3
 
 /**
- * How many minutes a call is held for, and may last at the most: its price is not known before it ends, and can never
- * pass what is held. Source: channels study, section 4.
+ * The minutes that a call's hold covers, and the call's maximum length, so that its price never exceeds the hold.
+ * Source: channels study, section 4.
  */
 export function heldMinutes({ text }: VoiceContent): number {
   if (text === undefined) return RECORDING_MINUTES
@@ -25,7 +25,7 @@ export function heldMinutes({ text }: VoiceContent): number {
   return Math.max(1, Math.ceil(((GREETING_S + spoken_s) * SLOWEST) / 60))
 }
 
-/** How many minutes a call is paid for: those that began. Source: interface, Credit costs. */
+/** The minutes that a call is charged for. Source: interface, Credit costs. */
 export function startedMinutes(duration_s: number): number {
   return Math.ceil(Math.max(0, duration_s) / 60)
 }
