@@ -5,7 +5,7 @@ import { burstOf, createPace, type Pace } from './pace.ts'
 const START_MS = Date.parse('2026-05-04T09:00:00.000Z')
 const LOOK_MS = 250
 
-const first = { provider: 'carrier', sender: '+15005550006', isRepetition: false }
+const first = { provider: 'carrier', sender: '+15005550006', isRetry: false }
 
 /** Sends a backlog at the dispatcher's polling interval; returns the time of each send. */
 function drain(
@@ -83,7 +83,7 @@ describe('the rate of a sender', () => {
   it('counts each sender of each provider separately', () => {
     const pace = createPace()
     const ask = (provider: string, sender: string | null) =>
-      pace.take({ provider, sender, per_second: 1, isRepetition: false, at_ms: START_MS })
+      pace.take({ provider, sender, per_second: 1, isRetry: false, at_ms: START_MS })
     expect([ask('a', '1'), ask('a', '2'), ask('b', '1'), ask('b', null)]).toEqual([0, 0, 0, 0])
     expect(ask('a', '1')).toBeGreaterThan(0)
   })
@@ -95,10 +95,10 @@ describe('the rate of a sender', () => {
   })
 })
 
-describe('the budget of repetitions', () => {
-  const ask = (pace: Pace, isRepetition: boolean, at_ms: number) =>
-    pace.take({ ...first, per_second: null, isRepetition, at_ms })
-  /** The number of `count` repetitions that may be sent at once. */
+describe('the budget of retries', () => {
+  const ask = (pace: Pace, isRetry: boolean, at_ms: number) =>
+    pace.take({ ...first, per_second: null, isRetry, at_ms })
+  /** The number of `count` retries that may be sent at once. */
   const going = (pace: Pace, count: number, at_ms: number) =>
     Array.from({ length: count }, () => ask(pace, true, at_ms)).filter((wait) => wait === 0).length
 
@@ -109,7 +109,7 @@ describe('the budget of repetitions', () => {
     expect(ask(pace, false, START_MS)).toBe(0)
   })
 
-  it('grows with time, so that repetitions continue without first sends', () => {
+  it('grows with time, so that retries continue without first sends', () => {
     const pace = createPace()
     going(pace, 1_000, START_MS)
     for (let s = 1; s <= 5; s++) expect(going(pace, 1_000, START_MS + s * 1_000)).toBe(10)
@@ -124,10 +124,9 @@ describe('the budget of repetitions', () => {
     expect([9, 10]).toContain(more)
   })
 
-  it('is not used by a repetition that waits for the rate', () => {
+  it('is not used by a retry that waits for the rate', () => {
     const pace = createPace()
-    const slow = (at_ms: number) =>
-      pace.take({ ...first, per_second: 0.001, isRepetition: true, at_ms })
+    const slow = (at_ms: number) => pace.take({ ...first, per_second: 0.001, isRetry: true, at_ms })
     expect(slow(START_MS)).toBe(0)
     for (let i = 0; i < 500; i++) expect(slow(START_MS)).toBeGreaterThan(5_000)
     expect(going(pace, 1_000, START_MS)).toBe(99)
@@ -136,7 +135,7 @@ describe('the budget of repetitions', () => {
   it('is separate for each provider', () => {
     const pace = createPace()
     going(pace, 1_000, START_MS)
-    const other = { ...first, provider: 'other', per_second: null, isRepetition: true }
+    const other = { ...first, provider: 'other', per_second: null, isRetry: true }
     expect(pace.take({ ...other, at_ms: START_MS })).toBe(0)
   })
 })

@@ -1,11 +1,11 @@
-/** Limits the messages per second of a sender, and repetitions to a share of a provider's sends. */
+/** Limits the messages per second of a sender, and retries to a share of a provider's sends. */
 export interface Pace {
   /** Returns 0 and counts the message if it may be sent now; otherwise the waiting time in ms. */
   take(of: {
     provider: string
     sender: string | null
     per_second: number | null
-    isRepetition: boolean
+    isRetry: boolean
     /** Milliseconds of `Runtime.elapsed`: with a clock that is set back, no tokens would be added. */
     at_ms: number
   }): number
@@ -24,13 +24,13 @@ const TURNS_MS = 60_000
 const BURST_SHARE = 0.25
 
 /**
- * The budget of repetitions grows with each first send, and per second, so that repetitions end when nothing new is sent;
- * `REPETITIONS_FREE` is its maximum. It protects a provider that is down from retries of the whole backlog.
+ * The budget of retries grows with each first send, and per second, so that retries end when nothing new is sent;
+ * `RETRIES_MAX` is its maximum. It protects a provider that is down from retries of the whole backlog.
  */
-const REPETITION_SHARE = 0.2
-const REPETITIONS_PER_SECOND = 10
-const REPETITIONS_FREE = 100
-const REPETITION_WAIT_MS = 5_000
+const RETRY_SHARE = 0.2
+const RETRIES_PER_SECOND = 10
+const RETRIES_MAX = 100
+const RETRY_WAIT_MS = 5_000
 
 /** Beyond this number, the least recently used sender is removed. */
 const SENDERS_MAX = 10_000
@@ -94,23 +94,23 @@ export function createPace(): Pace {
     return Math.ceil(TURNS_MS * (1 + spread(bucket.put_off)))
   }
 
-  /** The repetitions that a provider may get now. */
+  /** The retries that a provider may get now. */
   function budgetOf(provider: string, at_ms: number): Budget {
-    const budget = budgets.get(provider) ?? { left: REPETITIONS_FREE, at_ms }
-    const gained = ((at_ms - budget.at_ms) / 1_000) * REPETITIONS_PER_SECOND
-    budget.left = Math.min(REPETITIONS_FREE, budget.left + gained)
+    const budget = budgets.get(provider) ?? { left: RETRIES_MAX, at_ms }
+    const gained = ((at_ms - budget.at_ms) / 1_000) * RETRIES_PER_SECOND
+    budget.left = Math.min(RETRIES_MAX, budget.left + gained)
     budget.at_ms = at_ms
     budgets.set(provider, budget)
     return budget
   }
 
   return {
-    take({ provider, sender, per_second, isRepetition, at_ms }) {
+    take({ provider, sender, per_second, isRetry, at_ms }) {
       const budget = budgetOf(provider, at_ms)
-      if (isRepetition && budget.left < 1) return REPETITION_WAIT_MS
+      if (isRetry && budget.left < 1) return RETRY_WAIT_MS
       const key = `${provider}\n${sender ?? ''}`
       const wait_ms = per_second === null ? 0 : takeRate(key, per_second, at_ms)
-      if (wait_ms === 0) budget.left += isRepetition ? -1 : REPETITION_SHARE
+      if (wait_ms === 0) budget.left += isRetry ? -1 : RETRY_SHARE
       return wait_ms
     },
   }

@@ -8,11 +8,11 @@ export interface Pauses {
    * Whether the provider may send from this sender. One paused for its settings is tried again after a while, with a
    * single message at a time.
    */
-  lets(provider: string, sender: string | null): boolean
+  allows(provider: string, sender: string | null): boolean
   /** A message is sent to the provider: if the provider is paused, no other message follows for a while. */
-  tried(provider: string, sender: string | null): void
+  noteSend(provider: string, sender: string | null): void
   /** The provider refused its settings, or the sender. */
-  misconfigured(
+  noteMisconfigured(
     provider: string,
     sender: string | null,
     fault: { error_code: string; error_message: string },
@@ -21,7 +21,7 @@ export interface Pauses {
    * The provider accepted a message from this sender: ends the pause. No effect before the time of the next try: such a
    * message was in flight before the pause.
    */
-  worked(provider: string, sender: string | null): Promise<void>
+  noteAccepted(provider: string, sender: string | null): Promise<void>
   /** Reads the pauses from the database. */
   refresh(): Promise<void>
 }
@@ -47,9 +47,9 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
     )
 
   /** Whether one message may try the settings again. */
-  function isOver(row: PauseRow): boolean {
+  function allowsProbe(row: PauseRow): boolean {
     const last_ms = probed.get(keyOf(row.provider, row.sender)) ?? Number.NEGATIVE_INFINITY
-    return isTried(row, runtime.now()) && runtime.elapsed() - last_ms >= PROBE_EVERY_MS
+    return isProbing(row, runtime.now()) && runtime.elapsed() - last_ms >= PROBE_EVERY_MS
   }
 
   async function refresh(): Promise<void> {
@@ -60,18 +60,18 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
 
   return {
     refresh,
-    lets: (provider, sender) => rows.size === 0 || pausesOf(provider, sender).every(isOver),
-    tried(provider, sender) {
+    allows: (provider, sender) => rows.size === 0 || pausesOf(provider, sender).every(allowsProbe),
+    noteSend(provider, sender) {
       if (rows.size === 0) return
       for (const row of pausesOf(provider, sender)) {
         probed.set(keyOf(row.provider, row.sender), runtime.elapsed())
       }
     },
-    async misconfigured(provider, sender, { error_code, error_message }) {
+    async noteMisconfigured(provider, sender, { error_code, error_message }) {
       const at = runtime.now()
       const known = rows.get(keyOf(provider, sender))
       // An operator's pause stays, and other messages of the same batch are no new failure.
-      if (known && !isTried(known, at)) return
+      if (known && !isProbing(known, at)) return
       const failures = (known?.failures ?? 0) + 1
       const wait_ms = RETRY_MS[Math.min(failures, RETRY_MS.length) - 1] as number
       const row: PauseRow = {
@@ -92,10 +92,10 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
       runtime.telemetry?.providerPaused(provider)
       await storage.write(({ providerPauses }) => providerPauses.put(row))
     },
-    async worked(provider, sender) {
+    async noteAccepted(provider, sender) {
       if (rows.size === 0) return
       const at = runtime.now()
-      const over = pausesOf(provider, sender).filter((row) => isTried(row, at))
+      const over = pausesOf(provider, sender).filter((row) => isProbing(row, at))
       for (const row of over) {
         rows.delete(keyOf(row.provider, row.sender))
         runtime.log.info({ provider, sender: row.sender || null }, 'a provider works again')
@@ -109,7 +109,7 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
  * Whether the time of the next try is reached; never for an operator's pause. A pause in the future was written while the
  * clock was ahead, and so was its end: it may be tried now.
  */
-function isTried({ retry_at, created_at }: PauseRow, at: Date): boolean {
+function isProbing({ retry_at, created_at }: PauseRow, at: Date): boolean {
   if (retry_at === null) return false
   return retry_at <= at || created_at.getTime() > at.getTime() + CLOCK_SLACK_MS
 }

@@ -5,17 +5,17 @@ import { PARKED_PAGE } from '../messages/reports.ts'
 import { startProviderWatch } from './provider-watch.ts'
 
 const pauses: Pauses = {
-  lets: () => true,
-  tried() {},
-  misconfigured: async () => {},
-  worked: async () => {},
+  allows: () => true,
+  noteSend() {},
+  noteMisconfigured: async () => {},
+  noteAccepted: async () => {},
   refresh: async () => {},
 }
 
 it.each([
-  ['to their end', [PARKED_PAGE, PARKED_PAGE, 3], 3],
-  ['as far as a bounded number of pages', Array(50).fill(PARKED_PAGE), 10],
-])('parked receipts are settled %s in one look', async (_, pages, looks) => {
+  ['to the end', [PARKED_PAGE, PARKED_PAGE, 3], 3],
+  ['up to a maximum of pages', Array(50).fill(PARKED_PAGE), 10],
+])('settles parked receipts %s in one round', async (_, pages, looks) => {
   const left = [...pages]
   const settleParked = async () => left.shift() ?? 0
   const watch = startProviderWatch({ pauses, settleParked, runtime: testRuntime('watch') })

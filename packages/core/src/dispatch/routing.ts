@@ -65,16 +65,16 @@ export function createRouting({
       let soonest = Number.POSITIVE_INFINITY
       let busy = false
       for (const { provider, sender } of able) {
-        if (!pauses.lets(provider, sender)) continue
+        if (!pauses.allows(provider, sender)) continue
         if (isBusy(provider)) {
           busy = true
           continue
         }
         const per_second = carriers.traits(provider)?.messages_per_second ?? null
-        const isRepetition = message.attempt > 0
-        const wait_ms = pace.take({ provider, sender, per_second, isRepetition, at_ms })
+        const isRetry = message.attempt > 0
+        const wait_ms = pace.take({ provider, sender, per_second, isRetry, at_ms })
         if (wait_ms === 0) {
-          pauses.tried(provider, sender)
+          pauses.noteSend(provider, sender)
           return { provider, sender }
         }
         soonest = Math.min(soonest, wait_ms)
@@ -96,12 +96,12 @@ export function createRouting({
     },
     async noteOutcomes(provider, results) {
       for (const { sender, outcome } of results) {
-        if (outcome.type === 'accepted') await pauses.worked(provider, sender)
+        if (outcome.type === 'accepted') await pauses.noteAccepted(provider, sender)
         if (outcome.type !== 'retry' || !outcome.misconfigured) continue
         const paused = outcome.misconfigured === 'sender' ? sender : null
         // Requests can name any number of senders that are not in the settings: those are not paused.
         if (paused !== null && !carriers.isListed(provider, paused)) continue
-        await pauses.misconfigured(provider, paused, outcome)
+        await pauses.noteMisconfigured(provider, paused, outcome)
       }
     },
   }

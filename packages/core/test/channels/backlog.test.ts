@@ -54,10 +54,10 @@ const routed: Routed = {
   accepted: false,
 }
 
-it('of a paused provider no more than a thousand come back in any second', async () => {
+it('claims at most a thousand messages of a paused provider again in any second', async () => {
   const pause = { provider: 'texts', sender: '', cause: 'operator', code: null } as const
-  const given = { reason: 'Maintenance', failures: 0, retry_at: null, created_at: clock.now() }
-  await storage.write(({ providerPauses }) => providerPauses.put({ ...pause, ...given }))
+  const fields = { reason: 'Maintenance', failures: 0, retry_at: null, created_at: clock.now() }
+  await storage.write(({ providerPauses }) => providerPauses.put({ ...pause, ...fields }))
   await pauses.refresh()
   const waits = Array.from({ length: 50_000 }, () => {
     const route = routing.route(routed)
@@ -75,7 +75,7 @@ it('of a paused provider no more than a thousand come back in any second', async
   expect(routing.route(routed)).toMatchObject({ wait_ms: 15_000 })
 })
 
-it('a provider that does not answer leaves room for what goes another way', async () => {
+it('leaves slots for other providers while one does not answer', async () => {
   const make = builders(clock)
   const workspace = make.workspace()
   await storage.write(async ({ workspaces, credits }) => {
@@ -83,7 +83,7 @@ it('a provider that does not answer leaves room for what goes another way', asyn
     await credits.open(workspace.id, clock.now())
     await credits.post(workspace.id, make.grant(units(10_000 * SMS_PRICE)))
   })
-  const asked = { texts: 0, chats: 0 }
+  const sent = { texts: 0, chats: 0 }
   let release = () => {}
   const released = new Promise<void>((resolve) => {
     release = resolve
@@ -98,7 +98,7 @@ it('a provider that does not answer leaves room for what goes another way', asyn
     receive: async () => {},
     performer: {
       async send(provider, jobs) {
-        asked[provider as keyof typeof asked] += jobs.length
+        sent[provider as keyof typeof sent] += jobs.length
         look()
         if (provider === 'texts') await released
         return jobs.map(() => ACCEPTED)
@@ -118,13 +118,13 @@ it('a provider that does not answer leaves room for what goes another way', asyn
     dispatcher.wake()
   }
   await send(400, 'sms')
-  await until(() => asked.texts === 400)
+  await until(() => sent.texts === 400)
   clock.advance(5_000)
   await send(1_000, 'sms')
   clock.advance(1)
   await send(1, 'whatsapp')
-  await until(() => asked.chats === 1)
-  expect(asked.texts).toBe(400)
+  await until(() => sent.chats === 1)
+  expect(sent.texts).toBe(400)
   release()
   await dispatcher.stop(5_000)
 })

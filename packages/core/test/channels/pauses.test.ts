@@ -30,11 +30,12 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const lets = (sender: string | null = ONE, provider = 'carrier') => pauses.lets(provider, sender)
-const tried = (sender: string | null = ONE) => pauses.tried('carrier', sender)
+const allows = (sender: string | null = ONE, provider = 'carrier') =>
+  pauses.allows(provider, sender)
+const noteSend = (sender: string | null = ONE) => pauses.noteSend('carrier', sender)
 const rows = () => storage.read.providerPauses.list()
 
-function operatorPause(given: Partial<PauseRow> = {}): PauseRow {
+function operatorPause(fields: Partial<PauseRow> = {}): PauseRow {
   return {
     provider: 'carrier',
     sender: '',
@@ -44,35 +45,35 @@ function operatorPause(given: Partial<PauseRow> = {}): PauseRow {
     failures: 0,
     retry_at: null,
     created_at: clock.now(),
-    ...given,
+    ...fields,
   }
 }
 
 const put = (row: PauseRow) => storage.write(({ providerPauses }) => providerPauses.put(row))
 
-describe('a provider that refuses its settings', () => {
-  it('is paused for a minute, then tried with one message every ten seconds', async () => {
-    await pauses.misconfigured('carrier', null, fault)
-    expect(lets()).toBe(false)
-    expect(lets(ONE, 'other')).toBe(true)
+describe('a misconfigured provider', () => {
+  it('is paused for a minute, then probed with one message every ten seconds', async () => {
+    await pauses.noteMisconfigured('carrier', null, fault)
+    expect(allows()).toBe(false)
+    expect(allows(ONE, 'other')).toBe(true)
     expect(await rows()).toMatchObject([{ reason: 'Authenticate' }])
     clock.advance(MINUTE_MS - 1)
-    expect(lets()).toBe(false)
+    expect(allows()).toBe(false)
     clock.advance(1)
-    // Looking takes nothing away: only what goes counts.
-    expect([lets(), lets()]).toEqual([true, true])
-    tried()
-    expect([lets(), lets(OTHER)]).toEqual([false, false])
+    // allows() does not count: only sends do.
+    expect([allows(), allows()]).toEqual([true, true])
+    noteSend()
+    expect([allows(), allows(OTHER)]).toEqual([false, false])
     clock.advance(9_999)
-    expect(lets()).toBe(false)
+    expect(allows()).toBe(false)
     clock.advance(1)
-    expect(lets()).toBe(true)
+    expect(allows()).toBe(true)
   })
 
-  it('is paused longer each time it fails again, and never longer than an hour', async () => {
+  it('is paused longer after each failure, up to an hour', async () => {
     const waits: number[] = []
     for (let i = 0; i < 6; i++) {
-      await pauses.misconfigured('carrier', null, fault)
+      await pauses.noteMisconfigured('carrier', null, fault)
       const [row] = await rows()
       if (!row?.retry_at) throw new Error('it is paused')
       waits.push((row.retry_at.getTime() - clock.now().getTime()) / MINUTE_MS)
@@ -82,112 +83,112 @@ describe('a provider that refuses its settings', () => {
     expect(await rows()).toMatchObject([{ failures: 6, code: '20003', cause: 'misconfigured' }])
   })
 
-  it('counts what others of one batch say as one failure', async () => {
-    await Promise.all([1, 2, 3].map(() => pauses.misconfigured('carrier', null, fault)))
+  it('counts the messages of one batch as one failure', async () => {
+    await Promise.all([1, 2, 3].map(() => pauses.noteMisconfigured('carrier', null, fault)))
     expect(await rows()).toMatchObject([{ failures: 1 }])
   })
 
-  it('goes on when it takes the message that tries it', async () => {
-    await pauses.misconfigured('carrier', null, fault)
+  it('is resumed when it accepts the probe', async () => {
+    await pauses.noteMisconfigured('carrier', null, fault)
     clock.advance(MINUTE_MS)
-    tried()
-    await pauses.worked('carrier', ONE)
-    expect([lets(), lets(OTHER)]).toEqual([true, true])
+    noteSend()
+    await pauses.noteAccepted('carrier', ONE)
+    expect([allows(), allows(OTHER)]).toEqual([true, true])
     expect(await rows()).toEqual([])
   })
 
-  it('stays paused by what was on its way before', async () => {
-    await pauses.misconfigured('carrier', null, fault)
+  it('stays paused when it accepts a message from before the pause', async () => {
+    await pauses.noteMisconfigured('carrier', null, fault)
     clock.advance(MINUTE_MS - 1)
-    await pauses.worked('carrier', ONE)
-    expect(lets()).toBe(false)
+    await pauses.noteAccepted('carrier', ONE)
+    expect(allows()).toBe(false)
     expect(await rows()).toHaveLength(1)
   })
 
-  it('is paused for one sender alone where only that is wrong', async () => {
-    await pauses.misconfigured('carrier', ONE, fault)
-    expect([lets(ONE), lets(OTHER), lets(null)]).toEqual([false, true, true])
+  it('is paused for one sender only if only the sender is wrong', async () => {
+    await pauses.noteMisconfigured('carrier', ONE, fault)
+    expect([allows(ONE), allows(OTHER), allows(null)]).toEqual([false, true, true])
     clock.advance(MINUTE_MS)
-    await pauses.worked('carrier', OTHER)
-    tried()
-    expect([lets(ONE), lets(OTHER)]).toEqual([false, true])
-    await pauses.worked('carrier', ONE)
-    expect(lets(ONE)).toBe(true)
+    await pauses.noteAccepted('carrier', OTHER)
+    noteSend()
+    expect([allows(ONE), allows(OTHER)]).toEqual([false, true])
+    await pauses.noteAccepted('carrier', ONE)
+    expect(allows(ONE)).toBe(true)
   })
 
-  it('is not tried while the sender alone is, and the other way round', async () => {
-    await pauses.misconfigured('carrier', null, fault)
+  it('is probed only after both its own pause and the pause of the sender', async () => {
+    await pauses.noteMisconfigured('carrier', null, fault)
     clock.advance(30_000)
-    await pauses.misconfigured('carrier', ONE, fault)
+    await pauses.noteMisconfigured('carrier', ONE, fault)
     clock.advance(30_000)
-    expect([lets(ONE), lets(OTHER)]).toEqual([false, true])
+    expect([allows(ONE), allows(OTHER)]).toEqual([false, true])
     clock.advance(30_000)
-    expect(lets(ONE)).toBe(true)
+    expect(allows(ONE)).toBe(true)
   })
 
   it.each([1, 24])(
-    'is over when the clock is set back that was %i hours ahead at its beginning',
+    'is probed after the clock, %i hours ahead when the pause began, is set back',
     async (hours) => {
       clock.step(hours * 60 * MINUTE_MS)
-      await pauses.misconfigured('carrier', null, fault)
-      expect(lets()).toBe(false)
+      await pauses.noteMisconfigured('carrier', null, fault)
+      expect(allows()).toBe(false)
       clock.step(-hours * 60 * MINUTE_MS)
-      expect(lets()).toBe(true)
-      tried()
-      await pauses.misconfigured('carrier', null, fault)
-      expect(lets()).toBe(false)
+      expect(allows()).toBe(true)
+      noteSend()
+      await pauses.noteMisconfigured('carrier', null, fault)
+      expect(allows()).toBe(false)
       clock.advance(5 * MINUTE_MS)
-      expect(lets()).toBe(true)
+      expect(allows()).toBe(true)
     },
   )
 
-  it('is known to every server, and after a restart', async () => {
-    await pauses.misconfigured('carrier', null, fault)
+  it('is paused on every server and after a restart', async () => {
+    await pauses.noteMisconfigured('carrier', null, fault)
     const other = createPauses({ storage, runtime: clock })
     await other.refresh()
-    expect(other.lets('carrier', ONE)).toBe(false)
+    expect(other.allows('carrier', ONE)).toBe(false)
     clock.advance(MINUTE_MS)
-    await other.worked('carrier', ONE)
+    await other.noteAccepted('carrier', ONE)
     await pauses.refresh()
-    expect(lets()).toBe(true)
+    expect(allows()).toBe(true)
   })
 })
 
 describe("an operator's pause", () => {
-  it('stands whatever the provider says, until it is resumed', async () => {
+  it('stays until the operator ends it', async () => {
     await put(operatorPause())
     await pauses.refresh()
-    await pauses.misconfigured('carrier', null, fault)
-    await pauses.worked('carrier', ONE)
+    await pauses.noteMisconfigured('carrier', null, fault)
+    await pauses.noteAccepted('carrier', ONE)
     clock.advance(30 * 24 * 60 * MINUTE_MS)
-    expect(lets()).toBe(false)
+    expect(allows()).toBe(false)
     expect(await rows()).toMatchObject([{ cause: 'operator', reason: 'Maintenance' }])
     await storage.write(({ providerPauses }) =>
       providerPauses.remove({ provider: 'carrier', sender: '' }),
     )
     await pauses.refresh()
-    expect(lets()).toBe(true)
+    expect(allows()).toBe(true)
   })
 
-  it('stands though this server has not heard of it yet', async () => {
+  it('stays, even if this server has not read it yet', async () => {
     await put(operatorPause())
-    await pauses.misconfigured('carrier', null, fault)
+    await pauses.noteMisconfigured('carrier', null, fault)
     expect(await rows()).toMatchObject([{ cause: 'operator', reason: 'Maintenance' }])
   })
 
-  it('of a provider that refused its settings is not ended by a message on its way', async () => {
-    await pauses.misconfigured('carrier', null, fault)
+  it('of a misconfigured provider is not ended by a message in flight', async () => {
+    await pauses.noteMisconfigured('carrier', null, fault)
     clock.advance(MINUTE_MS)
     await put(operatorPause())
-    await pauses.worked('carrier', ONE)
+    await pauses.noteAccepted('carrier', ONE)
     expect(await rows()).toMatchObject([{ cause: 'operator' }])
     await pauses.refresh()
-    expect(lets()).toBe(false)
+    expect(allows()).toBe(false)
   })
 
-  it('of one sender leaves the others', async () => {
+  it('of one sender does not affect other senders', async () => {
     await put(operatorPause({ sender: ONE }))
     await pauses.refresh()
-    expect([lets(ONE), lets(OTHER), lets(null)]).toEqual([false, true, true])
+    expect([allows(ONE), allows(OTHER), allows(null)]).toEqual([false, true, true])
   })
 })

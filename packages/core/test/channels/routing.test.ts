@@ -19,12 +19,12 @@ const A = '+15005550001'
 const B = '+15005550002'
 const SHARED = '+15005550009'
 
-const gateway = (name: string, given: object) => ({
+const gateway = (name: string, fields: object) => ({
   type: 'http',
   name,
   channels: ['sms'],
   send: { url: 'http://127.0.0.1/send', body: { text: '{{text}}' } },
-  ...given,
+  ...fields,
 })
 
 const accepted: Outcome = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null }
@@ -64,7 +64,7 @@ function start(providers: object[]): void {
   routing = createRouting({ carriers, pace: createPace(), pauses, elapsed: clock.elapsed })
 }
 
-function route(given: Partial<Routed> = {}) {
+function route(fields: Partial<Routed> = {}) {
   return routing.route({
     workspace_id: 'w1',
     channel: 'sms',
@@ -74,14 +74,14 @@ function route(given: Partial<Routed> = {}) {
     attempt: 0,
     unknown_since: null,
     accepted: false,
-    ...given,
+    ...fields,
   })
 }
 
 const note = (provider: string, outcome: Outcome, sender: string | null = null) =>
   routing.noteOutcomes(provider, [{ sender, outcome }])
 
-async function pause(provider: string, given: Partial<PauseRow> = {}): Promise<void> {
+async function pause(provider: string, fields: Partial<PauseRow> = {}): Promise<void> {
   const row: PauseRow = {
     provider,
     sender: '',
@@ -91,29 +91,29 @@ async function pause(provider: string, given: Partial<PauseRow> = {}): Promise<v
     failures: 0,
     retry_at: null,
     created_at: clock.now(),
-    ...given,
+    ...fields,
   }
   await storage.write(({ providerPauses }) => providerPauses.put(row))
   await pauses.refresh()
 }
 
 describe('a message', () => {
-  it('goes through the first that is configured, from its first sender', () => {
+  it('goes to the first configured provider, from its first sender', () => {
     expect(route()).toEqual({ provider: 'a', sender: A })
   })
 
-  it('goes through those that have its sender', () => {
+  it('goes to a provider that has its sender', () => {
     expect(route({ sender: SHARED })).toEqual({ provider: 'a', sender: SHARED })
     expect(route({ sender: B })).toEqual({ provider: 'b', sender: B })
     expect(route({ sender: 'Acme' })).toEqual({ provider: 'c', sender: 'Acme' })
   })
 
-  it('of a test key, or on a channel that nobody serves, goes into the sandbox', () => {
+  it('goes to the sandbox with a test key or on a channel without a provider', () => {
     expect(route({ livemode: false })).toEqual({ provider: 'sandbox', sender: null })
     expect(route({ channel: 'voice' })).toEqual({ provider: 'sandbox', sender: null })
   })
 
-  it('that nobody can send waits, and says why', () => {
+  it('waits with a reason if no provider can send it', () => {
     start([gateway('a', { senders: { sms: [A] } })])
     expect(route({ sender: B })).toEqual({
       provider: null,
@@ -124,24 +124,24 @@ describe('a message', () => {
 })
 
 describe('after a transient error', () => {
-  it('the next is asked, and after the last the first again', () => {
+  it('a message goes to the next provider, and after the last to the first again', () => {
     const chain = [null, 'a', 'b', 'c', 'a'].map((provider, attempt) =>
       route({ provider, attempt }),
     )
     expect(chain.map(({ provider }) => provider)).toEqual(['a', 'b', 'c', 'a', 'b'])
   })
 
-  it('a message stays with those that have its sender', () => {
+  it('a message goes only to providers that have its sender', () => {
     expect(route({ sender: SHARED, provider: 'b', attempt: 2 })).toMatchObject({ provider: 'c' })
     start([gateway('a', { senders: { sms: [A] } }), gateway('b', { senders: { sms: [B] } })])
     expect(route({ sender: A, provider: 'a', attempt: 1 })).toEqual({ provider: 'a', sender: A })
   })
 
-  it('of one that is configured no more, the first is asked', () => {
+  it('of a provider that left the settings, a message goes to the first', () => {
     expect(route({ provider: 'gone', attempt: 3 })).toMatchObject({ provider: 'a' })
   })
 
-  it('what may have arrived is handed to no other, also while that one is paused', async () => {
+  it('a message in doubt goes to no other provider, even while its provider is paused', async () => {
     const unknown_since = clock.now()
     const doubtful = { provider: 'b', attempt: 1, unknown_since }
     expect(route(doubtful)).toEqual({ provider: 'b', sender: B })
@@ -151,8 +151,8 @@ describe('after a transient error', () => {
   })
 })
 
-describe('what went out in part', () => {
-  it('stays with its provider, also while that one is paused', async () => {
+describe('a partly sent message', () => {
+  it('stays with its provider, even while that is paused', async () => {
     const begun = { provider: 'a', attempt: 1, accepted: true }
     expect(route(begun)).toEqual({ provider: 'a', sender: A })
     await pause('a')
@@ -161,10 +161,10 @@ describe('what went out in part', () => {
   })
 })
 
-describe('a message whose provider is not in the settings any more', () => {
+describe('a message whose provider left the settings', () => {
   beforeEach(() => start([]))
 
-  it('waits, and does not go into the sandbox', () => {
+  it('waits and does not go to the sandbox', () => {
     expect(route({ provider: 'gone', attempt: 1 })).toEqual({
       provider: null,
       wait_ms: 15_000,
@@ -173,29 +173,29 @@ describe('a message whose provider is not in the settings any more', () => {
   })
 
   it.each<[string, Partial<Routed>]>([
-    ['nobody was asked for', {}],
-    ['the sandbox was asked for', { provider: 'sandbox', attempt: 1 }],
-    ['a test key sent', { provider: 'gone', attempt: 1, livemode: false }],
-  ])('goes there where %s', (_, given) => {
-    expect(route(given)).toMatchObject({ provider: 'sandbox' })
+    ['it has no provider yet', {}],
+    ['its provider is the sandbox', { provider: 'sandbox', attempt: 1 }],
+    ['it was sent with a test key', { provider: 'gone', attempt: 1, livemode: false }],
+  ])('goes to the sandbox if %s', (_, fields) => {
+    expect(route(fields)).toMatchObject({ provider: 'sandbox' })
   })
 })
 
 describe('while a provider is paused', () => {
-  it('the next carries its messages', async () => {
+  it('its messages go to the next', async () => {
     await pause('a')
     expect(route()).toMatchObject({ provider: 'b' })
     expect(route({ sender: SHARED })).toMatchObject({ provider: 'b' })
     expect(route({ provider: 'c', attempt: 1 })).toMatchObject({ provider: 'b' })
   })
 
-  it('for one sender, that goes another way and the others do not', async () => {
+  it('for one sender, only messages from that sender go to the next', async () => {
     await pause('a', { sender: A })
     expect(route()).toMatchObject({ provider: 'b' })
     expect(route({ sender: SHARED })).toMatchObject({ provider: 'a' })
   })
 
-  it('what only it can carry waits, and is not told why', async () => {
+  it('messages that only it can carry wait, without the reason of the pause', async () => {
     start([gateway('a', { senders: { sms: [A] } }), gateway('b', { senders: { sms: [B] } })])
     await pause('a')
     expect(route({ sender: A })).toEqual({
@@ -206,17 +206,17 @@ describe('while a provider is paused', () => {
     expect(route({ sender: B })).toMatchObject({ provider: 'b' })
   })
 
-  it('and all others too, everything waits but test messages', async () => {
+  it('and all others too, all messages except test messages wait', async () => {
     for (const name of ['a', 'b', 'c']) await pause(name)
     expect(route()).toMatchObject({ provider: null, wait_ms: 15_000 })
     expect(route({ livemode: false })).toMatchObject({ provider: 'sandbox' })
   })
 })
 
-describe('a provider that refuses its settings', () => {
+describe('a misconfigured provider', () => {
   beforeEach(() => start([gateway('a', {})]))
 
-  it('is asked again with one message after a minute, and goes on when it takes it', async () => {
+  it('is probed with one message after a minute and resumed when it accepts it', async () => {
     await note('a', misconfigured('provider'))
     expect(route()).toMatchObject({ provider: null, error_message: 'The provider is paused' })
     clock.advance(MINUTE_MS)
@@ -226,7 +226,7 @@ describe('a provider that refuses its settings', () => {
     expect(Array.from({ length: 5 }, () => route().provider)).toEqual(Array(5).fill('a'))
   })
 
-  it('is left alone for longer when it refuses again', async () => {
+  it('is paused for longer after another failure', async () => {
     await note('a', misconfigured('provider'))
     clock.advance(MINUTE_MS)
     expect(route().provider).toBe('a')
@@ -237,27 +237,27 @@ describe('a provider that refuses its settings', () => {
     expect(route().provider).toBe('a')
   })
 
-  it('is paused for the sender alone where that is what is wrong', async () => {
+  it('is paused for one sender if only the sender is wrong', async () => {
     start([gateway('a', { senders: { sms: [A, B] } })])
     await note('a', misconfigured('sender'), A)
     expect(route({ sender: A }).provider).toBeNull()
     expect(route({ sender: B }).provider).toBe('a')
   })
 
-  it('is not paused for senders that requests made up', async () => {
+  it('is not paused for senders that are not in the settings', async () => {
     await note('a', misconfigured('sender'), 'Acme')
     expect(await storage.read.providerPauses.list()).toEqual([])
     expect(route({ sender: 'Acme' }).provider).toBe('a')
   })
 
-  it('is not paused by what else it says', async () => {
+  it('is not paused by other outcomes', async () => {
     await note('a', { type: 'retry', ...fault, delay_ms: null })
     await note('a', { type: 'rejected', ...fault })
     await note('a', { type: 'ambiguous', ...fault })
     expect(route().provider).toBe('a')
   })
 
-  it('is not counted as tried while another carries the messages before it', async () => {
+  it('is not counted as probed while an earlier provider gets the messages', async () => {
     start([gateway('b', {}), gateway('a', {})])
     await note('a', misconfigured('provider'))
     clock.advance(MINUTE_MS)
@@ -268,12 +268,12 @@ describe('a provider that refuses its settings', () => {
 })
 
 describe('the pace', () => {
-  it('of one that is full leaves the rest to the next', () => {
+  it('of a full provider sends the rest to the next', () => {
     start([gateway('a', { messages_per_second: 1 }), gateway('b', {})])
     expect([1, 2, 3].map(() => route().provider)).toEqual(['a', 'b', 'b'])
   })
 
-  it('makes messages wait for their turns where nobody else is', () => {
+  it('makes messages wait for their turn if there is no other provider', () => {
     start([gateway('a', { messages_per_second: 1 })])
     expect(route()).toEqual({ provider: 'a', sender: null })
     const waits = [1, 2].map(() => route())
@@ -284,8 +284,8 @@ describe('the pace', () => {
   })
 })
 
-describe('what follows for an unknown outcome', () => {
-  it('is by the abilities of the provider; one that is gone has none', () => {
+describe('abilities', () => {
+  it('are those of the provider; an unknown provider has none', () => {
     expect(routing.abilitiesOf('b')).toEqual({ idempotent: true, lookup: false })
     expect(routing.abilitiesOf('sandbox')).toEqual({ idempotent: true, lookup: true })
     expect(routing.abilitiesOf('gone')).toEqual({ idempotent: false, lookup: false })
