@@ -11,13 +11,13 @@ export function contactTables(d: Dialect) {
       name: d.text(),
       phone: d.text(),
       email: d.text(),
-      /** The address in lower case: what uniqueness compares. */
+      /** The address in lower case, for uniqueness. */
       email_key: d.text(),
       external_id: d.text(),
       tags: d.json<string[]>().notNull(),
       attributes: d.json<Metadata>().notNull(),
       subscriptions: d.json<Subscriptions>().notNull(),
-      /** What a search looks through, in lower case. */
+      /** The searched text, in lower case. */
       search_text: d.text().notNull(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
@@ -29,7 +29,7 @@ export function contactTables(d: Dialect) {
       d.uniqueIndex('contacts_external_id').on(t.workspace_id, t.external_id),
     ],
   )
-  /** The tags of contacts once more, to find contacts by. */
+  /** An index of the tags of contacts. */
   const contact_tags = d.table(
     'contact_tags',
     {
@@ -42,7 +42,7 @@ export function contactTables(d: Dialect) {
       d.index('contact_tags_contact').on(t.workspace_id, t.contact_id),
     ],
   )
-  /** Who must not be written to on a channel, whoever asks. */
+  /** Recipients that get no messages on a channel. */
   const suppressions = d.table(
     'suppressions',
     {

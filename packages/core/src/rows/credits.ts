@@ -2,7 +2,6 @@ import { sql } from 'drizzle-orm'
 import { TRANSACTION_TYPES } from '../contract/resources/billing.ts'
 import type { Dialect } from './dialect.ts'
 
-/** What an entry of the ledger books. */
 export const ENTRY_KINDS = TRANSACTION_TYPES
 export type EntryKind = (typeof ENTRY_KINDS)[number]
 
@@ -16,22 +15,22 @@ export function creditTables(d: Dialect) {
       credit_limit: d.units().notNull(),
       seq: d.long().notNull(),
       status: d.text().$type<'active' | 'frozen'>().notNull(),
-      /** Why nothing may be spent; null while it may. */
+      /** Null for an active account. */
       frozen_reason: d.text(),
-      /** The most that may be spent on a day (UTC); null for no such limit. */
+      /** The most that may be spent on a day (UTC); null for no limit. */
       daily_limit: d.units(),
-      /** Of which day `spent` tells, in days since 1970. */
+      /** The day of `spent`, in days since 1970. */
       spent_on: d.int().notNull().default(0),
       spent: d.units().notNull().default(sql`0`),
-      /** Below this much available the owner is told; null for never. */
+      /** The owner is notified when `available` falls below it; null for never. */
       low_balance: d.units(),
-      /** Whether `low_balance` is the service's own, and follows it. */
+      /** Whether `low_balance` follows the service's default. */
       low_balance_default: d.boolean().notNull().default(true),
       low_state: d.text().$type<'no' | 'due' | 'told'>().notNull().default('no'),
       updated_at: d.time().notNull(),
     },
     (t) => [
-      // For whoever tells them.
+      // For the job that notifies the owners.
       d.index('credit_accounts_low').on(t.workspace_id).where(sql`low_state = 'due'`),
       d.check('credit_accounts_held', sql`${t.held} >= 0`),
       d.check('credit_accounts_limit', sql`${t.credit_limit} >= 0`),
@@ -56,7 +55,7 @@ export function creditTables(d: Dialect) {
       channel: d.text(),
       quantity: d.int(),
       unit_price: d.units(),
-      /** The hold that this entry ends, by its entry's id: each ends once. */
+      /** The id of the entry whose hold this entry ends; each hold ends once. */
       resolves: d.text(),
       actor: d.text(),
       description: d.text(),
@@ -78,18 +77,16 @@ export function creditTables(d: Dialect) {
       ),
     ],
   )
-  /** What is held just now: a row goes when its hold ends. */
+  /** The open holds: a row is removed when its hold ends. */
   const credit_holds = d.table(
     'credit_holds',
     {
       workspace_id: d.text().notNull(),
-      /** The entry that holds. */
       id: d.text().notNull(),
       message_id: d.text().notNull(),
       /** Counts the holds of one message from 0: a long call holds again. */
       n: d.int().notNull(),
       amount: d.units().notNull(),
-      /** When it is released by itself. */
       expires_at: d.time().notNull(),
       created_at: d.time().notNull(),
     },
@@ -99,17 +96,17 @@ export function creditTables(d: Dialect) {
       d.index('credit_holds_expires').on(t.expires_at),
     ],
   )
-  /** Credits that expire: what is left of each grant, counted anew whenever a lot begins or ends. */
+  /** Grants that expire, with their remaining credits, counted when a lot begins or ends. */
   const credit_lots = d.table(
     'credit_lots',
     {
       workspace_id: d.text().notNull(),
-      /** The entry that granted it. */
+      /** The id of the grant's entry. */
       id: d.text().notNull(),
       amount: d.units().notNull(),
       remaining: d.units().notNull(),
       granted_seq: d.long().notNull(),
-      /** The last entry that `remaining` has counted. */
+      /** The last entry that `remaining` includes. */
       counted_seq: d.long().notNull(),
       expires_at: d.time().notNull(),
       ended_at: d.time(),
@@ -128,13 +125,13 @@ export function creditTables(d: Dialect) {
       route: d.text().notNull(),
       key: d.text().notNull(),
       request_hash: d.text().notNull(),
-      /** The `data` that was answered, as JSON text: replayed to the byte. */
+      /** The answer's `data` as JSON text, replayed byte for byte. */
       response: d.text().notNull(),
       created_at: d.time().notNull(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.route, t.key] }),
-      // For whoever removes those that ended.
+      // For the removal of old records.
       d.index('idempotency_keys_created').on(t.created_at),
     ],
   )
@@ -148,22 +145,22 @@ export function creditTables(d: Dialect) {
         .text()
         .$type<'pending' | 'paid' | 'failed' | 'expired' | 'refunded' | 'disputed'>()
         .notNull(),
-      /** What the workspace gets, bonus included. */
+      /** With the bonus. */
       credits: d.units().notNull(),
       /** The price in minor units of its currency. */
       amount: d.int().notNull(),
       currency: d.text().notNull(),
       provider: d.text().notNull(),
-      /** The checkout session at the payment provider; null until it has answered. */
+      /** The checkout session of the payment provider; null until it has answered. */
       session_id: d.text(),
       /** The payment of the session, which refunds and disputes name; null until it is known. */
       payment_id: d.text(),
       checkout_url: d.text(),
       success_url: d.text(),
       cancel_url: d.text(),
-      /** How often this row changed: a change is made to the version that was read, or not at all. */
+      /** The number of changes: a change applies only to the version that was read. */
       version: d.int().notNull(),
-      /** Why an operator should look at it: nothing is granted meanwhile. */
+      /** The reason for an operator's review: no credits are granted meanwhile. */
       review_reason: d.text(),
       expires_at: d.time(),
       created_at: d.time().notNull(),
@@ -174,7 +171,7 @@ export function creditTables(d: Dialect) {
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
       d.uniqueIndex('purchases_session').on(t.session_id),
       d.uniqueIndex('purchases_payment').on(t.payment_id),
-      // For whoever looks at all of a time once more.
+      // For the check of all purchases of a period.
       d.index('purchases_created').on(t.created_at),
     ],
   )

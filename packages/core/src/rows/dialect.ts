@@ -18,8 +18,8 @@ import * as lite from 'drizzle-orm/sqlite-core'
 import type { Units } from '../contract/fields/units.ts'
 
 /**
- * The words in which the two engines differ. PostgreSQL gives the types, because its builders have no SQLite-only
- * calls; SQLite is made to fit by one cast. Both yield the same rows: Date, boolean, parsed JSON, number, string.
+ * The column types in which the engines differ. PostgreSQL gives the TypeScript types, because its builders have no
+ * SQLite-only calls; one cast adapts SQLite. Both return the same rows: Date, boolean, parsed JSON, number, string.
  */
 const postgres = {
   table: pgTable,
@@ -29,13 +29,13 @@ const postgres = {
   check,
   text: () => text(),
   int: () => integer(),
-  /** May pass 2^31, never 2^53. */
+  /** Below 2^53. */
   long: () => bigint({ mode: 'number' }),
   /** Whole micro-credits. */
   units: () => bigint({ mode: 'number' }).$type<Units>(),
   boolean: () => boolean(),
   time: () => timestamp({ withTimezone: true, precision: 3 }),
-  /** As text: a binary form would forget the order of the keys. */
+  /** As text: a binary form would lose the order of the keys. */
   json: <T>() => json().$type<T>(),
 }
 
@@ -58,7 +58,7 @@ const sqlite = {
 
 export const dialects = { postgres, sqlite }
 
-/** What the shared stores query through, on either engine. */
+/** The shared stores' database handle, on either engine. */
 export type Db = PgDatabase<PgQueryResultHKT>
 
 /** `count(*)` as a JavaScript number on both engines. */

@@ -44,7 +44,7 @@ export function messageTables(d: Dialect) {
       metadata: d.json<Metadata>().notNull(),
       livemode: d.boolean().notNull(),
       status: d.text().$type<MessageStatus>().notNull(),
-      /** Whether a provider ever took the message: decides refunds and which late receipts may still count. */
+      /** Whether a provider accepted the message: decides on refunds and late receipts. */
       accepted: d.boolean().notNull(),
       credits_used: d.units().notNull(),
       credits_refunded: d.units().notNull(),
@@ -54,7 +54,7 @@ export function messageTables(d: Dialect) {
       provider_message_id: d.text(),
       error_code: d.text(),
       error_message: d.text(),
-      /** How many status changes there were; numbers the events of this message. */
+      /** The number of status changes; numbers the message's events. */
       sequence: d.int().notNull(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
@@ -64,22 +64,22 @@ export function messageTables(d: Dialect) {
       delivered_at: d.time(),
       read_at: d.time(),
       failed_at: d.time(),
-      /** When recipient, content and metadata were taken out of it, after their time or because somebody asked. */
+      /** When recipient, content and metadata were removed, by retention or on request. */
       erased_at: d.time(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
-      // A list by channel or status finds its first page at once, however few of a million match.
+      // For a list by channel or status: finds the first page at once, even if few of a million match.
       d.index('messages_kind').on(t.workspace_id, t.channel, t.status, t.id),
       d.index('messages_bulk').on(t.workspace_id, t.bulk_id, t.id).where(sql`bulk_id is not null`),
-      // What a test key sees. `livemode` is in the key for SQLite, which otherwise prefers the primary key.
+      // For test keys. `livemode` is in the key for SQLite, which otherwise prefers the primary key.
       d
         .index('messages_test')
         .on(t.workspace_id, t.livemode, t.channel, t.status, t.id)
         .where(sql`livemode = false`),
     ],
   )
-  /** How many messages a workspace has: counting them anew for each list would cost more the longer its history. */
+  /** The number of a workspace's messages: a count for each list would cost more with a longer history. */
   const message_counts = d.table(
     'message_counts',
     {
@@ -87,7 +87,7 @@ export function messageTables(d: Dialect) {
       channel: d.text().$type<Channel>().notNull(),
       status: d.text().$type<MessageStatus>().notNull(),
       count: d.long().notNull(),
-      /** How many of them were sent with test keys. */
+      /** The share of test keys. */
       test_count: d.long().notNull().default(0),
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.channel, t.status] })],
@@ -105,7 +105,7 @@ export function messageTables(d: Dialect) {
       rejected: d.int().notNull(),
       duplicates: d.int().notNull(),
       credits_used: d.units().notNull(),
-      /** The bulk whose failed messages these are: each is retried once. */
+      /** The bulk whose failed messages this bulk retries; a bulk is retried once. */
       retry_of: d.text(),
       created_at: d.time().notNull(),
     },
@@ -124,14 +124,14 @@ export function messageTables(d: Dialect) {
       workspace_id: d.text().notNull(),
       channel: d.text().$type<Channel>().notNull(),
       task: d.text().$type<'send' | 'lookup'>().notNull(),
-      /** When to claim it next. While claimed: when the lease ends. */
+      /** The time of the next claim; while claimed, the end of the lease. */
       due_at: d.time().notNull(),
-      /** When `due_at` was set: later than now means that the clock was ahead then, and `due_at` with it. */
+      /** When `due_at` was set. A time in the future means that the clock was ahead, and `due_at` with it. */
       set_at: d.time(),
-      /** The fencing token of the claim that holds it; null when nobody does. */
+      /** The fencing token of the claim; null without a claim. */
       token: d.text(),
       attempt: d.int().notNull(),
-      /** Since when it is unknown whether a provider has the message; null when that is known. */
+      /** Since when it is unknown whether a provider has the message; null when known. */
       unknown_since: d.time(),
     },
     (t) => [d.index('message_queue_due').on(t.due_at)],
@@ -162,7 +162,7 @@ export function messageTables(d: Dialect) {
       workspace_id: d.text().notNull(),
       message_id: d.text().notNull(),
       id: d.text().notNull(),
-      /** The status reported; a change of the message only where `applied`. */
+      /** The reported status; it changed the message only if `applied`. */
       status: d.text().$type<MessageStatus>().notNull(),
       applied: d.boolean().notNull(),
       error_code: d.text(),

@@ -2,18 +2,18 @@ import type { ActorKind, AuditAction } from '../contract/resources/audit.ts'
 import type { Dialect } from './dialect.ts'
 
 export function operatingTables(d: Dialect) {
-  /** Why nothing is sent or delivered at all just now: one row, or none. */
+  /** The pause of all sending and delivery: one row, or none. */
   const dispatch_pauses = d.table('dispatch_pauses', {
     /** Always `all`. */
     scope: d.text().primaryKey(),
-    /** Who paused it: an operator; or the restoring of a backup, until an operator has looked. */
+    /** An operator; or the restore of a backup, until an operator has reviewed it. */
     cause: d.text().$type<'operator' | 'restore'>().notNull(),
     reason: d.text().notNull(),
-    /** Of a restore: when the backup was made. What happened after it is not known here. */
+    /** For a restore: the time of the backup. Later events are not in the database. */
     backup_at: d.time(),
     created_at: d.time().notNull(),
   })
-  /** How far in a workspace's history the time of keeping has been applied. */
+  /** The point in a workspace's history up to which retention has been applied. */
   const retention_marks = d.table(
     'retention_marks',
     {
@@ -22,17 +22,17 @@ export function operatingTables(d: Dialect) {
         .text()
         .$type<'messages' | 'late_messages' | 'events' | 'received_messages'>()
         .notNull(),
-      /** Rows whose id sorts before this one are done. */
+      /** Rows with lower ids are done. */
       before_id: d.text().notNull(),
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.kind] })],
   )
-  /** Who changed what: written in the transaction of the change, without contents, recipients or secrets. */
+  /** Written in the transaction of the change, without contents, recipients or secrets. */
   const audit_entries = d.table(
     'audit_entries',
     {
       id: d.text().notNull(),
-      /** Empty for what concerns the service and no workspace. */
+      /** Empty for changes of the service. */
       workspace_id: d.text().notNull(),
       action: d.text().$type<AuditAction>().notNull(),
       actor_kind: d.text().$type<ActorKind>().notNull(),
@@ -48,7 +48,7 @@ export function operatingTables(d: Dialect) {
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
-      // The operator's list over all workspaces, and the removal of old entries: ids are in the order of time.
+      // For the operator's list over all workspaces and the removal of old entries: ids are in the order of time.
       d.index('audit_entries_id').on(t.id),
     ],
   )

@@ -4,26 +4,26 @@ import type { Channel } from '../contract/resources/messages.ts'
 import type { Dialect } from './dialect.ts'
 
 export function providerTables(d: Dialect) {
-  /** Who carries nothing just now, and why: a provider, or one sender of it. */
+  /** Paused providers, and paused senders of a provider. */
   const provider_pauses = d.table(
     'provider_pauses',
     {
       provider: d.text().notNull(),
-      /** The sender that is paused; empty for the whole provider. */
+      /** Empty for the whole provider. */
       sender: d.text().notNull(),
-      /** Who paused it: an operator, until he lets it go on; or its own answer that its settings are wrong. */
+      /** An operator, until the operator resumes it; or the provider's answer that its settings are wrong. */
       cause: d.text().$type<'operator' | 'misconfigured'>().notNull(),
       code: d.text(),
       reason: d.text().notNull(),
-      /** How often in a row it was paused for its settings: each time for longer. */
+      /** The number of pauses in a row for wrong settings; each is longer. */
       failures: d.int().notNull(),
-      /** When it is tried again by itself; null where an operator must say so. */
+      /** When the pause ends; null until an operator ends it. */
       retry_at: d.time(),
       created_at: d.time().notNull(),
     },
     (t) => [d.primaryKey({ columns: [t.provider, t.sender] })],
   )
-  /** What receipts that do not bring our id name a message by: one row for each of its parts. */
+  /** The parts of a message by the provider's ids, for receipts without the service's id. */
   const message_parts = d.table(
     'message_parts',
     {
@@ -42,7 +42,7 @@ export function providerTables(d: Dialect) {
       d.index('message_parts_provider').on(t.provider, t.provider_message_id, t.created_at),
     ],
   )
-  /** Receipts that came before what they tell of was known: kept for a while, and tried again. */
+  /** Receipts that arrived before their message was known: kept for a time and retried. */
   const parked_receipts = d.table(
     'parked_receipts',
     {
@@ -54,14 +54,14 @@ export function providerTables(d: Dialect) {
     },
     (t) => [d.index('parked_receipts_created').on(t.created_at)],
   )
-  /** Who wrote to whom from which sender: tells whose an answer is. */
+  /** The last message of a workspace's sender to an address: assigns answers to workspaces. */
   const conversations = d.table(
     'conversations',
     {
       workspace_id: d.text().notNull(),
       channel: d.text().$type<Channel>().notNull(),
       sender: d.text().notNull(),
-      /** The recipient's number, as suppressions have it. */
+      /** As in `suppressions`. */
       address: d.text().notNull(),
       last_sent_at: d.time().notNull(),
     },
@@ -70,12 +70,11 @@ export function providerTables(d: Dialect) {
       d.index('conversations_address').on(t.channel, t.address, t.sender, t.last_sent_at),
     ],
   )
-  /** What recipients wrote. */
   const received_messages = d.table(
     'received_messages',
     {
       id: d.text().notNull(),
-      /** Empty where nobody could be found whom it was written to. */
+      /** Empty when no workspace was found. */
       workspace_id: d.text().notNull(),
       channel: d.text().$type<Channel>().notNull(),
       provider: d.text().notNull(),
@@ -83,7 +82,6 @@ export function providerTables(d: Dialect) {
       sender: d.text().notNull(),
       recipient: d.text().notNull(),
       content: d.json<ReceivedContent>().notNull(),
-      /** What the text asks for, where it is one of the words that do. */
       keyword: d.text().$type<'stop' | 'start' | 'help'>(),
       /** False for an answer to a message of a test key. */
       livemode: d.boolean().notNull().default(true),
@@ -101,7 +99,7 @@ export function providerTables(d: Dialect) {
         .where(sql`livemode = false`),
     ],
   )
-  /** Parts of a long text that a recipient wrote, until all are there. */
+  /** Received parts of a long text, until it is complete. */
   const received_parts = d.table(
     'received_parts',
     {

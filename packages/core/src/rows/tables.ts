@@ -8,9 +8,9 @@ import { webhookTables } from './webhooks.ts'
 import { accountTables } from './workspaces.ts'
 
 /**
- * Every table, once, for both engines. Each key begins with `workspace_id`: no query runs without one, and the
- * workspace can become the distribution key of a sharded PostgreSQL. The two queues are apart from the rows they
- * drive, so that claiming stays cheap however long the history grows.
+ * All tables, for both engines. Each key begins with `workspace_id`: no query runs without one, and the workspace can
+ * become the distribution key of a sharded PostgreSQL. The queues are separate tables, so that the cost of a claim does
+ * not grow with the history.
  */
 export function tables(d: Dialect) {
   return {

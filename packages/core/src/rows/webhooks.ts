@@ -10,19 +10,19 @@ export function webhookTables(d: Dialect) {
       url: d.text().notNull(),
       description: d.text(),
       events: d.json<string[]>().notNull(),
-      /** Whether events of live messages go to it, of test messages, or both. */
+      /** Whether it gets events of live messages, of test messages, or both. */
       mode: d.text().$type<'all' | 'live' | 'test'>().notNull().default('all'),
       headers: d.json<SealedHeaders>().notNull(),
       secret: d.text().$type<Sealed>().notNull(),
       /** The secret before the last rotation, good until `previous_secret_ends_at`. */
       previous_secret: d.text().$type<Sealed>(),
       previous_secret_ends_at: d.time(),
-      /** The fingerprint of the secret that signed what got the last 2xx while a rotation overlapped. */
+      /** The fingerprint of the secret of the last request with a 2xx while a rotation overlapped. */
       accepted_secret: d.text(),
       is_active: d.boolean().notNull(),
       status: d.text().$type<'active' | 'failing' | 'disabled'>().notNull(),
       disabled_reason: d.text(),
-      /** When the owner let it start anew after it was disabled. */
+      /** When the owner enabled it again. */
       enabled_at: d.time(),
       consecutive_failures: d.int().notNull(),
       last_success_at: d.time(),
@@ -40,7 +40,7 @@ export function webhookTables(d: Dialect) {
       id: d.text().notNull(),
       event: d.text().notNull(),
       message_id: d.text(),
-      /** The exact bytes that are signed and sent, the same on every attempt. */
+      /** The exact bytes that every attempt signs and sends. */
       body: d.text().notNull(),
       created_at: d.time().notNull(),
     },
@@ -85,7 +85,7 @@ export function webhookTables(d: Dialect) {
       set_at: d.time(),
       token: d.text(),
     },
-    // Claims walk webhook by webhook, so that no backlog of one can hide the others.
+    // A claim goes webhook by webhook, so that one backlog cannot hide the others.
     (t) => [d.index('delivery_queue_due').on(t.webhook_id, t.due_at)],
   )
   const delivery_attempts = d.table(

@@ -9,11 +9,11 @@ export function accountTables(d: Dialect) {
       id: d.text().primaryKey(),
       name: d.text().notNull(),
       email: d.text().notNull(),
-      /** The address in lower case: what uniqueness and login compare. */
+      /** The address in lower case, for uniqueness and login. */
       email_key: d.text().notNull(),
       email_verified: d.boolean().notNull(),
       password_hash: d.text().notNull(),
-      /** Raised by a password change; tokens issued before carry a lower one and are refused. */
+      /** A password change raises it; tokens with a lower version are refused. */
       token_version: d.int().notNull(),
       phone: d.text(),
       country: d.text(),
@@ -29,7 +29,7 @@ export function accountTables(d: Dialect) {
       id: d.text().notNull(),
       workspace_id: d.text().notNull(),
       name: d.text().notNull(),
-      /** SHA-256 of the whole key, hex. The key itself is never stored. */
+      /** SHA-256 of the whole key, hex. The key is never stored. */
       key_hash: d.text().notNull(),
       key_prefix: d.text().notNull(),
       mode: d.text().$type<'live' | 'test'>().notNull(),
@@ -44,17 +44,17 @@ export function accountTables(d: Dialect) {
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
       d.uniqueIndex('api_keys_key_hash').on(t.key_hash),
-      // Of keys, that were made and deactivated without end, the active ones are counted at once.
+      // Counts the active keys at once, among any number of deactivated ones.
       d.index('api_keys_active').on(t.workspace_id).where(sql`is_active`),
     ],
   )
-  /** What the service generated for itself, so that every server of the database has the same. */
+  /** Secrets that the service generated, shared by all servers of the database. */
   const secrets = d.table('secrets', {
     name: d.text().primaryKey(),
     value: d.text().$type<Sealed>().notNull(),
     created_at: d.time().notNull(),
   })
-  /** What a mail lets its reader do once: only the hash is kept. */
+  /** Single-use tokens of mails; only the hash is stored. */
   const account_tokens = d.table(
     'account_tokens',
     {
@@ -69,7 +69,7 @@ export function accountTables(d: Dialect) {
       d.index('account_tokens_expires').on(t.expires_at),
     ],
   )
-  /** Sessions that a logout ended: kept until the token would have expired by itself. */
+  /** Sessions that a logout ended: kept until the token expires. */
   const ended_sessions = d.table(
     'ended_sessions',
     {
@@ -84,7 +84,7 @@ export function accountTables(d: Dialect) {
       d.index('ended_sessions_ends').on(t.ends_at),
     ],
   )
-  /** Where an account logged in from, no finer than a network and forgotten after a while: each has its own login bucket. */
+  /** The networks that an account logged in from, removed after a time: each has its own login bucket. */
   const login_networks = d.table(
     'login_networks',
     {
@@ -98,7 +98,7 @@ export function accountTables(d: Dialect) {
       d.index('login_networks_last_login').on(t.last_login_at),
     ],
   )
-  /** When the owner of a workspace was last mailed about it: bounds how often that happens. */
+  /** The last mail of each kind to a workspace's owner: limits the rate. */
   const owner_mails = d.table(
     'owner_mails',
     {
@@ -108,7 +108,7 @@ export function accountTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.kind] })],
   )
-  /** What a key with a daily limit has spent on a day (UTC). */
+  /** The spending of a key with a daily limit on a day (UTC). */
   const api_key_spending = d.table(
     'api_key_spending',
     {
@@ -120,7 +120,7 @@ export function accountTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.api_key_id, t.day] })],
   )
-  /** What a workspace's test keys, which spend nothing, used on the last day (UTC) on which they sent something. */
+  /** The use of a workspace's test keys on the last day (UTC) on which they sent messages. */
   const test_usage = d.table('test_usage', {
     workspace_id: d.text().primaryKey(),
     /** In days since 1970. */

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SvcError } from '../contract/errors.ts'
 
-/** What stands between a service and its callers, so that it can be closed while they call. */
+/** Wraps a service so that it can be closed while calls are in flight. */
 export interface Gate {
-  /** The same functions, at any depth of plain objects: from `close` on each of them throws or rejects. */
+  /** The same functions, at any depth of plain objects; after `close` each throws or rejects. */
   guard<Api extends object>(api: Api): Api
-  /** Refuses new calls, and resolves when none is under way, or after `wait_ms`. */
+  /** Refuses new calls; resolves when no call is in flight, or after `wait_ms`. */
   close(wait_ms: number): Promise<void>
 }
 
-/** Functions that answer without a promise; all others reject when the service is closed. */
+/** Functions that return no promise; all others reject when the service is closed. */
 const SYNCHRONOUS = new Set([
   'billing.packages',
   'contacts.export',
@@ -20,16 +20,15 @@ const SYNCHRONOUS = new Set([
   'webhooks.events',
 ])
 
-/** An open gate. */
 export function createGate(): Gate {
-  const underWay = new Set<Promise<unknown>>()
+  const inFlight = new Set<Promise<unknown>>()
   let isClosed = false
 
   async function tracked<T>(answer: PromiseLike<T>): Promise<T> {
     try {
       return await answer
     } catch (error) {
-      // What the database or its driver says to a call that the end overtook, or that its turn did not come, is the end.
+      // After `close`, errors of the database and of the queue for a turn mean that the service is closed.
       const isOurs = error instanceof SvcError && error.code !== 'rate_limit_exceeded'
       throw isClosed && !isOurs ? closed(error) : error
     }
@@ -37,8 +36,8 @@ export function createGate(): Gate {
 
   function track<T>(answer: PromiseLike<T>): Promise<T> {
     const call = tracked(answer)
-    underWay.add(call)
-    const leave = () => underWay.delete(call)
+    inFlight.add(call)
+    const leave = () => inFlight.delete(call)
     call.then(leave, leave)
     return call
   }
@@ -59,10 +58,10 @@ export function createGate(): Gate {
 
   function guarded(value: unknown, path: string): unknown {
     if (typeof value === 'function') {
-      return (...given: unknown[]) => {
+      return (...parameters: unknown[]) => {
         if (isClosed && SYNCHRONOUS.has(path)) throw closed()
         if (isClosed) return Promise.reject(closed())
-        const answer: unknown = value(...given)
+        const answer: unknown = value(...parameters)
         if (isPromise(answer)) return track(answer)
         return isAsyncIterable(answer) ? eachOf(answer) : answer
       }
@@ -82,7 +81,7 @@ export function createGate(): Gate {
       isClosed = true
       const stop = new AbortController()
       const late = sleep(wait_ms, undefined, { signal: stop.signal }).catch(() => {})
-      await Promise.race([Promise.allSettled(underWay), late])
+      await Promise.race([Promise.allSettled(inFlight), late])
       stop.abort()
     },
   }

@@ -21,8 +21,8 @@ const VERBS: Record<keyof Telemetry, true> = {
 }
 
 /**
- * The runtime with a telemetry that cannot throw. It is told after commits, and between what a provider answered and
- * where that is written: whoever counts wrongly must not make of a stored message one that failed.
+ * The runtime with a telemetry that cannot throw. The service calls telemetry after commits and between a provider's
+ * answer and its commit: an error there must not fail a stored message.
  */
 export function withHarmlessTelemetry(runtime: Runtime): Runtime {
   const { telemetry, log } = runtime
@@ -38,15 +38,15 @@ export function withHarmlessTelemetry(runtime: Runtime): Runtime {
   }
 }
 
-/** The first fault alone is logged: there may be thousands a second. */
+/** Logs only the first error: there may be thousands a second. */
 function harmless(telemetry: Telemetry, log: Log): Telemetry {
   let isKnown = false
   const guarded =
     (verb: keyof Telemetry) =>
-    (...told: unknown[]): void => {
+    (...parameters: unknown[]): void => {
       try {
-        const tell = telemetry[verb] as (...told: unknown[]) => void
-        tell.apply(telemetry, told)
+        const report = telemetry[verb] as (...parameters: unknown[]) => void
+        report.apply(telemetry, parameters)
       } catch (error) {
         if (!isKnown) log.error({ err: error, verb }, 'telemetry failed; it is not logged again')
         isKnown = true

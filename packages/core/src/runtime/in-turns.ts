@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** How long work may keep the event loop from answering other requests. */
+/** The longest time that work blocks the event loop. */
 const TURN_MS = 10
 
-/** Does `work` for each item in order, and lets the event loop turn whenever it was busy for 10 ms. */
+/** Does `work` for each item in order and yields to the event loop every 10 ms. */
 export async function inTurns<T, R>(
   items: readonly T[],
   work: (item: T, index: number) => R,

@@ -22,24 +22,24 @@ function expectIncreasing(ids: readonly string[]): void {
 }
 
 describe('idGenerator', () => {
-  it.each([0x00, 0xff, 0x5a])('makes a UUIDv7 whatever the random bytes (%d)', (byte) => {
+  it.each([0x00, 0xff, 0x5a])('makes a UUIDv7 from any random bytes (%d)', (byte) => {
     for (const id of generate([START_MS], 300, byte)) expect(id).toMatch(UUID_V7)
   })
 
-  it('writes time, counter and random bits where RFC 9562 wants them', () => {
+  it('writes time, counter and random bits in the places of RFC 9562', () => {
     expect(generate([0x0123456789ab], 2, 0xff)).toEqual([
       '01234567-89ab-7000-bfff-ffffffffffff',
       '01234567-89ab-7001-bfff-ffffffffffff',
     ])
   })
 
-  it('begins each millisecond anew', () => {
+  it('restarts the counter each millisecond', () => {
     const ids = generate([START_MS, START_MS, START_MS + 1, START_MS + 500], 4)
     expect(ids.map(msOf)).toEqual([START_MS, START_MS, START_MS + 1, START_MS + 500])
     expect(ids.map((id) => id.slice(15, 18))).toEqual(['000', '001', '000', '000'])
   })
 
-  it('increases through more ids than one millisecond counts', () => {
+  it('increases past the limit of the counter within a millisecond', () => {
     const ids = generate([START_MS], 10_000)
     expectIncreasing(ids)
     expect(msOf(ids[4_095] as string)).toBe(START_MS)
@@ -47,7 +47,7 @@ describe('idGenerator', () => {
     expect(msOf(ids[9_999] as string)).toBe(START_MS + 2)
   })
 
-  it('increases although the clock steps back, and follows it again once it has caught up', () => {
+  it('increases when the clock steps back, and follows it again later', () => {
     const hour = 3_600_000
     const ids = generate([START_MS, START_MS - hour, START_MS - 1, START_MS, START_MS + 1], 5)
     expectIncreasing(ids)
@@ -68,7 +68,7 @@ describe('idGenerator', () => {
     )
   })
 
-  it('asks for fresh random bytes, and uses none of them twice', () => {
+  it('uses each random byte once', () => {
     let next = 0
     const bytes = (count: number) => {
       const buffer = Buffer.alloc(count)
@@ -82,7 +82,7 @@ describe('idGenerator', () => {
 })
 
 describe('systemRuntime', () => {
-  it('gives the real time, increasing ids, random bytes and chances', () => {
+  it('returns the real time, increasing ids, random bytes and numbers', () => {
     const { now, elapsed, id, bytes, random, log } = systemRuntime()
     expect(Math.abs(now().getTime() - Date.now())).toBeLessThan(1_000)
     const before = elapsed()
@@ -97,7 +97,7 @@ describe('systemRuntime', () => {
     expect(() => log.error({}, 'silent unless a log is given')).not.toThrow()
   })
 
-  it('makes ids that two runtimes do not share', () => {
+  it('makes ids that differ between runtimes', () => {
     const [a, b] = [systemRuntime(), systemRuntime()]
     const ids = Array.from({ length: 2_000 }, () => [a.id(), b.id()]).flat()
     expect(new Set(ids).size).toBe(4_000)

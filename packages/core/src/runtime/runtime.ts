@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Telemetry } from './telemetry.ts'
 
-/** What the service writes about itself. pino fits; so does `console`. Never given secrets or message contents. */
+/** The service's log; pino and `console` fit. It never receives secrets or message contents. */
 export interface Log {
   debug(fields: object, text: string): void
   info(fields: object, text: string): void
@@ -9,29 +9,26 @@ export interface Log {
   error(fields: object, text: string): void
 }
 
-/** The outside world, injected: a whole service can run under a simulated clock with repeatable ids. */
+/** Clock, ids and randomness, injected: a service can run under a simulated clock with repeatable ids. */
 export interface Runtime {
-  /** The present, UTC. */
   now(): Date
   /**
-   * Milliseconds since a fixed moment of this process, never smaller than before: what durations, windows and time limits
-   * in memory are measured by. `now` may step forwards and backwards, when the machine's clock is corrected.
+   * Milliseconds since a fixed time of this process, never decreasing: for durations and time limits in memory.
+   * `now` may step forwards and backwards when the machine's clock is corrected.
    */
   elapsed(): number
-  /** A new UUIDv7 (RFC 9562): ids made later sort later. */
+  /** A new UUIDv7 (RFC 9562); later ids sort later. */
   id(): string
   /** `count` unpredictable bytes. */
   bytes(count: number): Buffer
   /** A number in [0, 1), for jitter only. */
   random(): number
   log: Log
-  /** Who counts what is done; nobody unless told. */
   telemetry?: Telemetry | undefined
 }
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** The real world. */
 export function systemRuntime(log: Log = silent, telemetry?: Telemetry): Runtime {
   const now = () => new Date()
   const id = idGenerator(now, randomBytes)
@@ -47,7 +44,7 @@ export function idGenerator(now: () => Date, bytes: (count: number) => Buffer): 
   const pool = { hex: '', at: 0 }
   let lastMs = 0
   let counter = 0
-  // The timestamp's digits, kept for as long as it lasts.
+  // The digits of the current timestamp.
   let prefix = ''
   return () => {
     const ms = now().getTime()
@@ -61,7 +58,7 @@ export function idGenerator(now: () => Date, bytes: (count: number) => Buffer): 
       prefix = ''
     }
     prefix ||= prefixOf(lastMs)
-    // One call for many ids: a system call for random bytes costs more than the rest of an id.
+    // One system call for many ids: it costs more than the rest of an id.
     if (pool.at === pool.hex.length) {
       pool.hex = bytes(TAIL_BYTES * IDS_PER_CALL).toString('hex')
       pool.at = 0
@@ -72,14 +69,14 @@ export function idGenerator(now: () => Date, bytes: (count: number) => Buffer): 
   }
 }
 
-/** The UUIDv7 of that moment with these bytes, ten or more, in the place of random ones. */
+/** The UUIDv7 of that time with these bytes (ten or more) instead of random ones. */
 export function uuidAt(at: Date, bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.subarray(0, 10)).toString('hex')
   const variant = VARIANTS[Number.parseInt(hex[3] as string, 16)]
   return `${prefixOf(at.getTime())}${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`
 }
 
-/** What every id sorts after that was made at `at` or later, and before which all earlier ones sort. */
+/** The lowest id of the time `at`: ids made earlier sort before it, all others after it. */
 export function idFloor(at: Date): string {
   return prefixOf(Math.max(0, at.getTime()))
 }
@@ -87,7 +84,7 @@ export function idFloor(at: Date): string {
 const TAIL_BYTES = 8
 const IDS_PER_CALL = 256
 
-/** The twelve bits of the counter as digits, and the four that carry the variant. */
+/** The 12 bits of the counter as digits, and the 4 with the variant. */
 const COUNTERS = Array.from({ length: 0x1000 }, (_, i) => i.toString(16).padStart(3, '0'))
 const VARIANTS = Array.from({ length: 16 }, (_, i) => ((i & 0x3) | 0x8).toString(16))
 

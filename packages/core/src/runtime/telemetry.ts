@@ -4,7 +4,7 @@ import type { CallbackReading, LookupResult, Outcome } from '../contract/outside
 import type { Channel } from '../contract/resources/content.ts'
 import type { MessageStatus } from '../contract/resources/message.ts'
 
-/** Every way in which a try of a delivery can end: the class of the receiver's status, or why there was none. */
+/** The outcomes of a try of a delivery: the class of the receiver's status, or the reason why there was none. */
 export const DELIVERY_OUTCOMES = [
   '2xx',
   '3xx',
@@ -20,45 +20,40 @@ export const DELIVERY_OUTCOMES = [
   'failed',
 ] as const
 
-/** How one try of a delivery ended. */
 export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number]
 
 /**
- * What the service tells of its work, while it works: for counters and histograms. Each is called at once and in the
- * service's thread, often thousands of times a second, so it must be quick; what it throws is logged once and harms nothing. Nothing in it names a
- * workspace, a recipient or what was written. Durations are milliseconds, measured by a clock that never goes back.
+ * Reports of the service's work, for counters and histograms. The service calls each function synchronously, often
+ * thousands of times a second, so it must be quick; the first error is logged, all are ignored. No parameter names a
+ * workspace, a recipient or a content. Durations are milliseconds of a clock that never goes back.
  */
 export interface Telemetry {
-  /** A send or a bulk was accepted: its messages are on disk. The duration is that of the whole, the commit included. */
+  /** A send or bulk was accepted: its messages are on disk. The duration includes the commit. */
   accepted(channel: Channel, messages: number, duration_ms: number): void
-  /** A send or a bulk was answered as it was the first time. */
+  /** A repeated send or bulk got its first answer again. */
   replayed(channel: Channel): void
-  /** A send or a bulk was refused; of `internal_error` it may be unknown whether it was accepted. */
+  /** A send or bulk was refused; after `internal_error` it may have been accepted. */
   refused(channel: Channel, code: ErrorCode): void
-  /** Messages came to a status; a message may come to several. It is on disk. */
+  /** Messages reached a status, which is on disk. A message may reach several. */
   reached(channel: Channel, status: MessageStatus, messages: number): void
-  /** The credits of a message were given back. It is on disk. */
+  /** A message was refunded; the refund is on disk. */
   refunded(amount: Units): void
-  /** A transaction was committed, with so many jobs in it. SQLite's jobs share one; on PostgreSQL each has its own. */
+  /** A transaction with `jobs` jobs was committed. SQLite's jobs share one; on PostgreSQL each has its own. */
   committed(jobs: number, duration_ms: number): void
-  /** A queue was asked for due work. */
   claimed(queue: 'messages' | 'deliveries', items: number, duration_ms: number): void
-  /** A provider was asked to send a message. Messages of one call share its duration. */
+  /** A message was passed to a provider. Messages of one call share its duration. */
   attempted(provider: string, channel: Channel, outcome: Outcome['type'], duration_ms: number): void
-  /** A provider was asked what became of a message. */
   lookedUp(provider: string, outcome: LookupResult['type']): void
   /** A provider was paused because it refuses its settings. */
   providerPaused(provider: string): void
-  /** A provider called. */
   calledBack(provider: string, outcome: CallbackReading['type']): void
-  /** Recipients wrote. It is on disk. */
+  /** A recipient's message is on disk. */
   received(channel: Channel, provider: string): void
-  /** A delivery was tried. */
   deliveryAttempted(outcome: DeliveryOutcome, duration_ms: number): void
-  /** A delivery needs no further try. It is on disk. */
+  /** A delivery has ended; its status is on disk. */
   deliveryEnded(status: 'delivered' | 'failed'): void
-  /** What had ended by itself was looked for, and booked or removed. */
+  /** A sweep of expired holds, credits and records ended. */
   swept(hasFailed: boolean): void
-  /** A thread for providers and webhooks died; it is replaced. */
+  /** A thread for providers and webhooks died; a new thread replaces it. */
   threadDied(): void
 }

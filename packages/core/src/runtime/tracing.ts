@@ -5,14 +5,12 @@ import type { Channel } from '../contract/resources/content.ts'
 
 export type { Link }
 
-/** What is made while a span is open. */
+/** The rows made within a span. */
 export interface Accepted {
-  /** Ids of the messages. */
   message_ids: readonly string[]
   bulk_id: string | null
 }
 
-/** A message of a call to a provider. */
 export interface Attempted {
   message_id: string
   workspace_id: string
@@ -20,7 +18,6 @@ export interface Attempted {
   attempt: number
 }
 
-/** A try of a delivery. */
 export interface Tried {
   workspace_id: string
   webhook_id: string
@@ -31,42 +28,41 @@ export interface Tried {
   error: string | null
 }
 
-/** When something happened, and how long it took. */
 export interface Stretch {
   began_at: Date
   duration_ms: number
 }
 
 /**
- * The service's work as OpenTelemetry spans of the tracer `svc`. Ids, channels, providers and outcomes are on them; what
- * was written and to whom never is, nor a webhook's address.
+ * The service's work as OpenTelemetry spans of the tracer `svc`, with ids, channels, providers and outcomes, never with
+ * contents, recipients or webhook addresses.
  */
 export interface Tracing {
-  /** `svc.accept`, a child of the span that is active, around the work of a send or a bulk. */
+  /** `svc.accept`, a child of the active span, around the work of a send or a bulk. */
   accept<T>(channel: Channel, work: () => Promise<T>, madeBy: (done: T) => Accepted): Promise<T>
-  /** `svc.send`, one for each message of a call to a provider, linked to its `svc.accept` where that is known. */
+  /** `svc.send`, one for each message of a call to a provider, linked to its `svc.accept` if known. */
   sent(
     provider: string,
     messages: readonly Attempted[],
     outcomes: readonly Outcome[],
     took: Stretch,
   ): Link[]
-  /** `svc.settle`, around the commit of what was learned, linked to the spans that it was learned by. */
+  /** `svc.settle`, around the commit of settlements, linked to the spans that reported them. */
   settle<T>(messages: number, learned: Link[], work: () => Promise<T>): Promise<T>
   /** `svc.deliver`, one for each try of a delivery. */
   delivered(results: readonly Tried[]): void
 }
 
-/** Where an SDK of OpenTelemetry announces itself to every copy of the API, whatever its minor version. */
+/** The symbol by which an OpenTelemetry SDK registers for every minor version of the API. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 
-/** So many accepted messages are remembered, to link what follows to them. */
+/** The number of accepted messages that are kept in memory for links. */
 const REMEMBERED_MAX = 10_000
 
-/** SDKs keep 128 links of a span unless told. */
+/** The default limit of SDKs. */
 const LINKS_MAX = 128
 
-/** Null where no SDK is registered by now: not even the API is loaded then, and nothing is traced. */
+/** Null without a registered SDK: the API is not loaded then and nothing is traced. */
 export async function openTracing(): Promise<Tracing | null> {
   if (!(REGISTERED in globalThis)) return null
   return tracingWith(await import('@opentelemetry/api'))
@@ -87,12 +83,12 @@ function tracingWith({
     span.setStatus({ code: SpanStatusCode.ERROR })
   }
 
-  /** Sees work to its end within a span. */
+  /** Runs work within a span. */
   async function during<T>(span: Span, parent: typeof ROOT_CONTEXT, work: () => Promise<T>) {
     try {
       return await context.with(trace.setSpan(parent, span), work)
     } catch (error) {
-      // What the error says may be about a message; its code is not.
+      // An error's text may contain a message; its code does not.
       failed(span, error instanceof SvcError ? error.code : 'internal_error')
       throw error
     } finally {
@@ -122,7 +118,7 @@ function tracingWith({
         const { message_id, workspace_id, channel, attempt } = message
         const outcome = outcomes[i]
         const accepted = accepts.of(message_id)
-        // Whoever woke the dispatcher is not who this is done for.
+        // A root span: the settlements belong to other requests than the one that woke the dispatcher.
         const span = tracer.startSpan(
           'svc.send',
           {
@@ -192,7 +188,7 @@ function attributesOf(name: string, type: string, channel: Channel | null) {
   }
 }
 
-/** By what spans the latest messages were accepted, in this process and since its start. */
+/** The spans that accepted the latest messages of this process. */
 function rememberer() {
   const contexts = new Map<string, SpanContext>()
   return {

@@ -30,7 +30,7 @@ export function accountTokenStore(
       return (await found).length === 1
     },
     async issue(token) {
-      // Of two at once, the second would not see what the first has yet to commit.
+      // Without the lock, one of two concurrent transactions would not see the other's row.
       const owner = db.select({ id: workspaces.id }).from(workspaces)
       await locked(owner.where(eq(workspaces.id, token.workspace_id)))
       await end(token)

@@ -8,7 +8,7 @@ describe('blocksOf', () => {
     [63, [32, 16, 8, 4, 2, 1]],
     [64, [64]],
     [133, [64, 64, 4, 1]],
-  ])('%i rows', (count, sizes) => {
+  ])('splits %i rows', (count, sizes) => {
     const rows = Array.from({ length: count }, (_, i) => i)
     const blocks = blocksOf(rows)
     expect(blocks.map(({ length }) => length)).toEqual(sizes)
@@ -28,7 +28,7 @@ describe('filledUp', () => {
       ['a', 'b', 'a', 'b'],
       ['a', 'b'],
     ],
-  ])('%j', (values, filled) => {
+  ])('fills up %j', (values, filled) => {
     expect(filledUp(values)).toEqual(filled)
   })
 })

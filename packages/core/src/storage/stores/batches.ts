@@ -1,10 +1,7 @@
-/** Rows of one statement at the most. */
+/** The maximum number of rows in a statement. */
 const BLOCK_MAX = 64
 
-/**
- * The rows in blocks of 64, 32, 16 … 1: a statement is kept prepared for each number of rows that was ever asked for,
- * so there must be few such numbers.
- */
+/** The rows in blocks of 64, 32, 16 … 1: each block size keeps a prepared statement, so there must be few. */
 export function blocksOf<T>(rows: readonly T[]): T[][] {
   const blocks: T[][] = []
   let size = BLOCK_MAX
@@ -15,7 +12,7 @@ export function blocksOf<T>(rows: readonly T[]): T[][] {
   return blocks
 }
 
-/** The values once each, the last of them repeated until a power of two is full: as `blocksOf`, for lists in a query. */
+/** The distinct values, the last repeated up to a power of two: as `blocksOf`, for lists in a query. */
 export function filledUp<T>(values: readonly T[]): T[] {
   const once = [...new Set(values)]
   const last = once.at(-1)

@@ -30,7 +30,7 @@ export function contactStore(
     )
   }
 
-  /** One look-up a column: over several at once, an index would serve none. */
+  /** One query a column: no index serves a condition over several. */
   async function among(workspaceId: string, column: PgColumn, values: readonly string[]) {
     if (values.length === 0) return []
     const known = and(eq(t.workspace_id, workspaceId), inArray(column, filledUp(values)))

@@ -4,7 +4,7 @@ import type { Tables } from '../../rows/tables.ts'
 import type { ConversationWrites } from '../ports/inbound.ts'
 import { blocksOf } from './batches.ts'
 
-/** More workspaces and senders that wrote to one address are not looked at. */
+/** The maximum number of conversations read for one address. */
 const CONVERSATIONS_MAX = 1_000
 
 export function conversationStore(db: Db, { conversations: t }: Tables): ConversationWrites {
@@ -20,7 +20,7 @@ export function conversationStore(db: Db, { conversations: t }: Tables): Convers
           .orderBy(...newest)
           .limit(limit)
       }
-      // Whoever writes to an address from many senders must not hide those who wrote from the one that it answers.
+      // The answered sender first: a workspace with many senders must not hide its conversations.
       const same = await last(eq(t.sender, sender), CONVERSATIONS_MAX)
       const left = CONVERSATIONS_MAX - same.length
       return left > 0 ? [...same, ...(await last(ne(t.sender, sender), left))] : same

@@ -1,19 +1,19 @@
 import { is, type SQL, sql } from 'drizzle-orm'
 import { PgColumn } from 'drizzle-orm/pg-core'
 
-/** The words of the cold door in which the engines differ. */
+/** The SQL of the stores in which the engines differ. */
 export interface StoreDialect {
-  /** Locks the rows a query reads until the transaction ends; a no-op where there is a single writer. */
+  /** Locks the rows that a query reads until the transaction ends; a no-op with a single writer. */
   locked<Q>(query: Q): Q
-  /** Keeps the rows a query reads from being removed until the transaction ends; others may do the same, and change them. */
+  /** Prevents the removal of the rows that a query reads until the transaction ends; others may change them. */
   kept<Q>(query: Q): Q
-  /** What the queue of deliveries takes for `at`, the caller's present: the database's present where its clock counts. */
+  /** The present for the queue of deliveries: `at`, or the database's clock where that counts. */
   present(at: Date): SQL<Date> | Date
 }
 
 /**
- * Whether a text has `part` in it, by its letters: no character of it is a wildcard. Both must be folded beforehand,
- * because the engines fold differently. Not by LIKE, which takes seconds for 120 letters `a` in 100,000 texts of such.
+ * Whether a text contains `part`, without wildcards. The caller folds the case of both, because the engines fold
+ * differently. LIKE would take seconds for 120 letters `a` in 100,000 such texts.
  */
 export function includes(column: PgColumn, part: string): SQL {
   // SQLite's columns are cast to PostgreSQL's types: see `dialects`.

@@ -3,7 +3,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { DispatchPauseReads, DispatchPauseWrites, Doubt } from '../ports/dispatch-pauses.ts'
 
-/** Of the whole service: its queries name no workspace. */
+/** For the whole service: the queries name no workspace. */
 export function dispatchPauseStore(
   db: Db,
   { dispatch_pauses: t, message_queue: queue, messages }: Tables,

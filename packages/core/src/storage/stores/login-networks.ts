@@ -28,7 +28,7 @@ export function loginNetworkStore(
     },
     async note(row) {
       const ofWorkspace = eq(t.workspace_id, row.workspace_id)
-      // Of two at once, the second would not see what the first has yet to commit.
+      // Without the lock, one of two concurrent transactions would not see the other's row.
       const owner = db.select({ id: workspaces.id }).from(workspaces)
       await locked(owner.where(eq(workspaces.id, row.workspace_id)))
       await db

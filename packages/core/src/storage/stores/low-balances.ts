@@ -11,13 +11,13 @@ export function lowBalanceStore(
   { locked }: { locked: <Q>(query: Q) => Q },
 ): LowBalanceReads & LowBalanceWrites {
   const { workspace_id, balance, held, low_balance } = t
-  // As a literal, or no engine would use the index that holds these alone.
+  // A literal: with a parameter, no engine uses the partial index.
   const isDue = sql`${t.low_state} = 'due'`
   const isOther = (threshold: Units | null) =>
     threshold === null
       ? isNotNull(low_balance)
       : or(isNull(low_balance), ne(low_balance, threshold))
-  /** Enough by the new threshold ends what was low by the old one. */
+  /** Credits above the new threshold end a low balance of the old one. */
   const under = (threshold: Units | null, at: Date) => ({
     low_balance: threshold,
     low_state:
@@ -51,7 +51,7 @@ export function lowBalanceStore(
     },
     async setDefault(threshold, at) {
       const others = and(eq(t.low_balance_default, true), isOther(threshold))
-      // In the order in which everybody locks accounts, so that nobody waits in a ring.
+      // Locks accounts in the order of all transactions: no deadlock.
       await locked(db.select({ workspace_id }).from(t).where(others).orderBy(asc(workspace_id)))
       await db.update(t).set(under(threshold, at)).where(others)
     },

@@ -25,10 +25,10 @@ import type {
 import { filledUp } from './batches.ts'
 import { removeOldest } from './pages.ts'
 
-/** Past this, so many ids would have to be put in order that going through the messages costs less. */
+/** Past this offset, sorting the ids costs more than reading through the messages. */
 const OFFSET_BY_KIND_MAX = 10_000
 
-/** So many messages of a kind may come to be between the question how many there are and the one which. */
+/** The number of messages of a kind that may be added between the count and the query. */
 const CHANGED_MEANWHILE_MAX = 100
 
 export function messageStore(
@@ -39,7 +39,7 @@ export function messageStore(
   const { messages: t, message_attempts: attempts, message_events: events } = tables
   const { idempotency_keys: answers } = tables
 
-  // Spelled as in the index, which an engine does not take for a parameter.
+  // Spelled as in the index: with a parameter, no engine uses it.
   const isTest = sql`${t.livemode} = false`
 
   function matching(workspaceId: string, filter: MessageFilter) {
@@ -56,7 +56,7 @@ export function messageStore(
     )
   }
 
-  /** The kinds of messages that the filter lets through, and how many there are: every change of a status keeps it up. */
+  /** The kinds of messages that pass the filter, with their counts, which each change of a status updates. */
   async function kindsOf(
     workspaceId: string,
     { channel, status, livemode }: MessageFilter,
@@ -74,8 +74,8 @@ export function messageStore(
   }
 
   /**
-   * SQL: the ids on a page of messages of these kinds. Each kind is asked for on its own, in the order in which the
-   * index by kind has it: a few among a million are found at once.
+   * SQL: the ids on a page of messages of these kinds. One subquery a kind, in the order of the index by kind, finds a
+   * few among a million at once.
    */
   function idsOf(workspaceId: string, filter: MessageFilter, kinds: Kind[], page: Page): SQL {
     const { limit, offset } = page
@@ -88,8 +88,8 @@ export function messageStore(
   }
 
   /**
-   * The condition of a filter that more than the kind narrows. Test messages are gathered from their index first, kind
-   * by kind and as many as there are: an engine that estimates would otherwise look for a few of them among all live ones.
+   * The condition of a filter by more than the kind. Test messages are read from their index first, by kind and with
+   * their exact number: the planner would otherwise search all live messages for a few of them.
    */
   async function narrowed(workspaceId: string, { livemode, ...filter }: MessageFilter) {
     const all = matching(workspaceId, filter)
@@ -105,7 +105,7 @@ export function messageStore(
     return and(all, sql`${t.id} in (with test as materialized (${gathered}) select id from test)`)
   }
 
-  /** SQL: which messages are on a page; null where there are none. */
+  /** SQL: the messages on a page; null for an empty page. */
   async function listed(
     workspaceId: string,
     filter: MessageFilter,
@@ -122,7 +122,7 @@ export function messageStore(
 
   async function listedByKind(workspaceId: string, filter: MessageFilter, page: Page) {
     const kinds = await kindsOf(workspaceId, filter)
-    // Whoever knows how many there are does not look for more.
+    // Stops the query at the known number of messages.
     const left = filter.before_id ? page.limit : totalOf(kinds) - page.offset
     const limit = Math.min(page.limit, left)
     if (kinds.length === 0 || limit <= 0) return null
@@ -195,7 +195,7 @@ export function messageStore(
   }
 }
 
-/** Whether nothing but channel, status and mode narrows it. */
+/** Whether the filter has only channel, status and mode. */
 function isOfKind({ channel: _, status: __, livemode: ___, ...others }: MessageFilter): boolean {
   return Object.values(others).every((value) => value === undefined)
 }
@@ -207,7 +207,7 @@ interface Page {
   offset: number
 }
 
-/** Which messages are on a page, in SQL. */
+/** The messages on a page, in SQL. */
 interface Listed extends Page {
   where: SQL | undefined
 }

@@ -4,7 +4,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { OverviewReads, QueueState } from '../ports/overview.ts'
 
-/** So many histories are looked at for their last failures: those of which most failed. */
+/** The number of histories read for the last failures: those with most failures. */
 const HISTORIES_MAX = 100
 
 /** The operator's view of all workspaces: with `sealedValues`, the stores whose queries name none. */
@@ -112,12 +112,12 @@ export function overviewStore(db: Db, tables: Tables): OverviewReads {
   }
 }
 
-/** How many rows fulfil it, as a JavaScript number on both engines. */
+/** The number of matching rows, as a JavaScript number on both engines. */
 function countWhere(condition: SQL): SQL<number> {
   return sql<number>`cast(coalesce(sum(case when ${condition} then 1 else 0 end), 0) as integer)`
 }
 
-/** In floating point: whole numbers would run over where many accounts are full. */
+/** In floating point: the sum of many full accounts would overflow an integer. */
 function sumOf(column: PgColumn): SQL<number> {
   return sql<number>`coalesce(sum(cast(${column} as double precision)), 0)`
 }

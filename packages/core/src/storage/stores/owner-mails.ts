@@ -15,7 +15,7 @@ export function ownerMailStore(db: Db, { owner_mails: t }: Tables): OwnerMailWri
         .onConflictDoUpdate({
           target: [t.workspace_id, t.kind],
           set: { mailed_at },
-          // Later than that by as much: the clock was set back since, and must not keep the owner uninformed until it is there.
+          // A later time by as much means that the clock was set back since: it must not delay the mail.
           setWhere: sql`${lte(t.mailed_at, before)} or ${gt(t.mailed_at, after)}`,
         })
         .returning({ kind: t.kind })

@@ -20,9 +20,9 @@ export function receivedMessageStore(
 ): ReceivedMessageReads & ReceivedMessageWrites {
   const { received_messages: t, messages, message_queue: queue, message_counts: counts } = tables
 
-  /** Ids of test rows, from their index: by the primary key they would be looked for among all live ones. */
+  /** Ids of test rows, from their index: the primary key would search all live rows. */
   function testIds(workspaceId: string): SQL {
-    // Spelled as in the index, which an engine does not take for a parameter.
+    // Spelled as in the index: with a parameter, no engine uses it.
     const mine = and(eq(t.workspace_id, workspaceId), sql`${t.livemode} = false`)
     const ids = db.select({ id: t.id }).from(t).where(mine)
     return sql`(with test as materialized ${ids} select id from test)`
@@ -95,7 +95,7 @@ export function receivedMessageStore(
         await db.insert(messages).values(block)
         await db.insert(queue).values(block.map(queuedRow))
       }
-      // One by one in the order of the keys: others lock the same rows.
+      // One by one in the order of the keys: other transactions lock the same rows.
       for (const change of changes) {
         await db
           .insert(counts)
@@ -113,7 +113,7 @@ export function receivedMessageStore(
   }
 }
 
-/** Parts of long texts, until all are there. */
+/** Parts of incomplete long texts. */
 function partStore(db: Db, { received_parts: t }: Tables) {
   const between = ({ provider, sender, recipient }: Omit<PartedText, 'reference' | 'total'>) =>
     and(eq(t.provider, provider), eq(t.sender, sender), eq(t.recipient, recipient))

@@ -47,7 +47,7 @@ export function retentionStore(db: Db, tables: Tables): RetentionReads & Retenti
       const from_id = sql`coalesce((select ${marks.before_id} from ${marks}
         where ${marks.workspace_id} = ${workspaces.id} and ${marks.kind} = ${kind}
           and ${marks.before_id} <= ${latest_mark}), '')`
-      // One look along the key for each workspace: joined, a whole table could be read for it.
+      // One index look-up for each workspace: a join could read the whole table.
       const first: SQL = sql`(select ${t.id} from ${t} where ${t.workspace_id} = ${workspaces.id}
         and ${t.id} >= ${from_id} and ${t.id} < ${before_id} order by ${t.id} limit 1)`
       const found = db

@@ -25,13 +25,13 @@ export function secretStore(db: Db, { secrets: t }: Tables): SecretReads & Secre
   }
 }
 
-/** All secrets as they are kept, of every workspace: with the overview, the stores whose queries name none. */
+/** All secrets as stored, of every workspace. Like the overview, its queries name no workspace. */
 export function sealedValueStore(
   db: Db,
   { secrets, webhooks }: Tables,
   { locked }: Pick<StoreDialect, 'locked'>,
 ): SealedValueReads & SealedValueWrites {
-  // Literals, not parameters: grouping by an expression needs both to be the same text.
+  // Literals, not parameters: grouping by an expression needs the same text twice.
   const prefix = sql.raw(`'${SEALED_PREFIX}'`)
   const [from, length] = [SEALED_PREFIX.length + 1, KEY_ID_LENGTH].map((n) => sql.raw(`${n}`))
 
@@ -56,9 +56,9 @@ export function sealedValueStore(
         ...(await formsOf(secrets, sql`${secrets.value}`, sql`true`)),
         ...(await formsOf(webhooks, sql`${secret}`, sql`true`)),
         ...(await formsOf(webhooks, sql`${previous}`, sql`${previous} is not null`)),
-        // A JSON text stands in quotes.
+        // A JSON text starts with a quote.
         ...(await formsOf(webhooks, sql`substr(${headers}, 2)`, sql`${headers} <> '{}'`)),
-        // Never encrypted: a fingerprint, or a secret of a version that had none.
+        // Never encrypted: a fingerprint, or a secret of a version without fingerprints.
         ...(await formsOf(webhooks, sql`''`, sql`substr(${accepted}, 1, 7) <> 'sha256:'`)),
       ]
       const counts = new Map<string | null, number>()

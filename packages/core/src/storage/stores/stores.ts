@@ -30,7 +30,7 @@ import { suppressionStore } from './suppressions.ts'
 import { webhookStore } from './webhooks.ts'
 import { workspaceStore } from './workspaces.ts'
 
-/** Every store over one database handle: a transaction's, or the readers'. */
+/** All stores on one database handle: that of a transaction or of the readers. */
 export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Writes {
   return {
     workspaces: workspaceStore(db, tables, dialect),

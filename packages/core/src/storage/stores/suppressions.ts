@@ -20,7 +20,7 @@ export function suppressionStore(
   return {
     async of(workspaceId, addresses) {
       if (addresses.length === 0) return []
-      // The channels too, because the key begins with them.
+      // With the channels, because they precede the address in the key.
       const known = and(
         eq(t.workspace_id, workspaceId),
         inArray(t.channel, [...CHANNELS]),
