@@ -131,11 +131,11 @@ describe.each(engines)('two watches for low balances on %s', (engine, create) =>
       ...first(),
       write: (work) =>
         write((stores) => {
-          const { tell } = stores.lowBalances
+          const { claimNotice } = stores.lowBalances
           const fail = () => Promise.reject(new Error('broken'))
           const lowBalances = {
             ...stores.lowBalances,
-            tell: (id: string) => (id === unlucky ? fail() : tell(id)),
+            claimNotice: (id: string) => (id === unlucky ? fail() : claimNotice(id)),
           }
           return work({ ...stores, lowBalances })
         }),
