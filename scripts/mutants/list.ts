@@ -57,7 +57,7 @@ export const MORE: readonly Mutant[] = [
     file: DECIDE,
     from: 'available - required < -account.credit_limit',
     to: 'false',
-    test: { file: DECIDE_TEST, name: 'only where the credits are there' },
+    test: { file: DECIDE_TEST, name: 'only with enough credits' },
   },
   {
     name: 'the table accepts a second entry for a fact (PostgreSQL)',

@@ -27,7 +27,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-it('what is answered to keywords leaves the books in order', async () => {
+it('replies to keywords leave the ledger consistent', async () => {
   const { id: workspace_id } = await workspace()
   const conversation = { workspace_id, channel: 'sms', sender: NUMBER, address: PERSON } as const
   await storage.write(({ conversations }) =>
@@ -48,7 +48,7 @@ it('what is answered to keywords leaves the books in order', async () => {
       },
     ])
   }
-  // Later than whatever waits: a message in no queue would be found.
+  // Later than every scheduled message: verification finds a message without a queue row.
   const at = new Date(runtime.now().getTime() + 10 * 3_600_000)
   const report = await verifyLedger(`file:${file}`, { now: () => at })
   expect(report).toMatchObject({ ok: true, differences: [], messages: 4 })

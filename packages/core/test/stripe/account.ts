@@ -3,10 +3,10 @@ import { disputeSteps } from './dispute-steps.ts'
 import { paymentSteps } from './payment-steps.ts'
 import { returnSteps } from './return-steps.ts'
 
-/** An account at Stripe: its books, and all that may happen to a payment, each step told by its events. */
+/** An account at Stripe: its books and the steps of payments, each of which emits its events. */
 export type Account = ReturnType<typeof createAccount>
 
-/** An account that nobody has paid to. */
+/** An account without payments. */
 export function createAccount(options: AccountOptions) {
   const books = createBooks(options)
   const { sessions, intents, movements } = books
@@ -15,7 +15,7 @@ export function createAccount(options: AccountOptions) {
     ...paymentSteps(books),
     ...returnSteps(books),
     ...disputeSteps(books),
-    /** What of a session's payment is ours, by the movements of the account alone. */
+    /** The part of a session's payment that we keep, according to the movements of the account. */
     kept(sessionId: string): number {
       const { payment_intent } = known(sessions, sessionId)
       const charge = payment_intent && intents.get(payment_intent)?.latest_charge

@@ -3,7 +3,7 @@ import { type Form, readForm, textAt, textsAt } from './form.ts'
 
 export interface ApiRequest {
   method: string
-  /** With its query. */
+  /** Includes the query. */
   path: string
   headers: Readonly<Record<string, unknown>>
   body: string
@@ -14,19 +14,19 @@ export interface ApiAnswer {
   body: object
 }
 
-/** Currencies of three decimals, of which Stripe takes no thousandth but tens. */
+/** Currencies with three decimals; Stripe accepts only multiples of ten thousandths. */
 const THREE_DECIMALS = ['bhd', 'jod', 'kwd', 'omr', 'tnd']
 const ZERO_DECIMALS = ['jpy', 'krw', 'vnd', 'ugx', 'rwf']
 const CURRENCIES = ['usd', 'eur', 'gbp', 'kes', 'tzs', ...ZERO_DECIMALS, ...THREE_DECIMALS]
 
 const HALF_AN_HOUR_S = 30 * 60
 const DAY_S = 24 * 60 * 60
-/** Requests take a moment to come. */
+/** Requests take a moment to arrive. */
 const SLACK_S = 60
 
-/** Stripe's API over an account: form-encoded bodies, one answer for an `Idempotency-Key`, refusals as Stripe words them. */
+/** Stripe's API over an account: form-encoded bodies, one answer for each `Idempotency-Key`, Stripe's error texts. */
 export function createApi(account: Account, secretKey: string, mayRefund: () => boolean) {
-  const answered = new Map<string, { asked: string; answer: ApiAnswer }>()
+  const stored = new Map<string, { request: string; answer: ApiAnswer }>()
 
   function perform(method: string, path: string, form: Form): ApiAnswer {
     const [, , ...parts] = path.split('/')
@@ -57,25 +57,25 @@ export function createApi(account: Account, secretKey: string, mayRefund: () => 
     if (headers.authorization !== `Bearer ${secretKey}`)
       return refusal(401, 'Invalid API Key provided')
     const { pathname, search } = new URL(url, 'http://api.stripe.example')
-    const asked = method === 'POST' ? body : search.slice(1)
+    const request = method === 'POST' ? body : search.slice(1)
     const key = headers['idempotency-key']
     if (method !== 'POST' || typeof key !== 'string')
-      return perform(method, pathname, readForm(asked))
-    const before = answered.get(key)
-    if (before && before.asked === `${pathname} ${asked}`) return structuredClone(before.answer)
+      return perform(method, pathname, readForm(request))
+    const before = stored.get(key)
+    if (before && before.request === `${pathname} ${request}`) return structuredClone(before.answer)
     if (before)
       return refusal(
         400,
         'Keys for idempotent requests can only be used with the same parameters',
         { type: 'idempotency_error' },
       )
-    const answer = perform(method, pathname, readForm(asked))
-    answered.set(key, { asked: `${pathname} ${asked}`, answer: structuredClone(answer) })
+    const answer = perform(method, pathname, readForm(request))
+    stored.set(key, { request: `${pathname} ${request}`, answer: structuredClone(answer) })
     return answer
   }
 }
 
-/** Where an id stands in the parts of a path: `checkout/sessions/<id>` or `<kind>/<id>`. */
+/** The index of the id in the parts of a path: `checkout/sessions/<id>` or `<kind>/<id>`. */
 function idAt(parts: string[]): number {
   return parts[0] === 'checkout' ? 2 : 1
 }
@@ -154,7 +154,7 @@ function oneOf(all: Map<string, object>, id: string, kind: string): ApiAnswer {
   return one ? { status: 200, body: structuredClone(one) } : missing(kind, id)
 }
 
-/** Newest first, page by page. */
+/** A page of a list, newest first. */
 function listOf(
   all: { id: string; payment_intent: string }[],
   payment: string,

@@ -4,26 +4,26 @@ export interface AccountOptions {
   /** The account's clock. */
   now: () => Date
   livemode?: boolean
-  /** Part of every id: two accounts that tell one service need two. */
+  /** Part of every id: two accounts of one service need different names. */
   name?: string
 }
 
-/** The books of an account at Stripe, and what it has told of them. */
+/** The books of an account at Stripe, and its events. */
 export type Books = ReturnType<typeof createBooks>
 
-/** Books without an entry. */
+/** Empty books. */
 export function createBooks({ now, livemode = false, name = '' }: AccountOptions) {
   const intents = new Map<string, Intent>()
   const charges = new Map<string, Charge>()
   const movements: Movement[] = []
-  let told: Event[] = []
+  let pending: Event[] = []
   let count = 0
 
   const id = (prefix: string) => `${prefix}_${name}${String(++count).padStart(6, '0')}`
 
-  /** The event holds the object as it is now, whatever becomes of it. */
-  function tell(type: string, object: Event['data']['object']): void {
-    told.push({
+  /** The event holds a copy of the object: later changes do not affect it. */
+  function emit(type: string, object: Event['data']['object']): void {
+    pending.push({
       id: id('evt'),
       object: 'event',
       api_version: '2026-10-28.endive',
@@ -56,29 +56,29 @@ export function createBooks({ now, livemode = false, name = '' }: AccountOptions
     refunds: new Map<string, Refund>(),
     disputes: new Map<string, Dispute>(),
     movements,
-    tell,
+    emit,
     move,
-    /** The charge by which a payment was made. */
+    /** The charge of a payment. */
     chargeOf(intentId: string): Charge {
       return known(charges, known(intents, intentId).latest_charge)
     },
     /** The events since the last call. */
     takeEvents(): Event[] {
-      const taken = told
-      told = []
+      const taken = pending
+      pending = []
       return taken
     },
   }
 }
 
-/** @throws Error where there is none of that id. */
+/** @throws Error for an unknown id. */
 export function known<T>(all: Map<string, T>, id: string | null): T {
   const one = id === null ? undefined : all.get(id)
-  if (!one) throw new Error(`the account knows nothing of ${id}`)
+  if (!one) throw new Error(`the account has no ${id}`)
   return one
 }
 
-/** @throws Error where it does not hold. */
+/** @throws Error if `holds` is false. */
 export function must(holds: boolean, otherwise: string): void {
   if (!holds) throw new Error(otherwise)
 }

@@ -1,8 +1,8 @@
-/** Chances that repeat with their seed. */
+/** Random choices, the same for the same seed. */
 export interface Chance {
-  /** A whole number from 0 to below `count`. */
+  /** An integer from 0 to `count` - 1. */
   below(count: number): number
-  /** True so many times of a hundred. */
+  /** True in this percentage of calls. */
   percent(chance: number): boolean
   pick<T>(all: readonly T[]): T
 }

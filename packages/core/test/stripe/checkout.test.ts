@@ -33,7 +33,7 @@ afterEach(async () => {
 })
 
 describe('opening a session', () => {
-  it('asks for the price of our row, with our ids on the session and on its payment', async () => {
+  it('sends the price of our row, and our ids for the session and its payment', async () => {
     const { purchase_id, session_id, checkout_url, expires_at } = await shop.buy()
     expect(checkout_url).toBe(`https://checkout.stripe.example/c/pay/${session_id}`)
     const { workspaceId: workspace_id } = shop
@@ -67,14 +67,14 @@ describe('opening a session', () => {
     })
   })
 
-  it('leads where the buyer wants to, and to a page of ours otherwise', async () => {
+  it('uses the URLs of the request, otherwise our page', async () => {
     const public_url = () => 'https://svc.example'
     const { billing, workspaceId } = await openShop(stripe, storage, { runtime, public_url })
     const success_url = 'https://shop.example/paid'
     const cancel_url = 'https://shop.example/cart'
     const urls = { success_url, cancel_url }
-    for (const given of [{}, urls]) {
-      await billing.checkout(workspaceId, { package_id: 'starter', ...given })
+    for (const request of [{}, urls]) {
+      await billing.checkout(workspaceId, { package_id: 'starter', ...request })
     }
     expect([...stripe.sessions.values()]).toMatchObject([
       { success_url: 'https://svc.example/pay/{CHECKOUT_SESSION_ID}', cancel_url: null },
@@ -85,12 +85,12 @@ describe('opening a session', () => {
   it.each([
     ['yen', 'jpy', 999],
     ['dinar', 'kwd', 12_340],
-  ])('takes the price in %s as it is', async (package_id, currency, amount_total) => {
+  ])('does not convert the price in %s', async (package_id, currency, amount_total) => {
     const { session_id } = await shop.buy(package_id)
     expect(stripe.sessions.get(session_id)).toMatchObject({ currency, amount_total })
   })
 
-  it('finds the session that was opened before the line broke', async () => {
+  it('returns the session that was opened before the connection broke', async () => {
     stripe.fail('drop_after', 'drop_after')
     await expect(shop.buy('starter', 'key')).rejects.toMatchObject(REFUSED)
     const { session_id } = await shop.buy('starter', 'key')
@@ -113,7 +113,7 @@ describe('opening a session', () => {
     { status: 400 },
     { status: 401 },
     { status: 403 },
-  ])('that Stripe refuses with %j fails the purchase, and frees its key', async (fault) => {
+  ])('fails the purchase and frees its key when Stripe refuses with %j', async (fault) => {
     stripe.fail(fault)
     await expect(shop.buy('starter', 'key')).rejects.toMatchObject(REFUSED)
     const { purchase_id } = await shop.buy('starter', 'key')
@@ -124,7 +124,7 @@ describe('opening a session', () => {
     ])
   })
 
-  it('is given up when Stripe does not answer in time', async () => {
+  it('fails when Stripe does not answer in time', async () => {
     await stripe.close()
     await expect(shop.buy()).rejects.toMatchObject(REFUSED)
   })

@@ -3,16 +3,16 @@ import type { Chance } from './chance.ts'
 import type { LocalStripe } from './local-stripe.ts'
 import type { Event } from './objects.ts'
 
-/** Takes a notification; rejects where that failed, so that it comes again. */
+/** Handles a notification. Rejects on failure, so that it is sent again. */
 export type Notify = (notification: Notification) => Promise<void>
 
-/** Carries what Stripe tells, as badly as the real one may: late, in another order, twice, or never. */
+/** Sends Stripe's events as unreliably as Stripe may: late, in another order, twice, or never. */
 export type Courier = ReturnType<typeof createCourier>
 
 /**
- * @param chance what happens to which event repeats with its seed.
- * @param lost_percent how many events never arrive.
- * @param again_percent of how many the acknowledgement gets lost, so that they come once more.
+ * @param chance decides what happens to each event
+ * @param lost_percent the percentage of events that never arrive
+ * @param again_percent the percentage of acknowledgements that are lost, so that the event is sent again
  */
 export function createCourier(
   stripe: LocalStripe,
@@ -22,7 +22,7 @@ export function createCourier(
   const waiting: Event[] = []
   const collect = () => waiting.push(...stripe.takeEvents())
 
-  /** Every attempt is signed when it is made. */
+  /** Each attempt has a new signature. */
   async function send(event: Event, notify: Notify): Promise<void> {
     try {
       await notify(stripe.sign(event))
@@ -34,7 +34,7 @@ export function createCourier(
   }
 
   return {
-    /** Sends up to `max` of what was told, any of it, without awaiting the end. */
+    /** Sends up to `max` random events and returns their promises. */
     some(notify: Notify, { max }: { max: number }): Promise<void>[] {
       collect()
       const sent: Promise<void>[] = []
@@ -44,7 +44,7 @@ export function createCourier(
       }
       return sent
     },
-    /** Sends everything that has not arrived yet, or will come once more, at once. */
+    /** Sends all remaining events at once, including repetitions. */
     async rest(notify: Notify): Promise<void> {
       collect()
       await Promise.all(waiting.splice(0).map((event) => notify(stripe.sign(event))))

@@ -1,10 +1,10 @@
 import { type Books, known, must } from './books.ts'
 import type { Dispute } from './objects.ts'
 
-/** What happens to a payment that the payer's bank takes back, or asks about. */
-export function disputeSteps({ disputes, chargeOf, id, move, tell }: Books) {
+/** The steps of disputes and inquiries of the payer's bank. */
+export function disputeSteps({ disputes, chargeOf, id, move, emit }: Books) {
   return {
-    /** The bank of the payer asks (no money moves), or takes the money. */
+    /** The payer's bank opens an inquiry (no money moves) or takes the money. */
     dispute(
       intentId: string,
       { amount, inquiry = false }: { amount?: number; inquiry?: boolean } = {},
@@ -23,8 +23,8 @@ export function disputeSteps({ disputes, chargeOf, id, move, tell }: Books) {
       }
       disputes.set(made.id, made)
       if (!inquiry) made.balance_transactions.push(move('adjustment', -made.amount, charge.id))
-      tell('charge.dispute.created', made)
-      if (!inquiry) tell('charge.dispute.funds_withdrawn', made)
+      emit('charge.dispute.created', made)
+      if (!inquiry) emit('charge.dispute.funds_withdrawn', made)
       return made
     },
     /** An inquiry becomes a dispute. */
@@ -33,17 +33,17 @@ export function disputeSteps({ disputes, chargeOf, id, move, tell }: Books) {
       must(dispute.status.startsWith('warning_'), 'it is no inquiry')
       dispute.status = 'needs_response'
       dispute.balance_transactions.push(move('adjustment', -dispute.amount, dispute.charge))
-      tell('charge.dispute.updated', dispute)
-      tell('charge.dispute.funds_withdrawn', dispute)
+      emit('charge.dispute.updated', dispute)
+      emit('charge.dispute.funds_withdrawn', dispute)
     },
-    /** We have answered, and wait. */
+    /** We sent evidence and wait. */
     respond(disputeId: string): void {
       const dispute = known(disputes, disputeId)
-      must(dispute.status.endsWith('needs_response'), 'nothing is asked of us')
+      must(dispute.status.endsWith('needs_response'), 'the dispute needs no response')
       dispute.status = dispute.status.replace('needs_response', 'under_review')
-      tell('charge.dispute.updated', dispute)
+      emit('charge.dispute.updated', dispute)
     },
-    /** The dispute ends; an inquiry is merely closed, whatever the result. */
+    /** The dispute ends. An inquiry is closed with any result. */
     closeDispute(disputeId: string, result: 'won' | 'lost'): void {
       const dispute = known(disputes, disputeId)
       must(!['won', 'lost', 'warning_closed'].includes(dispute.status), 'the dispute is over')
@@ -52,8 +52,8 @@ export function disputeSteps({ disputes, chargeOf, id, move, tell }: Books) {
       const isBack = dispute.status === 'won'
       if (isBack)
         dispute.balance_transactions.push(move('adjustment', dispute.amount, dispute.charge))
-      tell('charge.dispute.closed', dispute)
-      if (isBack) tell('charge.dispute.funds_reinstated', dispute)
+      emit('charge.dispute.closed', dispute)
+      if (isBack) emit('charge.dispute.funds_reinstated', dispute)
     },
   }
 }

@@ -1,4 +1,4 @@
-/** A form as Stripe's library writes it: names of brackets make objects, and lists of them by their numbers. */
+/** A form of Stripe's library: brackets in names make objects, and numbers in brackets make lists. */
 export type Form = { [name: string]: string | Form }
 
 /** Reads `a[b][0][c]=d&…`. */
@@ -22,7 +22,7 @@ export function readForm(text: string): Form {
   return form
 }
 
-/** The text at a path of the form; undefined where there is none. */
+/** The text at a path of the form, or undefined. */
 export function textAt(form: Form, ...path: string[]): string | undefined {
   const value = valueAt(form, path)
   return typeof value === 'string' ? value : undefined

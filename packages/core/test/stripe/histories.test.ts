@@ -11,7 +11,7 @@ import { createDatabase } from '../postgres-database.ts'
 import { playHistory } from './history.ts'
 
 /**
- * Every run plays the same histories. To play one of them, or many others:
+ * Every run plays the same histories. To play one or many others:
  *
  *     SVC_FUZZ_SEED=4711 SVC_FUZZ_HISTORIES=1 npx vitest run packages/core/test/stripe/histories.test.ts
  *     SVC_FUZZ_SEED=$RANDOM SVC_FUZZ_HISTORIES=100000 npx vitest run packages/core/test/stripe/histories.test.ts
@@ -21,10 +21,10 @@ const FIRST = Number(SVC_FUZZ_SEED)
 const HISTORIES = Number(SVC_FUZZ_HISTORIES)
 const HISTORIES_ON_POSTGRES = Math.ceil(HISTORIES / 12)
 
-/** Side by side, as while one waits for a turn the others may go on. */
+/** Histories that run at the same time: while one waits for a turn of the event loop, the others continue. */
 const AT_ONCE = 24
 
-/** Generous, for long runs. */
+/** Long enough for many histories. */
 const MS_PER_HISTORY = 200
 const timeout = (count: number) => 30_000 + count * MS_PER_HISTORY
 
@@ -44,7 +44,7 @@ async function playAll(storage: Storage, count: number): Promise<void> {
 it(
   'SQLite: whatever happens, the credits end where the payments stand',
   async () => {
-    // Nothing here dies with its disk: where there is memory to write to, thousands of histories take seconds.
+    // No test here loses its disk: on a file system in memory, thousands of histories take seconds.
     const memory = '/dev/shm'
     const folder = await mkdtemp(join(existsSync(memory) ? memory : tmpdir(), 'svc-histories-'))
     const storage = openSqlite(join(folder, 'svc.db'), testRuntime('histories'))

@@ -9,18 +9,17 @@ import { happen } from './world.ts'
 
 const STEPS_MAX = 8
 const SENT_AT_ONCE_MAX = 3
-/** Faults are few, or a history is nothing but them. */
+/** Few faults, so that a history has successful steps too. */
 const CALL_FAULTS_PERCENT = 4
 const CRASH_PERCENT = 6
-/** A pause of the library's own follows a broken line, half a second long. */
+/** The library pauses for half a second after a broken connection. */
 const BROKEN_LINE_PERCENT = 2
 
 /**
- * One history of up to two purchases: things happen at Stripe, and what it tells comes late, twice, in another order, at
- * once with others, or never, while calls fail and the process dies before and after it has written. In the end every
- * event has come at least once, or all was compared: then the credits are what is left of the payments, and they never
- * were more than was bought.
- * @throws Error that names the seed and tells what happened.
+ * One history of up to two purchases. Steps happen at Stripe, and its events arrive late, twice, in another order, at the
+ * same time or never, while calls fail and the process dies before and after writes. At the end every event has arrived
+ * at least once, or everything was compared: then the credits match the payments, and they never exceeded the purchases.
+ * @throws Error with the seed and the steps.
  */
 export async function playHistory(seed: number, storage: Storage): Promise<void> {
   const trace: string[] = []
@@ -51,27 +50,27 @@ async function play(seed: number, storage: Storage, trace: string[]): Promise<vo
   const bought: Bought[] = []
   for (let i = chance.percent(25) ? 2 : 1; i > 0; i--) {
     const { id } = chance.pick(PACKAGES)
-    const { session_id } = await insist(() => buy(rough, id, `key ${i}`))
+    const { session_id } = await retry(() => buy(rough, id, `key ${i}`))
     bought.push({ session_id, package_id: id })
   }
 
   const losesSome = chance.percent(40)
   const courier = createCourier(stripe, chance, { lost_percent: losesSome ? 40 : 0 })
-  const underWay: Promise<unknown>[] = []
+  const inFlight: Promise<unknown>[] = []
   for (let i = 1 + chance.below(STEPS_MAX); i > 0; i--) {
     const { session_id } = chance.pick(bought)
     trace.push(`${session_id}: ${happen(stripe, session_id, chance) ?? 'nothing'}`)
-    underWay.push(...courier.some(rough.billing.notify, { max: SENT_AT_ONCE_MAX }))
-    if (chance.percent(5)) underWay.push(syncOf(rough).catch(ignore))
-    if (chance.percent(30)) await Promise.all(underWay.splice(0))
+    inFlight.push(...courier.some(rough.billing.notify, { max: SENT_AT_ONCE_MAX }))
+    if (chance.percent(5)) inFlight.push(syncOf(rough).catch(ignore))
+    if (chance.percent(30)) await Promise.all(inFlight.splice(0))
     else await stripe.travel()
   }
   isRough = false
   const last = losesSome ? compareAll(shop) : courier.rest(shop.billing.notify)
-  await Promise.all([...underWay, last])
-  // What failed meanwhile was told of no more.
+  await Promise.all([...inFlight, last])
+  // Notifications that failed before are sent again.
   if (!losesSome) await courier.rest(shop.billing.notify)
-  await expectWhatIsLeft(shop, bought)
+  await expectBalance(shop, bought)
 }
 
 /** A purchase of this history. */
@@ -84,7 +83,7 @@ async function buy({ billing, workspaceId }: Shop, package_id: string, idempoten
   return (await billing.checkout(workspaceId, { package_id }, { idempotency_key })).data
 }
 
-/** Compares all with Stripe: every workspace of these histories has a Stripe of its own. */
+/** Compares all purchases with Stripe. Each workspace has its own Stripe. */
 function syncOf({ billing, workspaceId }: Shop) {
   return billing.sync({ workspaceId })
 }
@@ -93,8 +92,8 @@ async function compareAll(shop: Shop): Promise<void> {
   expect((await syncOf(shop)).failed).toEqual([])
 }
 
-/** The credits are what the movements at Stripe say, and no moment had more than was bought, nor less than nothing. */
-async function expectWhatIsLeft(shop: Shop, bought: readonly Bought[]): Promise<void> {
+/** The credits match the movements at Stripe, and the balance was never above the bought credits nor below 0. */
+async function expectBalance(shop: Shop, bought: readonly Bought[]): Promise<void> {
   const { stripe, billing } = shop
   let left = 0
   let most = 0
@@ -118,7 +117,7 @@ async function expectWhatIsLeft(shop: Shop, bought: readonly Bought[]): Promise<
   }
 }
 
-/** What a purchase has brought, by what moved at Stripe and nothing else. */
+/** The credits of a purchase, computed only from the movements at Stripe. */
 function worthOf(stripe: LocalStripe, sessionId: string, packageId: string) {
   const bought = PACKAGES.find(({ id }) => id === packageId)
   if (!bought) throw new Error(`there is no package ${packageId}`)
@@ -128,7 +127,7 @@ function worthOf(stripe: LocalStripe, sessionId: string, packageId: string) {
   return { credits, kept: credits - Number((BigInt(credits) * back) / BigInt(amount)) }
 }
 
-/** A storage whose process dies now and then, before what it writes is there or after. */
+/** A storage whose process dies at random, before or after a write is stored. */
 function mortal(storage: Storage, dies: () => boolean, chance: Chance): Storage {
   return {
     ...storage,
@@ -140,16 +139,16 @@ function mortal(storage: Storage, dies: () => boolean, chance: Chance): Storage 
   }
 }
 
-/** Asks again until it is there, as a client does with its key. */
-async function insist<T>(ask: () => Promise<T>): Promise<T> {
+/** Repeats the request until it succeeds, as a client with an idempotency key does. */
+async function retry<T>(request: () => Promise<T>): Promise<T> {
   for (let i = 0; i < 50; i++) {
     try {
-      return await ask()
+      return await request()
     } catch {
       await turn()
     }
   }
-  throw new Error('nothing came of it in 50 tries')
+  throw new Error('the request failed 50 times')
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))

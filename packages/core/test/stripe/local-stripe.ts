@@ -6,28 +6,28 @@ import { type Account, createAccount } from './account.ts'
 import { type ApiAnswer, type ApiRequest, createApi } from './api.ts'
 import type { Event } from './objects.ts'
 
-/** What goes wrong with a call: an answer in place of the real one, or a line that breaks before or after it was done. */
+/** The fault of a call: another answer, or a connection that breaks before or after the call is performed. */
 export type Fault = { status: number; code?: string } | 'drop_before' | 'drop_after'
 
-/** A Stripe of our own for tests, with the state that a real one keeps. */
+/** A simulated Stripe with the state of the real one. */
 export interface LocalStripe extends Account {
   secret_key: string
   webhook_secret: string
-  /** Every call that came, the ones with faults too. */
+  /** All calls, including those with faults. */
   calls: ApiRequest[]
-  /** Each of the next calls meets one of these. */
+  /** The faults of the next calls, one each. */
   fail(...faults: (Fault | null)[]): void
-  /** Asked for each call that `fail` says nothing about. */
+  /** The fault of every call without a fault from `fail`. */
   faultOf: (call: ApiRequest) => Fault | null
-  /** Whether the balance of the account has what a refund takes; always unless set. */
+  /** Whether the account has enough money for a refund. Default: true. */
   mayRefund: () => boolean
   /** The event as it is sent to our endpoint, signed now or at `at`, by this secret or another. */
   sign(event: Event, options?: { at?: Date; secret?: string }): Notification
-  /** How long a call or its answer is on its way without a network: a turn of the event loop unless set. */
+  /** The delay of a call and of its answer without a network. Default: a turn of the event loop. */
   travel: () => Promise<void>
-  /** Carries calls without a network. */
+  /** An HTTP client that calls this API without a network. */
   transport: InstanceType<typeof Stripe.HttpClient>
-  /** Serves the API on this machine and answers where: for `api_url`. */
+  /** Serves the API on this machine and returns its address, for `api_url`. */
   listen(): Promise<string>
   close(): Promise<void>
 }
@@ -40,7 +40,7 @@ export interface LocalStripeOptions {
   webhook_secret?: string
 }
 
-/** A local Stripe with nothing on its books. */
+/** A simulated Stripe with empty books. */
 export function createLocalStripe(options: LocalStripeOptions): LocalStripe {
   const { livemode = false } = options
   const secret_key = options.secret_key ?? (livemode ? 'sk_live_local' : 'sk_test_local')
@@ -49,7 +49,7 @@ export function createLocalStripe(options: LocalStripeOptions): LocalStripe {
   const api = createApi(account, secret_key, () => local.mayRefund())
   const faults: (Fault | null)[] = []
 
-  /** Null where the line breaks. */
+  /** Null if the connection breaks. */
   function call(request: ApiRequest): ApiAnswer | null {
     local.calls.push(request)
     const fault = faults.length > 0 ? (faults.shift() ?? null) : local.faultOf(request)
@@ -62,7 +62,7 @@ export function createLocalStripe(options: LocalStripeOptions): LocalStripe {
     const { status, code } = fault
     return {
       status,
-      body: { error: { type: typeOf(status), message: 'as the test wants it', code } },
+      body: { error: { type: typeOf(status), message: 'a fault of the test', code } },
     }
   }
 
@@ -121,13 +121,13 @@ function transportOf(
       return 'local'
     }
     override async makeRequest(
-      ...given: Parameters<InstanceType<typeof Stripe.HttpClient>['makeRequest']>
+      ...request: Parameters<InstanceType<typeof Stripe.HttpClient>['makeRequest']>
     ) {
-      const [, , path, method, headers, body] = given
+      const [, , path, method, headers, body] = request
       await travel()
       const answer = call({ method, path, headers: lowerCased(headers), body: body ?? '' })
       await travel()
-      if (!answer) throw Object.assign(new Error('the line broke'), { code: 'ECONNRESET' })
+      if (!answer) throw Object.assign(new Error('the connection broke'), { code: 'ECONNRESET' })
       return new Answered(answer)
     }
   }

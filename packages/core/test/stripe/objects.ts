@@ -1,4 +1,4 @@
-/** The objects of Stripe's API, as far as a purchase needs them. Times are Unix seconds, amounts minor units. */
+/** The objects of Stripe's API that a purchase needs. Times are Unix seconds, amounts minor units. */
 export interface Session {
   id: string
   object: 'checkout.session'
@@ -59,7 +59,7 @@ export interface Dispute {
   balance_transactions: Movement[]
 }
 
-/** A balance transaction: what came to the account, or went. */
+/** A balance transaction: money to or from the account. */
 export interface Movement {
   id: string
   object: 'balance_transaction'

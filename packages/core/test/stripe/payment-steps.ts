@@ -1,15 +1,15 @@
 import { type Books, known, must } from './books.ts'
 import type { Charge, Intent, Session } from './objects.ts'
 
-/** What a session is opened with. */
+/** The parameters of a session. */
 export type SessionWish = Pick<
   Session,
   'amount_total' | 'currency' | 'client_reference_id' | 'metadata' | 'success_url' | 'cancel_url'
 > & { expires_at: number; intent_metadata: Record<string, string> }
 
-/** What happens to a session until it is paid or over. */
+/** The steps of a session until it is paid or ends. */
 export function paymentSteps(books: Books) {
-  const { livemode, sessions, intents, charges, id, move, tell } = books
+  const { livemode, sessions, intents, charges, id, move, emit } = books
   const wished = new Map<string, Record<string, string>>()
 
   function charge(session: Session, intent: Intent): void {
@@ -66,7 +66,7 @@ export function paymentSteps(books: Books) {
       wished.set(own, intent_metadata)
       return session
     },
-    /** The payer pays: at once by card, or by a method that takes days. */
+    /** The payer pays: immediately by card, or by a method that takes days. */
     pay(sessionId: string, method: 'card' | 'bank' = 'card'): void {
       const session = known(sessions, sessionId)
       must(session.status === 'open', 'the session is over')
@@ -75,23 +75,23 @@ export function paymentSteps(books: Books) {
       session.url = null
       if (method === 'card') charge(session, intent)
       else intent.status = 'processing'
-      tell('checkout.session.completed', session)
+      emit('checkout.session.completed', session)
     },
-    /** The method that takes days has come to its end. */
+    /** A payment method that takes days ends. */
     settle(sessionId: string, result: 'succeeded' | 'failed'): void {
       const session = known(sessions, sessionId)
       const intent = intentOf(session)
-      must(intent.status === 'processing', 'nothing is under way')
+      must(intent.status === 'processing', 'no payment is in progress')
       if (result === 'succeeded') charge(session, intent)
       else intent.status = 'requires_payment_method'
-      tell(`checkout.session.async_payment_${result}`, session)
+      emit(`checkout.session.async_payment_${result}`, session)
     },
     expire(sessionId: string): void {
       const session = known(sessions, sessionId)
       must(session.status === 'open', 'the session is over')
       session.status = 'expired'
       session.url = null
-      tell('checkout.session.expired', session)
+      emit('checkout.session.expired', session)
     },
   }
 }

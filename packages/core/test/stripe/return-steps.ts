@@ -1,8 +1,8 @@
 import { type Books, known, must } from './books.ts'
 import type { Charge, Refund } from './objects.ts'
 
-/** What happens to a payment that we give back. */
-export function returnSteps({ charges, refunds, chargeOf, id, move, tell }: Books) {
+/** The steps of refunds. */
+export function returnSteps({ charges, refunds, chargeOf, id, move, emit }: Books) {
   function countRefunds(charge: Charge): void {
     const those = [...refunds.values()].filter((refund) => refund.charge === charge.id)
     charge.amount_refunded = those
@@ -12,7 +12,7 @@ export function returnSteps({ charges, refunds, chargeOf, id, move, tell }: Book
   }
 
   return {
-    /** Gives back some of a payment, or all that is left of it. Null when that much is not left. */
+    /** Refunds a part of a payment, or its rest. Null if less than that is left. */
     refund(
       intentId: string,
       { amount, status = 'succeeded' }: { amount?: number; status?: 'pending' | 'succeeded' } = {},
@@ -34,11 +34,11 @@ export function returnSteps({ charges, refunds, chargeOf, id, move, tell }: Book
       refunds.set(made.id, made)
       countRefunds(charge)
       move('payment_refund', -back, from)
-      tell('refund.created', made)
-      tell('charge.refunded', charge)
+      emit('refund.created', made)
+      emit('charge.refunded', charge)
       return made
     },
-    /** A refund under way ends; one that fails or is canceled, also late, brings the money back. */
+    /** A refund ends. A failed or canceled refund, even a late one, returns the money. */
     endRefund(refundId: string, status: 'succeeded' | 'failed' | 'canceled'): void {
       const refund = known(refunds, refundId)
       must(refund.status === 'pending' || refund.status === 'succeeded', 'the refund has ended')
@@ -47,8 +47,8 @@ export function returnSteps({ charges, refunds, chargeOf, id, move, tell }: Book
         countRefunds(known(charges, refund.charge))
         move('payment_failure_refund', refund.amount, refund.charge)
       }
-      tell('refund.updated', refund)
-      if (status === 'failed') tell('refund.failed', refund)
+      emit('refund.updated', refund)
+      if (status === 'failed') emit('refund.failed', refund)
     },
   }
 }

@@ -17,17 +17,17 @@ const named = (id: string, credits: string, amount: number, currency: string): C
   price: { amount, currency },
 })
 
-/** One of each kind of currency: with cents, with none, and with three decimals. */
+/** One for each kind of currency: with cents, without decimals, and with three decimals. */
 export const PACKAGES = [
   named('starter', '1000', 3_000, 'USD'),
   named('yen', '7', 999, 'JPY'),
   named('dinar', '0.00001', 12_340, 'KWD'),
 ]
 
-/** A workspace that buys credits of a local Stripe. */
+/** A workspace that buys credits through the simulated Stripe. */
 export type Shop = Awaited<ReturnType<typeof openShop>>
 
-/** Opens a shop on a storage, by HTTP where `api_url` is given. */
+/** Opens a shop on a storage; over HTTP if `api_url` is set. */
 export async function openShop(
   stripe: LocalStripe,
   storage: Storage,
@@ -55,23 +55,23 @@ export async function openShop(
     stripe,
     payments,
     billing,
-    /** The same on another storage over the same database. */
+    /** Billing on another storage over the same database. */
     billingOn,
     workspaceId,
     buy: async (package_id = 'starter', idempotency_key?: string) =>
       (await billing.checkout(workspaceId, { package_id }, { idempotency_key })).data,
     purchase: (id: string) => billing.purchase(workspaceId, id),
     balance: async () => (await storage.read.credits.account(workspaceId))?.balance,
-    /** What was booked, oldest first. */
+    /** The ledger entries, oldest first. */
     entries: async () => (await storage.read.credits.entries(workspaceId, EVERYTHING)).reverse(),
     /** The payment of a session at Stripe. */
     paymentOf(sessionId: string): string {
       const payment = stripe.sessions.get(sessionId)?.payment_intent
-      if (!payment) throw new Error(`nobody has paid ${sessionId}`)
+      if (!payment) throw new Error(`${sessionId} has no payment`)
       return payment
     },
-    /** Sends what Stripe has told since the last time, in its order; answers the events. */
-    async hear() {
+    /** Sends the new events of Stripe in order, and returns them. */
+    async deliverEvents() {
       const events = stripe.takeEvents()
       for (const event of events) await billing.notify(stripe.sign(event))
       return events

@@ -32,15 +32,15 @@ const payments = (options: Partial<StripeOptions> = {}) =>
 const read = async (...[event, options]: Parameters<typeof stripe.sign>) =>
   (await payments()).read(stripe.sign(event, options))
 
-it.each(['whsec_new', 'whsec_old'])('takes a notification that %s signed', async (secret) => {
+it.each(['whsec_new', 'whsec_old'])('accepts a notification signed with %s', async (secret) => {
   expect(await read(EVENT, { secret })).toEqual(OURS)
 })
 
-it('refuses one that another secret signed', async () => {
+it('refuses a notification signed with another secret', async () => {
   expect(await read(EVENT, { secret: 'whsec_other' })).toBeNull()
 })
 
-it('takes two signatures of which one is ours, as Stripe sends while a secret is rolled', async () => {
+it('accepts two signatures if one is ours, as Stripe sends while a secret is rotated', async () => {
   const { body, signature = '' } = stripe.sign(EVENT, { secret: 'whsec_old' })
   const other = stripe.sign(EVENT, { secret: 'whsec_other' }).signature?.split(',v1=')[1]
   const { read } = await payments()
@@ -52,17 +52,17 @@ it.each([
   [-300, true],
   [300, true],
   [301, false],
-])('at %d s from now: taken is %s', async (seconds, isTaken) => {
-  const told = await read(EVENT, { secret: 'whsec_new', at: later(seconds) })
-  expect(told !== null).toBe(isTaken)
+])('signed %d s from now: accepted is %s', async (seconds, isTaken) => {
+  const subject = await read(EVENT, { secret: 'whsec_new', at: later(seconds) })
+  expect(subject !== null).toBe(isTaken)
 })
 
 it.each([
   ['no signature', () => undefined],
-  ['an empty one', () => ''],
+  ['an empty signature', () => ''],
   ['no time', (signature: string) => signature.replace(/t=\d+,/, '')],
   ['two times', (signature: string) => `t=1,${signature}`],
-  ['a time that is none', (signature: string) => signature.replace(/t=\d+/, 't=soon')],
+  ['an invalid time', (signature: string) => signature.replace(/t=\d+/, 't=soon')],
   ['another scheme', (signature: string) => signature.replace('v1=', 'v0=')],
 ])('refuses %s', async (_, change) => {
   const { body, signature = '' } = stripe.sign(EVENT, { secret: 'whsec_new' })
@@ -70,7 +70,7 @@ it.each([
   expect(await read({ body, signature: change(signature) })).toBeNull()
 })
 
-it('goes by the bytes as they came', async () => {
+it('verifies the raw bytes', async () => {
   const { body, signature } = stripe.sign(EVENT, { secret: 'whsec_new' })
   const { read } = await payments()
   const rewritten = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(body).toString('utf8'))))
@@ -91,8 +91,8 @@ it.each([
   const warn = (fields: object) => warned.push(fields)
   const log = { debug: quiet, info: quiet, warn, error: quiet }
   const { read } = await payments({ secret_key, log })
-  const told = stripe.sign({ ...EVENT, livemode }, { secret: 'whsec_new' })
-  expect(await read(told)).toEqual(subject)
+  const notification = stripe.sign({ ...EVENT, livemode }, { secret: 'whsec_new' })
+  expect(await read(notification)).toEqual(subject)
   expect(warned).toHaveLength(subject === NOTHING ? 1 : 0)
 })
 

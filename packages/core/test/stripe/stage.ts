@@ -6,7 +6,7 @@ import { testRuntime } from '../fixtures.ts'
 import { createLocalStripe } from './local-stripe.ts'
 import { openShop } from './shop.ts'
 
-/** A shop on a SQLite file of its own, and the Stripe that it asks over HTTP. */
+/** A shop with its own SQLite file, and its simulated Stripe over HTTP. */
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
 export async function openStage(seed: string) {
@@ -23,7 +23,7 @@ export async function openStage(seed: string) {
   const shop = await openShop(stripe, storage, { runtime, api_url })
   return {
     runtime,
-    /** What was logged as an error. */
+    /** The logged errors. */
     errors,
     storage,
     stripe,
@@ -33,21 +33,21 @@ export async function openStage(seed: string) {
       await storage.close()
       await rm(folder, { recursive: true })
     },
-    /** A purchase that was paid, and what Stripe told of it was heard. */
+    /** A paid purchase whose events were delivered. */
     async paid() {
       const { session_id, purchase_id } = await shop.buy()
       stripe.pay(session_id)
-      await shop.hear()
+      await shop.deliverEvents()
       return { session_id, purchase_id, payment: shop.paymentOf(session_id) }
     },
   }
 }
 
-/** What a starter package brings in micro-credits, bonus included, and what it costs in cents. */
+/** The credits of a starter package in micro-credits, including the bonus, and its price in cents. */
 export const CREDITS = 1_000_000_001
 export const PRICE = 3_000
 
-/** What is left when so many cents went back: a share of them, rounded in the workspace's favour. */
+/** The remaining credits after a refund of `cents`, rounded in the workspace's favour. */
 export function leftAfter(cents: number): number {
   return CREDITS - Math.floor((CREDITS * cents) / PRICE)
 }

@@ -33,12 +33,12 @@ afterEach(async () => {
 
 const NOTHING = { looked: 0, changed: [], failed: [] }
 
-it('grants and takes what no notification told of, and finds nothing to do the second time', async () => {
+it('grants and takes credits without notifications, and changes nothing the second time', async () => {
   const bought = [await shop.buy(), await shop.buy(), await shop.buy(), await shop.buy()]
   const [paid, refunded, expired, open] = bought.map(({ session_id }) => session_id)
-  if (!paid || !refunded || !expired || !open) throw new Error('four were bought')
+  if (!paid || !refunded || !expired || !open) throw new Error('a purchase is missing')
   stripe.pay(refunded)
-  await shop.hear()
+  await shop.deliverEvents()
   stripe.pay(paid)
   stripe.refund(shop.paymentOf(refunded))
   stripe.expire(expired)
@@ -47,7 +47,7 @@ it('grants and takes what no notification told of, and finds nothing to do the s
   const ids = bought.map(({ purchase_id }) => purchase_id)
   const progress: SyncProgress[] = []
   const report = await shop.billing.sync({ onProgress: (at) => progress.push(at) })
-  // Those first that nobody had paid.
+  // Unpaid purchases come first.
   expect({ ...report, changed: new Set(report.changed) }).toEqual({
     looked: 4,
     failed: [],
@@ -63,7 +63,7 @@ it('grants and takes what no notification told of, and finds nothing to do the s
   expect(await shop.billing.sync()).toEqual({ ...NOTHING, looked: 4 })
 })
 
-it('looks back thirty days, or as far as it is told, at one workspace or all', async () => {
+it('compares thirty days or a given time, of one workspace or all', async () => {
   const old = await shop.buy()
   stripe.pay(old.session_id)
   const since = runtime.now()
@@ -83,7 +83,7 @@ it('looks back thirty days, or as far as it is told, at one workspace or all', a
   expect(await sync({ since: new Date(since.getTime() + 1) })).toEqual({ ...NOTHING, looked: 1 })
 })
 
-it('goes on past those about which Stripe does not answer, and reports them', async () => {
+it('reports purchases for which Stripe does not answer, and continues', async () => {
   const bought = [await shop.buy(), await shop.buy(), await shop.buy()]
   for (const { session_id } of bought) stripe.pay(session_id)
   const [first, second] = bought.map(({ session_id }) => session_id)
@@ -94,7 +94,7 @@ it('goes on past those about which Stripe does not answer, and reports them', as
   expect([looked, changed.length]).toEqual([1, 1])
   expect(new Set(failed)).toEqual(
     new Set([
-      { workspace_id, purchase_id: bought[0]?.purchase_id, error: 'as the test wants it' },
+      { workspace_id, purchase_id: bought[0]?.purchase_id, error: 'a fault of the test' },
       {
         workspace_id,
         purchase_id: bought[1]?.purchase_id,
@@ -105,7 +105,7 @@ it('goes on past those about which Stripe does not answer, and reports them', as
   expect(await shop.balance()).toBe(CREDITS)
 })
 
-it('asks about a few at once, and about each once, over many pages', async () => {
+it('compares each purchase once, a few at a time, over many pages', async () => {
   const count = 205
   for (let i = 0; i < count; i++) stripe.pay((await shop.buy()).session_id)
   let [asking, most] = [0, 0]
@@ -126,7 +126,7 @@ it('asks about a few at once, and about each once, over many pages', async () =>
   expect(await shop.balance()).toBe(count * CREDITS)
 })
 
-it('asks nobody about what never came to a session, or belongs to another provider', async () => {
+it('makes no request for purchases without a session or of another provider', async () => {
   stripe.fail({ status: 500 })
   await expect(shop.buy()).rejects.toThrow('Credit purchase failed')
   await shop.buy()
@@ -136,7 +136,7 @@ it('asks nobody about what never came to a session, or belongs to another provid
   expect(await shop.billing.sync()).toEqual({ ...NOTHING, looked: 1 })
 })
 
-it('ends what came to no session when its time is over, unless it comes to one meanwhile', async () => {
+it('expires a purchase without a session when its time is over, unless it gets one meanwhile', async () => {
   stripe.fail({ status: 500 }, { status: 500 })
   await expect(shop.buy('starter', 'lost')).rejects.toThrow('Credit purchase failed')
   await expect(shop.buy('starter', 'kept')).rejects.toThrow('Credit purchase failed')
@@ -169,7 +169,7 @@ it('ends what came to no session when its time is over, unless it comes to one m
   expect(await shop.billing.sync()).toEqual({ ...NOTHING, looked: 1 })
 })
 
-it('needs somebody to ask', async () => {
+it('throws without a payment provider', async () => {
   const { sync } = createBilling({ storage, runtime, packages: PACKAGES, payments: null })
   await expect(sync()).rejects.toMatchObject({
     code: 'validation_error',

@@ -1,10 +1,10 @@
 import type { Chance } from './chance.ts'
 import type { LocalStripe } from './local-stripe.ts'
 
-/** Something that may happen to a session at Stripe now. */
+/** A possible step of a session at Stripe. */
 type Step = [name: string, take: () => void]
 
-/** Lets something happen to a session that may happen in the state it is in; answers what, null where nothing may. */
+/** Takes a random step that the state of the session allows, and returns its name; null if there is none. */
 export function happen(stripe: LocalStripe, sessionId: string, chance: Chance): string | null {
   const steps = stepsOf(stripe, sessionId, chance)
   if (steps.length === 0) return null
@@ -58,7 +58,7 @@ function refundSteps(stripe: LocalStripe, payment: string, chance: Chance): Step
   return steps
 }
 
-/** More than two disputes of one payment teach nothing new. */
+/** More disputes of one payment test nothing new. */
 const DISPUTES_MAX = 2
 
 function disputeSteps(stripe: LocalStripe, payment: string, total: number, chance: Chance): Step[] {
