@@ -43,7 +43,7 @@ describe.each(engines)('two watches for low balances on %s', (engine, create) =>
     queued = 0
     const database = await create()
     remove = database.remove
-    const open = () => openStorage(database.url, clock, { clock: 'given' })
+    const open = () => openStorage(database.url, clock, { clock: 'caller' })
     storages = [await open(), await open()]
     watches = storages.map((storage) => watch(storage))
   })

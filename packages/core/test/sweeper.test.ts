@@ -40,7 +40,7 @@ describe.each(engines)('a sweep on %s', (engine, create) => {
   beforeEach(async () => {
     const database = await create()
     remove = database.remove
-    const open = () => openStorage(database.url, clock, { clock: 'given' })
+    const open = () => openStorage(database.url, clock, { clock: 'caller' })
     storages = [await open(), await open()]
     sweepers = storages.map((storage) => startSweeper({ storage, runtime: clock }))
     const row = make.workspace()

@@ -153,7 +153,7 @@ export function creditTables(d: Dialect) {
       provider: d.text().notNull(),
       /** The checkout session of the payment provider; null until it has answered. */
       session_id: d.text(),
-      /** The payment of the session, which refunds and disputes name; null until it is known. */
+      /** The payment of the session, named by refunds and disputes; null until it is known. */
       payment_id: d.text(),
       checkout_url: d.text(),
       success_url: d.text(),

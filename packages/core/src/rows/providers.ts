@@ -83,7 +83,7 @@ export function providerTables(d: Dialect) {
       recipient: d.text().notNull(),
       content: d.json<ReceivedContent>().notNull(),
       keyword: d.text().$type<'stop' | 'start' | 'help'>(),
-      /** False for an answer to a message of a test key. */
+      /** False for a reply to a message of a test key. */
       livemode: d.boolean().notNull().default(true),
       created_at: d.time().notNull(),
     },
@@ -109,7 +109,7 @@ export function providerTables(d: Dialect) {
       reference: d.int().notNull(),
       total: d.int().notNull(),
       number: d.int().notNull(),
-      /** UTF-16BE as hex: a part may end within a surrogate pair. */
+      /** UTF-16BE as hex: a part can end within a surrogate pair. */
       units: d.text().notNull(),
       created_at: d.time().notNull(),
     },

@@ -14,7 +14,7 @@ export function webhookTables(d: Dialect) {
       mode: d.text().$type<'all' | 'live' | 'test'>().notNull().default('all'),
       headers: d.json<SealedHeaders>().notNull(),
       secret: d.text().$type<Sealed>().notNull(),
-      /** The secret before the last rotation, good until `previous_secret_ends_at`. */
+      /** The secret before the last rotation, valid until `previous_secret_ends_at`. */
       previous_secret: d.text().$type<Sealed>(),
       previous_secret_ends_at: d.time(),
       /** The fingerprint of the secret of the last request with a 2xx while a rotation overlapped. */
@@ -57,7 +57,7 @@ export function webhookTables(d: Dialect) {
       message_id: d.text(),
       status: d.text().$type<'pending' | 'delivered' | 'failed' | 'discarded'>().notNull(),
       trigger: d.text().$type<'event' | 'test' | 'manual'>().notNull(),
-      /** As `livemode` of its event. */
+      /** The `livemode` of its event. */
       livemode: d.boolean().notNull().default(true),
       attempt_count: d.int().notNull(),
       max_attempts: d.int().notNull(),

@@ -1,6 +1,6 @@
 /**
- * Full jitter: a random wait in [0, min(cap, base * 2^(attempt - 1))]. Spreads retries evenly, so that a provider
- * that comes back is not met by all of them at once.
+ * Full jitter: a random wait in [0, min(cap, base * 2^(attempt - 1))]. Spreads retries evenly, so that a recovering
+ * provider does not get all of them at once.
  */
 export function backoffMs(
   attempt: number,

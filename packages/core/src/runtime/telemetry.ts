@@ -44,7 +44,7 @@ export interface Telemetry {
   /** A message was passed to a provider. Messages of one call share its duration. */
   attempted(provider: string, channel: Channel, outcome: Outcome['type'], duration_ms: number): void
   lookedUp(provider: string, outcome: LookupResult['type']): void
-  /** A provider was paused because it refuses its settings. */
+  /** A provider was paused because it rejects its settings. */
   providerPaused(provider: string): void
   calledBack(provider: string, outcome: CallbackReading['type']): void
   /** A recipient's message is on disk. */

@@ -1,6 +1,6 @@
 import type { Account } from '../rules/decide.ts'
 
-/** What `decide` is given of an account. */
+/** The columns of an account that `decide` reads. */
 export const ACCOUNT_COLUMNS = [
   'workspace_id',
   'balance',
@@ -15,7 +15,7 @@ export const ACCOUNT_COLUMNS = [
   'low_state',
 ] as const satisfies (keyof Account)[]
 
-/** What `decide` changes of it. */
+/** The columns of an account that `decide` changes. */
 export const ACCOUNT_CHANGES = [
   'balance',
   'held',

@@ -12,7 +12,7 @@ beforeEach(() => {
   steps.redated(0)
 })
 
-/** The clock was asked between those two moments, and is ahead by so much of what it was at the beginning. */
+/** Reports a reading of the clock between those two moments, when the clock is ahead of its start by `ahead_ms`. */
 function saw(at_ms: number, { before_ms = at_ms, after_ms = at_ms, ahead_ms = 0 } = {}): void {
   steps.saw(new Date(BEGINNING_MS + at_ms + ahead_ms), before_ms, after_ms)
 }

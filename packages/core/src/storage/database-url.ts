@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 
-/** The database that a URL names: a file, or a server. */
+/** The database of a URL: a file, or a server. */
 export type DatabaseUrl = { engine: 'sqlite'; file: string } | { engine: 'postgres'; url: string }
 
 /**

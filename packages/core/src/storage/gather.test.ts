@@ -3,15 +3,15 @@ import { gather } from './gather.ts'
 
 type Job = () => number[] | Promise<number[]>
 
-/** A queue that runs nothing until it is told, and what ran. */
+/** A queue that runs its jobs only on request, and what ran. */
 function bench({
   batch_max = 10,
   refuse = () => false,
-  isEverybodys = () => false,
+  isCommon = () => false,
 }: {
   batch_max?: number
   refuse?: () => boolean
-  isEverybodys?: () => boolean
+  isCommon?: () => boolean
 } = {}) {
   const waiting: (() => Promise<void>)[] = []
   const batches: number[][] = []
@@ -26,9 +26,9 @@ function bench({
     return items.map((item) => item * 10)
   }
   return {
-    call: gather(run, enqueue, { batch_max, isEverybodys }),
+    call: gather(run, enqueue, { batch_max, isCommon }),
     batches,
-    /** Runs what waits, and what comes of it, until nothing waits. */
+    /** Runs the waiting jobs, and those that follow, until none waits. */
     async drain() {
       for (let next = waiting.shift(); next; next = waiting.shift()) {
         await next()
@@ -86,7 +86,7 @@ describe('gather', () => {
   })
 
   it('does not try each alone when the fault is not theirs', async () => {
-    const { call, batches, drain } = bench({ isEverybodys: () => true })
+    const { call, batches, drain } = bench({ isCommon: () => true })
     const answers = Promise.allSettled([call([1]), call([13]), call([3])])
     await drain()
     for (const answer of await answers) expect(answer.status).toBe('rejected')

@@ -1,24 +1,25 @@
 /**
- * Lets calls that wait together run together: items of callers that arrive while a job still waits in the queue join
- * it. Under load batches grow by themselves, an idle caller waits for nobody, and one flush to disk serves them all:
- * that is what makes a durable commit for each request affordable.
+ * Batches calls: items of callers that arrive while a job still waits in the queue join it. Batches grow with the
+ * load, an idle caller does not wait, and one flush to disk serves the whole batch: that makes a durable commit for
+ * each request affordable.
  *
- * A failing batch is tried again caller by caller, so that one caller's fault is not everybody's, unless it is.
+ * A failing batch is tried again caller by caller, so that one caller's error does not fail the others, unless the
+ * failure is common to all.
  */
 export function gather<Item, Result>(
   run: (items: readonly Item[]) => Result[] | Promise<Result[]>,
-  /** `again` says that the job was let in once already, so that a bound must not refuse it now. */
+  /** `again`: the job was admitted before, so that a bound must not refuse it now. */
   enqueue: (job: () => Result[] | Promise<Result[]>, again?: boolean) => Promise<Result[]>,
   {
     batch_max,
     onJoin = () => {},
-    isEverybodys = () => false,
+    isCommon = () => false,
   }: {
     batch_max: number
-    /** Told when a caller joins a job that waits already. */
+    /** Called when a caller joins a waiting job. */
     onJoin?: () => void
-    /** Whether a failure has nothing to do with who is in the batch, so that trying each alone is of no use. */
-    isEverybodys?: (error: unknown) => boolean
+    /** Whether a failure does not depend on the items, so that trying each caller alone would not help. */
+    isCommon?: (error: unknown) => boolean
   },
 ): (items: readonly Item[]) => Promise<Result[]> {
   interface Batch {
@@ -54,7 +55,7 @@ export function gather<Item, Result>(
     } catch (error) {
       // A batch that was refused before it ran must not collect further callers.
       if (open === batch) open = null
-      if (batch.callers === 1 || isEverybodys(error)) throw error
+      if (batch.callers === 1 || isCommon(error)) throw error
       return enqueue(() => run(items), true)
     }
   }

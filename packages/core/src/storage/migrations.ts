@@ -8,13 +8,13 @@ export interface Migration extends MigrationMeta {
   name: string
 }
 
-/** How far a database's schema is. */
+/** The state of a database's schema. */
 export interface MigrationStatus {
-  /** The steps it has, oldest first. */
+  /** The applied steps, oldest first. */
   applied: string[]
-  /** Those that this program would add. */
+  /** The steps that this program would add. */
   pending: string[]
-  /** Whether it has steps that this program does not know. */
+  /** Whether the database has steps that this program does not know. */
   is_newer: boolean
 }
 
@@ -46,7 +46,7 @@ export function pending(all: readonly Migration[], applied: ReadonlySet<string>)
   return all.filter((migration) => !applied.has(migration.hash))
 }
 
-/** What is to be said of a database that has these hashes. */
+/** The state of a database that has these hashes. */
 export function statusOf(all: readonly Migration[], applied: ReadonlySet<string>): MigrationStatus {
   const names = (isWanted: boolean) =>
     all.filter(({ hash }) => applied.has(hash) === isWanted).map(({ name }) => name)

@@ -3,13 +3,13 @@ import { readDatabaseUrl } from './database-url.ts'
 import type { Storage } from './ports/storage.ts'
 
 export interface StorageOptions {
-  /** Told when the database failed in a way that only a restart mends. */
+  /** Called when the database failed in a way that only a restart repairs. */
   onFailure?: ((error: Error) => void) | undefined
-  /** `given` only under a simulated clock: several servers otherwise go by the clock of their database. */
-  clock?: 'server' | 'given'
-  /** How long PostgreSQL may take to do one thing before whoever asked is told that it failed; 10 s unless told. */
+  /** `caller` only under a simulated clock: otherwise several servers use the clock of their database. */
+  clock?: 'server' | 'caller'
+  /** The time limit of one operation on PostgreSQL; default: 10 s. */
   answer_max_ms?: number | undefined
-  /** Threads in which SQLite reads what may take long; 0, unless told, reads in this thread. */
+  /** Reader threads of SQLite for long queries; default: 0, all reads in this thread. */
   reading_threads?: number
 }
 

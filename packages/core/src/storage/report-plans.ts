@@ -2,12 +2,12 @@ import type { RecordPlan } from '../rules/record.ts'
 import type { SettlePlan } from '../rules/settlement.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
 
-/** Tells of commits; undefined for nobody to tell. */
+/** Reports commits; undefined without a telemetry. */
 export function reportCommitted(telemetry: Telemetry | undefined) {
   return telemetry && ((jobs: number, ms: number) => telemetry.committed(jobs, ms))
 }
 
-/** Tells what was settled, once it is on disk. */
+/** Reports settlements, once they are on disk. */
 export function reportSettled(telemetry: Telemetry, plan: SettlePlan): void {
   const channels = new Map(plan.messages.map(({ id, channel }) => [id, channel]))
   for (const { message_id, status, applied } of plan.message_events) {
@@ -17,7 +17,7 @@ export function reportSettled(telemetry: Telemetry, plan: SettlePlan): void {
   for (const { kind, amount } of plan.entries) if (kind === 'refund') telemetry.refunded(amount)
 }
 
-/** Tells which deliveries have ended, once that is on disk. */
+/** Reports ended deliveries, once they are on disk. */
 export function reportRecorded(telemetry: Telemetry, { deliveries }: RecordPlan): void {
   for (const { status, next_attempt_at } of deliveries) {
     const hasEnded = next_attempt_at === null && (status === 'delivered' || status === 'failed')

@@ -1,24 +1,24 @@
-/** Remembers what became of the latest writes, so that the health tells whether the database takes any. */
+/** Remembers the outcome of the latest writes, for the health check. */
 export interface WriteWatch {
-  /** Notes that changes reached the disk. */
+  /** Records that changes reached the disk. */
   wrote(): void
-  /** Notes an error of a statement; one that says nothing of the database's ability to write is ignored. */
+  /** Records the error of a statement; one that does not concern the ability to write is ignored. */
   failed(error: unknown): void
   /**
-   * Resolves when the latest writes reached the disk. Where none was made for two seconds, makes `probe`'s; callers share
-   * it.
+   * Resolves when the latest writes reached the disk. After two seconds without a write, makes the one of `probe`;
+   * simultaneous callers share it.
    * @throws Error when the disk refused a write within the last ten seconds, or refuses the probe.
    */
   check(): Promise<void>
 }
 
 /**
- * For so long a failed write counts. A disk that is nearly full takes small writes, such as the probe's, between large
- * ones that fail: the answer must not change with each.
+ * How long a failed write counts. A nearly full disk takes small writes, such as the probe's, between large ones that
+ * fail: the health must not change with each.
  */
 const FAILURE_COUNTS_MS = 10_000
 
-/** For so long a write that reached the disk counts: the probe writes no more often, however often the health is asked. */
+/** How long a successful write counts: limits how often the probe writes, however often the health is checked. */
 const SUCCESS_COUNTS_MS = 2_000
 
 export function createWriteWatch({
@@ -30,7 +30,7 @@ export function createWriteWatch({
   refuses: (error: unknown) => boolean
   /** One small write that reaches the disk. */
   probe: () => Promise<void>
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now?: () => number
 }): WriteWatch {
   let wrote_at = Number.NEGATIVE_INFINITY
@@ -58,7 +58,7 @@ export function createWriteWatch({
     wrote,
     failed,
     async check() {
-      // The error itself may quote what was to be written.
+      // The error itself may quote the values.
       if (now() - failed_at < FAILURE_COUNTS_MS) throw new Error('the disk refused a write')
       if (now() - wrote_at < SUCCESS_COUNTS_MS) return
       probing ??= probeOnce()

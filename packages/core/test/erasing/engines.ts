@@ -87,7 +87,7 @@ function serviceOn(url: () => string) {
   }
   async function reopen(): Promise<Storage> {
     await close()
-    storage = await openStorage(url(), runtime, { clock: 'given' })
+    storage = await openStorage(url(), runtime, { clock: 'caller' })
     return storage
   }
   return {

@@ -83,7 +83,7 @@ export async function sqliteSubject(clock: TestRuntime, folder: string): Promise
 
 /** The database at `url`, which stays. */
 export async function postgresSubject(clock: TestRuntime, url: string): Promise<Subject> {
-  const storage = await openPostgres(url, clock, { clock: 'given' })
+  const storage = await openPostgres(url, clock, { clock: 'caller' })
   const reader = new pg.Client({ connectionString: url })
   await reader.connect()
   const tables = [...Object.values(SHOWN), ...HIDDEN]

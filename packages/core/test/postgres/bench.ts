@@ -90,6 +90,6 @@ export function serverBench(url: () => string, options: PostgresOptions = {}) {
         close: () => storage.close(),
       }
     },
-    options.clock === 'given' ? {} : { elapsed: () => performance.now() },
+    options.clock === 'caller' ? {} : { elapsed: () => performance.now() },
   )
 }

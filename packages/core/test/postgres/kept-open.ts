@@ -14,7 +14,7 @@ export function keptOpen(database: () => TestDatabase): {
 } {
   let storage: Storage | undefined
   const opened = async () => {
-    storage ??= await openPostgres(database().url, testRuntime('storage'), { clock: 'given' })
+    storage ??= await openPostgres(database().url, testRuntime('storage'), { clock: 'caller' })
     return storage
   }
   const end = async () => {

@@ -134,7 +134,7 @@ describe('the steps of the page', () => {
   afterAll(() => database?.drop())
 
   const bench = benchFor(async () => {
-    const storage = await openPostgres(database.url, testRuntime('steps'), { clock: 'given' })
+    const storage = await openPostgres(database.url, testRuntime('steps'), { clock: 'caller' })
     return {
       storage,
       reopen: () => Promise.reject(new Error('not asked for')),

@@ -37,7 +37,7 @@ afterAll(() => database?.drop())
 
 const bench = benchFor(async () => {
   await database.clear()
-  const storage = await openPostgres(database.url, testRuntime('storage'), { clock: 'given' })
+  const storage = await openPostgres(database.url, testRuntime('storage'), { clock: 'caller' })
   return {
     storage,
     reopen: () => Promise.reject(new Error('not asked for')),

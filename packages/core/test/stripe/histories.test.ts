@@ -62,7 +62,7 @@ it(
   'PostgreSQL: whatever happens, the credits end where the payments stand',
   async () => {
     const database = await createDatabase()
-    const storage = await openPostgres(database.url, testRuntime('histories'), { clock: 'given' })
+    const storage = await openPostgres(database.url, testRuntime('histories'), { clock: 'caller' })
     try {
       await playAll(storage, HISTORIES_ON_POSTGRES)
     } finally {

@@ -29,7 +29,7 @@ vi.mock(import('../../../core/src/storage/open.ts'), async (original) => {
   const { openStorage } = await original()
   return {
     openStorage: (url: string, runtime: Runtime, options = {}) =>
-      openStorage(url, { ...runtime, ...chance.storage }, { ...options, clock: 'given' }),
+      openStorage(url, { ...runtime, ...chance.storage }, { ...options, clock: 'caller' }),
   }
 })
 

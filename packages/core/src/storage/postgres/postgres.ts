@@ -14,7 +14,7 @@ import { type Clock, type ClockKind, clockOf } from './engine/clock.ts'
 import { openCold } from './engine/cold.ts'
 import { ANSWER_MAX_MS, connect } from './engine/connection.ts'
 import { type Database, databaseOn, statement } from './engine/database.ts'
-import { isEverybodys, refusesWrites } from './engine/failure.ts'
+import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
 import { createQueue, type Queue } from './engine/queue.ts'
 import { namesOf } from './engine/rows.ts'
@@ -134,7 +134,7 @@ function hotDoor(parts: {
 }): HotDoor {
   const { database, redate, queue, waker, clock, newId, random, telemetry, log } = parts
   const t = tables(dialects.postgres)
-  const bounds = { batch_max: BATCH_MAX, isEverybodys }
+  const bounds = { batch_max: BATCH_MAX, isCommon }
   const batches = () => queue(BATCHES_AT_ONCE, BATCHES_WAITING_MAX)
   const claims = () => queue(1, BATCHES_WAITING_MAX)
 

@@ -2,7 +2,7 @@
  * Whose clock says what is due and when a lease ends. `server` is the database's: several processes with clocks that
  * differ still agree, and no lease is taken for over early. `given` is the caller's `now`, for a simulated clock.
  */
-export type ClockKind = 'server' | 'given'
+export type ClockKind = 'server' | 'caller'
 
 /** The first moment of all; a wait is sent as the time so long after it. */
 const EPOCH = new Date(0)
@@ -21,7 +21,7 @@ export interface Clock {
 
 /** The clock of that kind. */
 export function clockOf(kind: ClockKind): Clock {
-  if (kind === 'given') {
+  if (kind === 'caller') {
     return {
       now: (given) => given,
       elapsed: ({ elapsed_ms }) => elapsed_ms,

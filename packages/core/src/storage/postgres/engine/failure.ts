@@ -51,7 +51,7 @@ export function away(error: unknown, { commit_sent }: { commit_sent: boolean }):
  * Whether the error is everybody's, not that of whoever met it: the database is away, or the line too long. To try each
  * caller on his own would only make them wait, one behind the other.
  */
-export function isEverybodys(error: unknown): boolean {
+export function isCommon(error: unknown): boolean {
   if (error instanceof SvcError) return error.code === 'rate_limit_exceeded'
   return error instanceof Error && error.name === AWAY
 }

@@ -94,7 +94,7 @@ export function prepareClaimMessages(
   }
 
   /** Brings back what a clock ahead of now has dated. Whoever claimed has his messages, also where that fails. */
-  async function bringBack(claim: MessageClaim): Promise<void> {
+  async function redateQueued(claim: MessageClaim): Promise<void> {
     if (!steps.isDoubtful() || clock.elapsed(claim) < redate_from_ms) return
     try {
       const count = await redate(claim.now)
@@ -102,7 +102,10 @@ export function prepareClaimMessages(
       if (count > 0) log.warn({ rows: count }, REDATED)
     } catch (error) {
       redate_from_ms = clock.elapsed(claim) + REDATE_AGAIN_MS
-      log.warn({ err: error }, 'what was queued while the clock was ahead was not brought back')
+      log.warn(
+        { err: error },
+        'rows that were queued while the clock was ahead could not be re-dated',
+      )
     }
   }
 
@@ -128,7 +131,7 @@ export function prepareClaimMessages(
 
   return async (claim: MessageClaim): Promise<ClaimedMessage[]> => {
     const taken = await take(claim)
-    await bringBack(claim)
+    await redateQueued(claim)
     return taken
   }
 }

@@ -60,7 +60,7 @@ export function prepareClaimMessages(
   )
 
   /** Brings back what a clock ahead of now has dated. */
-  function bringBack(now: Date): void {
+  function redateQueued(now: Date): void {
     const count = redate(now)
     afterCommit(() => {
       steps.redated(count)
@@ -83,7 +83,7 @@ export function prepareClaimMessages(
   return (claim: MessageClaim): ClaimedMessage[] => {
     const { now, limit, lease_ms, token, route } = claim
     steps.saw(now, claim.elapsed_ms, claim.elapsed_ms)
-    if (steps.isDoubtful()) bringBack(now)
+    if (steps.isDoubtful()) redateQueued(now)
     const takes_over = steps.takesOver(claim) ? 1 : 0
     const rows = findDue.all({ now: now.getTime(), takes_over, limit }) as unknown[][]
     const due = rows.map((values) => decode(values) as unknown as DueMessage)
