@@ -116,7 +116,7 @@ describe('svc webhooks listen --no-register', () => {
     await listen.until(/^✓ verified message\.delivered \+12\\u001b\[2J attempt 3$/m)
     expect((await deliver(url, 'whsec_dGVzdA==')).status).toBe(403)
     await listen.until(
-      /^✗ not verified \(signature_mismatch\) message\.delivered: Is it the secret/m,
+      /^✗ not verified \(signature_mismatch\) message\.delivered: Check the secret/m,
     )
     expect((await deliver(url, secret, {}, 'GET')).status).toBe(405)
     expect((await listen.stop()).code).toBe(0)
