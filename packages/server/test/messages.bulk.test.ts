@@ -214,7 +214,7 @@ describe('placeholders', () => {
     ['{{a}}{{b}}{{a}}', { variables: { a: 1, b: true } }, '1true1'],
     ['{{name}}', { name: 'Asha', variables: { name: 'A.' } }, 'A.'],
     ['{{1}} {{imię}} {{a.b-c}}', { variables: { '1': 'x', imię: 'y', 'a.b-c': 'z' } }, 'x y z'],
-    ['{{x}}', { variables: { x: 'refuse any other text in braces: %s' } }, '{{name}}'],
+    ['{{x}}', { variables: { x: '{{name}}' } }, '{{name}}'],
     ['{{x}}', { variables: { x: '$& <b>' } }, '$& <b>'],
     ['{{x|-}}', { variables: { x: null } }, '-'],
     ['[{{x|-}}]', { variables: { x: '' } }, '[]'],
