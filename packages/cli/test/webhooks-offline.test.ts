@@ -284,7 +284,7 @@ describe('svc webhooks conformance', () => {
     const repeating = await conformance(url, ...observed())
     expect(repeating.code).toBe(1)
     expect(repeating.stdout).toMatch(
-      /^✗ handles_once: .* It handled it 3 times\. Store the webhook-id/m,
+      /^✗ handles_once: .* It handled it 3 times\. Keep the webhook-id/m,
     )
     const unknown = await conformance(url)
     expect(unknown.code).toBe(1)
