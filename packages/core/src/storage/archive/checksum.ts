@@ -2,16 +2,16 @@ import { hash } from 'node:crypto'
 
 const MODULUS = 1n << 256n
 
-/** A checksum that comes out the same in whatever order the rows come. */
+/** A checksum that does not depend on the order of the rows. */
 export interface Checksum {
-  /** Takes one row, as its line in the archive without the line break. */
+  /** Adds one row, as its line in the archive without the line break. */
   add(line: string): void
   rows(): number
   /** 64 hexadecimal digits. */
   sha256(): string
 }
 
-/** The sum of the SHA-256 of every row, modulo 2^256. Unlike their exclusive-or it sees a row that is there twice. */
+/** The sum of the SHA-256 of every row, modulo 2^256. Unlike their exclusive-or it detects a duplicated row. */
 export function createChecksum(): Checksum {
   let rows = 0
   let sum = 0n

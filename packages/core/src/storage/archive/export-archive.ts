@@ -9,14 +9,14 @@ import { openArchiveDatabase } from './open.ts'
 import { refusal } from './refusal.ts'
 import { archiveTables } from './tables.ts'
 
-/** How an archive is written. */
+/** Options of an export. */
 export interface ExportOptions {
   database_url: string
-  /** Gets the archive; it is not ended, and what was written before a failure is no valid archive. */
+  /** Receives the archive; it is not ended, and after a failure its content is no valid archive. */
   to: Writable
   /** The program and its version, for the header. */
   made_by: string
-  /** Whether a server may run meanwhile; what it accepts after this moment is then not in the archive. */
+  /** Whether a server may run meanwhile; what it accepts after this moment is not in the archive. */
   snapshot?: boolean | undefined
   now?: (() => Date) | undefined
   signal?: AbortSignal | undefined
@@ -24,8 +24,8 @@ export interface ExportOptions {
 }
 
 /**
- * Writes all that a database holds as one archive, secrets included: one consistent snapshot, with flat memory. The
- * database is not changed.
+ * Writes the whole content of a database as one archive, secrets included: one consistent snapshot, in constant
+ * memory. The database is not changed.
  * @throws Error in one line, with a `code`: `not_found`, `in_use`, or `behind` and `newer` for another schema.
  */
 export async function exportArchive(options: ExportOptions): Promise<MoveReport> {
@@ -46,14 +46,17 @@ export async function exportArchive(options: ExportOptions): Promise<MoveReport>
     try {
       await pipeline(Readable.from(texts), createGzip(), to, { end: false, signal })
     } finally {
-      // Whoever stops in the middle of a table still has its rows open.
+      // After a stop in the middle of a table, its rows are still open.
       await texts.return(undefined)
     }
     return report
   })
 }
 
-/** @throws Error unless the database has the program's schema, whose steps are answered. */
+/**
+ * Returns the steps of the schema.
+ * @throws Error unless it is the program's schema.
+ */
 async function assertCurrent(database: ArchiveDatabase): Promise<string[]> {
   const { applied, pending, is_newer } = await database.status()
   if (is_newer) throw refusal('newer', 'the database was made by a newer version of svc')
@@ -83,14 +86,14 @@ async function* textsOf(
     const { table } = each
     const rows_total = await reader.count(each)
     const sum = createChecksum()
-    const tell = () => onProgress({ step: 'export', table, rows: sum.rows(), rows_total })
+    const showProgress = () => onProgress({ step: 'export', table, rows: sum.rows(), rows_total })
     yield hashed(JSON.stringify({ ...each, rows: rows_total }))
-    tell()
+    showProgress()
     for await (const rows of reader.rows(each)) {
       const lines = rows.map((row) => JSON.stringify(row))
       lines.forEach(sum.add)
       yield hashed(...lines)
-      tell()
+      showProgress()
     }
     const line = { table, rows: sum.rows(), sha256: sum.sha256() }
     report.tables.push(line)

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { COLUMN_KINDS } from './tables.ts'
 
 /**
- * An archive is gzip'd lines of JSON: a header; for each table of the schema its columns and how many rows there are,
- * the rows, each an array of the columns' values, and its checksum; at the end the checksum of all lines before.
+ * An archive is gzip'd lines of JSON: a header; for each table of the schema its columns and number of rows, the
+ * rows, each an array of the columns' values, and their checksum; at the end the checksum of all lines before.
  */
 export const FORMAT = 'svc-archive'
 export const FORMAT_VERSION = 1
@@ -19,7 +19,7 @@ export const headerLine = z.strictObject({
   /** The program and its version. */
   made_by: z.string(),
   created_at: z.iso.datetime(),
-  /** The steps of the schema, oldest first; the last says which program can read it. */
+  /** The steps of the schema, oldest first; the last determines which program can read it. */
   migrations: z.array(z.string()).min(1),
 })
 export type Header = z.infer<typeof headerLine>
@@ -31,19 +31,19 @@ export const tableLine = z.strictObject({
 })
 
 export const checksumLine = z.strictObject({ table: name, rows: count, sha256 })
-/** What is known of a table that was moved. Equal checksums mean equal rows, whatever the engine. */
+/** The checksum of a moved table. Equal checksums mean equal rows, on any engine. */
 export type TableSum = z.infer<typeof checksumLine>
 
 export const endLine = z.strictObject({ end: z.literal(true), tables: count, rows: count, sha256 })
 
-/** What was moved. */
+/** The result of a move. */
 export interface MoveReport {
   made_by: string
   created_at: string
   tables: TableSum[]
 }
 
-/** Told while a table is moved: how many of its rows are done. */
+/** Called while a table is moved, with the number of finished rows. */
 export type OnProgress = (progress: {
   step: 'export' | 'import' | 'verify'
   table: string

@@ -9,7 +9,7 @@ import { type Archive, type ArchivedTable, readArchive } from './read-archive.ts
 import { refusal } from './refusal.ts'
 import { archiveTables } from './tables.ts'
 
-/** How an archive is read. */
+/** Options of an import. */
 export interface ImportOptions {
   database_url: string
   /** The archive, from its first byte. */
@@ -19,15 +19,15 @@ export interface ImportOptions {
 }
 
 /**
- * Fills an empty database from an archive, making and migrating it first; an archive of an older schema is filled in at
- * that schema and then migrated. The archive is verified while it is read, and before the commit the checksums are
- * computed again from what stands in the database. Whatever fails, nothing was written.
+ * Fills an empty database from an archive, creating and migrating it first; an archive of an older schema is imported
+ * at that schema and then migrated. The archive is verified while it is read, and before the commit the checksums are
+ * computed again from the database. After a failure nothing is written.
  * @throws Error in one line, with a `code`: `foreign`, `truncated`, `altered`, `newer`, `not_empty`, `in_use`, or
- *   `not_equal` where the database did not keep what it was given.
+ *   `not_equal` where the database did not keep the imported values.
  */
 export async function importArchive(options: ImportOptions): Promise<MoveReport> {
   const { database_url, from, signal, onProgress = () => {} } = options
-  // Whoever stops does not wait for the other end of a pipe.
+  // A stop does not wait for the other end of a pipe.
   if (signal) addAbortSignal(signal, from)
   try {
     const database = await openArchiveDatabase(database_url)
@@ -61,14 +61,14 @@ async function fillFrom(
   return { made_by, created_at, tables }
 }
 
-/** Whether the archive is at the program's schema and not before it. */
+/** Whether the archive has exactly the program's schema, not an older one. */
 function assertKnown(has: readonly string[], all: readonly { name: string }[]): boolean {
   const isKnown = has.every((name, i) => all[i]?.name === name)
   if (!isKnown) throw refusal('newer', 'the archive was made by a newer version of svc')
   return has.length === all.length
 }
 
-/** The columns' names become part of statements, so those of the present schema must be its very own. */
+/** The columns' names become part of statements, so those of the present schema must match exactly. */
 function assertExpected({ table, columns }: ArchivedTable, i: number, isCurrent: boolean): void {
   const known = archiveTables()
   const expected = isCurrent ? known[i] : known.find((each) => each.table === table)
@@ -106,7 +106,7 @@ async function fillTable(
   }
 }
 
-/** What breaks a rule of the tables was never exported from them. */
+/** Rows that violate a rule of the tables were never exported from them. */
 function explained(error: unknown, table: string): never {
   const { code } = error as { code?: string }
   if (!/^(SQLITE_CONSTRAINT|23)/.test(code ?? '')) throw error
@@ -121,12 +121,12 @@ async function verifyTable(
 ): Promise<void> {
   const { table, rows_total } = archived
   const found = createChecksum()
-  const tell = () => onProgress({ step: 'verify', table, rows: found.rows(), rows_total })
-  tell()
+  const showProgress = () => onProgress({ step: 'verify', table, rows: found.rows(), rows_total })
+  showProgress()
   for await (const batch of reader.rows(archived)) {
     signal?.throwIfAborted()
     for (const row of batch) found.add(JSON.stringify(row))
-    tell()
+    showProgress()
   }
   const sum: TableSum = archived.sum()
   if (found.rows() === sum.rows && found.sha256() === sum.sha256) return

@@ -5,7 +5,7 @@ import { refusal } from './refusal.ts'
 
 const LINE_BREAK = 0x0a
 
-/** Longer than any row; a file of something else must not fill the memory. */
+/** Longer than any row: a foreign file must not fill the memory. */
 const LINE_MAX_BYTES = 256 * 1024 * 1024
 
 /**
@@ -13,7 +13,7 @@ const LINE_MAX_BYTES = 256 * 1024 * 1024
  * @throws Error `truncated` where the end is missing, `foreign` for something else, `altered` for a damaged one.
  */
 export async function* linesOf(source: Readable): AsyncGenerator<Buffer> {
-  // A failure of either comes out where the lines are read.
+  // A failure of either stream is thrown where the lines are read.
   const bytes = pipeline(source, createGunzip(), () => {})
   let parts: Buffer[] = []
   let size = 0

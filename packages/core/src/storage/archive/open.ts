@@ -3,7 +3,7 @@ import type { MigrationStatus } from '../migrations.ts'
 import type { ArchiveDatabase } from './database.ts'
 
 /**
- * The database that a URL names, as something to move; loads only that engine.
+ * The database of a URL as the source or target of a move; loads only that engine.
  * @throws Error for a URL of no known engine.
  */
 export async function openArchiveDatabase(url: string): Promise<ArchiveDatabase> {
@@ -17,7 +17,7 @@ export async function openArchiveDatabase(url: string): Promise<ArchiveDatabase>
 }
 
 /**
- * How far a database's schema is. Changes nothing: a SQLite file that is not there is not made.
+ * The state of a database's schema. Changes nothing: a missing SQLite file is not created.
  * @throws Error when a server cannot be reached.
  */
 export async function migrationStatus(url: string): Promise<MigrationStatus> {
@@ -25,7 +25,7 @@ export async function migrationStatus(url: string): Promise<MigrationStatus> {
 }
 
 /**
- * Brings a database to this program's schema, making a SQLite file that is not there. Answers the steps that ran.
+ * Brings a database to this program's schema, creating a missing SQLite file. Returns the steps that ran.
  * @throws Error when a newer version made it; `in_use` when steps are missing and a server runs on the SQLite file.
  */
 export async function migrateDatabase(url: string): Promise<string[]> {

@@ -19,15 +19,15 @@ import type { ArchiveTable, ColumnKind } from './tables.ts'
 
 /** A table of an archive that is being read. */
 export interface ArchivedTable extends ArchiveTable {
-  /** How many rows are announced. */
+  /** The announced number of rows. */
   rows_total: number
-  /** Its rows in batches. They must be read to their end, which verifies them, before the next table is. */
+  /** Its rows in batches. Read them to the end, which verifies them, before the next table. */
   rows(): AsyncGenerator<Row[]>
-  /** Known once the rows were read. */
+  /** Known after the rows were read. */
   sum(): TableSum
 }
 
-/** An archive that is being read from a stream, verified as far as it was read. */
+/** An archive that is read from a stream and verified while it is read. */
 export interface Archive {
   header: Header
   /** All tables; ends only after the end of the archive was verified. */
@@ -35,7 +35,7 @@ export interface Archive {
 }
 
 /**
- * Opens an archive. Everything in it is verified by the time it was read to its end.
+ * Opens an archive. Its content is verified once it was read to the end.
  * @throws Error in one line, with a `code`: `foreign`, `truncated`, `altered`, or `newer` for a later format.
  */
 export async function readArchive(source: Readable): Promise<Archive> {
@@ -61,7 +61,7 @@ export async function readArchive(source: Readable): Promise<Archive> {
 
 type Lines = ReturnType<typeof hashedLines>
 
-/** Lines as text, hashed as they are taken. */
+/** Lines as text, hashed when they are taken. */
 function hashedLines(source: Readable) {
   const found = linesOf(source)
   const whole = createHash('sha256')
@@ -74,7 +74,7 @@ function hashedLines(source: Readable) {
     return value
   }
   return {
-    /** The next line, not yet taken. */
+    /** The next line, without taking it. */
     async peek(): Promise<string> {
       return (await look()).toString('utf8')
     },
@@ -85,7 +85,7 @@ function hashedLines(source: Readable) {
       whole.update(line).update('\n')
       return line.toString('utf8')
     },
-    /** Takes the last line, and tells the checksum of those before it. */
+    /** Takes the last line; returns it with the checksum of those before. */
     async last(): Promise<{ line: string; sha256: string }> {
       const line = (await look()).toString('utf8')
       if (!(await found.next()).done) throw altered('something follows its end')
@@ -157,7 +157,7 @@ async function readEnd(lines: Lines, counted: { tables: number; rows: number }):
   if (!isWhole || said.sha256 !== sha256) throw altered('the checksum of the whole is another')
 }
 
-/** Tells rows from anything else: the archive may come from anywhere. */
+/** Checks that values are a row of the table: the archive may come from anywhere. */
 function rowCheck({ table, columns }: ArchiveTable): (values: unknown) => Row {
   const tests = columns.map(({ kind }) => CHECKS[kind])
   return (values) => {
@@ -178,7 +178,7 @@ const CHECKS: Record<ColumnKind, (value: unknown) => boolean> = {
   json: (value) => typeof value === 'string' && parsed(value) !== undefined,
 }
 
-/** Undefined for a text that is no JSON. */
+/** Undefined for a text that is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,4 +1,4 @@
-/** Why a move, a backup or a restore was refused: a stable word for whoever can say what helps. */
+/** The reason why a move, a backup or a restore was refused: a stable word, by which callers choose the advice. */
 export type RefusalCode =
   | 'in_use'
   | 'not_found'
@@ -15,7 +15,7 @@ export type RefusalCode =
   | 'damaged'
   | 'unsealed'
 
-/** An error that says in one line why it did not happen; nothing was changed. */
+/** An error with the reason in one line; nothing was changed. */
 export function refusal(code: RefusalCode, message: string, cause?: unknown): Error {
   const error = new Error(message, cause === undefined ? undefined : { cause })
   return Object.assign(error, { name: 'ArchiveRefusal', code })

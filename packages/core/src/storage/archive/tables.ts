@@ -2,7 +2,7 @@ import { getTableColumns, getTableName, type Table } from 'drizzle-orm'
 import { dialects } from '../../rows/dialect.ts'
 import { tables } from '../../rows/tables.ts'
 
-/** What a column's values are, whatever the engine calls their type. */
+/** The types of values, independent of the engine's names. */
 export const COLUMN_KINDS = ['text', 'int', 'boolean', 'time', 'json'] as const
 export type ColumnKind = (typeof COLUMN_KINDS)[number]
 
@@ -11,7 +11,7 @@ export interface ArchiveColumn {
   kind: ColumnKind
 }
 
-/** A table as an archive has it. */
+/** A table in an archive. */
 export interface ArchiveTable {
   table: string
   columns: ArchiveColumn[]
@@ -25,7 +25,7 @@ const KINDS: Record<string, ColumnKind> = {
   json: 'json',
 }
 
-/** Every table of the schema, read off its one definition: a new one is in the archive from then on. */
+/** Every table of the schema, derived from its definition: a new table is in the archive automatically. */
 export function archiveTables(): ArchiveTable[] {
   return Object.values<Table>(tables(dialects.postgres)).map((table) => ({
     table: getTableName(table),

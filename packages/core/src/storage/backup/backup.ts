@@ -4,28 +4,28 @@ import { fileURLToPath } from 'node:url'
 import type { MakeOptions } from '../sqlite/backup/make-backup.ts'
 import type { BackupReport, OnStep } from './report.ts'
 
-/** How a backup is made, and who is told how far it is. */
+/** Options of a backup, and the receiver of its progress. */
 export interface BackupOptions extends MakeOptions {
-  /** Ends it; nothing of it is left then. */
+  /** Cancels the backup, which then leaves no file. */
   signal?: AbortSignal | undefined
   onProgress?: OnStep | undefined
 }
 
-/** What the process that makes a backup tells. */
+/** The messages of the process that makes a backup. */
 export type FromBackup =
   | { progress: Parameters<OnStep>[0] }
   | { report: BackupReport }
   | { failure: { name: string; message: string; code?: string | undefined } }
 
 /**
- * Makes a backup of a SQLite database beside whoever uses it, in a process of its own with a low priority, and verifies
- * it. Whatever fails, the database is untouched and no file of the backup's name is there.
+ * Makes a backup of a SQLite database that is in use, in its own process with a low priority, and verifies it. After
+ * a failure the database is unchanged and no file of the backup's name exists.
  * @throws Error in one line; with a `code` where it was refused.
  */
 export async function backupDatabase(options: BackupOptions): Promise<BackupReport> {
   const { signal, onProgress = () => {}, ...wanted } = options
   signal?.throwIfAborted()
-  // A loader that this process runs with is of no use to built code, and slow to start.
+  // The built code needs no loader of this process, which would be slow to start.
   const child = fork(processFile(), [], {
     execArgv: [],
     serialization: 'advanced',
@@ -43,7 +43,7 @@ export async function backupDatabase(options: BackupOptions): Promise<BackupRepo
   }
 }
 
-/** Resolves when the process has ended, its partial copy removed by it or left to the next backup. */
+/** Resolves when the process has ended; it has removed its partial copy, or the next backup will. */
 function reportOf(
   child: ChildProcess,
   wanted: MakeOptions,
@@ -55,10 +55,11 @@ function reportOf(
     child.stderr?.on('data', (text: Buffer) => {
       errors = `${errors}${text}`.slice(-2_000)
     })
-    child.on('message', (told: FromBackup) => {
-      if ('progress' in told) onProgress(told.progress)
-      if ('report' in told) ended = told.report
-      if ('failure' in told) ended = Object.assign(new Error(told.failure.message), told.failure)
+    child.on('message', (message: FromBackup) => {
+      if ('progress' in message) onProgress(message.progress)
+      if ('report' in message) ended = message.report
+      if ('failure' in message)
+        ended = Object.assign(new Error(message.failure.message), message.failure)
     })
     child.once('error', reject)
     child.once('exit', (code, signal) => {
@@ -71,7 +72,7 @@ function reportOf(
   })
 }
 
-/** The built file. Node 20 cannot run a process from TypeScript, so sources use the build's too. */
+/** The built file. Node 20 cannot run a process from TypeScript, so the sources use it too. */
 function processFile(): string {
   const places = ['./backup-process.js', './storage/backup/backup-process.js']
   for (const place of [...places, '../../../dist/storage/backup/backup-process.js']) {

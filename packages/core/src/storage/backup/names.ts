@@ -1,13 +1,13 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The names under which backups stand in a folder, by the time they are of. */
+/** The names of backups in a folder, by their time. */
 const NAME = /^svc-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)\.db$/
 
-/** What a copy is called until it is whole. */
+/** The ending of an incomplete copy. */
 export const PARTIAL = '.partial'
 
-/** `svc-2026-01-31T23-59-59-000Z.db`: names sort as their times do. */
+/** `svc-2026-01-31T23-59-59-000Z.db`: the names sort by time. */
 export function backupName(at: Date): string {
   return `svc-${at.toISOString().replace(/[:.]/g, '-')}.db`
 }
@@ -18,7 +18,7 @@ export interface NamedBackup {
   at: Date
 }
 
-/** The backups of a folder, the newest first; other files are none. */
+/** The backups in a folder, newest first; other files are ignored. */
 export function backupsIn(folder: string): NamedBackup[] {
   const found = readdirSync(folder).flatMap((name) => {
     const [, day, minutes, seconds, rest] = NAME.exec(name) ?? []
@@ -27,7 +27,7 @@ export function backupsIn(folder: string): NamedBackup[] {
   return found.sort((a, b) => (a.name < b.name ? 1 : -1))
 }
 
-/** Removes all but the newest `keep` backups, and never `spared`; answers the names of those removed. */
+/** Removes all except the newest `keep` backups, and never `spared`; returns the removed names. */
 export function removeOldest(folder: string, keep: number, spared: string): string[] {
   const old = backupsIn(folder).slice(keep)
   const removed = old.map(({ name }) => name).filter((name) => name !== spared)
@@ -35,7 +35,7 @@ export function removeOldest(folder: string, keep: number, spared: string): stri
   return removed
 }
 
-/** Removes what backups that were killed have left in a folder. */
+/** Removes the files of killed backups from a folder. */
 export function removePartial(folder: string): void {
   for (const name of readdirSync(folder)) {
     const [base = '', rest] = name.split(PARTIAL)

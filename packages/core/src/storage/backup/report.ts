@@ -1,36 +1,36 @@
 import type { LedgerReport } from '../ledger/report.ts'
 
-/** How closely a copy is looked at: everything; sums alone; or not at all. */
+/** The depth of a verification: everything; only sums; or none. */
 export const VERIFICATIONS = ['full', 'fast', 'none'] as const
 
-/** How closely a copy is looked at. */
+/** The depth of a verification. */
 export type Verification = (typeof VERIFICATIONS)[number]
 
-/** How far something is: bytes where something is copied, rows where the books are verified. */
+/** Reports progress: bytes of a copy, rows of a verification of the books. */
 export type OnStep = (progress: { name: string; done: number; total: number }) => void
 
-/** What a copy of a database is, and what was found right about it. */
+/** The facts about a verified copy of a database. */
 export interface BackupCheck {
   file: string
   bytes: number
-  /** Of the whole file, in hexadecimal digits. */
+  /** The checksum of the whole file, in hexadecimal digits. */
   sha256: string
-  /** The moment that it is of: nothing in it is newer. */
+  /** The moment of the copy: nothing in it is newer. */
   as_of: Date
-  /** Where that was read: in the copy's own mark, or from its newest rows where it has none. */
+  /** The source of that moment: the copy's own mark or, without one, its newest rows. */
   as_of_from: 'mark' | 'rows'
-  /** The program and version that made it; null where it bears no mark. */
+  /** The program and version that made it; null without a mark. */
   made_by: string | null
-  /** Migrations that it lacks; a restore adds them. */
+  /** Missing migrations; a restore adds them. */
   migrations_missing: string[]
   verified: Verification
-  /** What was found in the books; null where these were not read, for `none` or for an older schema. */
+  /** The size of the books; null where they were not read, for `none` or for an older schema. */
   ledger: Pick<LedgerReport, 'workspaces' | 'entries' | 'messages'> | null
 }
 
-/** What a backup came to. */
+/** The result of a backup. */
 export interface BackupReport extends BackupCheck {
-  /** Older backups that were removed after it. */
+  /** Older backups that were removed afterwards. */
   removed: string[]
   duration_ms: number
 }

@@ -4,7 +4,7 @@ import type { BackupCheck } from './report.ts'
 
 /**
  * Verifies a backup of a SQLite database and changes nothing: its checksum, its structure, its schema and its books.
- * @throws Error in one line; with a `code` (`not_found`, `foreign`, `damaged`, `newer`, `in_use`) where it is no good.
+ * @throws Error in one line; with a `code` (`not_found`, `foreign`, `damaged`, `newer`, `in_use`) for an invalid one.
  */
 export async function verifyBackup(file: string, options: CheckOptions): Promise<BackupCheck> {
   const { checkBackup } = await import('../sqlite/backup/check-backup.ts')
@@ -12,8 +12,8 @@ export async function verifyBackup(file: string, options: CheckOptions): Promise
 }
 
 /**
- * Puts a backup in the place of a SQLite database on which no server runs; what was there is kept beside it. A server that
- * is started on it sends and delivers nothing until an operator says so.
+ * Replaces a SQLite database, on which no server runs, by a backup; the previous database is kept beside it. A server
+ * started on it sends and delivers nothing until an operator resumes it.
  * @throws Error in one line; with a `code` where it was refused. Nothing was changed then.
  */
 export async function restoreDatabase(options: RestoreOptions): Promise<RestoreReport> {

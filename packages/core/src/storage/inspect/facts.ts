@@ -1,34 +1,36 @@
-/** What an engine says about itself. */
+/** Facts about an engine. */
 export interface EngineFacts {
   engine: 'sqlite' | 'postgres'
   /** `3.53.0`, `18.4`. */
   version: string
-  /** How the database tells the time; of a file, this process's own. */
+  /** The time of the database; for a file, that of this process. */
   now: Date
-  /** Settings that decide whether a commit survives a power cut, and some that explain how fast it is. */
+  /** Settings that decide whether a commit survives a power cut, and some that explain its speed. */
   settings: Record<string, string>
-  /** What the database takes on disk, without its log. */
+  /** The size of the database on disk, without its log. */
   size_bytes: number
-  /** Of SQLite: what waits in the write-ahead log to be written back. */
+  /** SQLite: the size of the write-ahead log that is not written back yet. */
   log_bytes: number | null
 }
 
-/** Rows that cannot be, and are: each a number of rows, 0 where all is well. */
+/** Impossible rows: each field is a number of rows, 0 without faults. */
 export interface QueueFaults {
-  /** Due work for a message or a delivery that is not there. */
+  /** Due work for a missing message or delivery. */
   messages_gone: number
   deliveries_gone: number
-  /** Claimed for longer than any claim lasts: the clock was set back, or ran ahead when it was claimed. */
+  /** Claimed for longer than any lease lasts: the clock was set back, or was ahead at the claim. */
   leases_ahead: number
-  /** Kinds of messages of which lists show another number than there are. */
+  /** Kinds of messages whose kept number is wrong. */
   counts_differ: number
 }
 
-/** What `inspectDatabase` finds. */
+/** The result of `inspectDatabase`. */
 export interface DatabaseFacts extends EngineFacts {
-  /** By how much the database's clock is ahead of this one's, or behind it (below zero), beyond the time that asking took. */
+  /**
+   * How far the database's clock is ahead of this one's, or behind it (below zero), beyond the duration of the query.
+   */
   clock_off_ms: number
   faults: QueueFaults
-  /** When something was last booked; later than now means that a clock was wrong. Null for an empty database. */
+  /** The time of the last booking; later than now means that a clock was wrong. Null for an empty database. */
   newest_at: Date | null
 }

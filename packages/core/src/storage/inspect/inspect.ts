@@ -4,36 +4,35 @@ import type { DatabaseFacts, EngineFacts } from './facts.ts'
 import { newestOf, queueFaults } from './queue-faults.ts'
 
 /**
- * Looks at a database beside a running server: its engine, its settings, and rows that contradict each other. Changes
- * nothing.
- * @throws Error in one line when it cannot be reached, is none of svc, has another schema than this program's, or would
- *   not keep what is committed.
+ * Inspects a database beside a running server: its engine, its settings, and contradictory rows. Changes nothing.
+ * @throws Error in one line when it cannot be reached, is none of svc, has another schema than this program's, or
+ *   would lose commits.
  */
 export async function inspectDatabase(
   url: string,
   { now = () => new Date() }: { now?: () => Date } = {},
 ): Promise<DatabaseFacts> {
   return withSnapshot(url, async (snapshot) => {
-    const asked_at = now()
+    const queried_at = now()
     const facts = await engineFacts(url)
     return {
       ...facts,
-      clock_off_ms: beyond(facts.now, asked_at, now()),
+      clock_off_ms: beyond(facts.now, queried_at, now()),
       faults: await queueFaults(snapshot, now()),
       newest_at: await newestOf(snapshot),
     }
   })
 }
 
-/** How far a moment is after the last of a time, or before its first (below zero). */
+/** How far a moment is after the end of a period, or before its start (below zero). */
 function beyond(moment: Date, first: Date, last: Date): number {
   if (moment > last) return moment.getTime() - last.getTime()
   return Math.min(0, moment.getTime() - first.getTime())
 }
 
 /**
- * Whether the pages of a SQLite file are whole; reads all of it. Null where they are, or on PostgreSQL, which looks
- * after its own.
+ * The damage of a SQLite file, after reading all of it. Null without any, or on PostgreSQL, which checks its own
+ * pages.
  */
 export async function findDamage(url: string): Promise<string | null> {
   const named = readDatabaseUrl(url)
@@ -53,8 +52,8 @@ async function engineFacts(url: string): Promise<EngineFacts> {
 }
 
 /**
- * Whether what is said to the database crosses a network unencrypted: its server is on another host, and the URL (or
- * PGSSLMODE) asks for no TLS. Nothing is connected to.
+ * Whether the traffic to the database crosses a network unencrypted: its server is on another host, and the URL (or
+ * PGSSLMODE) requires no TLS. Makes no connection.
  * @throws Error for a URL that no engine can read.
  */
 export async function isDatabaseExposed(url: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { Snapshot } from '../ledger/snapshot.ts'
 import type { QueueFaults } from './facts.ts'
 
-/** Longer than any claim is leased for. */
+/** Longer than any lease. */
 const LEASE_MAX_MS = 3_600_000
 
 const STATEMENTS: Record<keyof QueueFaults, string> = {
@@ -21,7 +21,7 @@ const STATEMENTS: Record<keyof QueueFaults, string> = {
     group by 1, 2, 3 having sum(shown) <> 0 or sum(tests) <> 0) differing`,
 }
 
-/** What contradicts itself in the queues and in the totals of lists. */
+/** Contradictions in the queues and in the totals of lists. */
 export async function queueFaults(snapshot: Snapshot, now: Date): Promise<QueueFaults> {
   const ahead = new Date(now.getTime() + LEASE_MAX_MS)
   const faults: Partial<QueueFaults> = {}
@@ -36,7 +36,7 @@ export async function queueFaults(snapshot: Snapshot, now: Date): Promise<QueueF
   return faults as QueueFaults
 }
 
-/** When an account last changed. */
+/** The time of the last change of an account. */
 export async function newestOf(snapshot: Snapshot): Promise<Date | null> {
   const [row] = await snapshot.rows<{ at: number | string | Date | null }>(
     'select max(updated_at) as at from credit_accounts',

@@ -11,7 +11,7 @@ import type { Snapshot, ValueType } from './snapshot.ts'
 
 const TABLES = tables(dialects.sqlite)
 
-/** The tables of the books with what their rows are told apart by; the accounts first, as slices are cut by them. */
+/** The tables of the books with the keys of their rows; the accounts first, because they define the slices. */
 const BOOKS = {
   credit_accounts: 'workspace_id',
   ledger_entries: 'seq',
@@ -24,7 +24,7 @@ const BOOKS = {
 } as const
 type Book = keyof typeof BOOKS
 
-/** The words that a column may have. */
+/** The allowed words of a column. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   'ledger_entries.kind': ENTRY_KINDS,
   'messages.status': MESSAGE_STATUSES,
@@ -52,21 +52,21 @@ const SHOULD: Readonly<Record<ValueType, string>> = {
 
 interface ColumnRule {
   name: string
-  /** SQL: whether what stands in the column of a row `t` cannot be read as what it should be. */
+  /** SQL: whether the value in the column of a row `t` is not of the column's type. */
   fault: string
   stands: string
   should: string
 }
 
 /**
- * Reports rows of the books that cannot be read as what they should be, column by column, and answers the database without
- * them: what is summed up and compared afterwards is what is left. Contents of messages are not told.
+ * Reports rows of the books that have unreadable values, column by column, and returns the database without these
+ * rows: later sums and comparisons use the rest. Contents of messages are not reported.
  */
 export async function leaveOutDamagedRows(run: Run): Promise<Snapshot> {
   let { snapshot } = run
   const sound = new Map<Book, string>()
   for (const [i, book] of (Object.keys(BOOKS) as Book[]).entries()) {
-    run.tell('damaged rows', i, Object.keys(BOOKS).length)
+    run.report('damaged rows', i, Object.keys(BOOKS).length)
     const rules = rulesOf(run, book)
     if (await nameDamaged(run, snapshot, book, rules)) {
       sound.set(book, `not (${anyOf(rules)})`)
@@ -126,7 +126,7 @@ function ruleOf(
 ): ColumnRule | null {
   const type = TYPES[columnType]
   if (type === undefined) throw new Error(`${book}.${name} has a type of its own: ${columnType}`)
-  // Contents are long, and nothing is summed up from them.
+  // Contents are long, and no sum uses them.
   if (type === 'json' && !isThorough) return null
   const at = `t.${name}`
   const words = WORDS[`${book}.${name}`]
@@ -148,7 +148,7 @@ function ruleOf(
   }
 }
 
-/** The same database, each of whose tables has the rows alone for which the condition on `t` is true. */
+/** The same database, with only the rows of each table for which the condition on `t` is true. */
 function without(snapshot: Snapshot, sound: ReadonlyMap<Book, string>): Snapshot {
   const views = [...sound].map(
     ([book, condition]) =>

@@ -7,17 +7,17 @@ const entry = (
 ) => `(select ${what} from ledger_entries e indexed by ledger_entries_reference
   where e.workspace_id = t.workspace_id and e.ref_id = t.id and e.kind = '${kind}' and e.ref_type = 'message')`
 
-/** A message that was paid for by itself, not with its bulk. */
+/** A message that was charged by itself, not with its bulk. */
 export const IS_CHARGED = `t.livemode and t.bulk_id is null and t.credits_used > 0`
 
-/** Queued, past its time, and in no queue: nobody will ever send it. */
+/** Queued, past its time, and in no queue: it will never be sent. */
 export const IS_STUCK = `t.status = 'queued' and coalesce(t.scheduled_at, t.created_at) < :hour_ago
   and not exists (select 1 from message_queue q where q.message_id = t.id)`
 
-/** Held for, not sent: only voice is looked up. */
+/** The message has a hold, not a send; only calls are looked up. */
 export const HAS_HOLD = `t.channel = 'voice' and t.bulk_id is null and ${entry('hold', 'count(*)')} > 0`
 
-/** What every message must be. */
+/** The checks of every message. */
 export const MESSAGE_CHECKS: readonly RowCheck[] = [
   {
     check: 'unpaid_message',

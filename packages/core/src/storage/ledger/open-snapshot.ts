@@ -2,7 +2,7 @@ import { readDatabaseUrl } from '../database-url.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
- * Opens a database for reading at one moment; loads only that engine, and changes nothing.
+ * Opens a database for reading as of one moment; loads only that engine, and changes nothing.
  * @throws Error in one line, with a `code`: `not_found`, or `behind` and `newer` for another schema.
  */
 export async function withSnapshot<T>(

@@ -2,7 +2,7 @@ import type { Entry } from '../../rules/decide.ts'
 import { withSnapshot } from './open-snapshot.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** An entry, and whose it is. */
+/** An entry with its workspace. */
 export interface BookedEntry extends Entry {
   email: string
 }
@@ -19,8 +19,8 @@ export interface ReadOptions {
 const BATCH_ROWS = 1_000
 
 /**
- * Gives `take` all entries in batches, in the order of workspace and number: one snapshot, with flat memory. Changes
- * nothing; answers how many there were.
+ * Passes all entries to `take` in batches, in the order of workspace and number: one snapshot, in constant memory.
+ * Changes nothing; returns their number.
  * @throws Error in one line, with a `code`: `not_found`, or `behind` and `newer` for another schema.
  */
 export function readLedger(

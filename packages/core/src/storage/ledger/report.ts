@@ -1,4 +1,4 @@
-/** What a difference is about. */
+/** The kinds of differences. */
 export const LEDGER_CHECKS = [
   'row',
   'balance',
@@ -30,39 +30,39 @@ export const LEDGER_CHECKS = [
 ] as const
 export type LedgerCheck = (typeof LEDGER_CHECKS)[number]
 
-/** One thing in the books that is not as it must be. Amounts are whole micro-credits, as text. */
+/** One inconsistency in the books. Amounts are whole micro-credits, as text. */
 export interface LedgerDifference {
   check: LedgerCheck
   workspace_id: string
-  /** The entry that it shows at; null where it is about no single one. */
+  /** The number of the entry; null where it is no single one. */
   seq: number | null
   /**
-   * What it is about: `message:<id>`, `purchase:<id>`, …; null for the account itself. Of the check `row`, which column of
-   * which row cannot be read: `messages:<id>.credits_used`.
+   * The subject: `message:<id>`, `purchase:<id>`, …; null for the account itself. For the check `row`, the unreadable
+   * column and its row: `messages:<id>.credits_used`.
    */
   about: string | null
   stands: string
   should: string
 }
 
-/** What stands on one side of the books, in micro-credits as text: sums over all workspaces may pass 2^53. */
+/** The sum of one counter account, in micro-credits as text: sums over all workspaces may exceed 2^53. */
 export interface CounterAccount {
   counter_account: string
   entries: number
   balance: string
 }
 
-/** What was checked and found. */
+/** The scope and the result of a verification. */
 export interface LedgerReport {
   ok: boolean
   workspaces: number
   entries: number
   messages: number
-  /** What all workspaces have; the counter accounts have as much with the other sign. */
+  /** The sum of all balances; the counter accounts have the same sum with the opposite sign. */
   workspaces_balance: string
   counter_accounts: CounterAccount[]
-  /** The first of each check, in the order of the checks. */
+  /** The first differences of each check, in the order of the checks. */
   differences: LedgerDifference[]
-  /** Whether there are more than those. */
+  /** Whether there are more differences. */
   has_more: boolean
 }

@@ -3,19 +3,19 @@ import type { LedgerDifference } from './report.ts'
 import type { Slice } from './slices.ts'
 import type { NamedValues, Snapshot } from './snapshot.ts'
 
-/** A run, and what it has found. */
+/** A verification and its findings. */
 export interface Run {
   snapshot: Snapshot
   workspaceId: string | null
   hourAgo: Date
   max: number
-  /** Row by row, whatever the sums say. */
+  /** Checks row by row, whatever the sums are. */
   isThorough: boolean
   found(differences: readonly LedgerDifference[]): void
-  tell(name: string, done: number, total: number): void
+  report(name: string, done: number, total: number): void
 }
 
-/** Adds the rows in which a check finds a fault, as many as are reported and one more. */
+/** Adds the rows in which a check finds a fault: at most one more than are reported. */
 export async function nameFaults(
   run: Run,
   checks: readonly RowCheck[],

@@ -1,6 +1,6 @@
 import type { NamedValues, Snapshot } from './snapshot.ts'
 
-/** About so many rows are looked at by one statement: progress is seen, and what it holds in memory stays small. */
+/** About the number of rows of one statement: keeps progress visible and memory small. */
 const SLICE_ROWS = 50_000
 
 const ACCOUNTS = 1_000
@@ -18,9 +18,10 @@ export interface Sliced {
 }
 
 /**
- * All rows of a table, or of one workspace, in parts that follow each other by the primary key and leave nothing out. Cut
- * where the accounts say, without a look at the rows: to count them up to a cut takes as long as the bare sum. If accounts
- * are wrong the parts are uneven, no more. Each is a range of workspaces or a range in one, which the index finds alone.
+ * All rows of a table, or of one workspace, in parts that follow each other by the primary key without a gap. Cut by
+ * the numbers in the accounts, without reading the rows: counting rows up to a cut takes as long as the sum itself.
+ * Wrong accounts only make the parts uneven. Each part is a range of workspaces, or a range within one, which the
+ * index serves alone.
  */
 export async function* slicesOf(
   snapshot: Snapshot,
@@ -38,7 +39,8 @@ export async function* slicesOf(
   for await (const { workspace_id, seq } of accountsOf(snapshot)) {
     const isLarge = seq > rows
     if (isLarge || sum + seq > rows) {
-      // Up to the account before, or, where it is large itself, to just before it: nobody between two is left out.
+      // Up to the account before or, if it is large itself, to just before it: no workspace between the two is left
+      // out.
       yield between(after, isLarge ? ['<', workspace_id] : ['<=', last])
       after = isLarge ? workspace_id : last
       sum = 0
@@ -96,7 +98,10 @@ async function* slicesIn(
   }
 }
 
-/** Where to cut near an entry; messages by what it is about, since their ids rise with time as the entries do. */
+/**
+ * Where to cut near an entry; messages are cut by the reference of the entry, because their ids rise with time as the
+ * entries do.
+ */
 async function cutAt(
   snapshot: Snapshot,
   at: { workspace: string; seq: number; ak: number | string | null; key: Sliced['key'] },

@@ -1,26 +1,26 @@
 import { refusal } from '../archive/refusal.ts'
 import type { MigrationStatus } from '../migrations.ts'
 
-/** A value in a statement, by its name: `:workspace`. */
+/** Values of a statement by name: `:workspace`. */
 export type NamedValues = Readonly<Record<string, string | number | Date | null>>
 
-/** What a column holds. */
+/** The type of a column. */
 export type ValueType = 'text' | 'json' | 'number' | 'boolean' | 'time'
 
-/** A database as it stands at one moment. Nothing can be changed through it. */
+/** A database as of one moment, for reading only. */
 export interface Snapshot {
   /**
-   * The rows of one statement, whose values stand as `:name`; times are given as `Date`. What stands `indexed by` is for
-   * SQLite, which has no statistics here and reads a whole workspace rather than look a reference up in its index.
+   * Runs one statement with `:name` parameters; times are `Date`. `indexed by` is for SQLite, which has no statistics
+   * here and would scan a whole workspace instead of using the index of references.
    */
   rows<Row>(text: string, values?: NamedValues): Promise<Row[]>
-  /** SQL: whether a value that is not null is none of the type. */
+  /** SQL: whether a value that is not null is not of the type. */
   isNo(type: ValueType, column: string): string
-  /** SQL for what stands in a column, as text; of contents only how much it is. */
+  /** SQL for the value of a column as text; for contents only their length. */
   shown(type: ValueType, column: string, options: { isContent: boolean }): string
-  /** A table, where a `with` has its name. */
+  /** The name of a table whose name a `with` clause uses. */
   base(table: string): string
-  /** SQL for a whole number from 1 to 2^30 by which two texts are told from each other, mostly. */
+  /** SQL for a whole number from 1 to 2^30 that differs for most pairs of texts. */
   markOf(column: string): string
 }
 

@@ -3,26 +3,29 @@ import { HAS_HOLD, IS_STUCK } from './message-checks.ts'
 import type { Slice } from './slices.ts'
 import type { NamedValues, Snapshot } from './snapshot.ts'
 
-/** Sums are compared modulo this prime, the largest below 2^31: products of two stay within 64 bits. */
+/** Sums are compared modulo this prime, the largest below 2^31, so that products of two stay within 64 bits. */
 export const MODULUS = 2_147_483_647
 
-/** What is held counts so many times in the chain, beside the balance. */
+/** The weight of the held credits in the chain, beside the balance. */
 export const HELD_WEIGHT = 1_009
 
-/** What a send or refund of one message adds by being there, so that two of one message are not one. */
+/** The share of a send or refund that does not depend on its amount: two for one message differ from one. */
 const ONE = 1_000_003
 
 const moved = `(t.amount + ${HELD_WEIGHT} * t.held_delta) % ${MODULUS}`
 const stood = `(t.balance_after + ${HELD_WEIGHT} * t.held_after) % ${MODULUS}`
 
 /**
- * An entry's share of the chain. If each entry begins at what the one before it left, `seq` squared times what it moved and
- * `2 seq + 1` times what it left add up to `seq + 1` squared times what it left, of the last one. In one pass: a join with
- * the entry before takes 0.4 s more for a million entries, window functions 1.3 s; the bare sum takes 0.13 s.
+ * An entry's share of the chain. If each entry begins at the result of the one before, the sum of `seq` squared times
+ * each change and `2 seq + 1` times each result equals `seq + 1` squared times the last result. In one pass: a join
+ * with the entry before takes 0.4 s more for a million entries, window functions 1.3 s; the bare sum takes 0.13 s.
  */
 const CHAIN = `(${moved} * (t.seq * t.seq % ${MODULUS}) + ${stood} * (2 * t.seq + 1)) % ${MODULUS}`
 
-/** The entries of one workspace in a slice, its account, which may be missing, and its first and last entry. */
+/**
+ * The sums of the entries of one workspace in a slice, with its account, which may be missing, and its first and last
+ * entry.
+ */
 export interface EntrySums extends Marks {
   entries: number
   amount: string
@@ -33,15 +36,15 @@ export interface EntrySums extends Marks {
   seq: number | null
   first_seq: number
   last_seq: number
-  /** What stands at the entry that the account names as its last. */
+  /** The balance at the entry that the account names as its last. */
   last_balance: number | null
   last_held: number | null
-  /** How many entries each of the known counter accounts has, in one number; and of each but the first, how much. */
+  /** The number of entries of each known counter account, in one number; and the amount of each except the first. */
   known: string
   [counter: `amount_${number}`]: string
 }
 
-/** What one side of the books says of sends and refunds; the other side must say the same. */
+/** One side's sums of sends and refunds; those of the other side must be equal. */
 export interface Marks {
   workspace_id: string
   mark: string
@@ -70,7 +73,7 @@ export function sumEntries(
   )
 }
 
-/** An entry's share of its side, which one at fault spoils: all in one expression, so that its kind is told once. */
+/** An entry's share of its side, which a fault changes: one expression, so that its kind is tested once. */
 function entryMark(snapshot: Snapshot): string {
   const mark = snapshot.markOf('t.ref_id')
   return `case t.kind

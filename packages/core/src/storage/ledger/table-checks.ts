@@ -1,6 +1,6 @@
 import type { RowCheck } from './entry-checks.ts'
 
-/** What must hold of the rows `t` of a table; `about` and `seq` say of a row what it is, as SQL. */
+/** A check of the rows `t` of a table; `about` and `seq` are SQL for the subject of a row. */
 export interface TableCheck extends RowCheck {
   table: string
   about: string
@@ -12,7 +12,7 @@ const sumOf = (what: string, where: string) => `coalesce((select sum(${what}) ${
 const available = 't.balance - t.held'
 const heldOpen = sumOf('o.amount', 'from credit_holds o where o.workspace_id = t.workspace_id')
 
-/** The entry that first brought what is available below the limit, and has kept it there since. */
+/** The entry since which the available credits are below the limit. */
 const crossing = `(1 + coalesce((select x.seq from ledger_entries x
   where x.workspace_id = t.workspace_id and x.balance_after - x.held_after >= -t.credit_limit
   order by x.seq desc limit 1), 0))`
@@ -29,7 +29,7 @@ const wasLeft = `exists (select 1 from ledger_entries e
   where e.workspace_id = t.workspace_id and e.seq = t.counted_seq + 1 and e.kind = 'expire')`
 const lastSeq = `coalesce((select a.seq from credit_accounts a where a.workspace_id = t.workspace_id), 0)`
 
-/** What must hold of accounts, holds, bulks, purchases and lots. */
+/** The checks of accounts, holds, bulks, purchases and lots. */
 export const TABLE_CHECKS: readonly TableCheck[] = [
   {
     check: 'account',

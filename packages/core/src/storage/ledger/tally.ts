@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import type { LedgerDifference } from './report.ts'
 import { type EntrySums, HELD_WEIGHT, type Marks, MODULUS } from './sums.ts'
 
-/** What the sums of one workspace's entries say. */
+/** The result of the sums of one workspace's entries. */
 export interface Ended {
   workspace_id: string
   differences: LedgerDifference[]
-  /** Whether its entries must be looked at one by one. */
+  /** Whether its entries must be checked one by one. */
   isSuspect: boolean
 }
 
-/** A running sum of slices that come workspace by workspace: it holds one workspace at a time. */
+/** Running sums of slices that arrive workspace by workspace: in memory for one workspace at a time. */
 export interface Tally {
   add(sums: EntrySums): void
-  /** The workspace that was added to; null when there is none any more. */
+  /** The last workspace; null when none is left. */
   end(): Ended | null
   workspace_id: string | null
   entries: number
@@ -21,7 +21,7 @@ export interface Tally {
 
 type Current = EntrySums & { total: bigint; total_held: bigint; total_chain: bigint }
 
-/** Adds entries up and holds each workspace's sums against its account. */
+/** Sums entries and compares each workspace's sums with its account. */
 export function tallyEntries(): Tally {
   let current: Current | null = null
   const tally: Tally = {
@@ -72,7 +72,7 @@ function differencesOf(current: Current): LedgerDifference[] {
   return found
 }
 
-/** Whether the entries are numbered from 1 without a gap, and each begins at what the one before it left. */
+/** Whether the entries are numbered from 1 without a gap, and each begins at the result of the one before. */
 function isChained(current: Current): boolean {
   const { entries, first_seq, last_seq, seq, last_balance, last_held, total_chain } = current
   if (first_seq !== 1 || last_seq !== entries || seq !== last_seq) return false
@@ -81,10 +81,10 @@ function isChained(current: Current): boolean {
   return (left * BigInt(last_seq + 1) ** 2n - total_chain) % BigInt(MODULUS) === 0n
 }
 
-/** Sends and refunds of all workspaces, in one number: memory stays flat, and no workspace makes up for another. */
+/** Sends and refunds of all workspaces, in one number: constant memory, and no workspace compensates another. */
 export interface MarkTally {
   add(marks: Marks): void
-  /** The same for the same sends and refunds. */
+  /** Equal for equal sends and refunds. */
   text(): string
 }
 

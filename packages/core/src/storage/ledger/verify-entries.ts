@@ -8,12 +8,14 @@ import { tallyEntries, tallyMarks } from './tally.ts'
 
 const SLICED = { table: 'ledger_entries', key: 'seq' } as const
 
-/** What is summed up workspace by workspace; all else against messages. */
+/** The checks by sums within a workspace; all others compare with messages. */
 const CHAIN_CHECKS: readonly LedgerCheck[] = ['sequence', 'balance_after', 'held_after']
 const OF_CHAIN = ENTRY_CHECKS.filter(({ check }) => CHAIN_CHECKS.includes(check))
 const OF_ONE = ENTRY_CHECKS.filter(({ check }) => !CHAIN_CHECKS.includes(check))
 
-/** One pass over the entries for all sums; only the entries of workspaces where these do not agree are looked at. */
+/**
+ * One pass over the entries for all sums; only the entries of workspaces with different sums are checked one by one.
+ */
 export async function verifyEntries(run: Run, total: number) {
   const { snapshot, workspaceId } = run
   const tally = tallyEntries()
@@ -37,14 +39,14 @@ export async function verifyEntries(run: Run, total: number) {
       marks.add(sums)
     }
     if (run.isThorough) await nameEntries(run, slice, OF_CHAIN)
-    run.tell('entries', tally.entries, total)
+    run.report('entries', tally.entries, total)
   }
   await close()
-  run.tell('entries', total, total)
+  run.report('entries', total, total)
   return { entries: tally.entries, marks, counter_accounts: counters.accounts() }
 }
 
-/** Looks at every entry by itself, beside what it is about. */
+/** Checks every entry by itself, against its message. */
 export async function nameSingleEntries(run: Run): Promise<void> {
   for await (const slice of slicesOf(run.snapshot, SLICED, run.workspaceId)) {
     await nameEntries(run, slice, OF_ONE)

@@ -12,15 +12,15 @@ import { TABLE_CHECKS } from './table-checks.ts'
 import { verifyEntries } from './verify-entries.ts'
 import { verifyMessages } from './verify-messages.ts'
 
-/** How the books are verified. */
+/** Options of a verification. */
 export interface VerifyOptions {
-  /** This workspace alone; without it all. */
+  /** Only this workspace; default: all. */
   workspace_id?: string | undefined
-  /** Looks at rows one by one only where sums do not agree: less than half the time, and nearly all that can be found. */
+  /** Checks rows one by one only where sums differ: less than half the time, and finds nearly all faults. */
   fast?: boolean | undefined
-  /** Checks that are left out. */
+  /** Checks to skip. */
   without?: readonly LedgerCheck[] | undefined
-  /** How many differences of one check are reported at the most. */
+  /** The maximum number of reported differences of one check. */
   differences_max?: number | undefined
   now?: (() => Date) | undefined
   signal?: AbortSignal | undefined
@@ -31,13 +31,13 @@ const DIFFERENCES_MAX = 20
 const HOUR_MS = 3_600_000
 
 /**
- * Recomputes the books from their entries, in one snapshot and with flat memory, and says what is not as it must be.
- * Changes nothing; a server may run meanwhile. A row with a value that its column cannot have is a difference by itself,
- * and everything else is computed without it. Every row is looked at by itself, unless `fast`: then only where sums do
- * not agree. Any one wrong amount, balance or number, and any one missing row, makes them differ; what can hide from them
- * is a reference to another message of the workspace whose id has the same mark (on SQLite one in sixteen), or several faults
- * that make up for each other in sums weighted by number or mark, or are a multiple of 2^31 - 1 off.
- * Source: contract section 4, ledger study section 2.11.
+ * Recomputes the books from their entries, in one snapshot and in constant memory, and reports the differences.
+ * Changes nothing; a server may run meanwhile. A row with a value that its column cannot have is a difference, and
+ * all sums leave it out. Every row is checked by itself; with `fast` only where sums differ. One wrong amount,
+ * balance or number, or one missing row, makes the sums differ. They cannot show a reference to another message of
+ * the workspace whose id has the same mark (on SQLite one in sixteen), nor several faults that compensate each other
+ * in sums weighted by number or mark, or are off by a multiple of 2^31 - 1. Source: contract section 4, ledger study
+ * section 2.11.
  * @throws Error in one line, with a `code`: `not_found`, or `behind` and `newer` for another schema.
  */
 export function verifyLedger(
@@ -68,7 +68,7 @@ async function verify(snapshot: Snapshot, options: VerifyOptions): Promise<Ledge
         else has_more = true
       }
     },
-    tell(name, done, total) {
+    report(name, done, total) {
       signal?.throwIfAborted()
       onProgress?.({ name, done: Math.min(done, total), total })
     },
@@ -118,12 +118,12 @@ async function sizeOf({ snapshot, workspaceId }: Run): Promise<Size> {
   }
 }
 
-/** One pass over each table for all of its checks; only where there is a fault is it looked for. */
+/** One pass over each table for all of its checks; only a fault leads to a search for its rows. */
 async function verifyTables(run: Run): Promise<void> {
   const { snapshot, workspaceId, hourAgo } = run
   const tables = [...new Set(TABLE_CHECKS.map(({ table }) => table))]
   for (const [i, table] of tables.entries()) {
-    run.tell('accounts, holds, lots, purchases', i, tables.length)
+    run.report('accounts, holds, lots, purchases', i, tables.length)
     const checks = TABLE_CHECKS.filter((check) => check.table === table)
     const key = table === 'workspaces' ? 'id' : 'workspace_id'
     const slice = {
@@ -141,10 +141,10 @@ async function verifyTables(run: Run): Promise<void> {
       await nameFaults(run, [check], { from: `${table} t`, slice, seq, about, key })
     }
   }
-  run.tell('accounts, holds, lots, purchases', tables.length, tables.length)
+  run.report('accounts, holds, lots, purchases', tables.length, tables.length)
 }
 
-/** The workspaces and the counter accounts have all credits between them: what one has, the other has given. */
+/** The workspaces and the counter accounts share all credits: their sums are opposite. */
 function verifyTrial(run: Run, balance: string, accounts: LedgerReport['counter_accounts']): void {
   const others = accounts.reduce((sum, account) => sum + BigInt(account.balance), 0n)
   if (BigInt(balance) + others === 0n) return

@@ -7,7 +7,7 @@ import { nameSingleEntries } from './verify-entries.ts'
 
 const SLICED = { table: 'messages', key: 'id' } as const
 
-/** One pass over the messages for all sums; only where entries say otherwise are both looked up one by one. */
+/** One pass over the messages for all sums; only where the entries differ are both checked one by one. */
 export async function verifyMessages(run: Run, total: number, booked: MarkTally): Promise<void> {
   const { snapshot, workspaceId, hourAgo } = run
   const marks = tallyMarks()
@@ -17,9 +17,9 @@ export async function verifyMessages(run: Run, total: number, booked: MarkTally)
       marks.add(sums)
       messages += sums.messages
     }
-    run.tell('messages', messages, total)
+    run.report('messages', messages, total)
   }
-  run.tell('messages', total, total)
+  run.report('messages', total, total)
   if (marks.text() === booked.text() && !run.isThorough) return
   await nameSingleEntries(run)
   for await (const slice of slicesOf(snapshot, SLICED, workspaceId)) {

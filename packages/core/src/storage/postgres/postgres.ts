@@ -27,29 +27,29 @@ import { prepareRecordDeliveries } from './verbs/record-deliveries.ts'
 import { prepareRedate } from './verbs/redate.ts'
 import { prepareSettle } from './verbs/settle.ts'
 
-/** How many items share one batch at the most: bounds how long it holds its locks. */
+/** The maximum number of items of a batch: limits how long it holds its locks. */
 const BATCH_MAX = 512
 
 /**
- * While one batch of a verb is under way, what arrives gathers. Two at once made them smaller and accepted two thirds as
- * many sends (0.13 of the bare route against 0.20).
+ * Calls gather while one batch of a verb is in flight. With two batches at once they were smaller, and two thirds as
+ * many sends were accepted (0.13 of the bare route against 0.20).
  */
 const BATCHES_AT_ONCE = 1
 
-/** More than one batch has callers: when it fails, each of them is tried again on its own. */
+/** More than one batch, in callers: when a batch fails, each of its callers is tried again alone. */
 const BATCHES_WAITING_MAX = 2 * BATCH_MAX
 
-/** Fewer than there are connections, so that somebody who reads inside a change always gets one. */
+/** Fewer than the connections, so that a read inside a change always gets one. */
 const WRITES_AT_ONCE = 4
 const WRITES_WAITING_MAX = 10_000
 
-/** How a PostgreSQL storage may be opened. */
+/** Options of a PostgreSQL storage. */
 export interface PostgresOptions {
-  /** `given` only under a simulated clock. */
+  /** `caller` only under a simulated clock. */
   clock?: ClockKind | undefined
   /**
-   * How long the database may take to do one thing, tries and pauses included. Whoever waits that long, and half as long
-   * for his turn, is told that it failed; 10 s unless told.
+   * The time limit of one operation, tries and pauses included; default: 10 s. Waiting in the queue is limited to
+   * half of it.
    */
   answer_max_ms?: number | undefined
 }
@@ -106,7 +106,7 @@ export async function openPostgres(
       telemetry,
       log,
     }),
-    // Several servers dispatch together: a lease is its claimant's for as long as it lasts, whoever starts meanwhile.
+    // Several servers dispatch together: a lease stays valid whichever server starts meanwhile.
     startDispatch: async () => ({ release: async () => {} }),
     alone: (name, work) => alone(cold, name, work),
     async ping() {
@@ -165,7 +165,7 @@ function hotDoor(parts: {
   }
 }
 
-/** The verb `findApiKey` on PostgreSQL, for many at once: requests that arrive together ask together. */
+/** The verb `findApiKey` on PostgreSQL, for a batch: simultaneous requests share a query. */
 function prepareFindApiKeys(database: Database, t: Tables) {
   const find = statement<ApiKeyRow>(
     'find_api_keys',

@@ -13,24 +13,24 @@ import { openReaders } from './engine/readers.ts'
 import { divideReads } from './engine/reads.ts'
 import { prepareCount } from './verbs/counters.ts'
 
-/** SQLite has one writer, which holds every row. */
+/** SQLite has one writer, which locks every row. */
 const dialect: StoreDialect = {
   locked: (query) => query,
   kept: (query) => query,
   present: (at) => at,
 }
 
-/** How a SQLite file may be opened. */
+/** Options of a SQLite storage. */
 export interface SqliteOptions {
   onFailure?: (error: Error) => void
-  /** Threads for what may read for long; 0, unless told, reads in this thread. */
+  /** Reader threads for long queries; default: 0, all reads in this thread. */
   reading_threads?: number
 }
 
 /**
- * Opens a SQLite file as storage, creating and migrating it as needed. What may read for long does so in threads. All
- * else happens in this one: writing in one of its own was tried, and on two cores handing the work over cost more than
- * the wait for the disk (1,258 messages a second from send to webhook, against 1,738).
+ * Opens a SQLite file as storage, creating and migrating it as needed. Long queries run in reader threads, everything
+ * else in this one: a writer thread was tried, and on two cores the handover cost more than the wait for the disk
+ * (1,258 messages a second from send to webhook, against 1,738).
  */
 export function openSqlite(
   file: string,

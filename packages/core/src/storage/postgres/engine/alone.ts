@@ -1,8 +1,8 @@
 import type pg from 'pg'
 
 /**
- * Runs `work` while holding the advisory lock of that name, or answers null when somebody holds it. The lock is a
- * connection's: it ends with the process, however that ends.
+ * Runs `work` while holding the advisory lock of that name, or returns null when another process holds it. The lock
+ * belongs to a connection: it ends with the process, even after a crash.
  */
 export async function alone<T>(
   pool: pg.Pool,

@@ -1,21 +1,21 @@
 /**
- * Whose clock says what is due and when a lease ends. `server` is the database's: several processes with clocks that
- * differ still agree, and no lease is taken for over early. `given` is the caller's `now`, for a simulated clock.
+ * The clock of due times and leases. `server` is the database's: processes with different clocks agree, and no lease
+ * is taken over early. `caller` is the caller's `now`, for a simulated clock.
  */
 export type ClockKind = 'server' | 'caller'
 
-/** The first moment of all; a wait is sent as the time so long after it. */
+/** A wait is sent as this time plus the wait. */
 const EPOCH = new Date(0)
 
-/** What statements are given, so that one text of SQL serves both clocks. */
+/** Parameters of the statements, so that one SQL text serves both clocks. */
 export interface Clock {
-  /** The present, for `present`: null lets the server say it. */
-  now(given: Date): Date | null
-  /** `Runtime.elapsed` at this moment; at that of `given.now` where that is the present. */
-  elapsed(given: { elapsed_ms: number }): number
-  /** What every sent due time counts from, for `present`. */
+  /** The present, for `present`: null stands for the server's time. */
+  now(at: Date): Date | null
+  /** `Runtime.elapsed` now, or that of the claim where the caller's clock counts. */
+  elapsed(claim: { elapsed_ms: number }): number
+  /** The origin of every sent due time, for `present`. */
   readonly origin: Date | null
-  /** How something is sent that whoever planned it at `at` wants done at `due_at`: as the time after the origin. */
+  /** The due time to send for work that was planned at `at`: a time after the origin. */
   sent(due_at: Date, at: Date): Date
 }
 
@@ -23,7 +23,7 @@ export interface Clock {
 export function clockOf(kind: ClockKind): Clock {
   if (kind === 'caller') {
     return {
-      now: (given) => given,
+      now: (at) => at,
       elapsed: ({ elapsed_ms }) => elapsed_ms,
       origin: EPOCH,
       sent: (due_at) => due_at,
@@ -31,7 +31,7 @@ export function clockOf(kind: ClockKind): Clock {
   }
   return {
     now: () => null,
-    // The server's clock is a real one, whatever clock its caller goes by.
+    // The server's clock is a real one, even with a simulated clock in the caller.
     elapsed: () => performance.now(),
     origin: null,
     sent: (due_at, at) => new Date(Math.max(0, due_at.getTime() - at.getTime())),
@@ -39,14 +39,14 @@ export function clockOf(kind: ClockKind): Clock {
 }
 
 /**
- * SQL: the parameter's time, or the server's. Never rounded up, so that what is due now is found by the next look; and
- * the same throughout a statement, or no index could be asked.
+ * SQL: the parameter's time, or the server's. Never rounded up, so that the next claim finds what is due now;
+ * constant within a statement, so that an index can serve it.
  */
 export function present(parameter: string): string {
   return `coalesce(${parameter}::timestamptz, date_trunc('milliseconds', statement_timestamp()))`
 }
 
-/** SQL: when something is due that was sent as `column`, counted from the origin in `parameter`. */
+/** SQL: the due time that was sent as `column`, counted from the origin in `parameter`. */
 export function dueAt(column: string, parameter: string): string {
   return `${present(parameter)} + (${column} - 'epoch'::timestamptz)`
 }

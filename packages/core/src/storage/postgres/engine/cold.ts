@@ -10,12 +10,12 @@ import type { Clock } from './clock.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { withoutData } from './failure.ts'
 import { parsers } from './parsers.ts'
-import { type Ask, askOnce, type OnCommit, retrying, transact } from './transaction.ts'
+import { type OnCommit, type Run, retrying, runOnce, transact } from './transaction.ts'
 
 /** Rows that a change depends on are locked until its transaction ends. */
 const locked = <Q>(query: Q) => lock(query, 'update')
 
-/** As `settle` has them: two that queue deliveries for the same webhooks need not wait for each other. */
+/** As in `settle`: two transactions that queue deliveries for the same webhooks do not block each other. */
 const kept = <Q>(query: Q) => lock(query, 'key share')
 
 function lock<Q>(query: Q, strength: 'update' | 'key share'): Q {
@@ -31,15 +31,15 @@ function dialectFor(clock: Clock): StoreDialect {
   }
 }
 
-/** Whoever asks whether the database is there does not wait for long. */
+/** The time limit of a health check. */
 const PING_MAX_MS = 2_000
 
-/** A commit that is flushed to disk, and waits for standbys where commits do, without a table. */
+/** A commit that is flushed to disk, and waits for standbys as other commits do, without a table. */
 const PROBE = `select pg_logical_emit_message(true, 'svc', '')`
 
 const t = tables(dialects.postgres)
 
-/** The cold door on PostgreSQL: the shared stores, each reading by itself or all in one transaction. */
+/** The cold door on PostgreSQL: the shared stores, with reads on their own or all in one transaction. */
 export function openCold(
   pool: pg.Pool,
   {
@@ -57,40 +57,40 @@ export function openCold(
   const dialect = dialectFor(clock)
   const again = retrying(bounds)
   const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
-  const askSoon = (text: string) => again((fate) => askOnce(pool, text, undefined, fate), max_ms)
-  const ask: Ask = (query, values) => again((fate) => askOnce(pool, query, values, fate))
+  const runSoon = (text: string) => again((fate) => runOnce(pool, text, undefined, fate), max_ms)
+  const run: Run = (query, values) => again((fate) => runOnce(pool, query, values, fate))
   return {
-    read: discreet(openStores(handle(ask), t, dialect)),
+    read: discreet(openStores(handle(run), t, dialect)),
     write: (work) =>
       again((fate) =>
-        transact(pool, (ask) => work(openStores(handle(ask), t, dialect)), fate, onCommit),
+        transact(pool, (run) => work(openStores(handle(run), t, dialect)), fate, onCommit),
       ),
     async assertWritable() {
-      const { rows } = await askSoon(IS_WRITABLE)
+      const { rows } = await runSoon(IS_WRITABLE)
       if (!rows[0]?.is_writable) throw new Error('the database takes no writes')
     },
     async probe() {
-      await askSoon(PROBE)
+      await runSoon(PROBE)
     },
   }
 }
 
-/** drizzle over somebody who answers statements; values arrive as the hot door has them. */
-function handle(ask: Ask): Db {
+/** drizzle over a function that runs statements; values have the types of the hot door. */
+function handle(run: Run): Db {
   const query = (config: pg.QueryConfig, values: unknown[]) =>
-    ask({ ...config, types: parsers }, values)
+    run({ ...config, types: parsers }, values)
   return drizzle({ query } as unknown as pg.Pool) as Db
 }
 
-/** The stores, with errors that do not tell the values they are about. */
+/** The stores, with errors that do not contain the values of rows. */
 function discreet(stores: Reads): Reads {
   type Verbs = Record<string, (...values: unknown[]) => Promise<unknown>>
   const wrapped = Object.entries(stores).map(([name, store]: [string, Verbs]) => {
-    const verbs = Object.entries(store).map(([verb, ask]) => [
+    const verbs = Object.entries(store).map(([verb, run]) => [
       verb,
       async (...values: unknown[]) => {
         try {
-          return await ask(...values)
+          return await run(...values)
         } catch (error) {
           throw withoutData(error)
         }

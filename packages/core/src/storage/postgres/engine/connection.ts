@@ -6,21 +6,26 @@ import type { Log } from '../../../runtime/runtime.ts'
 import { textOf, withoutPassword } from './failure.ts'
 import { parsers } from './parsers.ts'
 
-/** The oldest server that is tested; older ones get no fixes any more. */
+/** The oldest tested server version; older ones get no fixes. */
 const VERSION_MIN = 15
 
-/** How long the database may take to do one thing, unless told otherwise. */
+/** The default time limit of one operation. */
 export const ANSWER_MAX_MS = 10_000
 
-/** How long the server may take to say goodbye. */
+/** The time limit for closing the connections. */
 const GOODBYE_MAX_MS = 1_000
 
-/** What a batch needs at once, with some to spare: every process holds this many of the server's connections. */
+/**
+ * The connections that a batch needs at once, with some spare: every process holds this number of the server's
+ * connections.
+ */
 const HOT_CONNECTIONS = 8
 const COLD_CONNECTIONS = 8
 const SLOW_CONNECTIONS = 1
 
-/** Every session's settings: none may depend on how the server, the database or the role is configured. */
+/**
+ * The settings of every session, which must not depend on the configuration of the server, the database or the role.
+ */
 const SESSION = {
   synchronous_commit: 'on',
   default_transaction_isolation: 'read committed',
@@ -30,9 +35,9 @@ const SESSION = {
 }
 
 /**
- * When the server gives up, so long that whoever asked still hears of it: a statement or a transaction that nobody waits
- * for any more, because the server stood still, must not be committed when it goes on. A lock that is held longer is
- * asked for again.
+ * The server's time limits, all before the caller's: a statement or a transaction that no caller waits for any more,
+ * because the server paused, must not be committed when the server resumes. A lock that is held longer is requested
+ * again.
  */
 function limits(answer_max_ms: number): Record<string, string> {
   const share = (of: number) => `${Math.ceil(answer_max_ms * of)}ms`
@@ -48,8 +53,8 @@ function limits(answer_max_ms: number): Record<string, string> {
 
 /**
  * The verbs of the hot door look rows up by key, in the order in which they name the tables, and walk a queue in the
- * order of its index. They are planned anew each time, by the size that the tables have then: a plan that was kept from
- * when a queue was empty read the whole of one with 600,000 rows for each of its rows.
+ * order of its index. They are planned anew each time, by the present size of the tables: a plan from when a queue
+ * was empty scanned all of its 600,000 rows for each row.
  */
 const HOT_SESSION = {
   plan_cache_mode: 'force_custom_plan',
@@ -63,23 +68,23 @@ const HOT_SESSION = {
 /** Whether this session may write. */
 export const IS_WRITABLE = `select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as is_writable`
 
-/** What one process holds of the server. */
+/** The connections of one process to the server. */
 export interface Connections {
   /** For the verbs of the hot door. */
   hot: pg.Pool
   /** For everything else. */
   cold: pg.Pool
-  /** For what takes as long as it takes: nothing asked of it has a deadline. */
+  /** For long work: its statements have no time limit. */
   slow: pg.Pool
-  /** One more, outside the pools, for whoever listens. */
+  /** One more connection, outside the pools, for the listener. */
   connect(): Promise<pg.Client>
-  /** Says goodbye to the server, and does not wait long for its answer. */
+  /** Closes the connections; does not wait long for the server. */
   end(): Promise<void>
 }
 
 /**
- * Opens the connections to a server, after looking at it once.
- * @throws Error in one line when it cannot be reached, or cannot keep what it is given. No password is in it.
+ * Opens the connections to a server, after one check of it.
+ * @throws Error in one line, without the password, when the server cannot be reached or would lose data.
  */
 export async function connect(
   url: string,
@@ -92,13 +97,13 @@ export async function connect(
     stream: sockets.open,
     connectionTimeoutMillis: answer_max_ms / 2,
   }
-  // Cuts the connection when it fires: whatever else was sent over it could not be told apart.
+  // Cuts the connection when it fires: the responses to later statements could not be told apart.
   const bounded = { ...patient, query_timeout: answer_max_ms }
   const session = { ...SESSION, ...limits(answer_max_ms) }
   const pool = (config: pg.ClientConfig, session: object, max: number) =>
     new pg.Pool({ ...config, max, onConnect: (client) => prepareSession(client, session) })
       .on('error', (error) => log.warn({ reason: textOf(error) }, 'a database connection was lost'))
-      // Whoever uses a lost connection learns it from the next statement; an event nobody hears would end the process.
+      // The next statement on a lost connection fails; without a listener, the error event would end the process.
       .on('connect', (client) => client.on('error', () => {}))
   const hot = pool(bounded, { ...session, ...HOT_SESSION }, HOT_CONNECTIONS)
   const cold = pool(bounded, session, COLD_CONNECTIONS)
@@ -132,13 +137,16 @@ export async function connect(
   }
 }
 
-/** Whether a URL leads to another host without TLS. @throws Error when the driver cannot read it. */
+/**
+ * Whether a URL leads to another host without TLS.
+ * @throws Error when the driver cannot read it.
+ */
 export function isExposed(url: string): boolean {
   const { host, ssl } = readUrl(url)
   return !ssl && !host.startsWith('/') && !isLoopback(host)
 }
 
-/** What the driver is told, and how the database may be called in a message. */
+/** The driver's configuration, and the name of the database for messages. */
 function readUrl(url: string): {
   config: pg.ClientConfig
   address: string
@@ -158,7 +166,7 @@ function readUrl(url: string): {
     client = new pg.Client(config)
   } catch (error) {
     const { syscall, code } = error as NodeJS.ErrnoException
-    // The driver's own words may quote the URL.
+    // The driver's own message may quote the URL.
     const what = syscall
       ? `names a certificate that cannot be read (${code})`
       : 'is not a valid postgres:// address'
@@ -166,7 +174,7 @@ function readUrl(url: string): {
   }
   const { host, port, database = '', password } = client
   const place = host.startsWith('/') ? `${host} ${database}` : `${host}:${port}/${database}`
-  // The driver's types leave out that false stands for no TLS.
+  // The driver's types omit that false means no TLS.
   const ssl = Boolean((client as { ssl?: unknown }).ssl)
   return { config, address: `the PostgreSQL database ${place}`, password, host, ssl }
 }
@@ -189,7 +197,7 @@ function keepSockets() {
   }
 }
 
-/** Resolves with the work, or so much later. */
+/** Resolves with the work, or after that time. */
 async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
@@ -199,10 +207,10 @@ async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
   clearTimeout(timer)
 }
 
-/** Makes a new connection's session what every statement relies on, and asserts the one thing that loses data. */
+/** Sets up the session of a new connection, and asserts that its commits are durable and that it can write. */
 async function prepareSession(client: pg.ClientBase, session: object): Promise<void> {
-  // `remote_apply` promises more than `on`, so whoever has configured that keeps it. What an older server does not know
-  // is passed over.
+  // `remote_apply` promises more than `on`, so a configured `remote_apply` stays. Settings that an older server does
+  // not know are skipped.
   await client.query(
     `select set_config(key, value, false) from json_each_text($1::json)
      where current_setting(key, true) <> 'remote_apply'`,
@@ -212,7 +220,7 @@ async function prepareSession(client: pg.ClientBase, session: object): Promise<v
   await assertWritable(client)
 }
 
-/** @throws Error on a standby, or where only reading is allowed: after a failover the same address may lead there. */
+/** @throws Error on a standby, or where only reads are allowed: after a failover the same address may lead there. */
 async function assertWritable(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ is_writable: boolean }>(IS_WRITABLE)
   if (!rows[0]?.is_writable) throw new Error('the database takes no writes')

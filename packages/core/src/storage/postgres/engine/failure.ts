@@ -2,16 +2,16 @@ import { DrizzleQueryError } from 'drizzle-orm'
 import pg from 'pg'
 import { SvcError } from '../../../contract/errors.ts'
 
-/** Serialization failure, deadlock, a lock that was not given in time: nothing was written. */
+/** Serialization failure, deadlock, lock timeout: nothing was written. */
 const CONTENTION = new Set(['40001', '40P01', '55P03'])
 
 /**
- * The connection or the server went away or takes no writes any more, the session stood still too long, or there was no
- * room for one more: by SQLSTATE, or by the system's word.
+ * The connection or the server is gone or takes no writes, the session was idle too long, or no connection was free:
+ * SQLSTATEs and system codes.
  */
 const GONE =
   /^(08...|25006|25P0[34]|53300|57P0[1-3]|ECONN(RESET|REFUSED|ABORTED)|E(PIPE|NOTCONN|TIMEDOUT|NOENT|HOSTUNREACH|NETUNREACH|AI_AGAIN))$/
-/** What the driver says without a code. */
+/** The driver's messages without a code. */
 const TERMINATED =
   /^(Connection terminated|Client has encountered a connection error|timeout expired|Query read timeout)/
 
@@ -19,7 +19,7 @@ const RETRY_AFTER_S = 5
 
 const AWAY = 'DatabaseAway'
 
-/** Whether the same work, done again, can succeed because only somebody else was in the way. */
+/** Whether the same work can succeed when it is repeated, because it only conflicted with other transactions. */
 export function isContention(error: unknown): boolean {
   return CONTENTION.has(codeOf(error))
 }
@@ -35,11 +35,11 @@ export function isGone(error: unknown): boolean {
 }
 
 /**
- * What is told of work that the lost connection took with it. It was not done; or, if its commit had been sent, nobody
- * knows, and whoever does it again must be sure that twice is once.
+ * The error for work whose connection was lost. It was not done; or, if its commit had been sent, the outcome is
+ * unknown, and only idempotent work may be repeated.
  */
 export function away(error: unknown, { commit_sent }: { commit_sent: boolean }): Error {
-  const fate = commit_sent ? 'nobody knows whether this was committed' : 'this was not done'
+  const fate = commit_sent ? 'it is unknown whether this was committed' : 'this was not done'
   const text = textOf(causeOf(error))
   return Object.assign(new Error(`the database went away, and ${fate}: ${text}`), {
     name: AWAY,
@@ -48,25 +48,22 @@ export function away(error: unknown, { commit_sent }: { commit_sent: boolean }):
 }
 
 /**
- * Whether the error is everybody's, not that of whoever met it: the database is away, or the line too long. To try each
- * caller on his own would only make them wait, one behind the other.
+ * Whether the failure is common to all callers: the database is away, or the queue is full. Trying each caller alone
+ * would only make them wait one after the other.
  */
 export function isCommon(error: unknown): boolean {
   if (error instanceof SvcError) return error.code === 'rate_limit_exceeded'
   return error instanceof Error && error.name === AWAY
 }
 
-/** The answer to whoever would have to wait too long: nothing was done. */
+/** The error for callers that would wait too long: nothing was done. */
 export function tooBusy(): SvcError {
   return new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
     retry_after_s: RETRY_AFTER_S,
   })
 }
 
-/**
- * The error as it may be logged: without the values of the statement that failed and of the rows it was about. They
- * are people's data, and errors end in logs.
- */
+/** The error for the log: without the values of the failed statement and of its rows, which are personal data. */
 export function withoutData(error: unknown): unknown {
   const cause = causeOf(error)
   if (!(cause instanceof pg.DatabaseError)) return cause
@@ -79,7 +76,7 @@ export function withoutData(error: unknown): unknown {
   })
 }
 
-/** What drizzle wraps into an error that quotes the statement and its values. */
+/** The cause of drizzle's error, which quotes the statement and its values. */
 function causeOf(error: unknown): unknown {
   return error instanceof DrizzleQueryError ? error.cause : error
 }
@@ -88,13 +85,13 @@ function codeOf(error: unknown): string {
   return String((causeOf(error) as { code?: unknown }).code ?? '')
 }
 
-/** One line that says what went wrong; a refused connection to several addresses has no message of its own. */
+/** The error in one line; a refused connection to several addresses has no message. */
 export function textOf(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown }
   return String(message || code || error)
 }
 
-/** A text that cannot show the password, whoever worded it. */
+/** The text without the password, whatever its author. */
 export function withoutPassword(text: string, password: string | null | undefined): string {
   if (!password) return text
   return text.replaceAll(password, '***').replaceAll(encodeURIComponent(password), '***')

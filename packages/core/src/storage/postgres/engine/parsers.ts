@@ -2,7 +2,7 @@ import pg from 'pg'
 
 const { builtins } = pg.types
 
-/** How values arrive, by their type: as the rows of the stores have them. */
+/** Parsers by type, which give the values the types of the stores' rows. */
 export const parsers: pg.CustomTypesConfig = {
   getTypeParser(type: number, format?: 'text' | 'binary') {
     if (format === 'binary') return pg.types.getTypeParser(type, format)
@@ -13,8 +13,8 @@ export const parsers: pg.CustomTypesConfig = {
 }
 
 /**
- * A 64-bit number as a JavaScript one.
- * @throws RangeError where it would not be the same number.
+ * A 64-bit number as a JavaScript number.
+ * @throws RangeError where it is not exact.
  */
 function parseLong(text: string): number {
   const value = Number(text)

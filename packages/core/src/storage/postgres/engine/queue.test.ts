@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createQueue } from './queue.ts'
 
-/** A job that ends when it is told to. */
+/** A job that ends on request. */
 function job() {
   let end: () => void = () => {}
   let begun = false

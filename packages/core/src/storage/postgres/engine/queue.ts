@@ -1,18 +1,19 @@
 import { tooBusy } from './failure.ts'
 
-/** Work that waits for its turn. */
+/** A queue of jobs. */
 export interface Queue {
   /**
-   * Runs `job` when it is its turn, at the earliest after everything that has been read off the sockets by now was
-   * heard: callers that come together share a batch.
-   * @throws SvcError `rate_limit_exceeded` when too many wait already, or it was not its turn in time: it did not run.
+   * Runs `job` in its turn, at the earliest after the requests that are already on the sockets were read:
+   * simultaneous callers share a batch.
+   * @throws SvcError `rate_limit_exceeded` when the queue is full, or the job's turn did not come in time: it did not
+   *   run.
    */
   run<T>(job: () => T | Promise<T>): Promise<T>
-  /** Resolves when nothing waits or runs any more; from now on nothing new is taken. */
+  /** Resolves when nothing waits or runs any more; refuses new jobs. */
   close(): Promise<void>
 }
 
-/** A queue of which a few jobs run at once; what arrives meanwhile waits, and gathers. */
+/** A queue that runs a few jobs at once; other jobs wait, and gather. */
 export function createQueue({
   at_once,
   waiting_max,

@@ -2,25 +2,27 @@ import { getTableColumns, getTableName, type Table } from 'drizzle-orm'
 import type { RowsStatement } from './database.ts'
 
 /**
- * Statements for batches of whole rows, their columns read off the one table definition. The rows travel as JSON, which
- * the server turns into the table's own types: one value instead of an array for each of 29 columns, and measured as
- * fast (33 against 28 µs a row in batches of 256, 59 against 70 in batches of 16).
+ * Statements for batches of whole rows, their columns derived from the table definition. The rows travel as JSON,
+ * which the server converts to the table's types: one value instead of an array for each of 29 columns, and measured
+ * as fast (33 against 28 µs a row in batches of 256, 59 against 70 in batches of 16).
  */
 type Columns<T extends Table> = T['_']['columns']
 type RowOf<T extends Table> = T['$inferSelect']
 
-/** How long such a text gets, unless a single row is longer: a batch of e-mails would pass what a string can hold. */
+/**
+ * The maximum length of such a text, unless a single row is longer: a batch of e-mails can exceed the longest string.
+ */
 const TEXT_MAX = 8 * 1024 * 1024
 
-/** SQL: the rows of a batch, in the parameter, typed as those of a table. */
+/** SQL: the rows of a batch, in the parameter, with the types of the table. */
 export function rowsOf(table: Table, parameter: string): string {
   return `json_populate_recordset(null::${getTableName(table)}, ${parameter})`
 }
 
-/** Columns that are written as something else than the row's own value, as SQL over `r` and further parameters. */
+/** Columns that are written with another value than the row's, as SQL over `r` and further parameters. */
 type Instead<T extends Table> = Partial<Record<keyof Columns<T> & string, string>>
 
-/** `insert into …` for a batch of whole rows; `conflict` says what becomes of one whose key is there already. */
+/** `insert into …` for a batch of whole rows; `conflict` handles rows whose key exists. */
 export function insertInto<T extends Table>(
   name: string,
   table: T,
@@ -37,7 +39,7 @@ export function insertInto<T extends Table>(
   }
 }
 
-/** `update … set … where <key>` for a batch of rows, of which only the columns of `key` and `set` travel. */
+/** `update … set … where <key>` for a batch of rows; only the columns of `key` and `set` are sent. */
 export function updateOf<
   T extends Table,
   Key extends keyof Columns<T> & string,
@@ -71,7 +73,7 @@ export function removeFrom<T extends Table, Key extends keyof Columns<T> & strin
   }
 }
 
-/** Rows as JSON arrays of a bounded size, all of their columns or these. */
+/** Rows as JSON arrays of a bounded size, with all columns or these. */
 function textsOf(columns?: string[]): (rows: readonly object[]) => string[] {
   return (rows) => {
     const texts: string[] = []
@@ -97,7 +99,7 @@ function matching(key: readonly string[]): string {
   return key.map((column) => `t.${column} = r.${column}`).join(' and ')
 }
 
-/** All column names of a table, or all but some. */
+/** All column names of a table, except some. */
 export function namesOf<T extends Table>(
   table: T,
   ...without: (keyof Columns<T> & string)[]

@@ -3,7 +3,7 @@ import { retrying, type Try } from './transaction.ts'
 
 const again = retrying({ random: () => 0, answer_max_ms: 10_000 })
 
-/** A try that fails with these errors one after the other, and then gives its number. */
+/** A try that fails with these errors one after the other, and then returns its number. */
 function failing(...faults: (object & { after_commit?: boolean })[]) {
   let tries = 0
   return async (fate: Try) => {

@@ -3,25 +3,25 @@ import { backoffMs } from '../../../runtime/backoff.ts'
 import { away, isContention, isGone, tooBusy, withoutData } from './failure.ts'
 
 /** Sends a statement at once; statements run in the order in which they were sent. */
-export type Ask = (query: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>
+export type Run = (query: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>
 
 const TRIES_MAX = 6
 const PAUSE = { base_ms: 20, cap_ms: 500 }
 
-/** So many may wait for a connection of a pool; whoever comes then is refused at once. */
+/** The maximum number of callers that wait for a connection of a pool; further callers are refused at once. */
 const WAITING_MAX = 1_000
 
-/** One try, and what became of it. */
+/** One try, and its state. */
 export interface Try {
-  /** From then on a lost connection leaves open whether the commit happened. */
+  /** From then on a lost connection leaves the outcome unknown. */
   commit_sent: boolean
-  /** When whoever asked gives up, as `performance.now()` counts. */
+  /** When the caller's time is over, in `performance.now()`. */
   until: number
 }
 
 /**
- * Does work again that met somebody else's lock, or lost its connection before the commit was sent: nothing of it had
- * happened. All tries together take `answer_max_ms` at the most. Errors come out without the values they are about.
+ * Repeats work that conflicted with another transaction, or lost its connection before the commit was sent: it had no
+ * effect. All tries together take at most `answer_max_ms`. Errors do not contain the values of rows.
  */
 export function retrying({
   random,
@@ -30,7 +30,7 @@ export function retrying({
 }: {
   random: () => number
   answer_max_ms: number
-  /** Told of each error, also of those after which the work is done again. */
+  /** Called for each error, also for those after which the work is repeated. */
   onError?: ((error: unknown) => void) | undefined
 }) {
   return async <T>(attempt: (fate: Try) => Promise<T>, max_ms = answer_max_ms): Promise<T> => {
@@ -53,7 +53,7 @@ export function retrying({
 }
 
 /** Runs one statement on its own. */
-export function askOnce(
+export function runOnce(
   pool: pg.Pool,
   query: string | pg.QueryConfig,
   values: unknown[] | undefined,
@@ -62,31 +62,31 @@ export function askOnce(
   return using(pool, until, (client) => client.query(query as string, values))
 }
 
-/** Told of each commit, the waiting for a connection left out. */
+/** Called for each commit; the duration excludes the wait for a connection. */
 export type OnCommit = (jobs: number, duration_ms: number) => void
 
-/** Runs `work` in a transaction and resolves after its commit is durable. If anything fails, nothing happened. */
+/** Runs `work` in a transaction and resolves after its commit is durable. If anything fails, nothing is written. */
 export function transact<T>(
   pool: pg.Pool,
-  work: (ask: Ask) => Promise<T>,
+  work: (run: Run) => Promise<T>,
   fate: Try = { commit_sent: false, until: Number.POSITIVE_INFINITY },
   onCommit: OnCommit = () => {},
 ): Promise<T> {
   return using(pool, fate.until, async (client, spoil) => {
     const began = performance.now()
     const answers: Promise<unknown>[] = []
-    const ask: Ask = (query, values) => {
+    const run: Run = (query, values) => {
       const answer = client.query(query as string, values)
-      // Looked at with the commit; until then a failure is nobody's.
+      // Checked with the commit; until then a rejection must not count as unhandled.
       answer.catch(() => {})
       answers.push(answer)
       return answer
     }
     try {
-      ask('begin')
-      const result = await work(ask)
+      run('begin')
+      const result = await work(run)
       fate.commit_sent = true
-      ask('commit')
+      run('commit')
       await Promise.all(answers)
       onCommit(1, performance.now() - began)
       return result
@@ -98,8 +98,8 @@ export function transact<T>(
 }
 
 /**
- * Lends a connection. Whoever has not ended when the time is up loses it: it is cut, so that every answer still awaited
- * fails, and is not used again.
+ * Lends a connection. When the time is over, the connection is cut and not used again, so that every pending response
+ * fails.
  */
 async function using<T>(
   pool: pg.Pool,
@@ -126,7 +126,7 @@ async function using<T>(
   }
 }
 
-/** @throws SvcError `rate_limit_exceeded` when too many wait already, or none became free in time. */
+/** @throws SvcError `rate_limit_exceeded` when too many callers wait, or no connection became free in time. */
 async function acquire(pool: pg.Pool, until: number): Promise<pg.PoolClient> {
   if (pool.waitingCount >= WAITING_MAX) throw tooBusy()
   const coming = pool.connect()
@@ -146,10 +146,10 @@ async function acquire(pool: pg.Pool, until: number): Promise<pg.PoolClient> {
   }
 }
 
-/** The pool's words for it. */
+/** The pool's own message. */
 const NONE_FREE = 'timeout exceeded when trying to connect'
 
-/** Calls back at that moment; answers how to cancel it. */
+/** Calls back at that moment; returns a function that cancels it. */
 function at(moment: number, callback: () => void): () => void {
   if (moment === Number.POSITIVE_INFINITY) return () => {}
   const timer = setTimeout(callback, Math.max(0, moment - performance.now()))

@@ -6,26 +6,28 @@ import { textOf } from './failure.ts'
 
 const CHANNEL = 'svc_work'
 
-/** What one process queues is announced so often at the most: the first at once, the rest together. */
+/** The shortest time between the announcements of one process: the first is sent at once, later ones together. */
 const ANNOUNCE_EVERY_MS = 20
 
-/** How long to wait before a lost connection is made again. */
+/** The wait before a lost connection is opened again. */
 const RECONNECT_MS = 1_000
 
 const notify = statement('notify', `select pg_notify('${CHANNEL}', $1)`)
 
-/** How the processes of one database wake each other. */
+/** Wakes the other processes of one database. */
 export interface Waker {
-  /** Tells the other processes that something may be due. It may get lost: whoever waits must also look by itself. */
+  /**
+   * Notifies the other processes that something may be due. A notification can be lost: its receivers must poll too.
+   */
   announce(work: Work): void
-  /** Hears what other processes announce, over a connection of its own; answers how to stop. */
+  /** Listens to the other processes, over a connection of its own; returns a function that stops it. */
   onWake(listener: WakeListener): () => void
   close(): Promise<void>
 }
 
 /**
- * Wake-ups between the processes of one database. They are sent after the commit and on their own: a commit that
- * notifies takes a lock which all such commits of the server queue up for, until they are flushed.
+ * Wake-ups between the processes of one database. They are sent after the commit, on their own: a commit that
+ * notifies takes a lock that serializes all such commits of the server until they are flushed.
  */
 export function createWaker({
   database,
@@ -35,13 +37,13 @@ export function createWaker({
 }: {
   database: Database
   connect: () => Promise<pg.Client>
-  /** Tells this process's own announcements from the others'. */
+  /** Distinguishes this process's announcements from the others'. */
   id: string
   log: Log
 }): Waker {
   const listeners = new Set<WakeListener>()
   const listening = listen({ connect, log, onWake: wake })
-  /** What was announced since, by work whose next announcement has to wait. */
+  /** Whether to announce again, by work whose next announcement has to wait. */
   const held = new Map<Work, { again: boolean; timer: NodeJS.Timeout }>()
   const sending = new Set<Promise<unknown>>()
 
@@ -87,7 +89,7 @@ export function createWaker({
   }
 }
 
-/** Keeps one connection listening, from `start` on; null is heard whenever something may have been missed. */
+/** Keeps one connection listening after `start`; null is reported when a notification may have been missed. */
 function listen({
   connect,
   log,
@@ -118,7 +120,7 @@ function listen({
       onWake(null)
       await gone
     } finally {
-      // Not waited for: a server that stands still never answers.
+      // Not awaited: a paused server never answers.
       void client.end()
     }
   }

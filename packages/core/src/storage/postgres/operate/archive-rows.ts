@@ -9,49 +9,49 @@ import {
 } from '../../archive/database.ts'
 import { refusal } from '../../archive/refusal.ts'
 import type { ArchiveTable, ColumnKind } from '../../archive/tables.ts'
-import type { Ask } from '../engine/transaction.ts'
+import type { Run } from '../engine/transaction.ts'
 
-/** The tables as the session's transaction sees them; its cursor reads them with flat memory. */
-export function readerOn(ask: Ask): TableReader {
+/** The tables as the session's transaction sees them; a cursor reads them in constant memory. */
+export function readerOn(run: Run): TableReader {
   return {
     async count({ table }) {
-      return (await ask(`select count(*) as rows from "${table}"`)).rows[0]?.rows
+      return (await run(`select count(*) as rows from "${table}"`)).rows[0]?.rows
     },
     async *rows(table) {
       const values = table.columns.map(({ name, kind }) => SELECTED[kind](`"${name}"`))
-      await ask(
+      await run(
         `declare moved no scroll cursor for select ${values.join(', ')} from "${table.table}"`,
       )
       for (let count = 1; ; ) {
         const config = { text: `fetch ${count} from moved`, rowMode: 'array' }
-        const rows: Row[] = (await ask(config)).rows
+        const rows: Row[] = (await run(config)).rows
         if (rows.length === 0) break
         plainIn(table, rows)
         const size = rows.reduce((sum, row) => sum + sizeOf(row), 0)
         yield rows
         count = fetchCount(count, size / rows.length)
       }
-      await ask('close moved')
+      await run('close moved')
     },
   }
 }
 
-/** The next rows may be e-mails of 2 MB, whatever those before were. */
+/** The next rows may be e-mails of 2 MB, whatever the size of those before. */
 const ROWS_AT_ONCE = Math.min(BATCH_ROWS_MAX, 64)
 
-/** Fewer rows at once where they are large; more again little by little. */
+/** Fewer rows at once where they are large; then gradually more. */
 function fetchCount(before: number, rowSize: number): number {
   const wanted = Math.floor(BATCH_TEXT / Math.max(rowSize, 1))
   return Math.max(1, Math.min(ROWS_AT_ONCE, 2 * before, wanted))
 }
 
-/** The same, and how to fill them. */
-export function writerOn(ask: Ask): TableWriter {
+/** The reader, and functions that fill the tables. */
+export function writerOn(run: Run): TableWriter {
   return {
-    ...readerOn(ask),
+    ...readerOn(run),
     async take({ table }) {
-      await ask(`lock table "${table}" in exclusive mode`)
-      const { rows } = await ask(`select exists (select 1 from "${table}") as has_rows`)
+      await run(`lock table "${table}" in exclusive mode`)
+      const { rows } = await run(`select exists (select 1 from "${table}") as has_rows`)
       return !rows[0]?.has_rows
     },
     async insert(table, rows) {
@@ -61,7 +61,7 @@ export function writerOn(ask: Ask): TableWriter {
       const parameters = columns.map(({ kind }, i) => `$${i + 1}::${SENT[kind]}[]`)
       const aliases = columns.map((_, i) => `c${i}`)
       assertStorable(table, rows)
-      await ask(
+      await run(
         `insert into "${table.table}" (${names.join(', ')}) select ${values.join(', ')}
          from unnest(${parameters.join(', ')}) as r(${aliases.join(', ')})`,
         columns.map((_, i) => rows.map((row) => row[i])),
@@ -70,17 +70,17 @@ export function writerOn(ask: Ask): TableWriter {
   }
 }
 
-/** SQL that gives a column's value as it travels; the text of JSON is brought into its form afterwards. */
+/** SQL for a column's value in the archive; JSON texts are normalized afterwards. */
 const SELECTED: Record<ColumnKind, (column: string) => string> = {
   text: (column) => column,
   int: (column) => column,
   boolean: (column) => column,
-  // Not as a text that is parsed: years beyond 9999 and before 1 have none that both sides read.
+  // As a number: years beyond 9999 and before 1 have no text that both sides can parse.
   time: (column) => `(extract(epoch from ${column}) * 1000)::bigint`,
   json: (column) => `${column}::text`,
 }
 
-/** How values are sent, and the SQL that makes a column's value of one. */
+/** The types of sent values, and the SQL that converts them for the column. */
 const SENT: Record<ColumnKind, string> = {
   text: 'text',
   int: 'bigint',
@@ -103,7 +103,7 @@ function plainIn({ columns }: ArchiveTable, rows: Row[]): void {
   })
 }
 
-/** What PostgreSQL cannot keep in a text, said in a way that can be found again. */
+/** PostgreSQL cannot store U+0000 in a text: refuses it and names the column. */
 function assertStorable({ table, columns }: ArchiveTable, rows: readonly Row[]): void {
   columns.forEach(({ name }, i) => {
     for (const row of rows) {

@@ -5,47 +5,47 @@ import { migrationsOf, statusOf } from '../../migrations.ts'
 import { connect } from '../engine/connection.ts'
 import { withoutData } from '../engine/failure.ts'
 import { appliedIn, applyMigrations, MIGRATION_LOCK, migrate } from '../engine/migrate.ts'
-import type { Ask } from '../engine/transaction.ts'
+import type { Run } from '../engine/transaction.ts'
 import { readerOn, writerOn } from './archive-rows.ts'
 
-/** A server that ended a moment ago is still seen for as long as its sessions take to end. */
+/** The sessions of a server that ended a moment ago are still visible for a while. */
 const GOING_MAX_MS = 2_000
 const LOOK_EVERY_MS = 50
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A PostgreSQL database as something to move. */
+/** A PostgreSQL database as the source or target of a move. */
 export function postgresArchive(url: string): ArchiveDatabase {
   return {
     engine: 'postgres',
     status: () =>
       onPool(url, (pool) =>
-        onClient(pool, async (ask) =>
-          statusOf(migrationsOf('postgres'), (await appliedIn(ask)) ?? new Set()),
+        onClient(pool, async (run) =>
+          statusOf(migrationsOf('postgres'), (await appliedIn(run)) ?? new Set()),
         ),
       ),
     migrate: () => onPool(url, migrate),
     read: ({ alone }, work) =>
       onPool(url, (pool) =>
-        onClient(pool, async (ask) => {
-          if (alone) await keepServersOut(ask)
-          return transaction(ask, 'isolation level repeatable read read only', () =>
-            work(readerOn(ask)),
+        onClient(pool, async (run) => {
+          if (alone) await keepServersOut(run)
+          return transaction(run, 'isolation level repeatable read read only', () =>
+            work(readerOn(run)),
           )
         }),
       ),
     fill: (steps, work) =>
       onPool(url, (pool) =>
-        onClient(pool, async (ask) => {
-          await keepServersOut(ask)
-          return transaction(ask, '', async () => {
-            await applyMigrations(ask, steps)
-            const applied = await appliedIn(ask)
+        onClient(pool, async (run) => {
+          await keepServersOut(run)
+          return transaction(run, '', async () => {
+            await applyMigrations(run, steps)
+            const applied = await appliedIn(run)
             if (applied && applied.size > steps) {
               throw refusal('not_empty', 'the database is past the schema of the archive already')
             }
-            const result = await work(writerOn(ask))
-            await applyMigrations(ask)
+            const result = await work(writerOn(run))
+            await applyMigrations(run)
             return result
           })
         }),
@@ -54,7 +54,7 @@ export function postgresArchive(url: string): ArchiveDatabase {
 }
 
 async function onPool<T>(url: string, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
-  // Called otherwise than a server's sessions, so that these can be told from them.
+  // Another application name than the servers', so that their sessions can be counted.
   const named = `${url}${url.includes('?') ? '&' : '?'}application_name=svc_move`
   const connections = await connect(named, { log: silent })
   try {
@@ -66,8 +66,8 @@ async function onPool<T>(url: string, work: (pool: pg.Pool) => Promise<T>): Prom
   }
 }
 
-/** Lends one session, which ends with `work` and with it the locks it has. */
-async function onClient<T>(pool: pg.Pool, work: (ask: Ask) => Promise<T>): Promise<T> {
+/** Lends one session, which ends with `work`, together with its locks. */
+async function onClient<T>(pool: pg.Pool, work: (run: Run) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   try {
     return await work((query, values) => client.query(query as string, values))
@@ -76,42 +76,42 @@ async function onClient<T>(pool: pg.Pool, work: (ask: Ask) => Promise<T>): Promi
   }
 }
 
-async function transaction<T>(ask: Ask, kind: string, work: () => Promise<T>): Promise<T> {
-  await ask(`begin ${kind}`)
+async function transaction<T>(run: Run, kind: string, work: () => Promise<T>): Promise<T> {
+  await run(`begin ${kind}`)
   try {
-    // A batch comes when the other end of a pipe has it, and a large database takes its time.
-    await ask('set local idle_in_transaction_session_timeout = 0')
-    await ask('set local statement_timeout = 0')
-    await ask(`set local lock_timeout = '5s'`)
+    // Batches arrive at the speed of the pipe, and a large database takes long.
+    await run('set local idle_in_transaction_session_timeout = 0')
+    await run('set local statement_timeout = 0')
+    await run(`set local lock_timeout = '5s'`)
     const result = await work()
-    await ask('commit')
+    await run('commit')
     return result
   } catch (error) {
-    // A session that is lost has rolled back by itself.
-    await ask('rollback').catch(() => {})
+    // A lost session has rolled back already.
+    await run('rollback').catch(() => {})
     throw error
   }
 }
 
 /**
- * Makes sure that no server runs on the database, nor starts for as long as the session lasts: a server that starts
- * waits for this lock to look at the schema.
+ * Ensures that no server runs on the database or starts during the session: a starting server waits for this lock
+ * before it reads the schema.
  */
-async function keepServersOut(ask: Ask): Promise<void> {
-  const { rows } = await ask('select pg_try_advisory_lock($1) as is_mine', [MIGRATION_LOCK])
+async function keepServersOut(run: Run): Promise<void> {
+  const { rows } = await run('select pg_try_advisory_lock($1) as is_mine', [MIGRATION_LOCK])
   if (!rows[0]?.is_mine) {
     throw refusal('in_use', 'another svc process migrates or moves the database just now')
   }
   const until = Date.now() + GOING_MAX_MS
-  while ((await othersOn(ask)) > 0) {
+  while ((await othersOn(run)) > 0) {
     if (Date.now() > until)
       throw refusal('in_use', 'a server, or another svc process, runs on the database')
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
   }
 }
 
-async function othersOn(ask: Ask): Promise<number> {
-  const { rows } = await ask(
+async function othersOn(run: Run): Promise<number> {
+  const { rows } = await run(
     `select count(*)::int as others from pg_stat_activity
      where datname = current_database() and application_name = 'svc'`,
   )

@@ -16,7 +16,7 @@ const SETTINGS = [
   'autovacuum',
 ]
 
-/** What a PostgreSQL server says about itself and this database; `synchronous_commit` is our sessions'. */
+/** Facts about a PostgreSQL server and this database; `synchronous_commit` is that of the service's sessions. */
 export async function postgresFacts(url: string): Promise<EngineFacts> {
   const named = `${url}${url.includes('?') ? '&' : '?'}application_name=svc_doctor`
   const connections = await connect(named, { log: silent })

@@ -3,27 +3,27 @@ import { migrationsOf, statusOf } from '../../migrations.ts'
 import { connect } from '../engine/connection.ts'
 import { withoutData } from '../engine/failure.ts'
 import { appliedIn } from '../engine/migrate.ts'
-import type { Ask } from '../engine/transaction.ts'
+import type { Run } from '../engine/transaction.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** One transaction that only reads, on a session of its own. */
+/** One read-only transaction, on its own session. */
 export async function onPostgresSnapshot<T>(
   url: string,
   work: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
-  // Called otherwise than a server's sessions, so that these can be told from it.
+  // Another application name than the servers', so that their sessions can be counted.
   const named = `${url}${url.includes('?') ? '&' : '?'}application_name=svc_ledger`
   const connections = await connect(named, { log: silent })
   try {
     const client = await connections.slow.connect()
     try {
-      const ask: Ask = (query, values) => client.query(query as string, values)
-      await ask('begin isolation level repeatable read read only')
-      await ask('set local idle_in_transaction_session_timeout = 0')
-      await ask('set local statement_timeout = 0')
-      assertReadable(statusOf(migrationsOf('postgres'), (await appliedIn(ask)) ?? new Set()))
-      return await work(snapshotOn(ask))
+      const run: Run = (query, values) => client.query(query as string, values)
+      await run('begin isolation level repeatable read read only')
+      await run('set local idle_in_transaction_session_timeout = 0')
+      await run('set local statement_timeout = 0')
+      assertReadable(statusOf(migrationsOf('postgres'), (await appliedIn(run)) ?? new Set()))
+      return await work(snapshotOn(run))
     } finally {
       // Ends the session, and the transaction with it.
       client.release(true)
@@ -35,10 +35,10 @@ export async function onPostgresSnapshot<T>(
   }
 }
 
-function snapshotOn(ask: Ask): Snapshot {
+function snapshotOn(run: Run): Snapshot {
   return {
     markOf: (column) => `(cast(hashtext(${column}) & 1073741822 as bigint) + 1)`,
-    // The server itself keeps to the types of columns.
+    // The server enforces the types of columns.
     isNo: (type, column) => (type === 'time' ? `not isfinite(${column})` : 'false'),
     shown: (type, column, { isContent }) => {
       const text = isContent
@@ -57,7 +57,7 @@ function snapshotOn(ask: Ask): Snapshot {
           if (!names.includes(name)) names.push(name)
           return `$${names.indexOf(name) + 1}`
         })
-      const { rows } = await ask(
+      const { rows } = await run(
         numbered,
         names.map((name) => values[name]),
       )

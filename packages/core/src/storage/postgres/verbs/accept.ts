@@ -49,8 +49,8 @@ const findTestUsage = statement<TestUsageRow>(
 )
 
 /**
- * The verb `accept` on PostgreSQL: lock, look up, plan, write; two round trips. The account's lock also decides who
- * was first with an idempotency key: whoever waited for it sees the other's answer.
+ * The verb `accept` on PostgreSQL: lock, look up, plan, write; two round trips. The account's lock also orders
+ * requests with one idempotency key: the later one sees the response to the first.
  */
 export function prepareAccept(
   database: Database,
@@ -67,7 +67,7 @@ export function prepareAccept(
   const insertBulks = insertInto('insert_bulks', t.bulks)
   const insertAnswers = insertInto('insert_answers', t.idempotency_keys)
   const storeSpent = storeSpending(t)
-  // Known under the account's lock, as what was spent is.
+  // Read under the account's lock, as the spending is.
   const storeTestUsage = insertInto(
     'store_test_usage',
     t.test_usage,
@@ -80,12 +80,12 @@ export function prepareAccept(
     const testing = requests.flatMap((of) => (of.test_use ? [of.workspace_id] : []))
     const [accounts, answers, suppressed, spent, usage] = await Promise.all([
       credits.lock(tx, new Set(requests.filter(isExclusive).map((of) => of.workspace_id))),
-      ask(tx, findAnswers, requests.flatMap(answered)),
+      findByKeys(tx, findAnswers, requests.flatMap(answered)),
       findSuppressed(
         tx,
         requests.flatMap(({ messages }) => messages),
       ),
-      ask(tx, findSpent, requests.flatMap(limited)),
+      findByKeys(tx, findSpent, requests.flatMap(limited)),
       testing.length > 0 ? tx.rows(findTestUsage, testing) : [],
     ])
     return {
@@ -123,7 +123,7 @@ export function prepareAccept(
       tx.write(storeSpent, plan.spending)
       tx.write(storeTestUsage, plan.test_usage)
       tx.write(insertAnswers, plan.answers)
-      // Last, right before the commit: others settle messages of the same workspaces meanwhile.
+      // Last, right before the commit: other transactions settle messages of the same workspaces meanwhile.
       tx.write(addCounts, plan.counts)
       return plan
     })
@@ -132,7 +132,7 @@ export function prepareAccept(
   }
 }
 
-/** What was spent is known under the account's lock, so whoever writes it last knows it all. */
+/** The spending is read under the account's lock, so the last value written is complete. */
 function storeSpending(t: Tables): RowsStatement<Spending> {
   const { text, ...statement } = insertInto('insert_spending', t.api_key_spending)
   return {
@@ -141,17 +141,24 @@ function storeSpending(t: Tables): RowsStatement<Spending> {
   }
 }
 
-/** Whether the account's lock is needed: to spend, to use, or to be the only one with that idempotency key. */
+/**
+ * Whether the account's lock is needed: to spend, to use a quota, or to be the only request with that idempotency
+ * key.
+ */
 function isExclusive({ debit, test_use, idempotency }: AcceptRequest): boolean {
   return debit !== null || test_use !== null || idempotency !== null
 }
 
 type Key = [string, string, string]
 
-/** Asks about these keys, if there are any. */
-async function ask<Row>(tx: Transaction, asked: Statement<Row>, keys: Key[]): Promise<Row[]> {
+/** Queries these keys, if there are any. */
+async function findByKeys<Row>(
+  tx: Transaction,
+  statement: Statement<Row>,
+  keys: Key[],
+): Promise<Row[]> {
   if (keys.length === 0) return []
-  return tx.rows(asked, ...[0, 1, 2].map((i) => keys.map((key) => key[i])))
+  return tx.rows(statement, ...[0, 1, 2].map((i) => keys.map((key) => key[i])))
 }
 
 function answered({ workspace_id, idempotency }: AcceptRequest): Key[] {

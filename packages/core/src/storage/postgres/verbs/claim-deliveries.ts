@@ -4,15 +4,15 @@ import { type Clock, present } from '../engine/clock.ts'
 import { type Database, statement } from '../engine/database.ts'
 
 /**
- * SQL: the first webhook that has something due, of those that fit the condition. What is due later is passed over
- * within the index: 20,000 webhooks with nothing but later retries cost 1 ms, and 130 ms when each was looked up.
+ * SQL: the first webhook with a due delivery among those of the condition. Deliveries that are due later are skipped
+ * within the index: 20,000 webhooks with only later retries cost 1 ms, and 130 ms with a look-up of each.
  */
 const first = (condition: string) =>
   `select q.webhook_id, q.workspace_id from delivery_queue q where ${condition} and q.due_at <= ${present('$1')}
      and (q.token is null or $11::boolean)
    order by q.webhook_id limit 1`
 
-/** SQL: those webhooks, one after the other: an index seek for each, however many rows it has. */
+/** SQL: those webhooks one after the other: one index seek for each, whatever its number of rows. */
 const walk = (name: string, start: string, end: string) =>
   `${name}(id, workspace_id) as (
      (${first(`${start}${end}`)})
@@ -21,9 +21,9 @@ const walk = (name: string, start: string, end: string) =>
    )`
 
 /**
- * One statement: walk the webhooks that have something due, first those after the last one served ($3), then the
- * others; take a bounded number of due rows of each; lease them, or discard them; read what a try needs. The walk ends
- * as soon as enough is taken. What is more than its workspace may have is shown and left where it is.
+ * One statement: walk the webhooks with due deliveries, first those after the last one served ($3), then the others;
+ * take a bounded number of due rows of each; lease or discard them; read the data of a try. The walk ends as soon as
+ * enough is taken. Rows above the share of their workspace are returned but not leased.
  */
 const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted: boolean }>(
   'take_due_deliveries',
@@ -77,13 +77,18 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
    from known order by place`,
 )
 
-/** Asked first, so that a clock that was set forwards ends no lease. */
-const tellTime = statement<{ at: Date }>('tell_time', `select ${present('$1')} as at`)
+/** Queried first, so that a clock that was set forwards ends no lease. */
+const readTime = statement<{ at: Date }>('read_time', `select ${present('$1')} as at`)
 
-/** So often one claim looks at the most, however much there is to discard: what it has taken waits meanwhile. */
+/**
+ * The maximum number of queries of a claim, however much there is to discard: the taken deliveries wait meanwhile.
+ */
 const LOOKS_MAX = 16
 
-/** The verb `claimDeliveries` on PostgreSQL: fair across webhooks, as on SQLite; the next claim goes on where this one stopped. */
+/**
+ * The verb `claimDeliveries` on PostgreSQL: fair across webhooks, as on SQLite; the next claim continues after the
+ * last webhook.
+ */
 export function prepareClaimDeliveries(
   database: Database,
   { clock, steps }: { clock: Clock; steps: ClockSteps },
@@ -105,15 +110,15 @@ export function prepareClaimDeliveries(
       JSON.stringify(Object.fromEntries(claim.room_of_workspace)),
       steps.takesOver({ elapsed_ms: clock.elapsed(claim), lease_ms: claim.lease_ms }),
     )
-    // With fewer than that, the walk came round to where it began. What is discarded counts: others come after it.
+    // With fewer rows, the walk returned to its start. Discarded rows count: others follow them.
     if (found.length === claim.limit) last = found.at(-1)?.webhook_id ?? last
     return found
   }
 
   async function look(claim: DeliveryClaim): Promise<void> {
     const before_ms = clock.elapsed(claim)
-    const [told] = await database.rows(tellTime, clock.now(claim.now))
-    if (told) steps.saw(told.at, before_ms, clock.elapsed(claim))
+    const [time] = await database.rows(readTime, clock.now(claim.now))
+    if (time) steps.saw(time.at, before_ms, clock.elapsed(claim))
   }
 
   return async (claim: DeliveryClaim): Promise<ClaimedDelivery[]> => {
@@ -127,14 +132,14 @@ export function prepareClaimDeliveries(
         claimed.push({ ...row, token: claim.token })
       }
       if (found.length < rest.limit || fitting.length === found.length) return claimed
-      // What a workspace's share hid, or what was discarded, others wait behind: the next look goes on after it.
+      // Deliveries behind hidden or discarded rows wait: the next query continues after these.
       rest = without(rest, claimed, claim)
     }
     return claimed
   }
 }
 
-/** What may still be taken of a claim of which so much is taken. */
+/** The rest of a claim after these deliveries were taken. */
 function without(
   rest: DeliveryClaim,
   claimed: readonly ClaimedDelivery[],

@@ -19,10 +19,10 @@ import type { prepareRedate } from './redate.ts'
 
 type Due = Pick<DueMessage, (typeof CLAIMED_QUEUE_COLUMNS)[number]>
 
-/** After bringing back failed, claims go on without it for so long. */
+/** How long claims continue without re-dating after it failed. */
 const REDATE_AGAIN_MS = 30_000
 
-/** One row at the least, which tells the time where nothing is due. */
+/** At least one row, which returns the time when nothing is due. */
 const takeDue = statement<{ at: Date } & (Due | { message_id: null })>(
   'take_due_messages',
   `with due as (
@@ -49,9 +49,9 @@ const findAttempts = statement<Pick<MessageAttemptRow, 'message_id' | 'provider'
 )
 
 /**
- * The verb `claimMessages` on PostgreSQL: take what is due and nobody has just now, move its due time to the lease's
- * end, journal the attempts. The messages are read after their queue rows were locked, so that a claim sees what the
- * settlement before it wrote.
+ * The verb `claimMessages` on PostgreSQL: take due rows that no claim holds, move their due time to the end of the
+ * lease, journal the attempts. The messages are read after their queue rows were locked, so that a claim sees the
+ * settlement before it.
  */
 export function prepareClaimMessages(
   database: Database,
@@ -79,10 +79,10 @@ export function prepareClaimMessages(
   })
   const journal = insertInto('journal_attempts', t.message_attempts)
 
-  /** What is due. A lease that is over only because the clock was set forwards is left where it is. */
+  /** The due rows. A lease that is over only because the clock was set forwards stays. */
   async function dueOf(tx: Transaction, claim: MessageClaim): Promise<Due[]> {
     const { lease_ms } = claim
-    // The claim may have waited for a connection, or be tried again: only the moments around the question count.
+    // The claim may have waited for a connection, or be a repetition: only the moments around the query count.
     const before_ms = clock.elapsed(claim)
     const takes_over = steps.takesOver({ elapsed_ms: before_ms, lease_ms })
     const found = await tx.rows(takeDue, clock.now(claim.now), claim.limit, takes_over)
@@ -93,7 +93,7 @@ export function prepareClaimMessages(
     return stillTakesOver ? due : due.filter(({ token }) => token === null)
   }
 
-  /** Brings back what a clock ahead of now has dated. Whoever claimed has his messages, also where that fails. */
+  /** Re-dates rows that a clock ahead of now has dated. The claim succeeds even if this fails. */
   async function redateQueued(claim: MessageClaim): Promise<void> {
     if (!steps.isDoubtful() || clock.elapsed(claim) < redate_from_ms) return
     try {

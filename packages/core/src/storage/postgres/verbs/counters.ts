@@ -2,35 +2,35 @@ import type { Counter, Counting, HotDoor } from '../../ports/hot.ts'
 import { type Clock, present } from '../engine/clock.ts'
 import { type Database, statement } from '../engine/database.ts'
 
-/** The counter of a key as a statement left it. */
+/** The counter of a key after a statement. */
 interface Found extends Counter {
   key: string
 }
 
 /**
- * A window may have begun in another server's statement while this one waited for the row. One that ends later than this
- * after a new one would was written while the database's clock was ahead: it is begun anew.
+ * A window may have begun in another server's statement while this one waited for the row. A window that ends later
+ * than a new one by more than this was written while the database's clock was ahead: it starts again.
  */
 const LATER_MAX = `interval '30 seconds'`
 
-/** SQL: whether a counter's window runs, where a new one would end at `ends_at`. */
+/** SQL: whether the window of a counter is running, where a new one would end at `ends_at`. */
 const isRunning = (ends_at: string) =>
   `(c.ends_at > ${present('$4')} and c.ends_at <= ${ends_at} + ${LATER_MAX})`
 const begunNow = `${present('$4')} + a.window_ms * interval '1 millisecond'`
 const endsInMs = `(extract(epoch from c.ends_at - ${present('$4')}) * 1000)::float8 as ends_in_ms`
 
 /**
- * Rows are locked in the order of their keys, so that no two servers wait for each other. Whoever waits for a row may
- * find there a window that began after his own present: he counts in it.
+ * Rows are locked in the order of their keys, which prevents deadlocks between servers. After a wait for a row, its
+ * window may have begun after this statement: the count then goes to that window.
  */
 const count = statement<Found>(
   'count',
-  `with asked as (
+  `with requested as (
      select * from unnest($1::text[], $2::int[], $3::float8[]) r(key, added, window_ms)
    ), counted as (
      insert into rate_counters as c (key, count, ends_at)
      select key, added, ${present('$4')} + window_ms * interval '1 millisecond'
-     from asked where added > 0 order by key
+     from requested where added > 0 order by key
      on conflict (key) do update
      set count = case when ${isRunning('excluded.ends_at')} then c.count else 0 end + excluded.count,
          ends_at = case when ${isRunning('excluded.ends_at')} then c.ends_at else excluded.ends_at end
@@ -38,7 +38,7 @@ const count = statement<Found>(
    )
    select c.key, c.count, ${endsInMs} from counted c
    union all
-   select c.key, c.count, ${endsInMs} from asked a join rate_counters c using (key)
+   select c.key, c.count, ${endsInMs} from requested a join rate_counters c using (key)
    where a.added = 0 and ${isRunning(begunNow)}`,
 )
 
@@ -53,15 +53,15 @@ const sweep = statement<{ n: number }>(
    select count(*)::int as n from gone`,
 )
 
-/** What a batch asks of one key. */
+/** The sum of a batch for one key. */
 interface Sum {
   added: number
   window_ms: number
 }
 
 /**
- * The verb `count` on PostgreSQL: one statement for a batch, in which each key stands once. What came back of a key is
- * then dealt out to those who asked. A connection lost on the way makes it count again: rather once too often.
+ * The verb `count` on PostgreSQL: one statement for a batch, with each key once; its results are then divided among
+ * the callers. After a lost connection it counts again: possibly once too often.
  */
 export function prepareCount(database: Database, clock: Clock) {
   return async (countings: readonly Counting[]): Promise<Counter[]> => {
@@ -77,7 +77,7 @@ export function prepareCount(database: Database, clock: Clock) {
   }
 }
 
-/** The removal of counters that ended; whatever is being counted in at the moment is left alone. */
+/** Removes counters that ended; skips those that are being changed. */
 export function prepareSweepCounters(
   database: Database,
   clock: Clock,
@@ -99,7 +99,7 @@ function latestOf(countings: readonly Counting[]): Date {
   return new Date(Math.max(...countings.map(({ now }) => now.getTime())))
 }
 
-/** Each caller's own number: what was there before the batch, and what it and those before it in the batch added. */
+/** The number of each caller: the count before the batch, and the additions of the batch up to this caller. */
 function dealOut(
   countings: readonly Counting[],
   sums: ReadonlyMap<string, Sum>,
@@ -111,7 +111,7 @@ function dealOut(
     const before = (counter?.count ?? 0) - (sums.get(key)?.added ?? 0)
     const mine = (counts.get(key) ?? before) + add
     counts.set(key, mine)
-    // Where a window began while the statement waited, it ends a little later than one that begins now.
+    // A window that began while the statement waited ends a little later than one that begins now.
     return { count: mine, ends_in_ms: Math.min(counter?.ends_in_ms ?? window_ms, window_ms) }
   })
 }

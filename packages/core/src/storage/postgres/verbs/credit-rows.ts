@@ -17,7 +17,7 @@ export function creditRows(t: Tables) {
   })
   const insert = insertInto('insert_entries', t.ledger_entries)
   return {
-    /** Locks the accounts until the transaction ends: everybody in the order of their ids, so that nobody waits in a ring. */
+    /** Locks the accounts until the transaction ends: always in the order of their ids, which prevents deadlocks. */
     async lock(tx: Transaction, workspaceIds: Set<string>): Promise<Map<string, Account>> {
       if (workspaceIds.size === 0) return new Map()
       const found = await tx.rows(lock, [...workspaceIds])

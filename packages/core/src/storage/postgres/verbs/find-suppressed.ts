@@ -9,7 +9,7 @@ const find = statement<Pick<SuppressionRow, 'workspace_id' | 'channel' | 'addres
    join suppressions s using (workspace_id, channel, address)`,
 )
 
-/** Which recipients of these messages must not be written to, by `suppressionKey`; nothing is asked about none. */
+/** Finds the suppressed recipients of messages, by `suppressionKey`; no query for no messages. */
 export async function findSuppressed(
   tx: Transaction,
   messages: readonly Pick<MessageRow, 'workspace_id' | 'channel' | 'recipient'>[],

@@ -20,7 +20,7 @@ import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
 const SINCE =
   'greatest(coalesce(w.last_success_at, w.created_at), coalesce(w.enabled_at, w.created_at))'
 
-/** SQL: how many deliveries made since then failed: by their ids, for which there is an index. */
+/** SQL: the number of deliveries created since then that failed: by their ids, which are indexed. */
 const FAILED = `(
   select count(*)::int from (
     select 1 from deliveries d, lpad(to_hex((extract(epoch from ${SINCE}) * 1000)::bigint), 12, '0') ms
@@ -30,8 +30,8 @@ const FAILED = `(
   ) failed)`
 
 /**
- * The verb `recordDeliveries` on PostgreSQL: lock the webhooks whose health changes, then what the claims still hold;
- * plan, write. Two round trips.
+ * The verb `recordDeliveries` on PostgreSQL: lock the webhooks whose health changes, then the deliveries that the
+ * claims still hold; plan, write. Two round trips.
  */
 export function prepareRecordDeliveries(
   database: Database,

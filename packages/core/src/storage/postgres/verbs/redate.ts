@@ -4,7 +4,7 @@ import { type Database, statement } from '../engine/database.ts'
 
 const AHEAD = `interval '${STEP_MIN_MS} milliseconds'`
 
-/** `unknown_since` is told by the servers' clocks ($2), due times by `clock` ($1). */
+/** `unknown_since` uses the servers' clocks ($2), due times use `clock` ($1). */
 const redateMessages = statement<{ n: number }>(
   'redate_messages',
   `with ahead as materialized (
@@ -45,14 +45,14 @@ const redateDeliveries = statement<{ n: number }>(
 )
 
 /**
- * Brings back what was queued while the clock was ahead of now: it is due as long from now as it was to wait. Answers how
- * many rows of a queue that were, of the one that had more. What another server holds at the moment it dates itself.
+ * Re-dates rows that were queued while the clock was ahead of now: each is due after its original wait, counted from
+ * now. Returns the larger number of the two queues. Rows that another server holds are re-dated by that server.
  */
 export function prepareRedate(database: Database, clock: Clock): (now: Date) => Promise<number> {
   return async (now) => {
-    const asked = [clock.now(now), now, REDATED_MAX] as const
-    const [messages] = await database.rows(redateMessages, ...asked)
-    const [deliveries] = await database.rows(redateDeliveries, ...asked)
+    const values = [clock.now(now), now, REDATED_MAX] as const
+    const [messages] = await database.rows(redateMessages, ...values)
+    const [deliveries] = await database.rows(redateDeliveries, ...values)
     return Math.max(messages?.n ?? 0, deliveries?.n ?? 0)
   }
 }

@@ -29,8 +29,8 @@ import { creditRows } from './credit-rows.ts'
 
 /**
  * The verbs `settle` and `cancel` on PostgreSQL: lock, look up, plan, write; two round trips. Rows are locked kind by
- * kind (queue rows, messages, accounts, webhooks, counts), each kind in the order of its ids, so that nobody waits in a
- * ring.
+ * kind (queue rows, messages, accounts, webhooks, counts), each kind in the order of its ids, which prevents
+ * deadlocks.
  */
 export function prepareSettle(
   database: Database,
@@ -96,7 +96,7 @@ function prepareLookUp(t: Tables) {
      join messages m on m.workspace_id = r.workspace_id and m.id = r.id
      order by m.id for update of m`,
   )
-  // What is known of a call's hold is known under its account's lock.
+  // The holds of a call are read under its account's lock.
   const findEntries = statement<Entry>(
     'find_entries_of_calls',
     `select ${namesOf(t.ledger_entries)
@@ -107,7 +107,7 @@ function prepareLookUp(t: Tables) {
      join ledger_entries e on e.workspace_id = r.workspace_id and e.ref_id = r.id
      order by e.workspace_id, e.seq`,
   )
-  // Whoever changes parts has locked their message.
+  // Changes of parts lock their message.
   const findParts = statement<MessagePartRow>(
     'find_message_parts',
     `select ${namesOf(t.message_parts)
@@ -117,7 +117,7 @@ function prepareLookUp(t: Tables) {
      join message_parts p on p.workspace_id = r.workspace_id and p.message_id = r.id
      order by p.message_id, p.attempt, p.number`,
   )
-  // Locked against removal, or a delivery could be queued for a webhook that is gone.
+  // Locked against removal, or a delivery could be queued for a removed webhook.
   const findSubscribers = statement<Subscriber>(
     'find_subscribers',
     `select id, workspace_id, events, mode from webhooks
@@ -173,8 +173,8 @@ function prepareLookUp(t: Tables) {
 }
 
 /**
- * Whether the account is needed: not where a provider has the message, which is most of the time, and no call ended.
- * Settling then never waits for those who send from the same workspace.
+ * Whether the account is needed: not where a provider has the message, which is the usual case, and no call ended.
+ * Settling then never waits for sends of the same workspace.
  */
 function mayMoveCredits({ result }: Settlement): boolean {
   switch (result.task) {
@@ -257,7 +257,7 @@ function prepareWrite(t: Tables, clock: Clock) {
     tx.write(endHolds, plan.ended_holds)
     tx.write(insertEvents, plan.events)
     tx.write(insertDeliveries, plan.deliveries)
-    // Whatever is announced is due at once.
+    // Announced events are due at once.
     tx.write(
       insertQueued,
       plan.delivery_queue.map((row) => {
@@ -266,7 +266,7 @@ function prepareWrite(t: Tables, clock: Clock) {
       }),
       clock.origin,
     )
-    // Last, right before the commit: others accept messages of the same workspaces meanwhile.
+    // Last, right before the commit: other transactions accept messages of the same workspaces meanwhile.
     tx.write(addCounts, plan.counts)
   }
 }

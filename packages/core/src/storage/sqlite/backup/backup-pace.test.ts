@@ -19,7 +19,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** The log as it is with so many bytes, last written to so long before now. */
+/** The log with this size, last written this long ago. */
 function logOf(bytes: number, ago_ms = 0): void {
   writeFileSync(log, '')
   truncateSync(log, bytes)

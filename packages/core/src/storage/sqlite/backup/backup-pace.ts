@@ -1,16 +1,16 @@
 import { realpathSync, statSync } from 'node:fs'
 
-/** So many times as long as a step took: a disk that is kept busy makes every commit wait. */
+/** The rest, in durations of the step: a busy disk delays every commit. */
 const REST = 4
 const REST_MAX_MS = 1_000
-/** Whoever has written nothing for so long need not be waited for. */
+/** After this time without a write, no writer needs the rest. */
 const QUIET_MS = 5_000
-/** The log cannot be written back until the copy is made: when it has grown by so much there are no rests any more. */
+/** The log cannot be written back until the copy is made: after this growth there are no rests. */
 const LOG_GROWTH_MAX = 1024 ** 3
 
 /**
- * How long a backup rests after a step that took `step_ms`, by the log of the database: not at all while nobody writes,
- * and the less the more that log has grown since this was called.
+ * How long a backup rests after a step of `step_ms`, depending on the log of the database: not at all while nothing
+ * is written, and less the more the log has grown since this was called.
  */
 export function createPace(database: string): (step_ms: number, now: Date) => number {
   const log = `${realpathSync(database)}-wal`

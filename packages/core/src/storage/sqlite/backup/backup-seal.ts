@@ -4,13 +4,15 @@ import { refusal } from '../../archive/refusal.ts'
 import type { Connection } from '../engine/connection.ts'
 import { Sqlite } from '../engine/driver.ts'
 
-/** What a backup says of itself, in a table of its own. */
+/** The description of a backup, in a table of its own. */
 export interface Mark {
   as_of: Date
   made_by: string
 }
 
-/** `<random>:<sha256>`: by the first the second is found in the file, which is hashed with zeros in its place. */
+/**
+ * `<random>:<sha256>`: the first locates the second in the file, which is hashed with zeros in place of the second.
+ */
 interface Sealed extends Mark {
   seal: string
 }
@@ -20,14 +22,14 @@ const NO_HASH = '0'.repeat(HEX)
 const BLOCK = 1024 * 1024
 
 /**
- * Marks a copy as a backup of `as_of`, so that a server which is started on it, however it came to be in place, holds
- * back; and seals it: from then on any changed byte shows.
+ * Marks a copy as a backup of `as_of`, so that a server started on it does not send, even if it was copied into place
+ * by hand; and seals it: any later change of a byte is detected.
  */
 export async function sealBackup(file: string, { as_of, made_by }: Mark): Promise<void> {
   const nonce = randomBytes(16).toString('hex')
   const copy = new Sqlite(file)
   try {
-    // A server writes its log beside it; a backup is one file.
+    // A server writes its log beside the file; a backup is one file.
     copy.pragma('journal_mode = DELETE')
     copy.transaction(() => {
       copy.exec('drop table if exists svc_backup')
@@ -53,7 +55,7 @@ export async function sealBackup(file: string, { as_of, made_by }: Mark): Promis
   }
 }
 
-/** Writes into a copy that nothing may be sent from it until an operator says so; older schemas have no place for it. */
+/** Pauses the copy until an operator resumes it; older schemas have no place for the pause. */
 export function pauseIn(copy: Connection, { as_of, at }: { as_of: Date; at: Date }): void {
   if (!hasTable(copy, 'dispatch_pauses')) return
   const reason = `Restored from a backup of ${as_of.toISOString()}`
@@ -65,13 +67,16 @@ export function pauseIn(copy: Connection, { as_of, at }: { as_of: Date; at: Date
     .run(reason, as_of.getTime(), at.getTime())
 }
 
-/** What a copy says of itself; null where it bears no mark. */
+/** The mark of a copy; null without one. */
 export function markOf(copy: Connection): Mark | null {
   const sealed = sealedOf(copy)
   return sealed && { as_of: sealed.as_of, made_by: sealed.made_by }
 }
 
-/** The SHA-256 of a file, its seal found to be whole where it has one. @throws Error `damaged`. */
+/**
+ * Verifies the seal of a file, if it has one, and returns the SHA-256 of the file.
+ * @throws Error `damaged`.
+ */
 export async function verifySeal(
   file: string,
   copy: Connection,
@@ -103,7 +108,7 @@ function hasTable(copy: Connection, name: string): boolean {
   return known.get(name) !== undefined
 }
 
-/** Of the whole file; and with zeros where the seal is, which begins at `at`. */
+/** The hash of the whole file; and that with zeros in place of the seal, which begins at `at`. */
 async function hashesOf(file: string, nonce: string, signal?: AbortSignal | undefined) {
   const at = nonce === '' ? null : await placeOf(file, `${nonce}:`, signal)
   const whole = createHash('sha256')
@@ -122,14 +127,14 @@ function blocksOf(file: string, signal: AbortSignal | undefined) {
   return createReadStream(file, { highWaterMark: BLOCK, ...(signal && { signal }) })
 }
 
-/** The block with zeros for digits from `from` on, as far as these lie in it. */
+/** The block with zeros for the digits of the seal from `from` on, as far as they are in it. */
 function zeroed(block: Buffer, from: number): Buffer {
   const [start, end] = [Math.max(from, 0), Math.min(from + HEX, block.length)]
   if (start >= end) return block
   return Buffer.from(block).fill('0', start, end)
 }
 
-/** Where what follows `text` begins in a file; null unless it stands there once. */
+/** The position after `text` in a file; null unless it occurs exactly once. */
 async function placeOf(
   file: string,
   text: string,
@@ -151,7 +156,7 @@ async function placeOf(
 
 const MAGIC = 'SQLite format 3\0'
 
-/** @throws Error `foreign` for a file of something else. */
+/** @throws Error `foreign` unless the file is a SQLite database. */
 export function assertSqlite(file: string): void {
   const head = Buffer.alloc(MAGIC.length)
   const source = openSync(file, 'r')

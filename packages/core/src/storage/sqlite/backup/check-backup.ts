@@ -17,7 +17,7 @@ export interface CheckOptions {
   signal?: AbortSignal | undefined
 }
 
-/** Where the newest row of a database tells when it was last in use. */
+/** The columns whose newest value tells when the database was last used. */
 const TIMES: Readonly<Record<string, string>> = {
   messages: 'updated_at',
   ledger_entries: 'created_at',
@@ -28,8 +28,8 @@ const TIMES: Readonly<Record<string, string>> = {
 /**
  * Verifies a copy of a database: its seal, SQLite's own structure, that its schema is known, and the books. Changes
  * nothing.
- * @throws Error in one line, with a `code`: `not_found`, `foreign`, `damaged`, `newer`, `in_use` for a database with a log
- *   beside it, which is no copy.
+ * @throws Error in one line, with a `code`: `not_found`, `foreign`, `damaged`, `newer`, `in_use` for a database with
+ *   a log beside it, which is no copy.
  */
 export async function checkBackup(file: string, options: CheckOptions): Promise<BackupCheck> {
   const { verify, onProgress, signal } = options
@@ -40,7 +40,7 @@ export async function checkBackup(file: string, options: CheckOptions): Promise<
   if (existsSync(`${file}-wal`) && statSync(`${file}-wal`).size > 0) {
     throw refusal('in_use', `${file} is a database in use, with a log beside it, and no backup`)
   }
-  return damageTold(file, async () => {
+  return explainDamage(file, async () => {
     const copy = new Sqlite(file, { readonly: true, fileMustExist: true })
     try {
       assertTables(file, copy)
@@ -69,7 +69,7 @@ export async function checkBackup(file: string, options: CheckOptions): Promise<
   })
 }
 
-/** @throws Error `foreign` where a view has the name of a table: reading it could go on for ever. */
+/** @throws Error `foreign` where a view has the name of a table: reading it might never end. */
 function assertTables(file: string, copy: Connection): void {
   const views = copy.prepare("select name from sqlite_schema where type = 'view'").pluck().all()
   const ours = new Set([
@@ -80,7 +80,7 @@ function assertTables(file: string, copy: Connection): void {
   if (found) throw refusal('foreign', `${file} is no database of svc: its ${found} is a view`)
 }
 
-/** @throws Error `damaged` unless SQLite finds every page, row and index as it must be. */
+/** @throws Error `damaged` unless SQLite finds every page, row and index correct. */
 function assertSound(file: string, copy: Connection, verify: Verification): void {
   const check = verify === 'full' ? 'integrity_check(1)' : 'quick_check(1)'
   const found = copy.pragma(check, { simple: true }) as string
@@ -104,7 +104,7 @@ async function booksOf(
   return { workspaces, entries, messages }
 }
 
-/** The time of the newest row; the beginning of time in an empty database. */
+/** The time of the newest row; 1970 in an empty database. */
 function newestIn(copy: Connection): Date {
   const there = copy.prepare('select 1 from pragma_table_info(?) where name = ?')
   const times = Object.entries(TIMES).map(([table, column]) =>
@@ -115,8 +115,8 @@ function newestIn(copy: Connection): Date {
   return new Date(Math.max(0, ...times.map((time) => time ?? 0)))
 }
 
-/** What SQLite says of a file that it cannot make sense of, in our words. */
-async function damageTold<T>(file: string, work: () => Promise<T>): Promise<T> {
+/** Explains SQLite's errors about a file that it cannot read. */
+async function explainDamage<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

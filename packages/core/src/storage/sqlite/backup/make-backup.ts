@@ -26,21 +26,21 @@ import { checkBackup } from './check-backup.ts'
 
 export interface MakeOptions {
   database: string
-  /** A folder that there is, where the backup is given a name by its time; or the name of a file that there is not. */
+  /** An existing folder, in which the backup is named by its time; or the name of a new file. */
   to: string
-  /** How many backups stay in the folder, this one included; all, unless told. A named file removes none. */
+  /** The number of backups kept in the folder, this one included; null keeps all. A named file removes none. */
   keep: number | null
   verify: Verification
   /** The program and its version. */
   made_by: string
 }
 
-/** So much is copied at a time. */
+/** The size of a copy step. */
 const STEP_BYTES = 1024 * 1024
 
 /**
- * Copies a database as it stands at one moment, beside whoever uses it; verifies the copy; and only then gives it its
- * name. Whatever fails, no file of that name is there. This process does nothing else meanwhile.
+ * Copies a database as of one moment, while it is in use; verifies the copy; and only then gives it its name. After a
+ * failure no file of that name exists. This process does nothing else meanwhile.
  * @throws Error in one line, with a `code`.
  */
 export async function makeBackup(
@@ -70,12 +70,12 @@ export async function makeBackup(
       return { ...check, file, removed, duration_ms }
     } catch (error) {
       removeCopy(partial)
-      throw fullDiskTold(error, folder)
+      throw explainFullDisk(error, folder)
     }
   })
 }
 
-/** @throws Error unless there is a folder for it, and no file where it is to be. */
+/** @throws Error unless its folder exists and the file does not. */
 function assertTarget(
   to: string,
   { database, folder, isFolder }: { database: string; folder: string; isFolder: boolean },
@@ -87,19 +87,20 @@ function assertTarget(
   throw refusal('exists', isItself ? `${to} is the database itself` : `${to} is there already`)
 }
 
-/** Answers of which moment the copy is. */
+/** Returns the moment of the copy. */
 async function copyTo(partial: string, database: string, onProgress: OnStep): Promise<Date> {
   const source = new Sqlite(database, { readonly: true, fileMustExist: true })
   try {
-    // One moment for all steps: without it every commit of the server would begin the copy anew.
+    // One transaction for all steps: without it every commit of the server would restart the copy.
     source.exec('begin')
     const { applied, is_newer } = statusOf(migrationsOf('sqlite'), appliedIn(source))
-    // After the first read, which the copy is of: no message in it is newer, and taken for one accepted after a restore.
+    // After the first read, which fixes the moment of the copy: no message in it is newer, which a restore would
+    // treat as accepted later.
     const as_of = new Date()
     if (applied.length === 0) throw refusal('foreign', `${database} is no database of svc`)
     if (is_newer) throw refusal('newer', `${database} was made by a newer version of svc`)
     assertSpace(partial, sizeOf(source))
-    // Holds secrets and what messages say: for the owner alone.
+    // Contains secrets and message contents: only for the owner.
     const target = openSync(partial, 'wx', 0o600)
     try {
       shareOwner(dirname(partial), partial)
@@ -114,8 +115,8 @@ async function copyTo(partial: string, database: string, onProgress: OnStep): Pr
 }
 
 /**
- * Each step is brought to disk before the next one and followed by a rest, so that never much waits for the disk
- * before a commit of the server; and it can be ended at any step. `vacuum into` does neither.
+ * Each step is flushed to disk before the next one and followed by a rest, so that a commit of the server never waits
+ * for much; and the backup can be cancelled after any step. `vacuum into` does neither.
  */
 async function copyInSteps(
   source: Connection,
@@ -147,7 +148,7 @@ async function copyInSteps(
   })
 }
 
-/** @throws Error `no_space` unless the disk has so much left. */
+/** @throws Error `no_space` unless the disk has this space left. */
 function assertSpace(partial: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(dirname(partial))
   if (bavail * bsize >= bytes) return
@@ -162,7 +163,7 @@ function sizeOf(source: Connection): number {
   return (pages ?? 0) * (size ?? 0)
 }
 
-/** How long a backup waits for another one in its folder to end, and how often it looks. */
+/** How long a backup waits for another one in its folder, and how often it checks. */
 const LOCK_WAIT_MS = 15_000
 const LOCK_LOOK_MS = 250
 
@@ -191,8 +192,8 @@ async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
     if (code.startsWith('SQLITE_BUSY')) {
       throw refusal('in_use', `another backup is being made in ${folder}`, error)
     }
-    const told = fullDiskTold(error, folder)
-    if (told !== error) throw told
+    const explained = explainFullDisk(error, folder)
+    if (explained !== error) throw explained
     throw refusal('no_folder', `${folder} cannot be written to (${code})`, error)
   }
   try {
@@ -206,7 +207,7 @@ function removeCopy(partial: string): void {
   for (const suffix of ['', '-journal']) rmSync(`${partial}${suffix}`, { force: true })
 }
 
-/** Puts on disk what a folder names. */
+/** Flushes the names in a folder to disk. */
 export function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r')
   try {
@@ -216,8 +217,8 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** A full disk in our words; any other error as it is. */
-export function fullDiskTold(error: unknown, folder: string): unknown {
+/** Explains a full disk; returns any other error unchanged. */
+export function explainFullDisk(error: unknown, folder: string): unknown {
   const { code } = error as { code?: string }
   if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT') {
     return refusal('no_space', `the disk of ${folder} is full; nothing was changed`, error)
@@ -226,8 +227,8 @@ export function fullDiskTold(error: unknown, folder: string): unknown {
 }
 
 /**
- * Gives what root has made to whom `model` belongs: the server runs as that user, and could not open it otherwise. Anybody
- * else owns what they make.
+ * Gives a file that root has made to the owner of `model`: the server runs as that user, and could not open it
+ * otherwise. Other users keep what they make.
  */
 export function shareOwner(model: string, made: string): void {
   if (process.getuid?.() !== 0) return

@@ -24,33 +24,33 @@ import { flushLog } from '../engine/flush-log.ts'
 import { migrate } from '../engine/migrate.ts'
 import { pauseIn } from './backup-seal.ts'
 import { type CheckOptions, checkBackup } from './check-backup.ts'
-import { fullDiskTold, shareOwner, syncFolder } from './make-backup.ts'
+import { explainFullDisk, shareOwner, syncFolder } from './make-backup.ts'
 
 export interface RestoreOptions extends CheckOptions {
   backup: string
-  /** Where the database is to be. One that is there is kept beside it. */
+  /** The place of the database. An existing one is kept beside it. */
   database: string
-  /** Takes a copy that bears no mark, whose bytes nobody vouches for. */
+  /** Accepts a copy without a mark, whose bytes no checksum proves. */
   unsealed?: boolean | undefined
   now?: (() => Date) | undefined
 }
 
-/** What a restore came to. */
+/** The result of a restore. */
 export interface RestoreReport extends BackupCheck {
   database: string
   restored_at: Date
-  /** Where the database is now that was there before; null where there was none. */
+  /** The new place of the previous database; null where there was none. */
   kept: string | null
   migrated: string[]
 }
 
-/** What SQLite may keep beside a database: it belongs to that one, and would spoil another. */
+/** The files that SQLite keeps beside a database: they belong to that one, and would damage another. */
 const SIDES = ['-wal', '-shm', '-journal']
 
 /**
- * Puts a backup in the place of a database: copied, verified, brought to the program's schema, and marked so that a server
- * started on it sends nothing until an operator says so. Whatever fails, and whenever it is killed, either the database
- * from before is there, whole, or the restored one is.
+ * Replaces a database by a backup: copied, verified, brought to the program's schema, and marked so that a server
+ * started on it sends nothing until an operator resumes it. After any failure or crash, either the previous database
+ * or the restored one is in place, complete.
  * @throws Error in one line, with a `code`: those of `checkBackup`; `in_use` while a server runs on the database;
  *   `unsealed` for a copy without a mark.
  */
@@ -65,7 +65,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   }
   mkdirSync(dirname(database), { recursive: true, mode: 0o700 })
   const lock = takeLock(database)
-  // Where a name is a link, the file itself is replaced, on the disk that it is on.
+  // Where the name is a link, the file itself is replaced, on its own disk.
   const place = existsSync(database) ? realpathSync(database) : database
   const copy = `${place}.restoring`
   try {
@@ -81,14 +81,14 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
     const kept = replace(place, copy, restored_at)
     return { ...verified, file: backup, database, restored_at, kept, migrated }
   } catch (error) {
-    throw fullDiskTold(error, dirname(place))
+    throw explainFullDisk(error, dirname(place))
   } finally {
     removeAll(copy)
     lock.close()
   }
 }
 
-/** Makes the copy what a server begins with. */
+/** Prepares the copy for a server. */
 async function prepare(
   copy: string,
   pause: { as_of: Date; at: Date },
@@ -117,9 +117,9 @@ async function prepare(
 }
 
 /**
- * The one moment in which the database changes is a rename. Before it all that was committed is brought into the one
- * file, which gets a second name; and until it is over nobody else can use that file, so that nobody leaves a log under
- * the name that the restored one gets.
+ * The database changes in one moment, by a rename. Before it, all commits are written into the one file, which gets a
+ * second name; until it is over no other process can use that file, so that none leaves a log under the name of the
+ * restored one.
  */
 function replace(database: string, copy: string, at: Date): string | null {
   const kept = `${database}.before-${at.toISOString().replace(/[:.]/g, '-')}`
@@ -140,9 +140,9 @@ function replace(database: string, copy: string, at: Date): string | null {
   return kept
 }
 
-/** Not by a rename, which would take the place of what a server has made just now. */
+/** Not by a rename, which would replace a file that a server has just made. */
 function putWhereNoneIs(database: string, copy: string, kept: string): void {
-  // A log without its database may be all that is left of it.
+  // A log without its database may be all that remains of it.
   for (const side of sidesOf(database)) renameSync(`${database}${side}`, `${kept}${side}`)
   try {
     linkSync(copy, database)
@@ -153,9 +153,11 @@ function putWhereNoneIs(database: string, copy: string, kept: string): void {
   syncFolder(dirname(database))
 }
 
-/** The database held alone; null where it cannot be read, its log copied to be kept with it then. */
+/**
+ * The database, locked for this process; null where it cannot be read: its log is then copied, to be kept with it.
+ */
 function holdWhole(database: string, kept: string): Connection | null {
-  // Opening what cannot be read may remove its log, which may be all that is left.
+  // Opening an unreadable database may remove its log, which may be all that remains.
   const sides = sidesOf(database)
   for (const side of sides) copyFileSync(`${database}${side}`, `${kept}${side}`)
   let isWhole = true
@@ -169,10 +171,10 @@ function holdWhole(database: string, kept: string): Connection | null {
 }
 
 /**
- * Brings a database's log into its file, which then stands alone, and keeps everybody else from it until it is closed.
- * Whoever opened the file before and waits is refused by SQLite once another one has its name. Answers null for one that
- * cannot be read.
- * @throws Error `in_use` when anybody else has it open.
+ * Writes a database's log into its file, which is then complete, and keeps other processes from it until it is
+ * closed. SQLite refuses a process that opened the file before and waits, once another file has its name. Returns
+ * null for a file that cannot be read.
+ * @throws Error `in_use` when another process has it open.
  */
 function holdAlone(database: string): Connection | null {
   const connection = new Sqlite(database, { timeout: 1_000 })

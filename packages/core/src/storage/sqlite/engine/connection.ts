@@ -7,24 +7,27 @@ export type Connection = Database.Database
 
 const SYNCHRONOUS_FULL = 2
 
-/** How long a statement waits for another process that writes, such as an operator's command. */
+/** How long a statement waits for another writing process, such as an operator's command. */
 const BUSY_TIMEOUT_MS = 5_000
 
-/** The log is written back when it has this many pages (32 MiB); the default writes each page back 8 times as often. */
+/**
+ * The log is written back at this number of pages (32 MiB); with the default each page is written back 8 times as
+ * often.
+ */
 const CHECKPOINT_PAGES = 8_000
 
-/** What a log that has grown, as beside a backup, is cut to when it is begun anew. */
+/** The size to which a grown log, as beside a backup, is cut when it restarts. */
 const LOG_KEPT_BYTES = 64 * 1024 * 1024
 
 /**
- * Opens one connection in WAL mode that flushes every commit to disk. One that writes first brings to disk what it finds
- * in the log.
- * @throws Error when the durable setting does not hold: better-sqlite3 is compiled to fall back to NORMAL at the first
- *   statement in WAL mode, so the setting is made explicitly and checked after a statement has run.
+ * Opens one connection in WAL mode that flushes every commit to disk. A writing connection first flushes the existing
+ * log.
+ * @throws Error when the durable setting does not hold: better-sqlite3 is compiled to fall back to NORMAL at the
+ *   first statement in WAL mode, so the setting is made explicitly and checked after a statement has run.
  */
 export function connect(file: string, { readonly = false } = {}): Connection {
-  // Holds secrets and what messages say: for the owner alone. SQLite gives its side files the same mode. Only one that is
-  // missing is opened here: closing it would give back the locks by which this process keeps others from its log.
+  // Contains secrets and message contents: only for the owner. SQLite gives its side files the same mode. Only a
+  // missing file is opened here: closing it would release the locks by which this process protects its log.
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const connection = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS })
   try {
@@ -42,7 +45,7 @@ function prepare(connection: Connection): void {
   enterWal(connection)
   connection.pragma('synchronous = FULL')
   connection.pragma('cache_size = -65536')
-  // What is erased is to be gone from the file, not only from the tables; the cost was too small to measure.
+  // Erased data must disappear from the file too, not only from the tables; the cost was too small to measure.
   connection.pragma('secure_delete = ON')
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   connection.pragma(`journal_size_limit = ${LOG_KEPT_BYTES}`)
@@ -51,8 +54,8 @@ function prepare(connection: Connection): void {
 }
 
 /**
- * Changing a new file to WAL is refused at once, whatever the time-out, while another process does the same: two that
- * wait for each other would wait for ever. So it is asked again.
+ * SQLite refuses at once, whatever the timeout, to change a new file to WAL while another process does the same,
+ * because both would wait for ever. So it is tried again.
  */
 function enterWal(connection: Connection): void {
   const until = Date.now() + BUSY_TIMEOUT_MS

@@ -5,7 +5,7 @@ import { DRIVER, driverFor, loadDriver } from './driver.ts'
 
 const require = createRequire(import.meta.url)
 
-/** Runs a CommonJS program in a process of its own, as a failure of native code ends the process. */
+/** Runs a CommonJS program in its own process, because a failure of native code ends the process. */
 function run(program: string): { status: number | null; stdout: string; stderr: string } {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

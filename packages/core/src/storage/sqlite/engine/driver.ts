@@ -2,15 +2,16 @@ import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
 
 /**
- * better-sqlite3 13 needs Node-API 10. Node 20 has version 9 and dies of a segmentation fault at the first connection
- * (WiseLibs/better-sqlite3#1514), so it is given version 12.
+ * better-sqlite3 13 needs Node-API 10. Node 20 has version 9 and crashes with a segmentation fault at the first
+ * connection (WiseLibs/better-sqlite3#1514), so it uses version 12.
  *
- * Version 12 must not be used on later versions of Node: compiled with the headers of Node 24.19 or newer, it aborts the
- * process when an allocation of JavaScript code starts the collection that finalizes a statement (nodejs/node#65446).
+ * Version 12 must not be used on later versions of Node: compiled with the headers of Node 24.19 or newer, it aborts
+ * the process when an allocation of JavaScript code starts the collection that finalizes a statement
+ * (nodejs/node#65446).
  */
 const NODE_API_NEEDED = 10
 
-/** The package that serves this version of Node. */
+/** The package for this version of Node. */
 export const DRIVER = driverFor(process.versions.napi)
 
 export const Sqlite: typeof BetterSqlite3 = loadDriver(DRIVER, createRequire(import.meta.url))
@@ -19,7 +20,7 @@ export function driverFor(node_api: string | undefined): 'better-sqlite3' | 'bet
   return Number(node_api) < NODE_API_NEEDED ? 'better-sqlite3-12' : 'better-sqlite3'
 }
 
-/** @throws Error that says what to install, where version 12 is needed and missing. */
+/** @throws Error that names the package to install, where version 12 is needed and missing. */
 export function loadDriver(
   name: ReturnType<typeof driverFor>,
   require: (name: string) => unknown,

@@ -20,13 +20,13 @@ import { type Query, queryOver } from './query.ts'
 import { namesOf, selectFrom } from './rows.ts'
 import { createWriter, refusesWrites, type Writer } from './writer.ts'
 
-/** How many requests share one batch at the most: bounds how long a commit takes. */
+/** The maximum number of requests of a batch: limits how long a commit takes. */
 const BATCH_MAX = 512
 
-/** The same for the dispatcher's work, which callers wait for: 64 settlements take about 4 ms. */
+/** The same for the dispatcher's work, for which callers wait: 64 settlements take about 4 ms. */
 const BACKGROUND_BATCH_MAX = 64
 
-/** All that writes: the one writing connection, its writer and the verbs. */
+/** The writing connection, its writer and the verbs. */
 export interface Engine
   extends Pick<
     HotDoor,
@@ -38,7 +38,7 @@ export interface Engine
     | 'claimDeliveries'
     | 'recordDeliveries'
   > {
-  /** One durable transaction over the cold door's statements; if `work` throws, nothing happened. */
+  /** One durable transaction over the cold door's statements; if `work` throws, nothing is written. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
   /** @throws Error when another process dispatches on this file. */
   takeDispatch(): Promise<void>
@@ -77,13 +77,13 @@ export function openEngine(
     onError: watch.failed,
     onCommit(jobs, duration_ms) {
       committed?.(jobs, duration_ms)
-      // A commit without changes, as of a claim that found nothing, writes nothing.
+      // A commit without changes, such as that of an empty claim, writes nothing.
       const before = changes
       changes = countChanges.get() as number
       if (changes !== before) watch.wrote()
     },
   })
-  /** Writes one page to the log: SQLite writes this number, which svc does not use, even where it stays the same. */
+  /** Writes one page to the log: SQLite writes this number, which svc does not use, even if it does not change. */
   const probe = () => void connection.pragma('user_version = 0')
   const t = tables(dialects.sqlite)
   const { run, runInBackground } = writer
@@ -104,7 +104,7 @@ export function openEngine(
   })
   const claimDeliveries = prepareClaimDeliveries(connection, { steps })
   const query = queryOver(connection)
-  // On the writer's connection: a reader's cache is thrown away by every commit of another one.
+  // On the writer's connection: every commit of another connection empties a reader's cache.
   const findKey = selectFrom(connection, t.api_keys, namesOf(t.api_keys), 'key_hash = ?')
   let lock: Connection | null = null
   return {
@@ -131,7 +131,8 @@ export function openEngine(
     async close() {
       await writer.idle()
       lock?.close()
-      // Closing makes a checkpoint: see `flushLog` for why there must be none before the next process has opened the file.
+      // Closing makes a checkpoint, which must not happen before the next process has opened the file: see
+      // `flushLog`.
       if (hasFailed) return
       connection.pragma('wal_checkpoint(TRUNCATE)')
       connection.close()
@@ -139,7 +140,7 @@ export function openEngine(
   }
 }
 
-/** Whoever has the lock is alone, so every lease still standing is a dead process's. */
+/** Only one process holds the lock, so every remaining lease belongs to a dead process. */
 async function freeLeases(writer: Writer, connection: Connection): Promise<void> {
   await writer.run(() => {
     connection.exec('update message_queue set due_at = 0 where token is not null')

@@ -2,8 +2,8 @@ import type { Connection } from './connection.ts'
 import { Sqlite } from './driver.ts'
 
 /**
- * Locks a small file, which is made where it is missing. The operating system gives the lock back however the process
- * ends; closing it gives it back.
+ * Locks a small file, created where it is missing. The lock ends when it is closed or, by the operating system, when
+ * the process ends in any way.
  * @throws Error with the code `SQLITE_BUSY` when another process has it.
  */
 export function takeFileLock(path: string): Connection {
@@ -19,8 +19,8 @@ export function takeFileLock(path: string): Connection {
 }
 
 /**
- * Takes the right to dispatch on a database file: an exclusive lock on a small file beside it, which the operating
- * system gives back however the process ends. Closing it gives it back.
+ * Takes the right to dispatch on a database file: an exclusive lock on a small file beside it, until it is closed or
+ * the process ends.
  * @throws Error when another process has it.
  */
 export function takeDispatchLock(file: string): Connection {

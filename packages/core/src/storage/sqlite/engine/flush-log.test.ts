@@ -20,7 +20,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 const LONG_AGO = new Date('2026-01-01T00:00:00.000Z')
 
-/** A database whose process ended without closing it: all that was committed stands in its log. */
+/** A database whose process ended without closing it: all commits are in its log. */
 function killed(): string {
   const before = join(folder, 'before.db')
   const connection = connect(before)
@@ -36,7 +36,7 @@ const rows = (connection: ReturnType<typeof connect>) =>
   connection.prepare('select n from t order by n').pluck().all()
 const isWritten = (file: string) => statSync(`${file}-wal`).mtimeMs > LONG_AGO.getTime()
 
-// That these writes decide what a power cut leaves is shown by test/power-cut.test.ts.
+// test/power-cut.test.ts proves that these writes decide what survives a power cut.
 describe('the log that is found when a database is opened', () => {
   it('is written again, byte for byte, before anything else is', () => {
     const file = killed()

@@ -24,7 +24,7 @@ const CHUNK_BYTES = 1024 * 1024
 export function flushLog(connection: Database.Database, file: string): void {
   const log = `${realpathSync(file)}-wal`
   if (!statSync(log, { throwIfNoEntry: false })?.size) return
-  // Holds off every process that would append to the log or begin it anew.
+  // Blocks every process that would append to the log or restart it.
   connection.exec('begin immediate')
   try {
     writeAgain(log)

@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts'
 
 /**
  * Brings the database to the program's schema, or to the first `count` of its steps: one transaction under the write
- * lock, so two starters cannot race. Answers the names of the steps that ran.
+ * lock, so that two starting processes cannot race. Returns the names of the steps that ran.
  * @throws Error when the database was made by a newer version.
  */
 export function migrate(connection: Connection, count?: number): string[] {
@@ -24,7 +24,7 @@ export function migrate(connection: Connection, count?: number): string[] {
   return apply.immediate()
 }
 
-/** The hashes of the steps that a database has; none where it is new. */
+/** The hashes of the steps of a database; none where it is new. */
 export function appliedIn(connection: Connection): Set<string> {
   const known = connection.prepare("select 1 from sqlite_schema where name = 'svc_migrations'")
   if (known.get() === undefined) return new Set()

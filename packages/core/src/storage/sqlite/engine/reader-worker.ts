@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { connect } from './connection.ts'
 import { queryOver } from './query.ts'
-import type { Asked, Told } from './readers.ts'
+import type { ReaderRequest, ReaderResponse } from './readers.ts'
 
 /** Every commit of the writer empties a reader's cache, so a large one is of no use. 8 MiB. */
 const CACHE_KIB = 8_192
@@ -11,13 +11,13 @@ const connection = connect(file, { readonly: true })
 connection.pragma(`cache_size = -${CACHE_KIB}`)
 const query = queryOver(connection)
 
-parentPort?.on('message', ({ text, parameters, method }: Asked) => {
+parentPort?.on('message', ({ text, parameters, method }: ReaderRequest) => {
   query(text, parameters, method).then(
-    ({ rows }) => tell({ rows }),
-    ({ message, code }) => tell({ failure: { message, code } }),
+    ({ rows }) => send({ rows }),
+    ({ message, code }) => send({ failure: { message, code } }),
   )
 })
 
-function tell(answer: Told): void {
-  parentPort?.postMessage(answer)
+function send(response: ReaderResponse): void {
+  parentPort?.postMessage(response)
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openReaders, type Readers } from './readers.ts'
 
-/** A thread that answers each question with its text and number, fails at `fail`, dies at `die`, waits at `wait`. */
+/** A thread that answers each query with its text and number, fails at `fail`, dies at `die`, waits at `wait`. */
 const THREAD = `
   import { parentPort, threadId } from 'node:worker_threads'
   parentPort.on('message', ({ text, parameters }) => {
@@ -38,7 +38,7 @@ describe('reading threads', () => {
     return readers
   }
 
-  /** A question that a thread answers when it is let go. */
+  /** A query that a thread answers after its release. */
   function held(readers: Readers) {
     const gate = new Int32Array(new SharedArrayBuffer(4))
     const answer = readers.query('wait', [gate], 'all')

@@ -5,28 +5,28 @@ import { SvcError } from '../../../contract/errors.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import type { Query } from './query.ts'
 
-/** One statement on its way to a thread. */
-export interface Asked {
+/** One statement for a thread. */
+export interface ReaderRequest {
   text: string
   parameters: unknown[]
   method: Parameters<Query>[2]
 }
 
-/** What a thread says to it. */
-export type Told = { rows: unknown[] } | { failure: { message: string; code?: string } }
+/** The response of a thread. */
+export type ReaderResponse = { rows: unknown[] } | { failure: { message: string; code?: string } }
 
-/** Threads that read, so that a long question holds up nobody but whoever asks another long one. */
+/** Reader threads, so that a long query delays only other long queries. */
 export interface Readers {
   query: Query
-  /** Ends the threads; whoever still waits is refused. */
+  /** Ends the threads; waiting queries are refused. */
   close(): Promise<void>
 }
 
-/** So many questions may wait for a thread before new ones are refused. */
+/** The maximum number of queries that wait for a thread; further ones are refused. */
 const WAITING_MAX = 1_000
 
 interface Waiting {
-  asked: Asked
+  request: ReaderRequest
   resolve(answer: { rows: unknown[] }): void
   reject(error: unknown): void
 }
@@ -37,8 +37,8 @@ interface Thread {
 }
 
 /**
- * Reads a database in up to `threads` threads of its own, started when they are first needed. One that dies fails the
- * question it was about and is replaced for the next.
+ * Reads a database in up to `threads` threads, started when they are first needed. A thread that dies fails its query
+ * and is replaced for the next one.
  */
 export function openReaders(
   file: string,
@@ -49,7 +49,7 @@ export function openReaders(
   let isClosed = false
 
   function start(): Thread {
-    // A loader that this process runs with is of no use to built code, and slow to start.
+    // The built code needs no loader of this process, which would be slow to start.
     const thread: Thread = {
       worker: new Worker(worker, { workerData: { file }, execArgv: [] }),
       running: null,
@@ -60,24 +60,26 @@ export function openReaders(
       thread.running?.reject(error)
       next()
     }
-    thread.worker.on('message', (told: Told) => answer(thread, told))
+    thread.worker.on('message', (response: ReaderResponse) => answer(thread, response))
     thread.worker.on('error', lose)
     thread.worker.on('exit', () => lose(new Error('a reading thread ended')))
     threads.add(thread)
     return thread
   }
 
-  function answer(thread: Thread, told: Told): void {
+  function answer(thread: Thread, response: ReaderResponse): void {
     const { running } = thread
     thread.running = null
     thread.worker.unref()
-    if ('rows' in told) running?.resolve(told)
+    if ('rows' in response) running?.resolve(response)
     else
-      running?.reject(Object.assign(new Error(told.failure.message), { code: told.failure.code }))
+      running?.reject(
+        Object.assign(new Error(response.failure.message), { code: response.failure.code }),
+      )
     next()
   }
 
-  /** Gives the next questions to threads that have none. */
+  /** Gives the next queries to idle threads. */
   function next(): void {
     while (waiting.length > 0 && !isClosed) {
       const idle = [...threads].find(({ running }) => !running)
@@ -85,7 +87,7 @@ export function openReaders(
       const thread = idle ?? start()
       thread.running = waiting.shift() ?? null
       thread.worker.ref()
-      thread.worker.postMessage(thread.running?.asked)
+      thread.worker.postMessage(thread.running?.request)
     }
   }
 
@@ -94,7 +96,7 @@ export function openReaders(
       if (isClosed) return Promise.reject(closed())
       if (waiting.length >= WAITING_MAX) return Promise.reject(busy())
       return new Promise((resolve, reject) => {
-        waiting.push({ asked: { text, parameters, method }, resolve, reject })
+        waiting.push({ request: { text, parameters, method }, resolve, reject })
         next()
       })
     },
@@ -113,7 +115,7 @@ export function openReaders(
 export interface ReaderOptions {
   threads: number
   log: Pick<Log, 'error'>
-  /** The file a thread starts with; the built one unless told. */
+  /** The start file of a thread; default: the built one. */
   worker?: string
 }
 
@@ -127,7 +129,7 @@ function busy(): SvcError {
   })
 }
 
-/** The built worker. Node 20 cannot run a thread from TypeScript, so sources use the build's too. */
+/** The built worker. Node 20 cannot run a thread from TypeScript, so the sources use it too. */
 function workerFile(): string {
   const places = ['./reader-worker.js', './storage/sqlite/reader-worker.js']
   for (const place of [...places, '../../../../dist/storage/sqlite/reader-worker.js']) {

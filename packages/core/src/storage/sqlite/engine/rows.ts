@@ -2,8 +2,8 @@ import { Column, getTableColumns, getTableName, type Table } from 'drizzle-orm'
 import type { Connection } from './connection.ts'
 
 /**
- * Prepared statements for whole rows, their columns read off the one table definition, values mapped by the column's
- * own codec: what the hot door writes is what the cold door reads.
+ * Prepared statements for whole rows: columns from the table definition, values mapped by the column's own codec, so
+ * that the cold door reads what the hot door writes.
  */
 type Columns<T extends Table> = T['_']['columns']
 type RowOf<T extends Table> = T['$inferSelect']
@@ -13,7 +13,7 @@ function binder(columns: readonly Column[]): (row: Record<string, unknown>) => u
   const bound: unknown[] = columns.map(() => null)
   const codecs = columns.map((column) => ({
     name: column.name,
-    // Most columns map a value to itself; asking them for each of 29 columns costs more than the insert.
+    // Most columns map a value to itself; calling that for each of 29 columns costs more than the insert.
     encode: isPlain(column) ? null : (value: unknown) => column.mapToDriverValue(value),
   }))
   return (row) => {
@@ -30,7 +30,10 @@ function isPlain(column: Column): boolean {
   return column.mapToDriverValue === Column.prototype.mapToDriverValue
 }
 
-/** `insert into … values …` for rows of `table`; where told, in place of the row that has the same key, or not then. */
+/**
+ * `insert into … values …` for rows of `table`. A row with the same key is an error; `replacing` replaces it,
+ * `keeping` keeps it.
+ */
 export function insertInto<T extends Table>(
   connection: Connection,
   table: T,
@@ -48,7 +51,7 @@ export function insertInto<T extends Table>(
   }
 }
 
-/** `update … set <set> where <key>`; answers how many rows matched. */
+/** `update … set <set> where <key>`; returns how many rows matched. */
 export function updateOf<
   T extends Table,
   Key extends keyof Columns<T> & string,
@@ -68,7 +71,7 @@ export function updateOf<
   return (row) => statement.run(bind(row as Record<string, unknown>)).changes
 }
 
-/** Reads rows of the named columns back into the shape that the stores give. */
+/** Reads rows of the named columns in the shape of the stores' rows. */
 export function selectFrom<T extends Table, Name extends keyof Columns<T> & string>(
   connection: Connection,
   table: T,
@@ -106,7 +109,7 @@ export function decoder(
   }
 }
 
-/** All column names of a table, or all but some. */
+/** All column names of a table, except some. */
 export function namesOf<T extends Table, Left extends keyof Columns<T> & string = never>(
   table: T,
   ...without: Left[]

@@ -32,7 +32,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** A job that inserts a number, and has something told once that is on disk. */
+/** A job that inserts a number and reports it after the commit. */
 const job = (n: number) => () => {
   connection.prepare('insert into t (n) values (?)').run(n)
   writer.afterCommit(() => told.push(`${n}, in a transaction: ${connection.inTransaction}`))

@@ -37,7 +37,7 @@ const insert = (n: number, parent: number | null = null) =>
 /** What is committed, as another connection sees it. */
 const committed = () => reader.prepare('select n from t order by n').pluck().all()
 
-/** The connection, with the statement `text` doing something else. */
+/** The connection, with another effect of the statement `text`. */
 function faulty(text: string, run: (real: () => void) => void): Connection {
   return new Proxy(connection, {
     get(target, property) {
@@ -138,7 +138,7 @@ describe('the writer', () => {
   it('answers nobody well when the commit fails, stores nothing, and goes on', async () => {
     const settled = await Promise.allSettled([
       writer.run(() => insert(1)),
-      // The missing parent is found out by the commit.
+      // Only the commit detects the missing parent.
       writer.run(() => insert(2, 99)),
       writer.run(() => insert(3)),
     ])
@@ -231,7 +231,7 @@ describe('the writer', () => {
   })
 
   describe('with background work', () => {
-    /** Adds so many background jobs; each notes its number when it runs. */
+    /** Adds background jobs; each records its number when it runs. */
     const inBackground = (count: number, ran: number[], each: (n: number) => void = () => {}) =>
       Array.from({ length: count }, (_, n) =>
         writer.runInBackground(() => {
@@ -253,7 +253,7 @@ describe('the writer', () => {
     it('lets a caller in between two jobs, and does not commit before it', async () => {
       const ran: number[] = []
       let caller: Promise<number> | undefined
-      // All of them take longer than one commit may.
+      // Together they take longer than one commit may.
       const background = inBackground(40, ran, (n) => {
         const until = performance.now() + 2
         while (performance.now() < until) {

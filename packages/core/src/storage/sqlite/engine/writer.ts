@@ -1,46 +1,46 @@
 import { SvcError } from '../../../contract/errors.ts'
 import type { Connection } from './connection.ts'
 
-/** Work inside the writer's transaction. Synchronous where it can be; it must await nothing but its own stores. */
+/** Work inside the writer's transaction. Synchronous if possible; it may await only its own stores. */
 export type Job<T> = () => T | Promise<T>
 
 export interface Writer {
   /**
-   * Runs `job`, which a caller waits for, in a transaction and resolves after that is on disk. If `job` throws, it
-   * changed nothing.
+   * Runs `job` in a transaction for a waiting caller, and resolves after it is on disk. If `job` throws, it changes
+   * nothing.
    */
   run<T>(job: Job<T>): Promise<T>
-  /** Says that a waiting job of `run` was given more to do. */
+  /** Reports that a waiting job of `run` got more items. */
   grew(): void
   /**
-   * The same for the dispatcher's work, which leaves callers the first place. A caller may wait for the job that runs,
-   * so each must be short; each commit has one such job at least, however many callers there are.
+   * The same for the dispatcher's work, after the callers' jobs. A caller may wait for the running job, so each must
+   * be short; each commit has at least one such job, however many callers there are.
    */
   runInBackground<T>(job: Job<T>): Promise<T>
-  /** To be called by a job: does `work` once that job is on disk, and never if it is not. */
+  /** Called by a job: runs `work` once that job is on disk, and never if it fails. */
   afterCommit(work: () => void): void
-  /** Resolves when everything that waits has been written. */
+  /** Resolves when all waiting jobs have been written. */
   idle(): Promise<void>
 }
 
-/** So many callers' jobs share one commit at the most; each may itself be a batch. */
+/** The maximum number of callers' jobs in one commit; each may be a batch. */
 const JOBS_MAX = 128
 
-/** A commit waits this many turns for company at the most. */
+/** The maximum number of turns that a commit waits for more jobs. */
 const TURNS_MAX = 8
 
-/** So many jobs of each kind may wait before new ones are refused. */
+/** The maximum number of waiting jobs of each kind; further ones are refused. */
 const WAITING_MAX = 10_000
 
 /**
- * After so long a commit begins no further background job: the event loop does not turn meanwhile. With 25 ms the event
- * loop was 43 ms late at p99 beside a draining backlog, with 12 ms 19 ms.
+ * After this time a commit starts no further background job, because the event loop does not turn meanwhile. With 25
+ * ms the event loop was 43 ms late at p99 beside a draining backlog, with 12 ms 19 ms.
  */
 const BACKGROUND_MS = 12
 
 /**
- * With callers in a commit, background jobs get as much time as these, and so many times as long as the last flush to disk
- * took: with less, a slow disk would leave the dispatcher next to nothing. A caller waits for two such commits at most.
+ * In a commit with callers, background jobs get as much time as these, plus this many times the last flush to disk:
+ * with less, a slow disk would leave almost nothing to the dispatcher. A caller waits for at most two such commits.
  */
 const BACKGROUND_FLUSHES = 2
 
@@ -58,9 +58,9 @@ interface Waiting {
 }
 
 /**
- * The only writer of a SQLite database. Jobs that wait together commit together (group commit), each in its own
- * savepoint, and nobody is answered before the commit returned. Measured with synchronous=FULL: 280 commits a second
- * one by one, 5,300 sends a second with 32 to a commit.
+ * The only writer of a SQLite database. Waiting jobs commit together (group commit), each in its own savepoint, and
+ * no caller gets a response before the commit returned. Measured with synchronous=FULL: 280 commits a second one by
+ * one, 5,300 sends a second with 32 to a commit.
  */
 export function createWriter(
   connection: Connection,
@@ -70,9 +70,9 @@ export function createWriter(
     onError = () => {},
   }: {
     onFailure: (error: Error) => void
-    /** Told of each error that undid a job or a whole transaction. */
+    /** Called for each error that undid a job or a whole transaction. */
     onError?: ((error: unknown) => void) | undefined
-    /** Told of each commit: how many jobs it wrote, and how long that took them. */
+    /** Called for each commit, with the number of its jobs and their duration. */
     onCommit?: ((jobs: number, duration_ms: number) => void) | undefined
   },
 ): Writer {
@@ -84,7 +84,7 @@ export function createWriter(
   const undo = connection.prepare('rollback to job')
   const callers: Waiting[] = []
   const background: Waiting[] = []
-  /** How many callers came; a batch that gathers callers of its own counts each. */
+  /** The number of callers so far; a batch counts each of its callers. */
   let arrivals = 0
   let flush_ms = 0
   let running: Promise<void> | null = null
@@ -96,7 +96,7 @@ export function createWriter(
     const before = afterwards.length
     try {
       const pending = one.job()
-      // Awaiting gives up the turn, so only a job that asks for it does: a synchronous batch stays in one piece.
+      // Awaiting gives up the turn, so only asynchronous jobs are awaited: a synchronous batch is not interrupted.
       const value = pending instanceof Promise ? await pending : pending
       release.run()
       return () => one.resolve(value)
@@ -111,7 +111,7 @@ export function createWriter(
   }
 
   /**
-   * Turns of the event loop, for as long as each brings more callers: requests that were read together are written
+   * Waits for turns of the event loop while each brings more callers: requests that were read together are written
    * together, and a single caller waits for one turn only.
    */
   async function gatherMore(): Promise<void> {
@@ -130,7 +130,7 @@ export function createWriter(
     }
   }
 
-  /** After an I/O error a commit may or may not be on disk: nothing more can be promised by this process. */
+  /** After an I/O error a commit may or may not be on disk: this process can promise nothing more. */
   function fail(cause: unknown): void {
     failure ??= new Error('the database failed; restart the service', { cause })
     onFailure(failure)
@@ -157,7 +157,8 @@ export function createWriter(
       const from = performance.now()
       const callers_ms = from - began
       const most_ms = first.length > 0 ? callers_ms + BACKGROUND_FLUSHES * flush_ms : BACKGROUND_MS
-      // The event loop does not turn in here: another connection of this process would wait in it for this transaction.
+      // The event loop does not turn in this loop: another connection of this process would wait for this
+      // transaction.
       while (next.length > 0) {
         await runAll(next)
         const hasTime = performance.now() - from < Math.min(most_ms, BACKGROUND_MS)
@@ -213,7 +214,7 @@ export function createWriter(
   }
 }
 
-/** One turn of the event loop: what has arrived is read. */
+/** One turn of the event loop: reads the requests that have arrived. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

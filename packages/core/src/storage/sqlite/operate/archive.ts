@@ -24,7 +24,7 @@ import { appliedIn, migrate } from '../engine/migrate.ts'
 /** How long a statement waits for another process that writes. */
 const BUSY_TIMEOUT_MS = 5_000
 
-/** A SQLite file as something to move. */
+/** A SQLite file as the source or target of a move. */
 export function sqliteArchive(file: string): ArchiveDatabase {
   const status = (connection: Connection) => statusOf(migrationsOf('sqlite'), appliedIn(connection))
   return {
@@ -63,7 +63,10 @@ export function sqliteArchive(file: string): ArchiveDatabase {
   }
 }
 
-/** Changes a file in one transaction while no server runs on it; one that was not there is removed if that fails. */
+/**
+ * Changes a file in one transaction while no server runs on it; after a failure removes a file that did not exist
+ * before.
+ */
 async function changing<T>(file: string, work: (connection: Connection) => Promise<T>): Promise<T> {
   const isNew = !existsSync(file)
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -103,7 +106,7 @@ async function using<T>(
   }
 }
 
-/** A connection that changes nothing: neither a file of something else nor the way in which it is written. */
+/** A connection that changes nothing: not the file, even if it is no database of svc, nor its journal mode. */
 function look(file: string): Connection {
   return new Sqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
 }
@@ -140,7 +143,7 @@ function readerOn(connection: Connection): TableReader {
         yield batch
         batch = []
         size = 0
-        // Whoever wants to stop is heard.
+        // Lets a signal to stop take effect.
         await setImmediate()
       }
       if (batch.length > 0) yield batch
@@ -171,7 +174,7 @@ function namesOf({ columns }: ArchiveTable): string {
   return columns.map(({ name }) => `"${name}"`).join(', ')
 }
 
-/** SQLite's values as they travel. */
+/** SQLite's values in the form of the archive. */
 function toPlain({ table, columns }: ArchiveTable): (values: unknown[]) => Row {
   const plain: Record<ColumnKind, (value: unknown) => Value> = {
     text: (value) => value as string,

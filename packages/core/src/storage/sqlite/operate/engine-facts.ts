@@ -5,12 +5,14 @@ import { Sqlite } from '../engine/driver.ts'
 
 const BUSY_TIMEOUT_MS = 5_000
 
-/** The first of what is wrong, so that a ruined file does not fill the screen. */
+/** The maximum number of reported faults, so that a ruined file does not fill the screen. */
 const FAULTS_MAX = 3
 
 const PRAGMAS = ['journal_mode', 'page_size', 'auto_vacuum', 'freelist_count', 'page_count']
 
-/** What a SQLite file says about itself. `synchronous` is not in the file: every connection of ours sets it, and checks. */
+/**
+ * Facts about a SQLite file. `synchronous` is not in the file: every connection of the service sets and checks it.
+ */
 export function sqliteFacts(file: string): EngineFacts {
   return looking(file, (connection) => ({
     engine: 'sqlite',
@@ -24,7 +26,7 @@ export function sqliteFacts(file: string): EngineFacts {
   }))
 }
 
-/** What is wrong with the file's pages and indexes; null where nothing is. */
+/** The faults of the file's pages and indexes; null without any. */
 export function damageOf(file: string): string | null {
   return looking(file, (connection) => {
     const rows = connection.pragma(`quick_check(${FAULTS_MAX})`) as { quick_check: string }[]

@@ -15,10 +15,10 @@ import { appliedIn } from '../engine/migrate.ts'
 /** How long a statement waits for another process that changes the schema. */
 const BUSY_TIMEOUT_MS = 5_000
 
-/** The furthest from 1970 that a Date can be. */
+/** The largest distance of a Date from 1970. */
 const DATE_MAX_MS = 8_640_000_000_000_000
 
-/** A file may hold anything: a tool that ignores the tables' types wrote it, or the disk changed it. */
+/** A file may contain any value: another tool may ignore the types, or the disk may be damaged. */
 const NONE_OF: Readonly<Record<ValueType, (column: string) => string>> = {
   text: (column) => `typeof(${column}) <> 'text'`,
   json: (column) => `typeof(${column}) <> 'text' or not json_valid(${column})`,
@@ -28,7 +28,7 @@ const NONE_OF: Readonly<Record<ValueType, (column: string) => string>> = {
     `typeof(${column}) <> 'integer' or ${column} not between -${DATE_MAX_MS} and ${DATE_MAX_MS}`,
 }
 
-/** One read transaction on a connection that cannot write; a server on the same file goes on meanwhile. */
+/** One read transaction on a connection that cannot write; a server on the same file continues meanwhile. */
 export async function onSqliteSnapshot<T>(
   file: string,
   work: (snapshot: Snapshot) => Promise<T>,
@@ -40,7 +40,7 @@ export async function onSqliteSnapshot<T>(
     timeout: BUSY_TIMEOUT_MS,
   })
   try {
-    // With its own small page cache: scans take 0.1 s less for a million entries than with one of 64 MB.
+    // With the default small page cache: scans take 0.1 s less for a million entries than with one of 64 MB.
     connection.exec('begin')
     assertReadable(statusOf(migrationsOf('sqlite'), appliedIn(connection)))
     const statements = new Map<string, Database.Statement>()
@@ -53,7 +53,7 @@ export async function onSqliteSnapshot<T>(
           value instanceof Date ? value.getTime() : value,
         ])
         const rows = statement.all(Object.fromEntries(bound)) as Row[]
-        // Whoever wants to stop is heard.
+        // Lets a signal to stop take effect.
         await setImmediate()
         return rows
       },
@@ -63,7 +63,8 @@ export async function onSqliteSnapshot<T>(
            when 'real' then cast(${column} as text) when 'text' then ${isContent ? `'text of ' || length(${column}) || ' characters'` : `'"' || substr(${column}, 1, 40) || '"'`}
            else typeof(${column}) || ' of ' || length(${column}) || ' bytes' end`,
       base: (table) => `main.${table}`,
-      // A character of an id that is random: SQLite has no cheaper hash, and each further one costs 0.05 s a million rows.
+      // A random character of an id: SQLite has no cheaper hash, and each further character costs 0.05 s a million
+      // rows.
       markOf: (column) => `ifnull(unicode(substr(${column}, 18)), 1)`,
     })
   } finally {

@@ -16,7 +16,10 @@ import { decoder, insertInto, selectFrom, updateOf } from '../engine/rows.ts'
 import { prepareFindSuppressed } from './find-suppressed.ts'
 import { prepareRedate } from './redate.ts'
 
-/** The verb `claimMessages` on SQLite: take what is due, move its due time to the lease's end, journal the attempts. */
+/**
+ * The verb `claimMessages` on SQLite: take due rows, move their due time to the end of the lease, journal the
+ * attempts.
+ */
 export function prepareClaimMessages(
   connection: Connection,
   t: Tables,
@@ -59,7 +62,7 @@ export function prepareClaimMessages(
     'workspace_id = ? and message_id = ? and number = ?',
   )
 
-  /** Brings back what a clock ahead of now has dated. */
+  /** Re-dates rows that a clock ahead of now has dated. */
   function redateQueued(now: Date): void {
     const count = redate(now)
     afterCommit(() => {

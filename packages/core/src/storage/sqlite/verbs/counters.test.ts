@@ -7,7 +7,7 @@ import { prepareCount } from './counters.ts'
 const MB = 1024 * 1024
 const BATCH = 10_000
 
-/** Stands still: windows are measured in time that passes, whatever the clock shows. */
+/** Constant: windows are measured by elapsed time, whatever the clock shows. */
 const NOW = new Date(0)
 
 let elapsed_ms = 0
@@ -18,7 +18,7 @@ beforeEach(() => {
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Batch after batch of keys that are never seen again, each batch a second after the last. */
+/** Counts batches of new keys, each batch a second after the one before. */
 async function flood(count: ReturnType<typeof prepareCount>, batches: number): Promise<void> {
   for (let batch = 0; batch < batches; batch++) {
     elapsed_ms = batch * 1_000

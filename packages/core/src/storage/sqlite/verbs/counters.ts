@@ -5,13 +5,13 @@ interface Window {
   ends_at_ms: number
 }
 
-/** So many counters are kept at the most before those that ended are swept out. */
+/** The number of counters at which ended ones are swept. */
 const SWEEP_AT = 100_000
 
 /**
- * The verb `count` where one process serves a file: in its memory. Unlike a bounded cache, it forgets no counter before
- * its window ends: a client that is held back cannot flush its own by sending under many names. Windows are measured by
- * `elapsed_ms`: a clock that is set forwards or back neither shortens nor lengthens them.
+ * The verb `count` for the only process on a file: in its memory. Unlike a bounded cache, it keeps every counter
+ * until its window ends: a throttled client cannot evict its own counter by using many keys. Windows are measured by
+ * `elapsed_ms`: setting the clock neither shortens nor lengthens them.
  */
 export function prepareCount(): HotDoor['count'] {
   const windows = new Map<string, Window>()

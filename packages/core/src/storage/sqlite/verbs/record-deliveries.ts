@@ -15,7 +15,7 @@ import { idFloor } from '../../../runtime/runtime.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
 
-/** The verb `recordDeliveries` on SQLite: look up what the claim still holds, plan, write. */
+/** The verb `recordDeliveries` on SQLite: look up the deliveries that the claims still hold, plan, write. */
 export function prepareRecordDeliveries(
   connection: Connection,
   t: Tables,
@@ -36,7 +36,7 @@ export function prepareRecordDeliveries(
     ['id', 'workspace_id', 'created_at', 'enabled_at', ...HEALTH],
     'workspace_id = ? and id = ?',
   )
-  // Those made since then: by their ids, for which there is an index.
+  // The deliveries created since then: by their ids, which are indexed.
   const countFailed = connection
     .prepare(
       `select count(*) from (

@@ -4,7 +4,7 @@ import type { Connection } from '../engine/connection.ts'
 interface QueuedMessage {
   message_id: string
   wait_ms: number | null
-  /** When a message that nobody sends now is to be sent at the earliest. */
+  /** The earliest time to send a message that no claim holds. */
   scheduled_at: number | null
 }
 
@@ -17,8 +17,8 @@ interface QueuedDelivery {
 }
 
 /**
- * Brings back what was queued while the clock was ahead of now: it is due as long from now as it was to wait. Answers how
- * many rows of a queue that were, of the one that had more.
+ * Re-dates rows that were queued while the clock was ahead of now: each is due after its original wait, counted from
+ * now. Returns the larger number of the two queues.
  */
 export function prepareRedate(connection: Connection): (now: Date) => number {
   const messages = connection.prepare(
@@ -45,13 +45,13 @@ export function prepareRedate(connection: Connection): (now: Date) => number {
   )
   return (at) => {
     const now = at.getTime()
-    const asked = { ahead: now + STEP_MIN_MS, limit: REDATED_MAX }
-    const queued = messages.all(asked) as QueuedMessage[]
+    const bounds = { ahead: now + STEP_MIN_MS, limit: REDATED_MAX }
+    const queued = messages.all(bounds) as QueuedMessage[]
     for (const { message_id: id, wait_ms, scheduled_at } of queued) {
       if (wait_ms !== null) dateMessage.run(Math.max(now + wait_ms, scheduled_at ?? 0), now, id)
       doubtMessage.run({ now, id })
     }
-    const waiting = deliveries.all(asked) as QueuedDelivery[]
+    const waiting = deliveries.all(bounds) as QueuedDelivery[]
     for (const { delivery_id, workspace_id, webhook_id, token, wait_ms } of waiting) {
       dateDelivery.run(now + wait_ms, now, delivery_id)
       if (token === null) showDelivery.run(now + wait_ms, workspace_id, webhook_id, delivery_id)
