@@ -73,7 +73,7 @@ describe('gather', () => {
     expect(batches).toEqual([[1, 2, 3, 4, 5], [6]])
   })
 
-  it('tries a failing batch again caller by caller, so that one fault is not everybody’s', async () => {
+  it('tries a failing batch again caller by caller, so that one error fails only its caller', async () => {
     const { call, batches, drain } = bench()
     const answers = Promise.allSettled([call([1]), call([12, 13]), call([3])])
     await drain()
@@ -101,7 +101,7 @@ describe('gather', () => {
     expect(batches).toEqual([[13]])
   })
 
-  it('lets nobody join a batch that was refused before it ran', async () => {
+  it('adds no caller to a batch that was refused before it ran', async () => {
     let full = true
     const { call, batches, drain } = bench({ refuse: () => full })
     await expect(call([1])).rejects.toThrow('the queue is full')

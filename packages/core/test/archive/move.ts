@@ -20,7 +20,7 @@ export async function exported(
 ): Promise<Exported> {
   const to = new PassThrough()
   const bytes = buffer(to)
-  // Whoever looks at it has failed already.
+  // The test that awaits it has failed already.
   bytes.catch(() => {})
   try {
     const report = await exportArchive({ database_url, to, made_by: 'svc test', ...given })

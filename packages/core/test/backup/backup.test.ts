@@ -91,7 +91,7 @@ describe('a backup', () => {
     expect(readdirSync(to).filter((name) => name.includes('partial'))).toEqual([])
   })
 
-  it('holds back whoever starts on it, also where it was only copied there', async () => {
+  it('pauses a server started on it, even if it was copied by hand', async () => {
     const { file, as_of } = await back()
     const copied = join(folder, 'copied.db')
     copyFileSync(file, copied)
@@ -170,7 +170,7 @@ describe('a backup', () => {
     expect(await back({ verify: 'none' })).toMatchObject({ verified: 'none', ledger: null })
   })
 
-  it('ends when it is told to, and leaves no file', async () => {
+  it('can be cancelled, and leaves no file', async () => {
     const stopping = new AbortController()
     stopping.abort()
     await expect(back({ signal: stopping.signal })).rejects.toMatchObject({ name: 'AbortError' })
@@ -230,7 +230,7 @@ describe('a restore', () => {
     expect((await verifyLedger(`file:${database}`)).ok).toBe(true)
   })
 
-  it('ends when it is told to, and changes nothing', async () => {
+  it('can be cancelled, and changes nothing', async () => {
     const { file } = await back()
     await storage.close()
     const before = readFileSync(database)
@@ -251,7 +251,7 @@ describe('a restore', () => {
     expect((await verifyLedger(`file:${fresh}`)).ok).toBe(true)
   })
 
-  it('is refused while a server runs, or anybody else has the database open', async () => {
+  it('is refused while a server or another process has the database open', async () => {
     const { file } = await back()
     const right = await storage.startDispatch()
     await expect(restore(file)).rejects.toThrow(`a server runs on ${database}`)

@@ -104,7 +104,7 @@ function toldBy(child: ChildProcess): Promise<unknown> {
   return new Promise((resolve) => child.once('message', resolve))
 }
 
-it('is used by nobody in the moment in which it is replaced', async () => {
+it('is used by no process at the moment of the replacement', async () => {
   for (let i = 0; i < 8; i++) {
     const old = statSync(database).ino
     const child = spawn(process.execPath, ['-e', OPENER, dirname(database), database], {
@@ -146,20 +146,20 @@ it('keeps a log whose database is gone', async () => {
 })
 
 it.runIf(process.getuid?.() === 0)('gives what root makes to the owner of the data', async () => {
-  const NOBODY = 65_534
+  const OTHER_USER = 65_534
   const data = dirname(database)
-  for (const path of [data, database]) chownSync(path, NOBODY, NOBODY)
+  for (const path of [data, database]) chownSync(path, OTHER_USER, OTHER_USER)
   rmSync(`${database}-dispatch`, { force: true })
   await restore()
   const owners = () => readdirSync(data).map((name) => statSync(join(data, name)).uid)
-  expect(new Set(owners())).toEqual(new Set([NOBODY]))
+  expect(new Set(owners())).toEqual(new Set([OTHER_USER]))
   for (const name of readdirSync(data)) rmSync(join(data, name))
   await restore()
-  expect(new Set(owners())).toEqual(new Set([NOBODY]))
+  expect(new Set(owners())).toEqual(new Set([OTHER_USER]))
 
   const to = join(folder, 'backups')
   mkdirSync(to)
-  chownSync(to, NOBODY, NOBODY)
+  chownSync(to, OTHER_USER, OTHER_USER)
   await backupDatabase({ database, to, keep: 1, verify: 'fast', made_by: 'svc 1.2.3' })
-  for (const name of readdirSync(to)) expect(statSync(join(to, name)).uid).toBe(NOBODY)
+  for (const name of readdirSync(to)) expect(statSync(join(to, name)).uid).toBe(OTHER_USER)
 })

@@ -13,7 +13,7 @@ export interface Engine {
   open(): Promise<Opened>
   /** Where the database is that was opened last. */
   url(): string
-  /** Closes it, and reads every row, or every byte of it, as text; SQLite is vacuumed before, unless told. */
+  /** Closes it, and reads every row, or every byte of it, as text; by default after a vacuum of SQLite. */
   dump(options?: { vacuum: boolean }): Promise<string>
   /** Lets time pass for what makes ids inside. */
   advance(ms: number): void
@@ -77,7 +77,7 @@ function postgres(): Engine {
   }
 }
 
-/** The storage on it, closed once however often somebody asks. */
+/** Its storage, closed once even after several calls. */
 function serviceOn(url: () => string) {
   let runtime = testRuntime('erasing')
   let storage: Storage | null = null

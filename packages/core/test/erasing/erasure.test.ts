@@ -149,7 +149,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
     }
   })
 
-  it('keeps the suppressions of an address, unless told', async () => {
+  it('keeps the suppressions of an address by default', async () => {
     const workspaceId = await known()
     expect(await recipients().erase(ASHA)).toMatchObject({ suppressions: 1 })
     expect(await suppressed(workspaceId)).toBe(1)

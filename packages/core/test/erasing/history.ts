@@ -58,7 +58,7 @@ export function historySteps(bench: Bench) {
       await announce()
       return message
     },
-    /** What somebody wrote. */
+    /** A received message. */
     async received(workspaceId: string, sender: string): Promise<ReceivedMessageRow> {
       const id = bench.clock.id()
       const row: ReceivedMessageRow = {

@@ -23,7 +23,7 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
   }
   const books = async () => verifyLedger(engine.url(), { now: bench.clock.now })
 
-  it('takes out whom messages went to and what they said once their time is over', async () => {
+  it('removes recipients and contents of messages after their retention time', async () => {
     const workspaceId = await bench.workspace()
     await bench.webhook(workspaceId)
     const [sent, failed, refused] = [
@@ -224,7 +224,7 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
     expect(dump).not.toContain(SECRET)
   })
 
-  it('stops between two steps when it is told to', async () => {
+  it('stops between two steps on request', async () => {
     const workspaceId = await bench.workspace()
     const message = await steps.done(workspaceId, ASHA)
     pass(31)
@@ -232,7 +232,7 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
     expect(await bench.message(workspaceId, message.id)).toMatchObject({ erased_at: null })
   })
 
-  it('lets nothing that is told later bring back what was erased', async () => {
+  it('does not restore erased data from a later report', async () => {
     const workspaceId = await bench.workspace()
     await bench.webhook(workspaceId)
     const message = await steps.done(workspaceId, ASHA, { status: 'failed' })

@@ -113,7 +113,7 @@ it('sends no erased message of a bulk again, and says why where there is no othe
 
 it('delivers no erased event again', async () => {
   const { workspace_id } = identity
-  // Nobody listens there.
+  // Nothing listens there.
   const webhook = await core.webhooks.create(workspace_id, {
     url: 'http://127.0.0.1:9/hook',
     events: ['message.sent', 'message.failed'],

@@ -26,7 +26,7 @@ export interface History {
 
 /** What one step did: of how many operations it was, and whether all of them were refused. */
 export interface Done {
-  /** For whoever reads of a failure. */
+  /** For the report of a failure. */
   what: string
   operations: number
   /** Nothing may have changed, not even a byte. */

@@ -7,7 +7,7 @@ import { createDatabase } from '../postgres-database.ts'
 import { playHistory } from './play.ts'
 import { memorySubject, postgresSubject, type Subject, sqliteSubject } from './subjects.ts'
 
-/** `npm run ledger-fuzz` plays as many as it is told, and repeats one by its seed. */
+/** `npm run ledger-fuzz` plays a given number, and repeats one by its seed. */
 const HISTORIES = { memory: 60, sqlite: 30, postgres: 16 }
 
 async function playAll(count: number, open: () => Promise<Subject>): Promise<void> {

@@ -3,7 +3,7 @@ import type { AccountRecord } from '../../src/storage/ports/credits.ts'
 import type { LowBalanceWrites } from '../../src/storage/ports/low-balances.ts'
 import type { MemoryTable } from './memory-tables.ts'
 
-/** Who is to be told of a low balance, in memory. */
+/** The owners to notify of a low balance, in memory. */
 export function memoryLowBalances(
   accounts: MemoryTable<AccountRecord>,
 ): Pick<LowBalanceWrites, 'claimNotice' | 'set'> {

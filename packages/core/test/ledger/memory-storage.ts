@@ -40,7 +40,7 @@ export function openMemory(runtime: Pick<Runtime, 'id' | 'random'>) {
   const stores = {
     ...credits.stores,
     messages: {
-      // One transaction after the other: nobody else is there.
+      // One transaction after the other: there is only one caller.
       lock: async () => {},
       uncharge: async (_workspaceId: string, messageIds: readonly string[]) => {
         for (const messageId of messageIds) {

@@ -19,7 +19,7 @@ import type { Done, History, Step } from './history.ts'
 const AMOUNTS = [1, 99_999, 1_000_000, 3_000_000, 20_000_000]
 const HOUR_MS = 3_600_000
 
-/** Now and then what nobody can have. */
+/** Sometimes more than any account has. */
 function amountOf({ random }: History): number {
   return random.oneIn(20) ? random.pick([0, 2 * UNITS_MAX, -1]) : random.pick(AMOUNTS)
 }
@@ -121,7 +121,7 @@ function leavesNoRoom(account: ModelAccount, operation: Operation): boolean {
   return Math.abs(after) > UNITS_MAX / 2 && isFurther && !standingOf(account, operation)
 }
 
-/** Other terms: debt, a daily limit, when the owner is told, a freeze and its end. */
+/** Other terms: debt, a daily limit, the owner's threshold, a freeze and its end. */
 export const changeTerms: Step = async (history) => {
   const { random, ids, storage, clock, model } = history
   const workspaceId = random.pick(ids)
@@ -137,7 +137,7 @@ export const changeTerms: Step = async (history) => {
   }
   await createCredits({ storage, runtime: clock }).setTerms(workspaceId, change)
   const account = accountOf(model, workspaceId)
-  // Enough by the new threshold ends what was low by the old one; nobody is told of one that was raised.
+  // A balance at or above the new threshold is not low; raising a threshold notifies no owner.
   const isEnough = low === null || account.balance - account.held >= low
   if (low !== account.low_balance && isEnough) account.low_state = 'no'
   Object.assign(account, { limit, frozen, daily_limit: daily, low_balance: low })

@@ -97,7 +97,7 @@ export const expireGrants: Step = async (history) => {
   return { what: `expire ${answer}`, operations: 1, refused: foretold === 0, answer, foretold }
 }
 
-/** No two at the same moment: which of them ended first would be anybody's guess. */
+/** No two at the same moment: their order would be undefined. */
 function expiryFor({ random, clock, books }: History): number {
   let expires_ms = clock.now().getTime() + random.pick([1, 5, 60]) * MINUTE_MS
   const taken = new Set([...books.holds.values()].flat().map((known) => known.expires_ms))

@@ -44,7 +44,7 @@ export const settleSome: Step = async (history) => {
   return settleAll(history, some)
 }
 
-/** Calls back about a message, whoever holds it. */
+/** Calls back about a message, claimed or not. */
 export const callBack: Step = async ({ random, model, storage, clock }) => {
   if (model.messages.size === 0) return null
   const [message_id, { workspace_id }] = random.pick([...model.messages])

@@ -9,7 +9,7 @@ import type { History, Step } from './history.ts'
 const PRICE = 3_000
 const CREDITS = [7, 10_000_003, 50_000_000]
 
-/** Begins a purchase, or tells of one: paid, taken back in part or whole, given again, another amount than was asked. */
+/** Begins a purchase, or reports one: paid, refunded in part or whole, won back, or paid with another amount. */
 export const purchaseSome: Step = async (history) => {
   const { random, books, storage, clock } = history
   const known = books.purchases
@@ -56,7 +56,7 @@ async function begin({ random, ids, make, storage, books }: History) {
   return { what, operations: 1, refused: false, answer: null, foretold: null }
 }
 
-/** The credits are what the payment is worth, whatever was told before; a wrong one is worth nothing once it is back. */
+/** The credits follow the value of the payment, whatever was reported before; a returned wrong payment is worth 0. */
 function foretell({ model, clock }: History, purchase: ModelPurchase, state: PaymentState): void {
   const isWrong = state.amount !== PRICE || state.currency !== 'USD'
   const isBack = state.status === 'paid' && state.reversed >= state.amount

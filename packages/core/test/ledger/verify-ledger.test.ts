@@ -240,7 +240,7 @@ const DAMAGE: [name: string, statement: string, found: string[]][] = [
 
 const ANY = `a whole number of at most 999999999999999`
 
-/** What cannot be read, where it is told to stand, and what it is told to be. */
+/** An unreadable value, its reported place, and its reported form. */
 const UNREADABLE: [statement: string, about: string, stands: string, should: string][] = [
   [
     `update ledger_entries set kind = 'gift' where seq = 1`,
@@ -386,7 +386,7 @@ describe.each([
     expect((await verify()).ok).toBe(true)
   })
 
-  it('reports so many of a check, and that there are more', async () => {
+  it('reports a limited number of differences of a check, and that there are more', async () => {
     await opened.damage('update ledger_entries set balance_after = balance_after + seq')
     const { differences, has_more } = await verify({ differences_max: 2 })
     expect(differences).toHaveLength(2)

@@ -39,10 +39,10 @@ export function postgresBench() {
     url: () => database.url,
     /** A connection beside the storage's own. */
     connect: (): Promise<pg.Client> => database.connect(),
-    /** Another server on the same database; whoever opens it closes it. */
+    /** Another server on the same database; the test closes it. */
     another: (seed: string): Promise<Storage> => openPostgres(database.url, testRuntime(seed)),
-    /** Resolves when somebody on this database waits for a lock. */
-    async untilSomebodyWaits(): Promise<void> {
+    /** Resolves when a session of this database waits for a lock. */
+    async untilSessionWaits(): Promise<void> {
       const owner = await database.connect()
       const waiting =
         "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"

@@ -149,7 +149,7 @@ describe('servers whose clocks are wrong', () => {
     expect(await fast.claimDeliveries()).toEqual([])
   })
 
-  it('wait as long as was asked for, whoever asked', async () => {
+  it('wait for the requested time, whichever server set it', async () => {
     const id = await workspace(fast)
     await fast.storage.hot.accept([fast.make.send(id)])
     const { token, message_id } = only(await fast.claim())

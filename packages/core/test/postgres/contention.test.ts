@@ -6,7 +6,7 @@ import { postgresBench } from './bench.ts'
 
 const bench = postgresBench()
 
-/** Somebody else on the same database. */
+/** Another session on the same database. */
 let other: pg.Client
 beforeEach(async () => {
   other = await bench.connect()
@@ -20,7 +20,7 @@ async function lockAccount(workspaceId: string): Promise<void> {
   ])
 }
 
-/** Two workspaces, in the order in which everybody locks them. */
+/** Two workspaces, in the order in which they are locked. */
 async function two(messages: number): Promise<[string, string]> {
   const [first = '', second = ''] = [
     await bench.workspace(messages),
@@ -29,14 +29,14 @@ async function two(messages: number): Promise<[string, string]> {
   return [first, second]
 }
 
-describe('a deadlock with somebody else', () => {
+describe('a deadlock with another session', () => {
   it('ends in an accepted request, not in a refused one', async () => {
     const [first, second] = await two(1)
     await lockAccount(second)
     const { make, storage } = bench
     const accepted = storage.hot.accept([make.send(first), make.send(second)])
-    await bench.untilSomebodyWaits()
-    // Whoever has waited longer is told of the deadlock: that is the request.
+    await bench.untilSessionWaits()
+    // The session that waited longer gets the error: that is the request.
     await lockAccount(first)
     await other.query('rollback')
     expect(await accepted).toEqual([{ outcome: 'accepted' }, { outcome: 'accepted' }])
@@ -54,7 +54,7 @@ describe('a deadlock with somebody else', () => {
       await credits.post(second, bench.make.grant(SMS_PRICE))
       await credits.post(first, bench.make.grant(SMS_PRICE))
     })
-    await bench.untilSomebodyWaits()
+    await bench.untilSessionWaits()
     await lockAccount(second)
     await other.query('rollback')
     await written
@@ -65,8 +65,8 @@ describe('a deadlock with somebody else', () => {
   })
 })
 
-describe('whoever meets a lock', () => {
-  it('gives everybody a threshold in the order in which accounts are locked', async () => {
+describe('a lock of another session', () => {
+  it('delays a change of all thresholds, which locks the accounts in order', async () => {
     const [first, second] = await two(1)
     const { clock, storage } = bench
     // Behind the second one on disk, where it would come last.
@@ -75,7 +75,7 @@ describe('whoever meets a lock', () => {
     )
     await lockAccount(first)
     const given = storage.write(({ lowBalances }) => lowBalances.setDefault(SMS_PRICE, clock.now()))
-    await bench.untilSomebodyWaits()
+    await bench.untilSessionWaits()
     await other.query('select 1 from credit_accounts where workspace_id = $1 for update nowait', [
       second,
     ])
@@ -121,7 +121,7 @@ describe('whoever meets a lock', () => {
     const rejected = { type: 'rejected', error_code: 'unroutable', error_message: 'No' } as const
     expect(await bench.settle(sent, { task: 'send', attempt: 1, outcome: accepted })).toBe(true)
     const refunded = bench.settle(refused, { task: 'send', attempt: 1, outcome: rejected })
-    await bench.untilSomebodyWaits()
+    await bench.untilSessionWaits()
     await other.query('rollback')
     expect(await refunded).toBe(true)
     expect(await bench.account(id)).toMatchObject({ balance: SMS_PRICE })
@@ -136,19 +136,19 @@ describe('whoever meets a lock', () => {
       { ...message, message_id: message.id, token: null },
       callback('sent'),
     )
-    await bench.untilSomebodyWaits()
+    await bench.untilSessionWaits()
     await other.query('commit')
     expect(await settled).toBe(true)
     expect((await other.query('select * from delivery_queue')).rows).toEqual([])
   })
 })
 
-describe('whoever waits sees what was written meanwhile:', () => {
-  /** Changes rows, and commits when somebody waits for them. */
+describe('a transaction that waited sees what was written meanwhile:', () => {
+  /** Changes rows, and commits when another session waits for them. */
   async function meanwhile<T>(change: string, work: () => Promise<T>): Promise<T> {
     await other.query(change)
     const done = work()
-    await bench.untilSomebodyWaits()
+    await bench.untilSessionWaits()
     await other.query('commit')
     return done
   }
@@ -208,7 +208,7 @@ describe('whoever waits sees what was written meanwhile:', () => {
   })
 })
 
-it('whoever queues deliveries for a webhook does not wait for others who do the same', async () => {
+it('two transactions queue deliveries for one webhook at the same time', async () => {
   const [workspaceId] = await two(0)
   const webhook = await bench.webhook(workspaceId)
   // As `settle` holds it while it writes.

@@ -51,7 +51,7 @@ describe('a commit', () => {
     )
   })
 
-  it('is refused by whoever would not flush it', async () => {
+  it('is refused by a session that would not flush it', async () => {
     const server = await startPostgres({ settings: { fsync: 'off' } })
     try {
       const { message } = await faultOf(server.url)
@@ -116,7 +116,7 @@ describe('an error', () => {
     inspect(error, { depth: 10, showHidden: true, maxStringLength: null })
 
   it.each([
-    ['nobody listens', 'postgres://svc:hunter2@127.0.0.1:1/svc'],
+    ['nothing listens', 'postgres://svc:hunter2@127.0.0.1:1/svc'],
     ['the host does not exist', 'postgres://svc:hunter2@no-such-host.invalid/svc'],
     ['the address is nonsense', 'postgres://svc:hunter2@[nonsense/svc'],
     ['the port is nonsense', 'postgres://svc:hunter2@localhost:hunter2/svc'],

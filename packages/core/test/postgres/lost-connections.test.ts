@@ -21,7 +21,7 @@ describe('connections that are lost', () => {
     return rowCount ?? 0
   }
 
-  it('while nobody uses them are noticed by nobody', async () => {
+  it('while unused fail no call', async () => {
     const id = await bench.workspace(2)
     expect(await bench.accept(bench.make.send(id))).toEqual({ outcome: 'accepted' })
     expect(await cut()).toBeGreaterThan(0)

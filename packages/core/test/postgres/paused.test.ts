@@ -52,27 +52,27 @@ describe('a database that stands still', () => {
     expect(Math.max(...sent.map(({ ms }) => ms))).toBeLessThan(BOUND_MS)
     const outcomes = new Set(sent.map(({ outcome }) => outcome))
     expect(outcomes).toContain('rate_limit_exceeded')
-    for (const told of outcomes) {
-      expect(['done', 'rate_limit_exceeded', 'not_done', 'commit_unknown']).toContain(told)
+    for (const outcome of outcomes) {
+      expect(['done', 'rate_limit_exceeded', 'not_done', 'commit_unknown']).toContain(outcome)
     }
     const page = { limit: 1_000_000, offset: 0 }
     const stored = new Set(
       (await bench.storage.read.messages.list(id, {}, page)).map((message) => message.id),
     )
-    const told = (outcome: string) => sent.filter((each) => each.outcome === outcome)
-    expect(told('done').filter(({ message }) => !stored.has(message))).toEqual([])
+    const sentAs = (outcome: string) => sent.filter((each) => each.outcome === outcome)
+    expect(sentAs('done').filter(({ message }) => !stored.has(message))).toEqual([])
     for (const refusal of ['rate_limit_exceeded', 'not_done']) {
-      expect(told(refusal).filter(({ message }) => stored.has(message))).toEqual([])
+      expect(sentAs(refusal).filter(({ message }) => stored.has(message))).toEqual([])
     }
     expect((await bench.account(id)).seq).toBe(stored.size + 1)
   })
 
-  it('holds up neither reader, nor writer, nor dispatcher, nor whoever asks how it is', async () => {
+  it('delays no read, write, dispatch or health check beyond its limit', async () => {
     const id = await bench.workspace()
     const message = await bench.queued(id)
     await server.pause()
     const { storage } = bench
-    const told = await Promise.all([
+    const results = await Promise.all([
       ...Array.from({ length: 50 }, () => timed(() => bench.account(id))),
       ...Array.from({ length: 50 }, () =>
         timed(() => storage.write(({ credits }) => credits.open(id, runtime.now()))),
@@ -84,27 +84,27 @@ describe('a database that stands still', () => {
       timed(() => storage.alone?.('a task', async () => 'done') ?? Promise.resolve()),
       timed(() => storage.ping()),
     ])
-    expect(Math.max(...told.map(({ ms }) => ms))).toBeLessThan(BOUND_MS)
-    expect(told.filter(({ outcome }) => outcome === 'done')).toEqual([])
+    expect(Math.max(...results.map(({ ms }) => ms))).toBeLessThan(BOUND_MS)
+    expect(results.filter(({ outcome }) => outcome === 'done')).toEqual([])
     await server.resume()
     await storage.ping()
     expect(await bench.account(id)).toMatchObject({ seq: 2 })
   })
 
-  it('cannot keep anybody from closing', async () => {
+  it('does not prevent closing', async () => {
     await bench.storage.ping()
     const storage = await openPostgres(server.url, runtime, { answer_max_ms: ANSWER_MAX_MS })
     storage.hot.onWake?.(() => {})
     await Promise.all([storage.ping(), storage.hot.findApiKey('no such key')])
     await server.pause()
-    const asked = Array.from({ length: 20 }, () => timed(() => storage.read.credits.account('x')))
+    const queries = Array.from({ length: 20 }, () => timed(() => storage.read.credits.account('x')))
     const { outcome, ms } = await timed(() => storage.close())
     expect(outcome).toBe('done')
     expect(ms).toBeLessThan(2 * BOUND_MS)
-    await Promise.all(asked)
+    await Promise.all(queries)
   })
 
-  it('is not waited for by whoever starts', async () => {
+  it('does not delay a server that starts', async () => {
     await server.pause()
     const { outcome, ms } = await timed(() =>
       openPostgres(server.url, runtime, { answer_max_ms: ANSWER_MAX_MS }),

@@ -92,13 +92,13 @@ describe('several servers on one database', () => {
     expect(numbers).toEqual(Array.from({ length: 200 }, (_, i) => i + 1))
   })
 
-  it('count in the window that somebody began while they waited for the row', async () => {
+  it('count in the window that began while they waited for the row', async () => {
     await count(bench.storage, 'a')
     const other = await bench.connect()
     await other.query('begin')
     await other.query("update rate_counters set count = 7, ends_at = now() + interval '70 seconds'")
     const waiting = count(bench.storage, 'a')
-    await bench.untilSomebodyWaits()
+    await bench.untilSessionWaits()
     await other.query('commit')
     await other.end()
     expect(await waiting).toEqual({ count: 8, ends_in_ms: WINDOW_MS })
@@ -122,7 +122,7 @@ describe('counters that ended', () => {
     expect(await left()).toEqual(['running'])
   })
 
-  it('hold up nobody: one that is being counted in is passed over', async () => {
+  it('are swept without waiting: a counter in use is skipped', async () => {
     await rows(
       "insert into rate_counters values ('busy', 5, now() - interval '9 s'), ('gone', 1, now())",
     )
@@ -137,7 +137,7 @@ describe('counters that ended', () => {
     expect(await sweep(10)).toBe(0)
   })
 
-  it('lose nothing to a sweep that runs while everybody counts', async () => {
+  it('lose no count to a simultaneous sweep', async () => {
     let going = true
     const sweeping = (async () => {
       while (going) await sweep(100)

@@ -67,7 +67,7 @@ describe.each([
     await expect.poll(() => woken, patient).toEqual([null])
     await end()
     await server.start()
-    // What was announced meanwhile may be lost, so everybody looks.
+    // Announcements may have been lost meanwhile, so every server polls.
     await expect.poll(() => woken, patient).toEqual([null, null])
     expect(await bench.accept(bench.make.send(id))).toEqual({ outcome: 'accepted' })
     stop?.()

@@ -34,7 +34,7 @@ async function spend(workspaceId: string): Promise<Answers['spend']> {
   return { accepted, others: [...others] }
 }
 
-/** Sends with each of the keys, all at once; answers what each caller would be told. */
+/** Sends with each of the keys, all at once; returns the response of each. */
 async function repeat(workspaceId: string, keys: string[]): Promise<Answers['repeat']> {
   return Promise.all(
     keys.map(async (key) => {
@@ -57,7 +57,7 @@ function claim(limit: number, lease_ms: number) {
   })
 }
 
-/** Claims until nothing is due; answers what it got, and what of that somebody had before. */
+/** Claims until nothing is due; returns the messages, and those with an earlier claim. */
 async function claimAll(limit: number, lease_ms: number): Promise<Answers['claimAll']> {
   const claimed: string[] = []
   const interrupted: string[] = []
@@ -126,7 +126,7 @@ async function dispatch(): Promise<Answers['dispatch']> {
   return { sent, delivered }
 }
 
-/** Runs the named work alone for so long, if nobody else does. */
+/** Runs the named work alone for this time, unless another server runs it. */
 async function sweep(ms: number): Promise<Answers['sweep']> {
   const ran = await storage.alone?.('sweep', async () => {
     await new Promise((resolve) => setTimeout(resolve, ms))

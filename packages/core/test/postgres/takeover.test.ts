@@ -31,7 +31,7 @@ describe('what a killed server was about to send', () => {
     expect(await bench.account(id)).toMatchObject({ balance: 0, seq: 2 })
   })
 
-  it('is left by the other to whoever lives on with it', async () => {
+  it('is left to the server that survives with it', async () => {
     const id = await bench.workspace(1)
     const message = await bench.queued(id)
     await killed.ask({ task: 'claimAll', limit: 1, lease_ms: 60_000 })

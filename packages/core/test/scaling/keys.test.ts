@@ -8,8 +8,8 @@ import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { LIMITS, PARTITIONED } from './plan.ts'
 
 /**
- * Keys that do not begin with `workspace_id`, and why. Whoever adds one must know where it would live when the
- * workspaces are spread over several databases; the page names each.
+ * Keys that do not begin with `workspace_id`, and why. Each needs a place once the workspaces are spread over several
+ * databases; the page names each.
  */
 const GLOBAL: Record<string, string> = {
   'workspaces (id)': 'the id is the workspace',
@@ -22,9 +22,9 @@ const GLOBAL: Record<string, string> = {
   'delivery_queue (delivery_id)': 'claims are made for all workspaces at once',
   'dispatch_pauses (scope)': 'one for the whole service',
   'provider_pauses (provider, sender)': 'providers serve all workspaces',
-  'parked_receipts (id)': 'it is not known yet whose message a receipt tells of',
+  'parked_receipts (id)': 'the workspace of the message is not known yet',
   'received_parts (provider, sender, recipient, reference, total, number)':
-    'it is not known yet whom a text was written to',
+    'the workspace of the text is not known yet',
   'secrets (name)': 'the service’s own',
   'rate_counters (key)': 'some count by address, before a workspace is known',
   'svc_migrations (hash)': 'the service’s own',

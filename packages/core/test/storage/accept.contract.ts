@@ -218,7 +218,7 @@ export function acceptContract(open: OpenStorage): void {
   })
 
   const faults: [string, (workspaceId: string, stored: AcceptRequest) => AcceptRequest][] = [
-    ['whose workspace has no account', () => bench.make.send('nobody')],
+    ['whose workspace has no account', () => bench.make.send('missing')],
     [
       'whose message is stored already',
       (workspaceId, { messages }) => bench.make.send(workspaceId, { id: only(messages).id }),

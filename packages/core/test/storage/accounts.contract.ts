@@ -25,10 +25,10 @@ export function accountsContract(open: OpenStorage): void {
     })
     expect(await storage.read.workspaces.byId(full.id)).toEqual(full)
     expect(await storage.read.workspaces.byId(bare.id)).toEqual(bare)
-    expect(await storage.read.workspaces.byId('nobody')).toBeNull()
+    expect(await storage.read.workspaces.byId('missing')).toBeNull()
   })
 
-  it('finds a workspace by its address whatever the case, and lets nobody take the address again', async () => {
+  it('finds a workspace by its address in any case, and refuses the address a second time', async () => {
     const { make, storage } = bench
     const first = make.workspace({ email: 'Asha@Example.com' })
     const second = make.workspace({ email: 'aSHA@eXAMPLE.COM' })
@@ -207,7 +207,7 @@ export function accountsContract(open: OpenStorage): void {
     })
     if (!decision.ok) throw new Error('unreachable: it was booked')
     expect('entry' in decision && decision.entry).toEqual(entry)
-    expect(await bench.storage.read.credits.account('nobody')).toBeNull()
+    expect(await bench.storage.read.credits.account('missing')).toBeNull()
   })
 
   it('books a business fact once, however often and however simultaneously it is posted', async () => {
@@ -263,8 +263,8 @@ export function accountsContract(open: OpenStorage): void {
   it('refuses to post for a workspace without an account', async () => {
     const grant = bench.make.grant(SMS_PRICE)
     await expect(
-      bench.storage.write(({ credits }) => credits.post('nobody', grant)),
-    ).rejects.toThrow('nobody has no credit account')
+      bench.storage.write(({ credits }) => credits.post('missing', grant)),
+    ).rejects.toThrow('missing has no credit account')
   })
 
   it('keeps what is held apart from what is owned', async () => {

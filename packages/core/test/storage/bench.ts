@@ -35,7 +35,7 @@ export type Bench = ReturnType<typeof benchFor>
 /** Gives every test of the enclosing suite its own storage. */
 export function benchFor(
   open: OpenStorage,
-  /** Where due times are told by a real clock, which does not stand still. */
+  /** Whether due times use a real clock, which moves. */
   { elapsed }: { elapsed?: () => number } = {},
 ) {
   let clock = testRuntime('bench')
@@ -187,7 +187,7 @@ function webhookSteps(bench: Current) {
         ...given,
       })
     },
-    /** Records what one try of a delivery gave, unless told otherwise a 200 after 40 ms. */
+    /** Records the result of one try of a delivery; default: a 200 after 40 ms. */
     async record(
       claimed: Pick<ClaimedDelivery, 'workspace_id' | 'webhook_id' | 'delivery_id' | 'token'>,
       given: Partial<DeliveryResult> = {},
@@ -220,7 +220,7 @@ export function callback(...statuses: Reported[]): Settlement['result'] {
   return { task: 'callback', receipts: statuses.map(receipt) }
 }
 
-/** What a provider tells of a message; a failure says why. */
+/** A provider's receipt for a message; a failure has a reason. */
 export function receipt(status: Reported): Receipt {
   const failed = status === 'failed'
   return {

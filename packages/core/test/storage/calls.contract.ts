@@ -12,7 +12,7 @@ import { soundLedger } from './ledger-sums.ts'
 const HELD = units(3 * SMS_PRICE)
 const DAY_MS = 86_400_000
 
-/** Calls: held for when accepted, paid for when they end, given back when nobody took them. */
+/** Calls: held for when accepted, charged when they end, refunded when no provider accepted them. */
 export function callsContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
@@ -111,7 +111,7 @@ export function callsContract(open: OpenStorage): void {
       expect(await inShort(message)).toMatchObject({ used: 3, balance: 7, held: 0 })
     })
 
-    it('once, whatever is told again', async () => {
+    it('once, whatever is reported again', async () => {
       const workspaceId = await bench.workspace(10)
       const message = await taken(workspaceId)
       for (const duration_s of [61, 61, 170, 0]) await ended(message, duration_s)
@@ -129,7 +129,7 @@ export function callsContract(open: OpenStorage): void {
     })
   })
 
-  it('that nobody answered cost nothing', async () => {
+  it('that were not answered cost nothing', async () => {
     const workspaceId = await bench.workspace(10)
     const message = await taken(workspaceId)
     await ended(message, 0, 'failed')
@@ -194,7 +194,7 @@ export function callsContract(open: OpenStorage): void {
     expect(await inShort(other)).toMatchObject({ used: 2, balance: 8 })
   })
 
-  it('whose end is told after the hold ran out are paid for all the same, once', async () => {
+  it('whose end is reported after the hold expired are charged all the same, once', async () => {
     const workspaceId = await bench.workspace(10)
     const message = await taken(workspaceId)
     bench.clock.advance(2 * DAY_MS)

@@ -8,7 +8,7 @@ import { benchFor, LEASE_MS, type OpenStorage, only } from './bench.ts'
 
 const refusal = { error_code: 'busy', error_message: 'Busy' }
 
-/** Cancelling: only what nobody has begun to send, its credits back once, told like any other failure. */
+/** Cancelling: only messages that are not being sent, refunded once, reported like any other failure. */
 export function cancelContract(open: OpenStorage): void {
   const bench = benchFor(open)
 

@@ -189,7 +189,7 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     }
   })
 
-  it('serves everybody in the end', async () => {
+  it('serves every webhook in the end', async () => {
     const workspaceId = await bench.workspace(0)
     for (let i = 0; i < 4; i++) await bench.webhook(workspaceId)
     await backlog(workspaceId, 25)
@@ -230,7 +230,7 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     expect(only(await bench.claimDeliveries()).delivery_id).toBe(first.delivery_id)
   })
 
-  it('hides nobody behind what it discards', async () => {
+  it('hides no webhook behind discarded deliveries', async () => {
     const busy = await bench.workspace(0)
     const disabled: string[] = []
     for (let i = 0; i < 10; i++) disabled.push((await bench.webhook(busy)).id)

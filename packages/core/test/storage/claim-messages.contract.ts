@@ -187,7 +187,7 @@ export function claimMessagesContract(open: OpenStorage): void {
     expect(await bench.settle(holder, { task: 'send', attempt: 1, outcome: rejected })).toBe(false)
   })
 
-  it('records that a provider took the message as a fact, whoever learned it', async () => {
+  it('records that a provider accepted the message, even from a lost claim', async () => {
     const workspaceId = await bench.workspace()
     const message = await bench.queued(workspaceId)
     const lost = only(await bench.claimMessages())
@@ -212,7 +212,7 @@ export function claimMessagesContract(open: OpenStorage): void {
     expect(await bench.claimMessages()).toEqual([])
   })
 
-  it('leaves a message that somebody else holds to its holder when a lost claim says accepted', async () => {
+  it('leaves a message to the claim that holds it when a lost claim reports it as accepted', async () => {
     const workspaceId = await bench.workspace()
     await bench.queued(workspaceId)
     const lost = only(await bench.claimMessages())

@@ -92,7 +92,7 @@ export function clockStepsContract(open: OpenStorage): void {
       },
     )
 
-    it('tries again what was under way meanwhile, within three minutes', async () => {
+    it('tries work that was in flight again within three minutes', async () => {
       const workspaceId = await bench.workspace()
       await bench.webhook(workspaceId)
       bench.clock.step(step_ms)
@@ -145,7 +145,7 @@ export function clockStepsContract(open: OpenStorage): void {
   })
 
   it.each(STEPS)(
-    'a clock that is set %s forwards interrupts nothing that is under way',
+    'a clock that is set %s forwards interrupts no work in flight',
     async (_, step_ms) => {
       const workspaceId = await bench.workspace()
       await bench.webhook(workspaceId)
@@ -175,7 +175,7 @@ export function clockStepsContract(open: OpenStorage): void {
   )
 
   it.each(STEPS)(
-    'a clock that is set %s forwards ends no lease of a delivery, whoever sees it first',
+    'a clock that is set %s forwards ends no lease of a delivery, whichever claim detects it',
     async (_, step_ms) => {
       const workspaceId = await bench.workspace()
       await bench.webhook(workspaceId)

@@ -96,6 +96,6 @@ export function creditsContract(open: OpenStorage): void {
       credit_limit: SMS_PRICE,
     })
     expect(await send()).toMatchObject({ outcome: 'insufficient_credits', available: -SMS_PRICE })
-    expect(await setTerms('nobody', { credit_limit: 0, status: 'active' })).toBe(false)
+    expect(await setTerms('missing', { credit_limit: 0, status: 'active' })).toBe(false)
   })
 }

@@ -7,7 +7,7 @@ import { benchFor, type OpenStorage, only } from './bench.ts'
 const ACCEPTED = { outcome: 'accepted' }
 const LIMIT = { api_key_id: 'key', day: '2026-05-04', limit: units(3 * SMS_PRICE) }
 
-/** What a key may spend on a day: exact, whoever else spends at the same moment. */
+/** The daily limit of a key: exact, also with simultaneous sends. */
 export function dailyLimitContract(open: OpenStorage): void {
   const bench = benchFor(open)
 

@@ -87,7 +87,7 @@ export function dispatchPausesContract(open: OpenStorage): void {
       { workspace_id: two, channel: 'sms', count: 1 },
     ])
     expect(await listed()).toEqual([due.id, scheduled.id])
-    // What falls due while everything is paused was never sent by anybody.
+    // Messages that become due during the pause were never sent.
     clock.advance(2 * HOUR_MS)
     expect(await listed()).toEqual([due.id, scheduled.id])
   })
@@ -104,7 +104,7 @@ export function dispatchPausesContract(open: OpenStorage): void {
     expect(await listed()).toEqual([scheduled.id])
   })
 
-  it('refuses to end while something is doubtful and nobody chose, and a time to come', async () => {
+  it('refuses to end while messages are doubtful without a decision, and a future time', async () => {
     const backup_at = bench.clock.now()
     await bench.queued(await bench.workspace())
     await control().stop({ reason: 'Restored', backup_at })

@@ -138,7 +138,7 @@ export function fanOutContract(open: OpenStorage): void {
     expect(second).toMatchObject({ attempt: 2, body: first.body, event_id: first.event_id })
   })
 
-  it('stores nothing when nobody subscribes', async () => {
+  it('stores nothing without a subscriber', async () => {
     const workspaceId = await bench.workspace()
     const message = await bench.queued(workspaceId, { channel: 'whatsapp' })
     await bench.callback(message, 'sent', 'delivered', 'read')

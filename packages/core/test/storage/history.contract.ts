@@ -91,7 +91,7 @@ async function startRun(bench: Bench) {
   const claims: ClaimedMessage[] = []
   const ids: string[] = []
   const seen = new Map<string, MessageRow>()
-  /** Messages that a provider may have although nobody knows. */
+  /** Messages that a provider may have, without a report. */
   /** Since when it is unknown whether a provider has it, by message. */
   const doubtful = new Map<string, number>()
   /** Those that went out in part. */
@@ -191,7 +191,7 @@ async function startRun(bench: Bench) {
       const refunded = refunds.length === 1
       expect(refunds.map(({ amount }) => amount)).toEqual(refunded ? [SMS_PRICE] : [])
       expect(row.credits_refunded).toBe(refunded ? SMS_PRICE : 0)
-      // Whoever failed unaccepted got the credits back, and nobody else did.
+      // Exactly the messages that failed unaccepted were refunded.
       expect(refunded).toBe(row.status === 'failed' && !row.accepted)
       if (row.status === 'queued') expect(row.accepted).toBe(partly.has(row.id))
       if (refunded) expect(partly.has(row.id), 'a refund although a part is out').toBe(false)

@@ -8,7 +8,7 @@ import { soundLedger } from './ledger-sums.ts'
 
 const MINUTE_MS = 60_000
 
-/** Credits set aside for a call: held, extended, settled, given back, released when nobody came back. */
+/** Credits held for a call: held, extended, settled, refunded, released after their time. */
 export function holdsContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
@@ -139,7 +139,7 @@ export function holdsContract(open: OpenStorage): void {
     const workspaceId = await holding(4)
     const stranger = await bench.workspace(10)
     const nothing = { ok: false, reason: 'not_held' }
-    for (const asker of [stranger, 'nobody']) {
+    for (const asker of [stranger, 'missing']) {
       expect(await credits().settle(asker, 'call', { amount: of(4) })).toEqual(nothing)
       expect(await credits().void(asker, 'call')).toEqual(nothing)
     }

@@ -52,9 +52,9 @@ const BULK_ANSWER = {
 }
 
 /**
- * What a stranger may ask about somebody's rows; a read verb that is not listed does not compile. Of a session or a
- * payment at the payment provider that one alone asks; whose history has had its time is asked of all workspaces, and so
- * is the operator's list of the audit log.
+ * The queries of a stranger about another workspace's rows; a read verb that is not listed does not compile. Only the
+ * payment provider queries its sessions and payments; the walk of the retention and the operator's audit log cover all
+ * workspaces.
  */
 type Questions = {
   [Store in keyof Reads]: {
@@ -124,7 +124,7 @@ export function isolationContract(open: OpenStorage): void {
     return { workspaceId, purchase, contact, key, webhook, message, delivery }
   }
 
-  it('gives nothing to whoever asks with a foreign id', async () => {
+  it('returns nothing for a foreign id', async () => {
     const { key, webhook, message, delivery, workspaceId, contact, purchase } = await owner()
     const stranger = await bench.workspace(0)
     const questions = (
@@ -279,7 +279,7 @@ export function isolationContract(open: OpenStorage): void {
     expect(key.workspace_id).toBe(workspaceId)
   })
 
-  it('lets nobody change a foreign key or remove a foreign webhook', async () => {
+  it('changes no foreign key and removes no foreign webhook', async () => {
     const { workspaceId, key, webhook } = await owner()
     const stranger = await bench.workspace(0)
     const at = bench.clock.advance(1_000)
@@ -297,7 +297,7 @@ export function isolationContract(open: OpenStorage): void {
     expect(await webhooks.countDeliveries(workspaceId, webhook.id)).toBe(1)
   })
 
-  it('lets nobody erase what is foreign', async () => {
+  it('erases no foreign row', async () => {
     const { workspaceId, message, delivery } = await owner()
     const stranger = await bench.workspace(0)
     const recipient = { kind: 'phone', address: '+255700000009' } as const

@@ -96,7 +96,7 @@ export function faultsOf({ account, entries, messages }: LedgerRows, floors: num
   return [...faults, ...messageFaults(entries, messages)]
 }
 
-/** Each message was paid once, alone or with its bulk, and got back once at the most what it cost. */
+/** Each message was charged once, alone or with its bulk, and refunded at most once, with its price. */
 function messageFaults(entries: readonly Entry[], messages: readonly MessageRow[]): string[] {
   const faults: string[] = []
   const costs = new Map<string, number>()

@@ -123,7 +123,7 @@ export function settle(
   const holds = token !== null && message.token === token
   const certain = learned === 'accepted' || learned === 'found' || learned === 'called_back'
   if (holds) message.token = null
-  // That somebody has the message is true whoever tells it.
+  // A provider has the message, even if a lost claim reports it.
   if (!holds && !certain) return false
   if (message.state !== 'open') return true
   const doubted_ms = now_ms - (message.doubtful_since_ms ?? now_ms)

@@ -23,7 +23,7 @@ export interface ModelAccount {
   daily_limit: number | null
   day: number
   spent: number
-  /** Below this much available the owner is to be told, and whether he is. */
+  /** The threshold for a notice to the owner, and whether it is due. */
   low_balance: number | null
   low_state: 'no' | 'due' | 'told'
   entries: ModelEntry[]
@@ -48,12 +48,12 @@ export interface ModelMessage {
   bulk_id: string | null
   cost: number
   refunded: number
-  /** `open` until somebody may have taken it, or it failed: only an open one is ever refunded. */
+  /** `open` until a provider may have it, or it failed: only an open one is ever refunded. */
   state: 'open' | 'taken' | 'failed'
   /** The claim that may settle it. */
   token: string | null
   deadline_ms: number
-  /** Since when a provider may have it although nobody knows. */
+  /** Since when a provider may have it, without a report. */
   doubtful_since_ms: number | null
 }
 
@@ -124,7 +124,7 @@ const SHAPES: Record<Operation['kind'], RegExp> = {
   adjustment: /^[+-]0$/,
 }
 
-/** Moves credits for a fact that is told for the first time, or says why not. */
+/** Moves credits for a fact that is reported for the first time, or returns the reason why not. */
 export function post(model: LedgerModel, workspaceId: string, operation: Operation): ModelPosted {
   const { amount, held_delta } = operation
   const account = accountOf(model, workspaceId)
@@ -184,7 +184,7 @@ function spentOn({ day, spent }: ModelAccount, at: Date): number {
   return day === dayOf(at) ? spent : 0
 }
 
-/** Somebody is to be told when what is available falls below the threshold, and again after it was above. */
+/** The owner is to be notified when the available credits fall below the threshold, and again after they were above. */
 function lowStateAfter(account: ModelAccount, was: number): ModelAccount['low_state'] {
   const { low_balance: threshold, balance, held, low_state } = account
   if (threshold === null || balance - held >= threshold) return 'no'

@@ -66,7 +66,7 @@ export async function startLedgerRun(bench: Bench) {
       expect(answers, 'no order of the calls explains their answers').toEqual(alone)
       throw new Error(`no order of the calls explains ${JSON.stringify(answers)}`)
     }
-    // Whoever was refused has left no trace, not even in what the model does not know.
+    // A refused operation has left no trace, not even in data outside the model.
     if (isDeepStrictEqual(explained, model) && !isDeepStrictEqual(found, rows)) {
       expect(found).toEqual(rows)
     }

@@ -10,7 +10,7 @@ export const WORKSPACES = 3
 const COSTS = [0, 1, 100_003, 500_000, 1_000_000, 7_000_000]
 
 const workspace = fc.nat(WORKSPACES - 1)
-/** Now and then what nobody can have; never so much that a later refund would pass the cap. */
+/** Sometimes more than any account has; never so much that a later refund would exceed the cap. */
 const amount = fc.oneof(
   { weight: 30, arbitrary: fc.constantFrom(1, 99_999, 1_000_000, 3_000_000, 20_000_000) },
   { weight: 1, arbitrary: fc.constantFrom(0, 2 * UNITS_MAX) },
@@ -40,7 +40,7 @@ const posting = fc.record({
   part: fc.constantFrom('amount', 'held', 'both'),
   /** The wrong way round for its kind, once in a while. */
   wrong: fc.nat(15).map((n) => n === 0),
-  /** Null for a fact that nobody posted before. */
+  /** Null for a fact that was not posted before. */
   fact: fc.option(fc.nat(3)),
 })
 export type PostStep = ArbitraryOf<typeof posting>

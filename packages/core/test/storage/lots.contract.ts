@@ -48,7 +48,7 @@ export function lotsContract(open: OpenStorage): void {
       .filter(({ kind }) => kind === 'expire')
       .map(({ amount, ref_id }) => [amount / SMS_PRICE, ref_id])
 
-  it('expires what is left of a grant, once, and not before its time', async () => {
+  it('expires the rest of a grant, once, and not before its time', async () => {
     const workspaceId = await bench.workspace(5)
     const lot = await grant(workspaceId, 10, 30)
     await send(workspaceId, 3)

@@ -6,11 +6,11 @@ import { benchFor, type OpenStorage } from './bench.ts'
 
 const THRESHOLD = units(3 * SMS_PRICE)
 
-/** Who is to be told that the credits are few, once for each time that they become so. */
+/** Owners to notify of a low balance, once for each time that it becomes low. */
 export function lowBalancesContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
-  /** A workspace with credit for so many messages, that is told below three. */
+  /** A workspace with credits for that number of messages, notified below three. */
   async function watched(messages: number, low_balance: Units | null = THRESHOLD) {
     const row = bench.make.workspace()
     const at = bench.clock.now()
@@ -40,7 +40,7 @@ export function lowBalancesContract(open: OpenStorage): void {
   const stateOf = async (id: string) => (await bench.account(id)).low_state
   const thresholdOf = async (id: string) => (await bench.account(id)).low_balance
 
-  it('are those that fell below the threshold, and nobody before', async () => {
+  it('are those that fell below the threshold, and no others', async () => {
     const [poor, rich] = [await watched(4), await watched(9)]
     const [born, never] = [await watched(0), await watched(3, null)]
     for (const id of [poor, rich, never]) await send(id)
@@ -51,7 +51,7 @@ export function lowBalancesContract(open: OpenStorage): void {
     expect(await tell(rich)).toBeNull()
   })
 
-  it('are told once, with what is left', async () => {
+  it('are notified once, with the balance', async () => {
     const id = await watched(3)
     await send(id)
     const low = { workspace_id: id, available: 2 * SMS_PRICE, threshold: THRESHOLD }
@@ -61,7 +61,7 @@ export function lowBalancesContract(open: OpenStorage): void {
     expect([await due(), await tell(id), await stateOf(id)]).toEqual([[], null, 'told'])
   })
 
-  it('are told of what can be spent, without what is held', async () => {
+  it('are notified with the available credits, without the held ones', async () => {
     const id = await watched(4)
     const hold = { kind: 'hold', held_delta: units(2 * SMS_PRICE) } as const
     await bench.storage.write(({ credits }) => credits.post(id, bench.make.grant(units(0), hold)))
@@ -69,14 +69,14 @@ export function lowBalancesContract(open: OpenStorage): void {
     expect(await tell(id)).toMatchObject({ available: 2 * SMS_PRICE })
   })
 
-  it('are told by one of many that try at once', async () => {
+  it('are notified by one of many simultaneous callers', async () => {
     const id = await watched(3)
     await send(id)
     const answers = await Promise.all(Array.from({ length: 20 }, () => tell(id)))
     expect(answers.filter((answer) => answer !== null)).toHaveLength(1)
   })
 
-  it('are told again once credits were added and are few again; what was made up for is not told', async () => {
+  it('are notified again after a rise and another fall, but not of a fall that was made up for', async () => {
     const id = await watched(3)
     await send(id)
     await tell(id)
@@ -102,7 +102,7 @@ export function lowBalancesContract(open: OpenStorage): void {
     expect([...first, ...(await due())].sort()).toEqual(ids.sort())
   })
 
-  it('nothing is told of a threshold that is set above what is left', async () => {
+  it('a threshold that is set above the balance notifies no owner', async () => {
     const id = await watched(3, null)
     await set(id, 5 * SMS_PRICE)
     await send(id)
@@ -143,7 +143,7 @@ export function lowBalancesContract(open: OpenStorage): void {
     expect(await thresholdOf(id)).toBe(SMS_PRICE)
   })
 
-  it('a default changes nothing else, and tells nobody who was below it before', async () => {
+  it('a default changes nothing else, and notifies no owner who was below it before', async () => {
     const [below, told] = [await watched(2, null), await watched(3)]
     await send(told)
     await tell(told)
@@ -162,7 +162,7 @@ export function lowBalancesContract(open: OpenStorage): void {
     expect([await due(), await stateOf(id)]).toEqual([[], 'no'])
   })
 
-  it('nobody may spend more on a day than the account was opened with', async () => {
+  it('an account spends at most the daily limit that it was opened with', async () => {
     const row = bench.make.workspace()
     await bench.storage.write(async ({ workspaces, credits }) => {
       await workspaces.insert(row)

@@ -59,7 +59,7 @@ export function messageCountsContract(open: OpenStorage): void {
   it('are exact when many workspaces change at the same moment', async () => {
     const workspaces = await Promise.all(Array.from({ length: 4 }, () => bench.workspace(200)))
     const rounds = Array.from({ length: 12 }, async (_, round) => {
-      // In another order each time: whoever locked as they come would wait in a ring.
+      // In another order each time: locking in the order of arrival would deadlock.
       const order = round % 2 ? workspaces : workspaces.toReversed()
       const requests = order.flatMap((id) => [
         bench.make.send(id),

@@ -71,7 +71,7 @@ export function messagePartsContract(open: OpenStorage): void {
       expect(await parts()).toEqual([])
     })
 
-    it('stay as they are when the same is told again', async () => {
+    it('stay unchanged after a repeated report', async () => {
       const workspaceId = await bench.workspace()
       const message = await sent(workspaceId, 'P1', 'P2')
       const { receiveReports } = intake()
@@ -185,7 +185,7 @@ export function messagePartsContract(open: OpenStorage): void {
       expect(logged).toEqual([])
     })
 
-    it('of nobody are dropped after ten minutes, with a warning that says nothing of them', async () => {
+    it('of unknown messages are dropped after ten minutes, with a warning without their data', async () => {
       await bench.workspace()
       const { receiveReports, settleParked } = intake()
       await receiveReports('carrier', [told('canary-id')])
@@ -204,10 +204,10 @@ export function messagePartsContract(open: OpenStorage): void {
       expect(await statusOf(message)).toBe('sent')
     })
 
-    it('of nobody, however many, hide none behind them', async () => {
+    it('of unknown messages, however many, hide no other receipt', async () => {
       const workspaceId = await bench.workspace()
       const { receiveReports, settleParked } = intake()
-      const many = Array.from({ length: 1_000 }, (_, i) => told(`nobody ${i}`))
+      const many = Array.from({ length: 1_000 }, (_, i) => told(`unknown ${i}`))
       await receiveReports('carrier', many)
       bench.clock.advance(1)
       await receiveReports('carrier', [told('P1')])
@@ -241,7 +241,7 @@ export function messagePartsContract(open: OpenStorage): void {
       expect(found).toMatchObject([{ channel: 'sms', reason: 'complaint' }])
     })
 
-    it('keeps the first reason for which somebody is not written to', async () => {
+    it('keeps the first reason of a suppression', async () => {
       const message = await sent(await bench.workspace())
       const about = { workspace_id: message.workspace_id, message_id: message.id }
       const { receiveReports } = intake()
@@ -256,7 +256,7 @@ export function messagePartsContract(open: OpenStorage): void {
       expect(found).toMatchObject([{ reason: 'opt_out' }])
     })
 
-    it('notes who wrote to whom, once for each, with the last time', async () => {
+    it('records each conversation once, with the last time', async () => {
       const workspaceId = await bench.workspace()
       await sent(workspaceId, 'P1')
       await sent(workspaceId, 'P2')

@@ -58,7 +58,7 @@ export function operatorCreditsContract(open: OpenStorage): void {
     await soundLedger(bench, workspaceId)
   })
 
-  it('leaves room on an account for what nobody may refuse', async () => {
+  it('leaves room on an account for bookings that cannot be refused', async () => {
     const workspaceId = await bench.workspace(0)
     const fault = { code: 'validation_error', details: [{ path: 'amount' }] }
     const half = GIVEN_BALANCE_MAX
@@ -94,14 +94,14 @@ export function operatorCreditsContract(open: OpenStorage): void {
     expect(await bench.account(workspaceId)).toMatchObject({ balance: half + 3 })
   })
 
-  it('books no adjustment of nothing, without a reason, or of nobody', async () => {
+  it('refuses an adjustment of 0, without a reason, or of a missing workspace', async () => {
     const workspaceId = await bench.workspace(5)
     const attempt = (given: object, id = workspaceId) =>
       credits().adjust(id, { ...adjustment(1), ...given })
     const fault = (path: string) => ({ code: 'validation_error', details: [{ path }] })
     await expect(attempt({ amount: units(0) })).rejects.toMatchObject(fault('amount'))
     await expect(attempt({ reason: ' ' })).rejects.toMatchObject(fault('reason'))
-    await expect(attempt({}, 'nobody')).rejects.toMatchObject({ code: 'not_found' })
+    await expect(attempt({}, 'missing')).rejects.toMatchObject({ code: 'not_found' })
     expect(await bench.account(workspaceId)).toMatchObject({ seq: 1 })
   })
 
@@ -145,14 +145,14 @@ export function operatorCreditsContract(open: OpenStorage): void {
     expect(await send()).toEqual({ outcome: 'accepted' })
   })
 
-  it('knows no account of nobody', async () => {
+  it('refuses a workspace that does not exist', async () => {
     const notFound = { code: 'not_found' }
-    await expect(credits().account('nobody')).rejects.toMatchObject(notFound)
-    const change = credits().setTerms('nobody', { credit_limit: of(1) })
+    await expect(credits().account('missing')).rejects.toMatchObject(notFound)
+    const change = credits().setTerms('missing', { credit_limit: of(1) })
     await expect(change).rejects.toMatchObject(notFound)
   })
 
-  it('is told to the log, without what was written for people', async () => {
+  it('is logged, without the description', async () => {
     const workspaceId = await bench.workspace(0)
     const told: object[] = []
     const log = { ...bench.clock.log, info: (fields: object) => void told.push(fields) }

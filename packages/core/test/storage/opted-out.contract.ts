@@ -11,7 +11,7 @@ const busy = { error_code: 'busy', error_message: 'Busy' }
 const RETRY = { type: 'retry', ...busy, delay_ms: null } as const
 const ACCEPTED = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null } as const
 
-/** Whoever opted out while a message waited is not written to, and nobody pays for it. */
+/** A recipient who opted out while a message waited does not get it, and it is not charged. */
 export function optedOutContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
@@ -95,7 +95,7 @@ export function optedOutContract(open: OpenStorage): void {
       expect(await bench.claimMessages()).toEqual([])
     })
 
-    it('is sent when nobody opted out, or only elsewhere', async () => {
+    it('is sent without an opt-out, or with one elsewhere', async () => {
       const [workspaceId, other] = [await bench.workspace(), await bench.workspace()]
       await scheduled(workspaceId)
       await suppress(other, 'sms', PHONE)
@@ -116,7 +116,7 @@ export function optedOutContract(open: OpenStorage): void {
       expect(only(await bench.claimMessages())).toMatchObject({ suppressed: true })
     })
 
-    it('does not count as begun: whoever claimed it may die, and it can be canceled', async () => {
+    it('does not count as begun: its claimant may die, and it can be canceled', async () => {
       const workspaceId = await bench.workspace(3)
       const message = await scheduled(workspaceId)
       await suppress(workspaceId, 'sms', PHONE)

@@ -55,7 +55,7 @@ export function ownersContract(open: OpenStorage): void {
     expect(await together()).toBe(0)
     const last = bench.clock.advance(1)
     expect(await together()).toBe(1)
-    // A clock that was ahead keeps nothing from being told.
+    // A clock that was ahead suppresses no notice.
     bench.clock.set(new Date(last.getTime() - hour_ms))
     expect(await claim()).toBe(false)
     bench.clock.set(new Date(last.getTime() - hour_ms - 1))

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { PurchaseRow } from '../../src/rows/rows.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
-/** Purchases as whoever compares them with their payments walks through them. */
+/** The walk through purchases that compares them with their payments. */
 export function purchasesBegunContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
@@ -36,7 +36,7 @@ export function purchasesBegunContract(open: OpenStorage): void {
     expect(await ids(false, theirs)).toEqual([])
     expect(await purchases.countBegun(which)).toBe(5)
     expect(await purchases.countBegun({ ...which, workspace_id: mine })).toBe(4)
-    expect(await purchases.countBegun({ ...which, provider: 'nobody' })).toBe(0)
+    expect(await purchases.countBegun({ ...which, provider: 'missing' })).toBe(0)
   })
 
   it('come page by page, each once, also those of one moment', async () => {

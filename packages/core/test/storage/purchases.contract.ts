@@ -48,9 +48,9 @@ function playedProvider(sessionId: () => string) {
   }
   return {
     provider,
-    /** How often somebody looked. */
+    /** The number of queries. */
     looks: () => looks,
-    /** Lets nobody who looks from now on go on with what was seen, until it is told to. */
+    /** Holds the responses to later queries until they are released. */
     hold(): () => void {
       let letGo = () => {}
       held = new Promise((resolve) => {
@@ -144,7 +144,7 @@ export function purchasesContract(open: OpenStorage): void {
     expect(await byKey(workspaceId, answer)).toBeNull()
   })
 
-  it('grants once, however often and however much at once it is told', async () => {
+  it('grants once, however often and simultaneously it is reported', async () => {
     const { set, notify, purchase, entries, workspaceId } = await shop()
     await notify()
     expect(await entries()).toEqual([])
@@ -223,10 +223,10 @@ export function purchasesContract(open: OpenStorage): void {
       storage: bench.storage,
       runtime: { ...bench.clock, log },
       packages: [PACKAGE],
-      payments: playedProvider(() => 'session of nobody').provider,
+      payments: playedProvider(() => 'session of no purchase').provider,
     })
     await billing.notify(HINT)
-    expect(told).toEqual([{ session_id: 'session of nobody', purchase_id: null }])
+    expect(told).toEqual([{ session_id: 'session of no purchase', purchase_id: null }])
   })
 
   it('ends where the payment stands, whatever overtakes what', async () => {
@@ -244,11 +244,11 @@ export function purchasesContract(open: OpenStorage): void {
     expect(sum).toBe(left)
   })
 
-  it('lets nobody write what he saw before somebody else found that nothing had changed', async () => {
+  it('writes no stale state after another report found nothing changed', async () => {
     const { set, hold, pass, looks, notify, entries } = await shop()
     set({ status: 'paid' })
     await notify()
-    // A refund that fails afterwards, and whoever saw it is slow.
+    // A refund that fails afterwards, read by a slow report.
     set({ status: 'paid', reversed: 3_000 })
     const letGo = hold()
     const slow = notify()

@@ -4,7 +4,7 @@ import { benchFor, type OpenStorage, only } from './bench.ts'
 
 const WINDOW_MS = 60_000
 
-/** Counting in fixed windows: every caller gets a number of his own, and nobody's is forgotten early. */
+/** Counting in fixed windows: every caller gets its own number, and no counter is removed early. */
 export function rateCountersContract(open: OpenStorage): void {
   const bench = benchFor(open)
   const counting = (key: string, add: 0 | 1 = 1, window_ms = WINDOW_MS): Counting => {
@@ -41,14 +41,14 @@ export function rateCountersContract(open: OpenStorage): void {
       expect((await ask('a', 0)).ends_in_ms).toBeLessThanOrEqual(WINDOW_MS)
       const { count, ends_in_ms } = await ask('a')
       expect(ends_in_ms).toBeLessThanOrEqual(WINDOW_MS)
-      // It counts on, or anew, by the clock that the windows are told by.
+      // It continues or starts again, depending on the clock of the windows.
       expect([1, 3]).toContain(count)
       bench.clock.advance(WINDOW_MS)
       expect(await ask('a')).toEqual({ count: 1, ends_in_ms: WINDOW_MS })
     },
   )
 
-  it('adds nothing for whoever only looks, and begins no window', async () => {
+  it('counts no read, and begins no window for it', async () => {
     expect(await ask('a', 0)).toEqual({ count: 0, ends_in_ms: WINDOW_MS })
     bench.clock.advance(10_000)
     expect(await ask('a')).toEqual({ count: 1, ends_in_ms: WINDOW_MS })

@@ -176,13 +176,13 @@ export function receiptsContract(open: OpenStorage): void {
     ])
   })
 
-  it('tells of an unknown message that it does not count', async () => {
+  it('reports that a receipt of an unknown message does not count', async () => {
     const workspaceId = await bench.workspace()
     const message = bench.make.message(workspaceId)
     expect(await bench.callback(message, 'delivered')).toBe(false)
   })
 
-  it('leaves a message that is being sent to whoever holds it', async () => {
+  it('leaves a message in flight to its claim', async () => {
     const workspaceId = await bench.workspace()
     const message = await bench.queued(workspaceId)
     const claimed = only(await bench.claimMessages())

@@ -42,7 +42,7 @@ export function receivedContract(open: OpenStorage): void {
   }
 
   const receive = (...all: Partial<Incoming>[]) => inbound().receive(CARRIER, all.map(incoming))
-  /** Nobody writes twice within a millisecond, in which ids have no order. */
+  /** No two messages within one millisecond, in which ids have no order. */
   const says = (text: string, given: Partial<Incoming> = {}) => {
     bench.clock.advance(1)
     return receive({ content: { text, media: [] }, ...given })
@@ -126,7 +126,7 @@ export function receivedContract(open: OpenStorage): void {
       expect(await sent(workspaceId)).toEqual([])
     })
 
-    it('changes nothing when it comes again, whoever wrote meanwhile', async () => {
+    it('changes nothing when it arrives again, also after another message', async () => {
       const workspaceId = await writer({ sender: OTHER_NUMBER })
       await bench.webhook(workspaceId)
       const one = incoming()
@@ -204,7 +204,7 @@ export function receivedContract(open: OpenStorage): void {
       expect(await received(second)).toHaveLength(1)
     })
 
-    it('is kept as nobody’s where nobody wrote, said without what and who', async () => {
+    it('is kept without a workspace where none has written, and logged without content and sender', async () => {
       const workspaceId = await writer({ address: '+255700000002' })
       const service = inbound()
       const one = incoming({ content: { text: 'STOP', media: [] } })
@@ -430,7 +430,7 @@ export function receivedContract(open: OpenStorage): void {
   })
 
   describe('STOP', () => {
-    it('opts out of everybody who wrote from there, is answered once, and costs nothing', async () => {
+    it('opts out of every workspace that used the number, is answered once, and costs nothing', async () => {
       const first = await writer()
       const last = await writer()
       const elsewhere = await writer({ sender: OTHER_NUMBER })
@@ -488,7 +488,7 @@ export function receivedContract(open: OpenStorage): void {
       expect(await suppressed(workspaceId)).toHaveLength(1)
     })
 
-    it('to a number that nobody wrote from counts where who last wrote did', async () => {
+    it('to an unused number counts as a reply to the sender that wrote last', async () => {
       const elsewhere = await writer({ sender: '+15005550008' })
       const first = await writer({ sender: 'a pool of numbers' })
       const last = await writer({ sender: 'a pool of numbers' })
@@ -599,7 +599,7 @@ export function receivedContract(open: OpenStorage): void {
   })
 
   describe('START', () => {
-    it('lifts the opt-outs of everybody who wrote from there, and is answered once', async () => {
+    it('lifts the opt-outs of every workspace that used the number, and is answered once', async () => {
       const first = await writer()
       const last = await writer()
       await says('STOP')
@@ -614,7 +614,7 @@ export function receivedContract(open: OpenStorage): void {
       expect(await sent(first)).toEqual([])
     })
 
-    it('is what YES says from whoever is stopped, and from nobody else', async () => {
+    it('is the meaning of YES only from a recipient who opted out', async () => {
       const workspaceId = await writer()
       await says('Yes')
       await says('STOP')
@@ -639,7 +639,7 @@ export function receivedContract(open: OpenStorage): void {
   })
 
   describe('HELP', () => {
-    it('is answered also to whoever is stopped, once in ten minutes', async () => {
+    it('is answered once in ten minutes, also after an opt-out', async () => {
       const workspaceId = await writer()
       await says('STOP')
       await Promise.all([says('HELP'), says('info')])
@@ -691,7 +691,7 @@ export function receivedContract(open: OpenStorage): void {
       expect([...(await sent(workspaceId)), ...(await sent(another))]).toEqual([])
     })
 
-    it('wakes whoever sends, and so does an event', async () => {
+    it('wakes the dispatcher, and so does an event', async () => {
       const workspaceId = await writer()
       let woken = 0
       const onQueued = () => woken++

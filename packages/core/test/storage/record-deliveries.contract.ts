@@ -175,7 +175,7 @@ export function recordDeliveriesContract(open: OpenStorage): void {
   it.each([
     ['lengthens the wait', 60_000, 60_000, 60_500],
     ['never shortens it', 1_000, 5_000, 5_500],
-    ['counts for a day at the most', 30 * 24 * 3_600_000, 24 * 3_600_000, 24 * 3_600_000 + 500],
+    ['counts for at most a day', 30 * 24 * 3_600_000, 24 * 3_600_000, 24 * 3_600_000 + 500],
   ])("a receiver's Retry-After %s", async (_, retry_after_ms, min, max) => {
     const given = await claimed()
     await bench.record(given, { response_status: 503, retry_after_ms, duration_ms: 0 })

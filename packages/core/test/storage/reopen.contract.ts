@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 
-/** What was committed is there when the storage is opened again, and what was under way is found again. */
+/** Commits survive a reopening of the storage, and work in flight is found again. */
 export function reopenContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
@@ -62,7 +62,7 @@ export function reopenContract(open: OpenStorage): void {
     const other = await bench.queued(workspaceId)
     await bench.callback(other, 'sent')
     const lostDelivery = only(await bench.claimDeliveries())
-    // The end of a process gives the right back, whatever it had under way.
+    // The end of a process releases the right, whatever was in flight.
     await right.release()
     await bench.reopen()
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { Sealed } from '../../src/rows/sealed.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
-/** What the service generated for itself stands for ever, whoever else generates at the same moment. */
+/** A generated secret never changes, also with simultaneous generation. */
 export function secretsContract(open: OpenStorage): void {
   const bench = benchFor(open)
   const keep = (name: string, value: string) =>

@@ -19,10 +19,10 @@ export function sessionsContract(open: OpenStorage): void {
     expect(await isEnded(mine, 'b')).toBe(true)
     expect(await isEnded(mine, 'c')).toBe(false)
     expect(await isEnded(theirs, 'a')).toBe(false)
-    expect(await isEnded('nobody', 'a')).toBeUndefined()
+    expect(await isEnded('missing', 'a')).toBeUndefined()
   })
 
-  it('are told with the version of the tokens that hold', async () => {
+  it('are returned with the version of valid tokens', async () => {
     const row = bench.make.workspace({ token_version: 7 })
     await bench.storage.write(({ workspaces }) => workspaces.insert(row))
     const session = await bench.storage.read.sessions.byHash(row.id, 'a')

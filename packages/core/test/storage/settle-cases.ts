@@ -8,7 +8,7 @@ export interface Expected {
   counted: boolean
   status: MessageRow['status']
   refunded: boolean
-  /** What is claimed next and how long after, at the least and at the most; null: nothing, ever. */
+  /** The next claim and its delay, as minimum and maximum; null: no further claim. */
   next: null | { task: 'send' | 'lookup'; wait_ms: readonly [min: number, max: number] }
 }
 
@@ -32,7 +32,7 @@ function becomes(status: MessageRow['status'], next: Expected['next'] = null): E
 
 const refunded: Expected = { counted: true, status: 'failed', refunded: true, next: null }
 
-/** Somebody else holds the message: nothing changes, and what comes next is the holder's business. */
+/** Another claim holds the message: nothing changes, and the next step belongs to that claim. */
 const ignored: Expected = { counted: false, status: 'queued', refunded: false, next: null }
 
 /** A callback has told meanwhile where the message is, so what the attempt says is no longer the question. */
@@ -44,7 +44,7 @@ function unmoved(next: Expected['next'] = null) {
   }
 }
 
-/** Whoever must be asked what becomes of a message is asked on, until it failed. */
+/** A provider that reports by look-up is queried further, until the message failed. */
 const askedOn = { ...unmoved(then('lookup', 2_000)), failed: becomes('failed') }
 
 const refusal = { error_code: 'unroutable', error_message: 'No route' }

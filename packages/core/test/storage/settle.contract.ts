@@ -143,7 +143,7 @@ function lookupTable(bench: Bench): void {
 }
 
 function refunds(bench: Bench): void {
-  it('gives back exactly what was taken, once, however often the failure is told', async () => {
+  it('refunds exactly the price, once, however often the failure is reported', async () => {
     const workspaceId = await bench.workspace()
     const message = await bench.queued(workspaceId, { credits_used: units(2_300_001) })
     const claimed = only(await bench.claimMessages())
@@ -316,7 +316,7 @@ function unknownOutcomes(bench: Bench): void {
     await expectNext(bench, null)
   })
 
-  it('fails after ten minutes where nobody can be asked, and is not refunded', async () => {
+  it('fails after ten minutes without a look-up, and is not refunded', async () => {
     const message = await unknown({ idempotent: false, lookup: false })
     bench.clock.advance(600_000)
     const claimed = only(await bench.claimMessages())
@@ -356,7 +356,7 @@ function unknownOutcomes(bench: Bench): void {
     }
   })
 
-  it('is settled by a callback, and nobody asks again', async () => {
+  it('is settled by a callback, without a further look-up', async () => {
     const message = await unknown(asked)
     await bench.callback(message, 'delivered')
     expect(await bench.message(message.workspace_id, message.id)).toMatchObject({

@@ -7,7 +7,7 @@ import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 const ACCEPTED = { outcome: 'accepted' }
 const PHONE = '+255700000001'
 
-/** Whoever is suppressed is not written to, and nothing is charged for the wish. */
+/** A suppressed recipient gets no message, and the request is not charged. */
 export function suppressedContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
@@ -45,7 +45,7 @@ export function suppressedContract(open: OpenStorage): void {
     expect(await bench.accept(bench.make.send(workspaceId, { recipient: PHONE }))).toEqual(refused)
   })
 
-  it('is nothing to test messages: they are accepted, sent late, and suppress nobody', async () => {
+  it('does not affect test messages: they are accepted, sent late, and suppress no recipient', async () => {
     const workspaceId = await bench.workspace()
     await suppress(workspaceId, 'sms', PHONE)
     const test = { credits_used: units(0), livemode: false, recipient: PHONE }

@@ -8,7 +8,7 @@ const DAY = 20_577
 const QUOTAS = { test_messages_per_day: 5, test_bytes_per_day: 1_000 }
 const ACCEPTED = { outcome: 'accepted' }
 
-/** What the test keys of a workspace may use on a day: exact, whoever else sends at the same moment. */
+/** The daily quotas of test keys: exact, also with simultaneous sends. */
 export function testQuotasContract(open: OpenStorage): void {
   const bench = benchFor(open)
 

@@ -159,7 +159,7 @@ export function webhooksContract(open: OpenStorage): void {
     expect(only(await bench.claimDeliveries())).toMatchObject({ attempt: 2 })
   })
 
-  it('leaves alone what is under way', async () => {
+  it('leaves deliveries in flight alone', async () => {
     await hooked(1)
     const given = only(await bench.claimDeliveries())
     const before = await delivery(given)

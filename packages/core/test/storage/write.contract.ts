@@ -3,7 +3,7 @@ import { units } from '../../src/contract/fields/units.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
-/** One durable transaction: whole or not at all, and seen by nobody before it is whole. */
+/** One durable transaction: complete or not at all, and invisible before it is complete. */
 export function writeContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
@@ -63,7 +63,7 @@ export function writeContract(open: OpenStorage): void {
     expect(await storage.read.workspaces.byId(row.id)).toEqual(row)
   })
 
-  it('answers nobody before its work is committed', async () => {
+  it('resolves only after its work is committed', async () => {
     const { make, storage } = bench
     const workspaceId = await bench.workspace()
     const found = Array.from({ length: 40 }, async (_, i) => {

@@ -97,7 +97,7 @@ export async function connect(
     stream: sockets.open,
     connectionTimeoutMillis: answer_max_ms / 2,
   }
-  // Cuts the connection when it fires: the responses to later statements could not be told apart.
+  // Cuts the connection when it fires: the responses to later statements could not be distinguished.
   const bounded = { ...patient, query_timeout: answer_max_ms }
   const session = { ...SESSION, ...limits(answer_max_ms) }
   const pool = (config: pg.ClientConfig, session: object, max: number) =>

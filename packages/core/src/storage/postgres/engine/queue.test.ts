@@ -76,7 +76,7 @@ describe('the queue', () => {
     expect(await queue.run(async () => 'room again')).toBe('room again')
   })
 
-  it('refuses, without running it, whoever has waited too long', async () => {
+  it('refuses a job that waited too long, without running it', async () => {
     const queue = createQueue({ at_once: 1, waiting_max: 10, wait_max_ms: 50 })
     const [first, late] = [job(), job()]
     const answer = queue.run(first.run)

@@ -27,14 +27,14 @@ function logOf(bytes: number, ago_ms = 0): void {
   utimesSync(log, at, at)
 }
 
-it('rests longer than it works while others write, and a second at the most', () => {
+it('rests longer than it works during writes, at most a second', () => {
   logOf(1_000)
   const pace = createPace(database)
   expect(pace(10, NOW)).toBe(40)
   expect(pace(10_000, NOW)).toBe(1_000)
 })
 
-it('does not rest while nobody writes', () => {
+it('does not rest without writes', () => {
   expect(createPace(database)(10, NOW)).toBe(0)
   logOf(1_000, 60_000)
   expect(createPace(database)(10, NOW)).toBe(0)

@@ -57,7 +57,7 @@ describe('reading threads', () => {
     expect(new Set(answers.map(({ rows }) => rows[1])).size).toBe(1)
   })
 
-  it('hold up nobody behind one long question where there are two', async () => {
+  it('run a short query beside a long one, where there are two', async () => {
     const readers = open(2)
     const { answer, letGo } = held(readers)
     expect((await readers.query('another', [], 'all')).rows[0]).toBe('another')
@@ -97,7 +97,7 @@ describe('reading threads', () => {
     await Promise.all([answer, ...waiting])
   })
 
-  it('end with whoever still waits, and answer nobody after', async () => {
+  it('refuse waiting queries when they are closed, and later ones', async () => {
     const readers = open()
     const { answer } = held(readers)
     const behind = readers.query('behind', [], 'all')

@@ -58,7 +58,7 @@ it('does it for no job that was undone', async () => {
   expect(told.map((line) => line[0])).toEqual(['1', '3'])
 })
 
-it('does it for nobody when the commit fails, nor later', async () => {
+it('runs for no job when the commit fails, nor later', async () => {
   connection.exec(
     'create table child (n integer references t (n) deferrable initially deferred) strict',
   )

@@ -84,7 +84,7 @@ describe('the writer', () => {
     expect(committed()).toEqual(order)
   })
 
-  it('answers nobody before the commit', async () => {
+  it('resolves no job before the commit', async () => {
     const seen = Array.from({ length: 20 }, (_, n) =>
       writer.run(() => insert(n)).then(() => committed().includes(n)),
     )
@@ -135,7 +135,7 @@ describe('the writer', () => {
     expect(committed()).toEqual([1, 5])
   })
 
-  it('answers nobody well when the commit fails, stores nothing, and goes on', async () => {
+  it('rejects all jobs when the commit fails, stores nothing, and continues', async () => {
     const settled = await Promise.allSettled([
       writer.run(() => insert(1)),
       // Only the commit detects the missing parent.
@@ -154,7 +154,7 @@ describe('the writer', () => {
     expect(committed()).toEqual([4])
   })
 
-  it('answers nobody well when a job ends the whole transaction, and goes on', async () => {
+  it('rejects all jobs when one ends the transaction, and continues', async () => {
     await writer.run(() => insert(1))
     const settled = await Promise.allSettled([
       writer.run(() => insert(2)),
@@ -184,7 +184,7 @@ describe('the writer', () => {
     expect(committed()).toEqual([])
   })
 
-  it('answers everybody who waits behind a failure of the disk', async () => {
+  it('rejects all waiting jobs after a disk failure', async () => {
     const broken = createWriter(
       faulty('begin immediate', () => {
         throw sqliteError('SQLITE_IOERR')
