@@ -112,7 +112,7 @@ describe('waitFor', () => {
     )
     await post(one.url, other)
     await expect(one.waitFor('message.failed', { timeout_ms: 10 })).rejects.toThrow(
-      /No message.failed arrived within 10 ms; received message.failed \(refused: signature_mismatch\. Is it the secret/,
+      /No message.failed arrived within 10 ms; received message.failed \(refused: signature_mismatch\. Check the secret/,
     )
   })
 })

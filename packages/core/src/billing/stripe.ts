@@ -8,6 +8,7 @@ import { idOf, stateOf } from './stripe-state.ts'
 /** The library's HTTP client; tests replace it. */
 type Transport = NonNullable<NonNullable<ConstructorParameters<typeof Stripe>[1]>['httpClient']>
 
+/** The account at Stripe that takes the payments. */
 export interface StripeOptions {
   /**
    * `sk_test_…` or `sk_live_…`, or a restricted key (`rk_…`) that may write checkout sessions and refunds, and read those,

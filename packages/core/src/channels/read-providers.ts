@@ -41,7 +41,10 @@ export function readProvider(value: unknown, position = 0): ProviderSettings {
   throw new RangeError([`provider ${name}`, field, issue?.message].filter(Boolean).join(': '))
 }
 
-/** @throws RangeError for two providers with one name, or one with the name of the sandbox. */
+/**
+ * Checks the names of all providers.
+ * @throws RangeError for two providers with one name, or one with the name of the sandbox.
+ */
 export function assertNames(providers: readonly ProviderSettings[]): void {
   const seen = new Set<string>()
   for (const { name } of providers) {

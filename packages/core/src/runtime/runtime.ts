@@ -29,6 +29,7 @@ export interface Runtime {
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
+/** The runtime of a real service: the system's clock, random UUIDs of version 7, and the log given. */
 export function systemRuntime(log: Log = silent, telemetry?: Telemetry): Runtime {
   const now = () => new Date()
   const id = idGenerator(now, randomBytes)

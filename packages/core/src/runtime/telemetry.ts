@@ -20,6 +20,7 @@ export const DELIVERY_OUTCOMES = [
   'failed',
 ] as const
 
+/** The result of one attempt of a delivery, for counting. */
 export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number]
 
 /**
