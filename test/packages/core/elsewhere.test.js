@@ -4,7 +4,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { createCore, migrationStatus } from '@svc/core'
+import { createCore } from '@svc/core'
+import { migrationStatus } from '@svc/core/operate'
 
 // No user may write there, not even root.
 const READ_ONLY = '/proc'

@@ -22,7 +22,7 @@ const ACROSS_WORKSPACES = [
 ]
 
 /** They carry rows of a workspace with it, or have no rows at all. */
-const WITHOUT_CONDITIONS = /^(insert|journal|queue|notify|tell_time$)/
+const WITHOUT_CONDITIONS = /^(insert|journal|queue|notify|read_time$)/
 
 const REJECTED = { type: 'rejected', error_code: 'unroutable', error_message: 'no' } as const
 const LATER = { type: 'retry', error_code: 'busy', error_message: 'busy', delay_ms: 0 } as const
