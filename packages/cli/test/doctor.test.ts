@@ -89,7 +89,7 @@ describe('svc doctor', () => {
   })
 
   test('names an invalid setting, and stops', async () => {
-    here.env.SVC_TRUST_PROXY = 'everybody'
+    here.env.SVC_TRUST_PROXY = 'all-proxies'
     const { ended, report: found } = await report()
     expect(ended.code).toBe(1)
     expect(found.findings.at(-1)).toMatchObject({ check: 'settings', level: 'error' })

@@ -34,7 +34,7 @@ async function close(core: Core): Promise<void> {
   await core.close()
 }
 
-/** A workspace, how it sends a message, and how it is told of one. */
+/** A workspace, how it sends a message, and how it waits for one. */
 async function sender(core: Core) {
   const { id } = await core.workspaces.signup({
     email: 'ops@example.com',

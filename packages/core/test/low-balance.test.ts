@@ -123,7 +123,7 @@ describe.each(engines)('two watches for low balances on %s', (engine, create) =>
     expect([mailed.length, await events()]).toEqual([1, 1])
   })
 
-  it('tell everybody else when one cannot be told, however many are before', async () => {
+  it('mail all other owners when one mail fails, whatever its place', async () => {
     const all = [await crossed(), await crossed(), await crossed()]
     const [unlucky] = all.map(({ id }) => id).sort()
     const { write } = first()
@@ -158,7 +158,7 @@ describe.each(engines)('two watches for low balances on %s', (engine, create) =>
     expect([mailed.length, await events()]).toEqual([0, 1])
   })
 
-  it('tell nobody after they were stopped', async () => {
+  it('mail no owner after the watch was stopped', async () => {
     await crossed()
     for (const watch of watches) await watch.stop()
     vi.advanceTimersByTime(5_000)
@@ -168,7 +168,7 @@ describe.each(engines)('two watches for low balances on %s', (engine, create) =>
 
   if (engine === 'SQLite') return
 
-  it('leave it to whoever is at it already', async () => {
+  it('leave the work to the server that is doing it', async () => {
     await crossed()
     await storages[1]?.alone?.('low balance', async () => {
       await look(0)

@@ -179,7 +179,7 @@ describe.each(engines)('a sweep on %s', (engine, create) => {
 
   if (engine === 'SQLite') return
 
-  it('is left to whoever is sweeping already', async () => {
+  it('is left to the server that is sweeping already', async () => {
     await keyed('old')
     clock.advance(2 * LIMITS.idempotency_lifetime_s * 1000)
     await storages[1]?.alone?.('sweep', async () => {

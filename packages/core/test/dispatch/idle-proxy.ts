@@ -14,7 +14,7 @@ export interface IdleProxy {
 
 /**
  * Passes bytes on to a port of this machine, and closes a connection through which nothing went for so long as
- * `idle_ms` says of the nth: as servers do it, without a word. What is written to a closed connection reaches nobody.
+ * `idle_ms` says of the nth: as servers do it, without notice. Bytes written to a closed connection are lost.
  */
 export async function openIdleProxy(
   port: number,

@@ -76,7 +76,7 @@ it('a server that stood still between claim and send does not call the provider'
   expect(peer.requests).toHaveLength(1)
 })
 
-it('a thread that gets its work too late calls nobody', async () => {
+it('a thread that gets its work too late calls no provider', async () => {
   const { peer, provider } = await openGateway()
   const receiver = await openReceiver()
   closing.push(receiver.close)
