@@ -36,7 +36,6 @@ export function replyTo(
 ): MessageRow {
   const counted = channel === 'sms' ? segments(text) : null
   return {
-    ...UNSETTLED,
     id,
     workspace_id,
     api_key_id: null,
@@ -55,6 +54,7 @@ export function replyTo(
     scheduled_at: null,
     expires_at: new Date(at.getTime() + REPLY_LIFETIME_MS),
     erased_at: null,
+    ...UNSETTLED,
   }
 }
 
