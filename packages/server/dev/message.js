@@ -132,7 +132,7 @@ function steps(message) {
 
 function entryOf({ at, kind, ...entry }) {
   const texts = {
-    status: () => [badge(entry.status), entry.applied ? '' : ' (too late to apply)'],
+    status: () => [badge(entry.status), entry.applied ? '' : ' (too late, ignored)'],
     provider: () => [
       h('strong', {}, entry.provider),
       ` attempt ${entry.attempt}: ${entry.outcome}`,
