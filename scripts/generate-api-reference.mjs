@@ -54,7 +54,7 @@ if (project) {
     const entry = entries.find(({ source }) =>
       source.replace(/(\/index)?\.ts$/, '').endsWith(`/${module.name}`),
     )
-    if (!entry) throw new Error(`${module.name} is no entry of a package`)
+    if (!entry) throw new Error(`${module.name} is not an entry of a package`)
     module.name = entry.name
   }
   app.validate(project)

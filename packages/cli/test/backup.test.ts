@@ -128,7 +128,7 @@ describe('svc restore', () => {
     writeFileSync(join(folder.path, 'notes.txt'), 'hello')
     const ended = await svc(['restore', 'notes.txt', '--yes'], here)
     expect(ended).toMatchObject({ code: 1, stdout: '' })
-    expect(ended.stderr).toMatch(/is no SQLite database: nothing was changed/)
+    expect(ended.stderr).toMatch(/is not a SQLite database: nothing was changed/)
     expect((await svc(['ledger', 'verify'], here)).code).toBe(0)
   })
 })

@@ -168,7 +168,7 @@ describe('svc import refuses', () => {
       'another file',
       (bytes: Buffer) => Buffer.concat([Buffer.from('x'), bytes]),
       'foreign',
-      'this is no archive of svc',
+      'this is not an archive of svc',
     ],
     [
       'a truncated archive',

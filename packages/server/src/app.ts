@@ -185,7 +185,7 @@ function addHooks(
 ): void {
   app.addHook('onRoute', ({ config, url }) => {
     // Each route must state its rate limit and credential.
-    if (!config?.endpoint && !config?.page) throw new Error(`${url} is no endpoint of the API`)
+    if (!config?.endpoint && !config?.page) throw new Error(`${url} is not an endpoint of the API`)
   })
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)

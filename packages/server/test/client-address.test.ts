@@ -39,7 +39,7 @@ describe('behind the proxies of the configuration', () => {
     expect(await areOne([PROXY, 'unknown'], [PROXY, 'x'.repeat(4_000)])).toBe(true)
   })
 
-  it('the header of a client that is no proxy is ignored', async () => {
+  it('the header of a client that is not a proxy is ignored', async () => {
     expect(await areOne(['192.0.2.1', '1.1.1.1'], ['192.0.2.1', '2.2.2.2'])).toBe(true)
   })
 

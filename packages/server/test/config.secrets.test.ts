@@ -35,7 +35,7 @@ describe('the keys of secrets', () => {
     ['SVC_SECRETS_KEY holds no key', () => ({ SVC_SECRETS_KEY: ' , ' })],
     ['SVC_SECRETS_KEY_FILE', () => written(`${FIRST}\n${SECOND}x`)],
     ['SVC_SECRETS_KEY_FILE holds no key', () => written('\n')],
-    ['SVC_SECRETS_KEY_FILE: the file is no list of keys', () => written(FIRST.repeat(1_000))],
+    ['SVC_SECRETS_KEY_FILE: the file is not a list of keys', () => written(FIRST.repeat(1_000))],
     [
       'SVC_SECRETS_KEY_FILE: the file cannot be read (ENOENT)',
       () => ({ SVC_SECRETS_KEY_FILE: join(folder, 'none') }),

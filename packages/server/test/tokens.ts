@@ -87,7 +87,7 @@ export function forgedTokens(workspaceId: string): Record<string, string> {
     'two parts': `${head}.${payload}`,
     'a cut signature': good.slice(0, -1),
     'another payload': `${head}.${payload.slice(0, -2)}AA.${signature}`,
-    'claims that are no JSON': `${head}.AAAA.${signature}`,
+    'claims that are not JSON': `${head}.AAAA.${signature}`,
     nonsense: 'nonsense',
     'five parts': `${good}.a.b`,
     'half a megabyte of dots': '.'.repeat(10_000),

@@ -1,7 +1,7 @@
 import type { CheckResult, ConformanceReport } from './conformance.ts'
 
 /**
- * Formats a report as JUnit XML for build servers. A failed `should` is no failure there, but
+ * Formats a report as JUnit XML for build servers. A failed `should` is not a failure there, but
  * appears in the output.
  */
 export function junitOf({ checks, failed, duration_ms }: ConformanceReport): string {

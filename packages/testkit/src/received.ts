@@ -4,7 +4,7 @@ import type { VerificationResult } from '@svc/core/webhooks'
 /** A request that a test receiver got. */
 export interface ReceivedRequest {
   verification: VerificationResult
-  /** From the body, verified or not; null when the body is no event. */
+  /** From the body, verified or not; null when the body is not an event. */
   event: string | null
   data: Record<string, unknown> | null
   method: string
@@ -47,7 +47,7 @@ export function isRepeated({ attempts }: ReceivedDelivery): boolean {
   return first !== -1 && first < attempts.length - 1
 }
 
-/** The event and data of a body; both null when the body is no event. */
+/** The event and data of a body; both null when the body is not an event. */
 export function contentOf(body: Buffer): Pick<ReceivedRequest, 'event' | 'data'> {
   try {
     const { event, data } = JSON.parse(body.toString('utf8'))

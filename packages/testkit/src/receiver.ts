@@ -138,7 +138,7 @@ async function read(
   return { bytes: is_too_large ? Buffer.alloc(0) : Buffer.concat(chunks), is_too_large }
 }
 
-/** A second call is no error and waits for the same close. */
+/** A second call is not an error and waits for the same close. */
 function closed(server: Server): Promise<void> {
   const done = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeAllConnections()

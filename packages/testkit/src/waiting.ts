@@ -52,7 +52,7 @@ export function createWaiting(requests: readonly ReceivedRequest[]) {
 export function summaryOf(requests: readonly ReceivedRequest[]): string {
   if (requests.length === 0) return 'no request arrived'
   const kinds = requests.map(({ event, verification }) => {
-    const kind = event ?? 'a body that is no event'
+    const kind = event ?? 'a body that is not an event'
     return verification.ok
       ? kind
       : `${kind} (refused: ${verification.reason}. ${verification.hint})`

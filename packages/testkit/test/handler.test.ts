@@ -433,7 +433,7 @@ describe('webhookHandler', () => {
     expect(seen).toEqual([])
   })
 
-  it('answers 400 to a signed body that is no event, and 405 to methods other than POST', async () => {
+  it('answers 400 to a signed body that is not an event, and 405 to methods other than POST', async () => {
     const { hooks } = handler()
     for (const body of [
       'no json',

@@ -35,7 +35,7 @@ describe('isSignedBy', () => {
     ['one of an older scheme', `t=${T},v0=${digest('whsec_1', T)}`],
     ['one that is cut off', `t=${T},v1=${digest('whsec_1', T).slice(1)}`],
     ['one in capitals', `t=${T},v1=${digest('whsec_1', T).toUpperCase()}`],
-    ['one whose time is no number', `t=now,v1=${digest('whsec_1', 'now')}`],
+    ['one whose time is not a number', `t=now,v1=${digest('whsec_1', 'now')}`],
   ])('refuses %s', (_, signature) => {
     expect(isGood(signature)).toBe(false)
   })

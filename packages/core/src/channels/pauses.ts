@@ -70,7 +70,7 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
     async noteMisconfigured(provider, sender, { error_code, error_message }) {
       const at = runtime.now()
       const known = rows.get(keyOf(provider, sender))
-      // An operator's pause stays, and other messages of the same batch are no new failure.
+      // An operator's pause stays, and other messages of the same batch are not new failures.
       if (known && !isProbing(known, at)) return
       const failures = (known?.failures ?? 0) + 1
       const wait_ms = RETRY_MS[Math.min(failures, RETRY_MS.length) - 1] as number

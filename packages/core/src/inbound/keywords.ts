@@ -23,7 +23,7 @@ const WORDS: ReadonlyMap<string, Keyword | 'yes'> = new Map(
   }).flatMap(([keyword, words]) => words.map((word) => [word, keyword as Keyword | 'yes'])),
 )
 
-/** Longer texts are no keyword, even if they are one word between punctuation marks. */
+/** Longer texts are not keywords, even if they are one word between punctuation marks. */
 const LENGTH_MAX = 160
 
 const INVISIBLE = /\p{Cf}/gu

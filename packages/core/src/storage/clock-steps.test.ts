@@ -22,7 +22,7 @@ describe('an answer that is late', () => {
   it.each([
     ['before the clock was read', { before_ms: 1_000, after_ms: 9_000 }, 9_000],
     ['after it was read', { before_ms: 9_000, after_ms: 17_000 }, 9_000],
-  ])('%s is no step, nor are those after it', (_, around, at_ms) => {
+  ])('%s is not a clock step, nor are the readings after it', (_, around, at_ms) => {
     saw(at_ms, around)
     expect(takesOver(17_000)).toBe(true)
     saw(17_001)

@@ -84,7 +84,7 @@ describe('an archive is refused, and nothing written', () => {
     ['a zipped file without a line break', gzipSync(randomBytes(100_000)), 'foreign'],
     ['JSON lines of something else', gzipSync('{"format":"other"}\n{}\n'), 'foreign'],
   ])('that is %s', async (_, archive, code) => {
-    await expectRefused(archive, code, /^(the archive is truncated|this is no archive of svc)/)
+    await expectRefused(archive, code, /^(the archive is truncated|this is not an archive of svc)/)
   })
 
   it('that is cut off anywhere', async () => {

@@ -277,7 +277,7 @@ describe('a restore', () => {
     ] as const) {
       const path = join(folder, name)
       writeFileSync(path, content)
-      await expect(restore(path)).rejects.toThrow(/is no SQLite database|is damaged/)
+      await expect(restore(path)).rejects.toThrow(/is not a SQLite database|is damaged/)
     }
     const newer = join(folder, 'newer.db')
     copyFileSync(file, newer)

@@ -243,7 +243,7 @@ it('loses nothing on connections that the peer closes while they are idle', {
   const [mails, ...results] = await Promise.all([playMails(), ...tracks.map(play)])
 
   for (const [i, { name }] of tracks.entries()) {
-    // While an SMSC is connected to again nothing is given to it: that is no doubt.
+    // A message that waits for the reconnection to an SMSC was not sent: its outcome is not in doubt.
     const isWaiting = (outcome: unknown) => name.startsWith('smpp') && outcome === 'retry'
     const seen = (results[i] ?? []).map(({ taken, outcomes }) => ({
       taken,

@@ -258,7 +258,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
   })
 
   it.each(['asha', '0700000009', '', '+0700', 'a@b, c@d.example', '%'])(
-    'refuses "%s", which is no address',
+    'refuses "%s", which is not an address',
     async (address) => {
       await expect(recipients().look(address)).rejects.toMatchObject({ code: 'validation_error' })
     },

@@ -87,7 +87,7 @@ export function accountsContract(open: OpenStorage): void {
     expect(await storage.hot.findApiKey(mine.key_hash)).toEqual(mine)
   })
 
-  it('shows a key as deactivated at once, and deactivating again is no error', async () => {
+  it('shows a key as deactivated at once, and deactivating again is not an error', async () => {
     const { make, storage } = bench
     const key = make.apiKey(await bench.workspace())
     const { id, workspace_id } = key

@@ -30,7 +30,7 @@ export function disputeSteps({ disputes, chargeOf, id, move, emit }: Books) {
     /** An inquiry becomes a dispute. */
     escalate(disputeId: string): void {
       const dispute = known(disputes, disputeId)
-      must(dispute.status.startsWith('warning_'), 'it is no inquiry')
+      must(dispute.status.startsWith('warning_'), 'it is not an inquiry')
       dispute.status = 'needs_response'
       dispute.balance_transactions.push(move('adjustment', -dispute.amount, dispute.charge))
       emit('charge.dispute.updated', dispute)

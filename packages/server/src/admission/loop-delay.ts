@@ -1,7 +1,7 @@
 /** The time between two samples. */
 const SAMPLE_MS = 100
 
-/** The delay counts when this many samples in a row are late: one long task is no overload. */
+/** The delay counts when this many samples in a row are late: one long task is not an overload. */
 const SAMPLES = 5
 
 /** Measures the delay of the event loop. */

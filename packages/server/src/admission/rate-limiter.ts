@@ -83,7 +83,7 @@ const EXCEEDING_MAX = 10_000
 /** The key for clients that reset their connection before their request was read: their address is unknown. */
 const GONE = 'gone'
 
-/** One key for all texts of a trusted proxy that are no address, so that a new text does not make a new client. */
+/** One key for all texts of a trusted proxy that are not addresses, so that a new text does not make a new client. */
 const NO_ADDRESS = 'no address'
 
 /** The IPv6 network in which clients count together: the size that one site gets. IPv4 has none. */

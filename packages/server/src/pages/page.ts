@@ -10,7 +10,7 @@ import { unknownRoute } from '../failures.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** For a route that is no endpoint of the API and takes no credential: how its requests count. */
+    /** For a route that is not an endpoint of the API and takes no credential: how its requests count. */
     page?: PageRate
   }
 }

@@ -40,7 +40,7 @@ export function logOptions(level: string): LoggerOptions {
 }
 
 function errorFields(error: Error & { code?: unknown }): object {
-  // A thrown value that is no error may contain anything.
+  // A thrown value that is not an error may contain anything.
   if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error }
   const { name, code, stack, cause } = error
   const message = messageOf(error)

@@ -28,7 +28,7 @@ const DURATION_MAX_MS = 31 * 24 * 60 * MINUTE_MS
 
 /**
  * The readers of the types of settings. Each returns the value of a text.
- * @throws ConfigError for a text that is no value of the type.
+ * @throws ConfigError for a text that is not a value of the type.
  */
 const READERS = {
   text: (text: string) => text,
@@ -82,7 +82,7 @@ const BY_NAME = new Map(SETTINGS.map((setting) => [setting.env, setting]))
 
 /**
  * The value of a setting with this text, or its default.
- * @throws ConfigError for a text that is no value of the setting.
+ * @throws ConfigError for a text that is not a value of the setting.
  */
 export function readSetting<Name extends SettingName>(
   name: Name,

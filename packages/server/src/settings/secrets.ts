@@ -39,7 +39,7 @@ export function readSecretsSettings(read: Read): SecretsSettings {
 function fromFile(path: string): SecretsSettings {
   try {
     const { size, mode } = statSync(path)
-    if (size > FILE_BYTES_MAX) throw new ConfigError(`${FILE}: the file is no list of keys`)
+    if (size > FILE_BYTES_MAX) throw new ConfigError(`${FILE}: the file is not a list of keys`)
     const isOpen = process.platform !== 'win32' && (mode & OTHERS) !== 0
     return {
       secrets_keys: keysOf(FILE, readFileSync(path, 'utf8')),

@@ -77,7 +77,7 @@ function knownKeys(issue: RawIssue): string[] {
 const NAME_LENGTH_MAX = 64
 
 function nearest(name: string, known: readonly string[]): string | null {
-  // Such a name is no misspelling, and a comparison takes time in proportion to its length.
+  // Such a name is not a misspelling, and a comparison takes time in proportion to its length.
   if (name.length > NAME_LENGTH_MAX) return null
   const closest = known
     .map((candidate) => ({ candidate, edits: editDistance(name.toLowerCase(), candidate) }))

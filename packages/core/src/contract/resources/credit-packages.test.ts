@@ -13,10 +13,10 @@ describe('readCreditPackages', () => {
   })
 
   it.each([
-    ['{', 'it is no JSON'],
-    ['{}', 'it is no list'],
-    ['[5]', 'package 1 of the list: it is no object'],
-    ['[null]', 'package 1 of the list: it is no object'],
+    ['{', 'it is not valid JSON'],
+    ['{}', 'it is not a list'],
+    ['[5]', 'package 1 of the list: it is not an object'],
+    ['[null]', 'package 1 of the list: it is not an object'],
     [JSON.stringify(Array.from({ length: 1_000 }, () => STARTER)), 'must have at most'],
     [JSON.stringify([STARTER, STARTER]), 'has one id twice'],
     [JSON.stringify([STARTER, { name: 'B' }]), 'package 2 of the list: Missing required field: id'],

@@ -43,7 +43,7 @@ export function readCreditPackages(json: string): CreditPackage[] {
   }
   const result = settings.safeParse(value, { error })
   if (result.success) return result.data
-  const { path = [], message = 'it is no list' } = result.error.issues[0] ?? {}
+  const { path = [], message = 'it is not a list' } = result.error.issues[0] ?? {}
   // A message of the schema itself does not name its field.
   const field = worded.has(message) ? '' : pathText(path.slice(1))
   throw new RangeError([nameOf(value, path[0]), field, message].filter(Boolean).join(': '))
@@ -54,8 +54,8 @@ type RawIssue = z.core.$ZodRawIssue
 /** The fault, with a path from the package on. */
 function textOf(issue: RawIssue): string {
   const path = issue.path ?? []
-  if (issue.code === 'invalid_type' && path.length === 0) return 'it is no list'
-  if (issue.code === 'invalid_type' && path.length === 1) return 'it is no object'
+  if (issue.code === 'invalid_type' && path.length === 0) return 'it is not a list'
+  if (issue.code === 'invalid_type' && path.length === 1) return 'it is not an object'
   return issueText({ ...issue, path: path.slice(1) }).trim()
 }
 
@@ -72,6 +72,6 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    throw new RangeError('it is no JSON')
+    throw new RangeError('it is not valid JSON')
   }
 }

@@ -36,7 +36,7 @@ describe('attachments are accepted unchanged', () => {
     ['ten', Array.from({ length: 10 }, () => file())],
     ['as many bytes as there may be, in one', [ofBytes(MAX)]],
     ['as many bytes as there may be, in two', [ofBytes(MAX - 1), ofBytes(1)]],
-    ['braces, which are no placeholder', [file({ filename: '{{name}}.txt' })]],
+    ['braces, which are not a placeholder', [file({ filename: '{{name}}.txt' })]],
   ])('%s', (_, attachments) => {
     expect(decode(request, mail(attachments))).toEqual(mail(attachments))
   })

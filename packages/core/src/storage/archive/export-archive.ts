@@ -12,7 +12,7 @@ import { archiveTables } from './tables.ts'
 /** Options of an export. */
 export interface ExportOptions {
   database_url: string
-  /** Receives the archive; it is not ended, and after a failure its content is no valid archive. */
+  /** Receives the archive; it is not ended, and after a failure its content is not a valid archive. */
   to: Writable
   /** The program and its version, for the header. */
   made_by: string

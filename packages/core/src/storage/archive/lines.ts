@@ -34,7 +34,7 @@ export async function* linesOf(source: Readable): AsyncGenerator<Buffer> {
       if (start === chunk.length) continue
       parts.push(chunk.subarray(start))
       size += chunk.length - start
-      if (size > LINE_MAX_BYTES) throw refusal('foreign', 'this is no archive of svc')
+      if (size > LINE_MAX_BYTES) throw refusal('foreign', 'this is not an archive of svc')
     }
   } catch (error) {
     throw explained(error)
@@ -48,6 +48,6 @@ function explained(error: unknown): unknown {
   if (code === 'Z_BUF_ERROR') return refusal('truncated', 'the archive is truncated', error)
   if (!code?.startsWith('Z_')) return error
   if (message === 'incorrect header check')
-    return refusal('foreign', 'this is no archive of svc', error)
+    return refusal('foreign', 'this is not an archive of svc', error)
   return refusal('altered', `the archive is damaged: ${message}`, error)
 }

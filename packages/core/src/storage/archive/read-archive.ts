@@ -96,7 +96,7 @@ function hashedLines(source: Readable) {
 
 function readHeader(line: string): Header {
   const header = parsed(line) as { format?: unknown; version?: unknown } | undefined
-  if (header?.format !== FORMAT) throw refusal('foreign', 'this is no archive of svc')
+  if (header?.format !== FORMAT) throw refusal('foreign', 'this is not an archive of svc')
   if (Number(header.version) > FORMAT_VERSION) {
     throw refusal('newer', 'the archive was made by a newer version of svc')
   }

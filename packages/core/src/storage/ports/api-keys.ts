@@ -17,7 +17,7 @@ export interface ApiKeyWrites {
   /** The number of keys that are neither deactivated nor expired. Exact while the workspace is locked. */
   countActive(workspaceId: string, now: Date): Promise<number>
   insert(key: ApiKeyRow): Promise<void>
-  /** Returns false when the workspace has no such key. Deactivating twice is no error. */
+  /** Returns false when the workspace has no such key. Deactivating twice is not an error. */
   deactivate(workspaceId: string, keyId: string): Promise<boolean>
   /** Deactivates every active key of the workspace; returns how many. */
   deactivateAll(workspaceId: string): Promise<number>

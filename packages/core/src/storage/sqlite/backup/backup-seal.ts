@@ -165,5 +165,6 @@ export function assertSqlite(file: string): void {
   } finally {
     closeSync(source)
   }
-  if (head.toString('latin1') !== MAGIC) throw refusal('foreign', `${file} is no SQLite database`)
+  if (head.toString('latin1') !== MAGIC)
+    throw refusal('foreign', `${file} is not a SQLite database`)
 }

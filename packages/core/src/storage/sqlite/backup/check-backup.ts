@@ -29,7 +29,7 @@ const TIMES: Readonly<Record<string, string>> = {
  * Verifies a copy of a database: its seal, SQLite's own structure, that its schema is known, and the books. Changes
  * nothing.
  * @throws Error in one line, with a `code`: `not_found`, `foreign`, `damaged`, `newer`, `in_use` for a database with
- *   a log beside it, which is no copy.
+ *   a log beside it, which is not a copy.
  */
 export async function checkBackup(file: string, options: CheckOptions): Promise<BackupCheck> {
   const { verify, onProgress, signal } = options
@@ -46,7 +46,7 @@ export async function checkBackup(file: string, options: CheckOptions): Promise<
       assertTables(file, copy)
       const sha256 = await verifySeal(file, copy, signal)
       const { applied, pending, is_newer } = statusOf(migrationsOf('sqlite'), appliedIn(copy))
-      if (applied.length === 0) throw refusal('foreign', `${file} is no database of svc`)
+      if (applied.length === 0) throw refusal('foreign', `${file} is not a database of svc`)
       if (is_newer) throw refusal('newer', `${file} was made by a newer version of svc`)
       onProgress?.({ name: 'structure', done: 0, total: 1 })
       if (verify !== 'none') assertSound(file, copy, verify)
@@ -77,7 +77,7 @@ function assertTables(file: string, copy: Connection): void {
     ...Object.values(tables(dialects.sqlite)).map(getTableName),
   ])
   const found = (views as string[]).find((name) => ours.has(name.toLowerCase()))
-  if (found) throw refusal('foreign', `${file} is no database of svc: its ${found} is a view`)
+  if (found) throw refusal('foreign', `${file} is not a database of svc: its ${found} is a view`)
 }
 
 /** @throws Error `damaged` unless SQLite finds every page, row and index correct. */

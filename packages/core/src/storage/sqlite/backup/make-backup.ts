@@ -97,7 +97,7 @@ async function copyTo(partial: string, database: string, onProgress: OnStep): Pr
     // After the first read, which fixes the moment of the copy: no message in it is newer, which a restore would
     // treat as accepted later.
     const as_of = new Date()
-    if (applied.length === 0) throw refusal('foreign', `${database} is no database of svc`)
+    if (applied.length === 0) throw refusal('foreign', `${database} is not a database of svc`)
     if (is_newer) throw refusal('newer', `${database} was made by a newer version of svc`)
     assertSpace(partial, sizeOf(source))
     // Contains secrets and message contents: only for the owner.

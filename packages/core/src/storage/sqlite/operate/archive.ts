@@ -106,7 +106,7 @@ async function using<T>(
   }
 }
 
-/** A connection that changes nothing: not the file, even if it is no database of svc, nor its journal mode. */
+/** A connection that changes nothing: not the file, even if it is not a database of svc, nor its journal mode. */
 function look(file: string): Connection {
   return new Sqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
 }
