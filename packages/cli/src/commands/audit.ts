@@ -19,9 +19,9 @@ export function addAudit(program: Command, context: Context): void {
       .command('audit')
       .summary('show the audit log, newest first')
       .description(
-        `Shows changes with their actors and addresses, newest first: logins, passwords, API keys, webhooks, grants, limits,
-freezes, pauses, erasures, and settings that differ from those of the last start. The transaction of a change also writes
-its entry. Entries never contain message contents, recipients or secrets.`,
+        `Shows changes with their actors and IP addresses, newest first: logins, passwords, API keys, webhooks, grants,
+limits, freezes, pauses, erasures, and settings that differ from those of the last start. The transaction of a change
+also writes its entry. Entries never contain message contents, recipients or secrets.`,
       )
       .option(
         '--workspace <id-or-email>',

@@ -33,9 +33,9 @@ export function addBackup(program: Command, context: Context): void {
       .command('backup')
       .summary('back up the SQLite database to one verified file')
       .description(
-        `Copies the SQLite database to one file, as of one moment; the server may run meanwhile. The copy gets its name after its
-verification, so a file named svc-<time>.db is always complete. It contains secrets and messages: only its owner can read
-it. svc restore restores it. For PostgreSQL see docs/operating/backup.md.`,
+        `Copies a consistent snapshot of the SQLite database to one file; the server may run meanwhile. The copy gets
+its name after its verification, so a file named svc-<time>.db is always complete. It contains secrets and messages:
+only its owner can read it. svc restore restores it. For PostgreSQL see docs/operating/backup.md.`,
       ),
   )
     .option(

@@ -17,8 +17,9 @@ export function addRefund(billing: Command, context: Context): void {
       .command('refund')
       .summary('refund a payment and take its credits')
       .description(
-        `Refunds the rest of a payment, after asking, and takes the credits; the balance may become negative. A purchase in review
-granted no credits, and the refund closes it. A repetition refunds nothing twice.`,
+        `Refunds the rest of a payment, after a confirmation, and takes the credits; the balance may become negative. A
+purchase in review granted no credits, and the refund closes it. You can repeat the command: no amount is refunded
+twice.`,
       )
       .argument('<purchase-id>', 'the id of the purchase, as svc billing purchases shows it')
       .option('--yes', 'do not ask'),

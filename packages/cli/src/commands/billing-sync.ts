@@ -19,9 +19,9 @@ export function addSync(billing: Command, context: Context): void {
     .command('sync')
     .summary('correct purchases after lost notifications of Stripe')
     .description(
-      `Compares each purchase with its payment at Stripe, and corrects the purchase and its credits: for payments, refunds and
-disputes whose notification was lost. A repetition changes nothing twice. Exits with 1 when some purchases could not be
-checked; those do not change.`,
+      `Compares each purchase with its payment at Stripe. Corrects the purchase and its credits if the notification of a
+payment, refund or dispute was lost. You can repeat the command: no correction is booked twice. Exits with 1 when some
+purchases could not be checked; those purchases do not change.`,
     )
     .option('--since <time>', 'purchases at or after: ISO 8601, or a duration before now', '30d')
     .option('--workspace <id-or-email>', 'only the purchases of this workspace')

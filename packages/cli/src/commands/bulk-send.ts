@@ -36,10 +36,10 @@ export function addBulkSend(bulk: Command, context: Context): void {
         .command('send')
         .summary('send a message to each row of a CSV file')
         .description(
-          `Sends one message for each row of a CSV file. The address is in the column to, else phone or email; contact_id names a
-contact instead. name and all other columns fill {{placeholders}}, and columns named metadata.… become metadata. A result
-file records the result of each row: after a crash, an outage or Ctrl-C the same command continues, and sends nothing
-twice.`,
+          `Sends one message for each row of a CSV file. The address is in the column "to", else "phone" or "email"; the
+column "contact_id" names a contact instead. The column "name" and all other columns fill {{placeholders}}; columns
+whose names begin with "metadata." become metadata. A result file records the result of each row: after a crash, an
+outage or Ctrl-C the same command continues, and sends nothing twice.`,
         )
         .argument('<file>', 'CSV in UTF-8 with a header row; - for stdin'),
     ),

@@ -34,15 +34,15 @@ export function addBulk(program: Command, context: Context): void {
     name: 'cancel',
     summary: 'cancel the queued messages of a bulk',
     description:
-      'Cancels the queued messages of a bulk, after asking: they fail, and their credits are refunded.',
+      'Cancels the queued messages of a bulk, after a confirmation: they fail, and their credits are refunded.',
     question: (id) => `Cancel the queued messages of bulk ${id}?`,
     run: cancelBulk,
   })
   addOne(bulk, context, {
     name: 'retry',
     summary: 'send the failed messages of a bulk again',
-    description: `Sends failed messages of a bulk again as a new bulk, after asking: those that failed before a provider accepted them.
-Each is charged again. A bulk can be retried once, when none of its messages is queued.`,
+    description: `Sends messages of a bulk again as a new bulk, after a confirmation: the messages that failed before a
+provider accepted them. Each is charged again. A bulk can be retried once, when none of its messages is queued.`,
     question: (id) => `Send the failed messages of bulk ${id} again, and pay for them again?`,
     run: retryBulk,
   })

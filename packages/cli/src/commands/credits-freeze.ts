@@ -19,8 +19,8 @@ export function addFreeze(credits: Command, context: Context): void {
       .command('freeze')
       .summary('stop the spending of a workspace')
       .description(
-        `Stops the spending of a workspace from its next request on, after asking. Accepted messages are still sent, refunds are
-still booked, and credits can still be bought. svc credits unfreeze reverses it.`,
+        `Stops the spending of a workspace from its next request on, after a confirmation. Accepted messages are still
+sent, refunds are still booked, and credits can still be bought. svc credits unfreeze reverses it.`,
       )
       .requiredOption('--reason <text>', 'the reason, which svc credits show shows')
       .option('--yes', 'do not ask'),

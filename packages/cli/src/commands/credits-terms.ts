@@ -20,7 +20,7 @@ export function addTerms(credits: Command, context: Context): void {
       .command('terms')
       .summary('set the limits of a workspace')
       .description(
-        'Sets the limits of a workspace, from its next request on. Options that are not given change nothing.',
+        'Sets the limits of a workspace, from its next request on. A limit without its option does not change.',
       )
       .option('--credit-limit <credits>', 'the largest negative balance')
       .option(
@@ -29,7 +29,7 @@ export function addTerms(credits: Command, context: Context): void {
       )
       .option(
         '--low-balance <credits>',
-        'notify the owner below this balance; default (the setting of the service), or never',
+        'the balance below which the owner is notified, the word never, or the word default: the setting of the service',
       ),
   ).action((options: TermsOptions) => setTerms(context, options))
   withExamples(

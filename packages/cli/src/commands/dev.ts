@@ -25,10 +25,10 @@ export function addDev(program: Command, context: Context): void {
       .command('dev')
       .summary('run the service on this machine, with a demo workspace and an API key')
       .description(
-        `Runs the service on this machine with a SQLite file, a demo workspace with 100 credits, and an API key. The sandbox serves
-channels without a provider. Webhooks may use plain http, and may go to loopback addresses if other machines cannot reach
-the service. Prints the commands that send the first message, and serves an inbox at /dev that shows every message. The
-settings are those of svc serve.`,
+        `Runs the service on this machine with a SQLite file, a demo workspace with 100 credits, and an API key. The
+sandbox serves channels without a provider. Webhooks may use plain http. They may also go to this machine, if only this
+machine can reach the service. Prints the commands that send the first message, and serves an inbox at /dev that shows
+every message. The settings are those of svc serve.`,
       ),
   ).action((options: ListenOptions) => dev(context, options))
   withExamples(command, 'svc dev', 'svc dev --port 8080 --data-dir /tmp/svc')

@@ -34,12 +34,12 @@ export function addExport(program: Command, context: Context): void {
       .command('export')
       .summary('export the whole database to one file')
       .description(
-        `Exports the whole database to one file, which svc import reads on both engines: accounts, keys, ledger, messages, queues
-and secrets, with a checksum for each table. The database does not change. The file contains secrets and messages: only its
-owner can read it.
+        `Exports the whole database to one file, which svc import reads on both engines: accounts, keys, ledger,
+messages, queues and secrets, with a checksum for each table. The database does not change. The file contains secrets
+and messages: only its owner can read it.
 
-The command refuses a database on which a server runs, because later messages would be missing. --snapshot exports it
-anyway, as of one moment: for a backup, never for a move.`,
+The command refuses a database on which a server runs, because later messages would be missing. --snapshot exports a
+consistent snapshot of it anyway: use it for a backup, never for a move.`,
       )
       .argument('[file]', '- writes to stdout (default: svc-<time>.jsonl.gz)'),
   )

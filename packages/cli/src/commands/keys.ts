@@ -74,7 +74,7 @@ export function addKeys(program: Command, context: Context): void {
       .command('revoke')
       .summary('revoke an API key at once and permanently')
       .description(
-        'Revokes an API key permanently, after asking: the next request with it is refused.',
+        'Revokes an API key permanently, after a confirmation: the next request with it is refused.',
       )
       .argument('<id>', 'the id of the key, as svc keys list shows it')
       .option('--yes', 'do not ask'),

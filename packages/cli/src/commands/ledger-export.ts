@@ -28,7 +28,7 @@ export function addLedgerExport(ledger: Command, context: Context): void {
       .command('export')
       .summary('export the entries')
       .description(
-        'Exports every entry of the ledger, ordered by workspace and number, as of one moment. Amounts are exact credits.',
+        'Exports every entry of the ledger from one consistent snapshot, ordered by workspace and number. Amounts are exact credits.',
       ),
   )
     .addOption(

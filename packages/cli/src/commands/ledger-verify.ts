@@ -19,9 +19,9 @@ export function addLedgerVerify(ledger: Command, context: Context): void {
       .command('verify')
       .summary('recompute every balance and compare')
       .description(
-        `Recomputes every balance from its entries, and compares the entries with messages, bulks, refunds, purchases, holds and
-lots, as of one moment. It changes nothing. Exits with 1 after listing all differences; their amounts are in whole
-micro-credits.`,
+        `Recomputes every balance from its entries, and compares the entries with messages, bulks, refunds, purchases,
+holds and lots. It reads one consistent snapshot and changes nothing. If it finds differences, it lists all of them and
+exits with 1; their amounts are in whole micro-credits.`,
       ),
   )
     .option('--fast', 'compare rows only where sums differ: for very long histories')

@@ -16,7 +16,7 @@ export function addCancel(messages: Command, context: Context): void {
       .command('cancel')
       .summary('cancel a message that is still queued')
       .description(
-        'Cancels a message that is still queued, after asking: it fails, and its credits are refunded.',
+        'Cancels a message that is still queued, after a confirmation: it fails, and its credits are refunded.',
       )
       .argument('<id>', 'the id of the message')
       .option('--yes', 'do not ask'),

@@ -58,8 +58,8 @@ function addTail(messages: Command, context: Context): void {
       .command('tail')
       .summary('follow new messages and status changes')
       .description(
-        `Prints a line for every new message and every change of a status until Ctrl-C; with --json one document a line. On a
-terminal, keys filter and pause the list, and open the timeline of a message.`,
+        `Prints a line for every new message and every change of a status until Ctrl-C; with --json, each line is one
+JSON document. On a terminal, keys filter and pause the list, and open the timeline of a message.`,
       )
       .option('--interval <seconds>', 'the time between two polls, 0.1 to 60', '2'),
   ).action((options: TailOptions) => tailMessages(context, options))

@@ -23,9 +23,10 @@ export function addProfiles(program: Command, context: Context): void {
     .command('profiles')
     .summary('save servers and their keys under a name')
     .description(
-      `Saves servers and their API keys under a name, in a file that only you can read: svc/profiles.json in XDG_CONFIG_HOME,
-or in ~/.config. A client command uses the profile of --profile or SVC_PROFILE, else the profile in use. --url, --key-stdin,
-SVC_URL and SVC_API_KEY override it. The key of a profile is sent to the address of the profile only.`,
+      `Saves servers and their API keys under a name, in a file that only you can read: svc/profiles.json in
+XDG_CONFIG_HOME, or in ~/.config. A client command uses the profile of --profile or SVC_PROFILE, else the profile in
+use. --url, --key-stdin, SVC_URL and SVC_API_KEY override it. The key of a profile is sent to the address of the profile
+only.`,
     )
   withExamples(
     profiles,
@@ -36,8 +37,8 @@ SVC_URL and SVC_API_KEY override it. The key of a profile is sent to the address
     .command('add')
     .summary('save a server and its key')
     .description(
-      `Saves a server and its API key under a name. Without --key and --key-stdin it asks for the key on the terminal. The first
-profile becomes the profile in use. It asks before it replaces a profile.`,
+      `Saves a server and its API key under a name. Without --key and --key-stdin it asks for the key on the terminal.
+The first profile becomes the profile in use. It asks before it replaces a profile.`,
     )
     .argument('<name>', 'letters, digits, dots, dashes and underscores')
     .requiredOption('--url <url>', 'the address of the server')
@@ -71,7 +72,7 @@ profile becomes the profile in use. It asks before it replaces a profile.`,
     .command('remove')
     .summary('remove a profile with its key')
     .description(
-      'Removes a profile with its key, after asking. The key stays valid: svc keys revoke revokes it.',
+      'Removes a profile with its key, after a confirmation. The key stays valid: svc keys revoke revokes it.',
     )
     .argument('<name>', 'the name, as svc profiles list shows it')
     .option('--yes', 'do not ask')

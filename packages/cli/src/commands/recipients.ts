@@ -30,12 +30,12 @@ function addErase(recipients: Command, context: Context): void {
     .command('erase')
     .summary('erase the data of a recipient from the database')
     .description(
-      `Erases the data of a recipient from the database, whatever its age: the recipient and the content of messages and of their
-events, received messages, and contacts. Queued messages are canceled and refunded. The command shows the data first, and
-asks.
+      `Erases all data of a recipient from the database, new and old: the recipient and the content of messages and of
+their events, received messages, and contacts. Queued messages are canceled and refunded. The command first shows the
+data and asks for a confirmation.
 
-The ledger does not change. Suppressions are kept, except with --forget-suppressions: a recipient who wants no messages must
-not get them after an erasure. Backups keep their data. If the command is interrupted, run it again.`,
+The ledger does not change. Suppressions are kept, except with --forget-suppressions: a recipient who wants no messages
+must not get them after an erasure. Backups keep their data. If the command is interrupted, run it again.`,
     )
     .argument('<address>', 'a phone number in E.164 format, or an e-mail address')
     .option('--workspace <id-or-email>', 'only in this workspace (default: all workspaces)')

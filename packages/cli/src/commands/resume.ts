@@ -19,7 +19,7 @@ export function addResumeAll(program: Command, context: Context): void {
     .command('resume')
     .summary('end the pause of all sending and delivering')
     .description(
-      `Ends the pause of all sending and delivering, by an operator or by a restore, within about a second.
+      `Ends the pause of all sending and delivering within about a second, whether an operator or a restore set it.
 
 After a restore, messages that were queued in the backup and due before the restore are doubtful: the old server may have
 sent them. If there are doubtful messages, choose one of:
@@ -27,8 +27,8 @@ sent them. If there are doubtful messages, choose one of:
   --send-all          sends them: no message is lost, but recipients may get a message twice
   --cancel-doubtful   fails and refunds them: no recipient gets a message twice, but messages may be lost
 
-For messages whose handover had started, the service asks their provider in both cases, as after a crash. Webhook
-deliveries are repeated with the same webhook-id.`,
+If an attempt to send a message was in flight at the time of the backup, the service queries the provider about the
+message in both cases, as after a crash. Webhook deliveries are repeated with the same webhook-id.`,
     )
     .option('--dry-run', 'only show the pause, the waiting messages and the doubtful messages')
     .option('--list', 'with --dry-run: list every doubtful message')
@@ -102,7 +102,7 @@ async function end(
   }
   if (resumed.begun > 0) {
     output.line(
-      `The handover of ${resumed.begun} messages had started: the service asks their provider.`,
+      `The attempts of ${resumed.begun} messages were in flight: the service queries their providers.`,
     )
   }
   output.line('Sending and delivering start again within about a second.')

@@ -13,8 +13,8 @@ export function addSecrets(program: Command, context: Context): void {
     .command('secrets')
     .summary('encrypt the secrets in the database, and change their key')
     .description(
-      `Shows the keys that encrypt the secrets in the database, and encrypts the secrets again: those of sessions and providers,
-and the secrets and headers of webhooks. The server may run meanwhile. The keys come from SVC_SECRETS_KEY or
+      `Shows the keys that encrypt the secrets in the database, and encrypts the secrets again: those of sessions and
+providers, and the secrets and headers of webhooks. The server may run meanwhile. The keys come from SVC_SECRETS_KEY or
 SVC_SECRETS_KEY_FILE: the first key encrypts, all keys decrypt. Only the id of a key is shown, never the key.`,
     )
   withExamples(secrets, 'svc secrets status', 'svc secrets encrypt')
@@ -32,9 +32,9 @@ SVC_SECRETS_KEY_FILE: the first key encrypts, all keys decrypt. Only the id of a
     .command('encrypt')
     .summary('encrypt every value with the first key')
     .description(
-      `Encrypts every secret with the first key: those in plain text, and those with another key, which you can remove afterwards.
-Every running server must already have the first key. The command works in batches; after an interruption, run it again to
-continue.`,
+      `Encrypts every secret with the first key: those in plain text, and those with another key, which you can remove
+afterwards. Every running server must already have the first key. The command works in batches; after an interruption,
+run it again to continue.`,
     )
     .action(() => encryptAll(context))
   withExamples(encrypt, 'svc secrets encrypt')
@@ -43,8 +43,8 @@ continue.`,
     .command('decrypt')
     .summary('store every value as plain text again')
     .description(
-      `Stores every secret as plain text again, after asking. A server with a key continues to encrypt new secrets: stop all
-servers first, or run the command again after the servers have started without a key.`,
+      `Stores every secret as plain text again, after a confirmation. A server with a key continues to encrypt new
+secrets: stop all servers first, or run the command again after the servers have started without a key.`,
     )
     .option('--yes', 'do not ask')
     .action((options: { yes?: boolean }) => decryptAll(context, options))
@@ -54,9 +54,10 @@ servers first, or run the command again after the servers have started without a
     .command('discard')
     .summary('discard the values whose key is lost')
     .description(
-      `Discards every value that cannot be decrypted because its key is lost, after asking. The service gets new secrets: sessions
-end, and earlier unsubscribe links stop working. A webhook gets a new secret, loses its headers, and is disabled; its owner
-rotates the secret to see it, and enables the webhook. Stop all servers first, and use the remaining keys.`,
+      `Discards every value that cannot be decrypted because its key is lost, after a confirmation. The service gets new
+secrets: sessions end, and earlier unsubscribe links stop working. A webhook gets a new secret, loses its headers, and
+is disabled; its owner rotates the secret to get a known one, and then enables the webhook. Stop all servers first, and
+use the remaining keys.`,
     )
     .option('--yes', 'do not ask')
     .action((options: { yes?: boolean }) => discardLost(context, options))

@@ -25,13 +25,13 @@ export function addSend(program: Command, context: Context): void {
         .command('send')
         .summary('send a message')
         .description(
-          `Sends one message. The default channel is sms for a phone number, and email for an e-mail address. A voice message is a
-call that reads the text aloud; the server refuses it when no provider for voice is configured.`,
+          `Sends one message. The default channel is sms for a phone number, and email for an e-mail address. A voice
+message is a call that reads the text aloud; the server refuses it when no provider for voice is configured.`,
         ),
     )
       .option('--idempotency-key <key>', 'repeated requests with this key send one message')
       .option('--wait', 'wait until it is delivered or failed, and show its statuses')
-      .option('--timeout <duration>', 'the longest time of --wait', '2m'),
+      .option('--timeout <duration>', 'the maximum time that --wait waits', '2m'),
   ).action((options: Options) => send(context, options))
   withExamples(
     command,

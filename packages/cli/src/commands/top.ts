@@ -28,12 +28,15 @@ export function addTop(program: Command, context: Context): void {
     .command('top')
     .summary('watch the whole service: rates, queues, problems (operator)')
     .description(
-      `Shows the state of the service over all workspaces: problems, rates, queues, providers, webhooks, credits and the newest
-failures with their timelines. It reads the database; the server may run meanwhile. Without a terminal, or with --json, it
-prints the state once; with --watch it prints one line at each interval.`,
+      `Shows the state of the service over all workspaces: problems, rates, queues, providers, webhooks, credits and the
+newest failures with their timelines. It reads the database; the server may run meanwhile. Without a terminal, or with
+--json, it prints the state once; with --watch it prints one line at each interval.`,
     )
     .option('--interval <seconds>', 'the time between two readings, 0.5 to 60', '1')
-    .option('--channel <channel>', 'failures of one channel (sms, whatsapp, email or voice)')
+    .option(
+      '--channel <channel>',
+      'show only failures of this channel (sms, whatsapp, email or voice)',
+    )
     .option('--watch', 'print lines until Ctrl-C instead of a view')
     .action((options: TopOptions) => showTop(context, options))
   withExamples(

@@ -27,10 +27,10 @@ export function addConformance(webhooks: Command, context: Context): void {
       .command('conformance')
       .summary('test a receiver and report its faults')
       .description(
-        `Sends a receiver valid deliveries, forgeries, repetitions and events of future versions. Reports each fault with its fix,
-and exits with 1. The valid events name messages that do not exist: use a receiver that may process them. It contacts no
-server. Answers do not show whether a repeated event was handled twice: that check fails, except with --observe, which
-reads how often an event was handled.`,
+        `Sends a receiver valid deliveries, forgeries, repetitions and events of future versions. Reports each fault
+with its fix, and exits with 1. The valid events name messages that do not exist: use a test system, because the
+receiver processes them. It contacts no server. Answers do not show whether a repeated event was handled twice: this
+check fails unless --observe names a URL that returns how often an event was handled.`,
       )
       .argument('<url>', 'the receiver')
       .option('--previous-secret <whsec>', 'a second secret that the receiver accepts')

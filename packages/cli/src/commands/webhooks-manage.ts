@@ -62,7 +62,7 @@ export function addWebhookManagement(webhooks: Command, context: Context): void 
 function addDeliveries(webhooks: Command, context: Context): void {
   const test = withConnection(
     oneWebhook(webhooks, 'test', 'send a webhook.test event').description(
-      'Sends one webhook.test event to a webhook, whatever its subscriptions are.',
+      'Sends one webhook.test event to a webhook, even if the webhook has no subscription to this event.',
     ),
   ).action((id: string, options: ConnectionOptions) => testWebhook(context, id, options))
   withExamples(test, `svc webhooks test ${ID}`)
@@ -86,7 +86,7 @@ function addDeliveries(webhooks: Command, context: Context): void {
 
   const retry = withConnection(
     oneWebhook(webhooks, 'retry', 'retry a delivery now')
-      .description('Retries a delivery now, also one that is pending or was delivered.')
+      .description('Retries a delivery now, even if it is pending or was delivered.')
       .argument('<delivery-id>', 'the id of the delivery'),
   ).action((id: string, deliveryId: string, options: ConnectionOptions) =>
     retryDelivery(context, id, deliveryId, options),

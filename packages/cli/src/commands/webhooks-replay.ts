@@ -23,9 +23,9 @@ export function addReplay(webhooks: Command, context: Context): void {
       .command('replay')
       .summary('resend a delivery, or the deliveries of a file')
       .description(
-        `With the id of a delivery, the server sends it to its webhook again. With a file of svc webhooks listen --save, this
-command posts the deliveries to a receiver, without a server: unchanged, or signed again with --secret. Receivers refuse
-signatures that are older than five minutes.`,
+        `For the id of a delivery, the server sends the delivery to its webhook again. For a file of svc webhooks listen
+--save, the command posts the deliveries to a receiver and needs no server. They are unchanged, or signed again with
+--secret. Receivers refuse signatures that are older than five minutes.`,
       )
       .argument('<delivery-id|file>', 'the id of a delivery, or a file')
       .option('--webhook <id>', 'the webhook of the delivery (default: search all webhooks)')

@@ -46,9 +46,9 @@ export function addWebhooks(program: Command, context: Context): void {
       .command('listen')
       .summary('receive, verify and print webhook deliveries')
       .description(
-        `Starts a receiver on this machine, registers it as a webhook, verifies every delivery and prints a line for each; with
---json one document a line. On a terminal, keys filter and pause the list. Ctrl-C removes the webhook. The server must
-allow http to loopback, as svc dev does, and the API key needs the scope manage_webhooks.`,
+        `Starts a receiver on this machine, registers it as a webhook, verifies every delivery and prints a line for
+each; with --json, each line is one JSON document. On a terminal, keys filter and pause the list. Ctrl-C removes the
+webhook. The server must allow http to loopback, as svc dev does, and the API key needs the scope manage_webhooks.`,
       )
       .option('--port <n>', 'the port to listen on; 0 for a free one', '0')
       .option('--events <list>', 'the events, separated by commas (default: all)')

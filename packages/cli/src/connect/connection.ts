@@ -38,9 +38,12 @@ export function withConnection(command: Command): Command {
   return command
     .option(
       '--url <url>',
-      'the address of the server (default: SVC_URL, else the profile, else that of svc dev)',
+      'the address of the server (default: SVC_URL, else from the profile, the configuration file or svc dev)',
     )
-    .option('--key <key>', `${KEY_HELP} (default: SVC_API_KEY, else the key beside the address)`)
+    .option(
+      '--key <key>',
+      `${KEY_HELP} (default: SVC_API_KEY, else the key stored with the address)`,
+    )
     .option('--key-stdin', KEY_STDIN_HELP)
     .option(
       '--profile <name>',
@@ -50,7 +53,7 @@ export function withConnection(command: Command): Command {
 
 /**
  * Finds the server and the key. The order is: options, then SVC_URL and SVC_API_KEY, then the profile, then the
- * configuration file, then the file of `svc dev` in the data folder. A key is sent only to the address beside it. The
+ * configuration file, then the file of `svc dev` in the data folder. A key is sent only to the address stored with it. The
  * exceptions are `--key` and `--key-stdin`, and SVC_API_KEY without SVC_URL.
  * @throws Failure without a key, and for an invalid address.
  */

@@ -151,8 +151,9 @@ const ROWS = {
     },
     SVC_TRUST_PROXY: {
       type: 'networks',
-      summary: 'networks of proxies whose X-Forwarded-For header counts',
-      details: 'networks of proxies whose `X-Forwarded-For` header counts, such as `10.0.0.0/8`',
+      summary: 'networks of proxies whose X-Forwarded-For header is trusted',
+      details:
+        'networks of proxies whose `X-Forwarded-For` header is trusted, such as `10.0.0.0/8`',
       example: '10.0.0.0/8',
     },
   },
