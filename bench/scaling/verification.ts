@@ -39,7 +39,7 @@ export function checksOf(
       tolerance: 0.02,
     },
     {
-      name: 'no two alike on one core, sends/s',
+      name: 'different workspaces, one core, sends/s',
       analytic: (base.batch_max * 1000) / batch_ms,
       simulated: free.per_s,
       tolerance: 0.02,
