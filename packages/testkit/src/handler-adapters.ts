@@ -73,7 +73,7 @@ export function createAdapters(
     // A middleware with its own deadline may have answered: writing now would throw and end the
     // process.
     if (response.headersSent) return
-    // Without `close`, Node would read the rest of the body, however large.
+    // Without `close`, Node would read the rest of the body, without a size limit.
     const rest = request.readableEnded ? {} : { connection: 'close' }
     response.writeHead(reply.status, { ...headersOf(reply), ...rest }).end(textOf(reply))
   }

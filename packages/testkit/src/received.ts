@@ -19,7 +19,7 @@ export interface ReceivedRequest {
 
 /** A verified event with all its attempts. */
 export interface ReceivedDelivery {
-  /** `webhook-id`, or the signature without one. */
+  /** The `webhook-id` header; without this header, the signature. */
   event_id: string
   event: string
   data: Record<string, unknown>

@@ -36,7 +36,7 @@ export interface InputFile {
 }
 
 /**
- * Opens a CSV file (`-`: stdin) and reads it once, row by row, whatever its size.
+ * Opens a CSV file (`-`: stdin) and reads it once, row by row: the file may have any size.
  * @throws Failure with the line of the fault.
  */
 export async function openInputFile(

@@ -4,7 +4,7 @@ import { Failure, unreachable } from '../process/failure.ts'
 const BACKOFF_FIRST_MS = 1_000
 const BACKOFF_MAX_MS = 30_000
 
-/** The bounds of a wait, whatever the server or a proxy asks for. */
+/** The bounds of a wait that the server or a proxy asks for. */
 const WAIT_MIN_MS = 100
 const WAIT_MAX_MS = 3_600_000
 

@@ -90,7 +90,7 @@ async function backup({ io, output }: Context, made_by: string, options: Options
   for (const name of report.removed) output.note(`Removed the older ${name}.`)
 }
 
-/** The folder or file of the backup. Only a name that ends in .db is a file, so that a folder is not taken for one. */
+/** The folder or file of the backup. A name is a file only if it ends in .db. */
 function targetOf(
   { cwd, env }: ProcessIo,
   home: string,

@@ -47,7 +47,7 @@ export async function withCore<T>(
   }
 }
 
-/** The actor for the audit log: the system user, also the user behind sudo. */
+/** The actor for the audit log: the system user, or the user who called sudo. */
 export function operatorOf({ env }: Pick<ProcessIo, 'env'>): Actor {
   const id = env.SUDO_USER || env.USER || env.LOGNAME || 'operator'
   return { kind: 'operator', id, address: null, request_id: null }

@@ -2,7 +2,7 @@ import type { Setting } from '@svc/server/settings'
 
 const MASK = '***'
 
-/** The characters of a key that are shown: enough to tell keys apart. */
+/** The characters of a key that are shown: enough to distinguish keys. */
 const KEY_SHOWN = 8
 const KEY_LENGTH_MIN = 24
 

@@ -63,7 +63,7 @@ export async function createStripePayments(options: StripeOptions): Promise<Paym
   })
   const landing = () => `${(options.public_url ?? (() => 'http://127.0.0.1:3000'))()}${LANDING}`
 
-  /** Whether Stripe refuses the request for good: 409, 429 and 5xx are not refusals. */
+  /** Whether Stripe refuses the request permanently: 409, 429 and 5xx are not refusals. */
   function isRefusal(error: unknown): error is Stripe.errors.StripeError {
     if (!(error instanceof errors.StripeError)) return false
     const { statusCode = 0 } = error

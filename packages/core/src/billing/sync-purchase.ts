@@ -37,7 +37,7 @@ export function createSyncPurchase({
     for (let i = 0; i < TRIES_MAX && purchase; i++) {
       const payment = paymentOf(purchase)
       if (!payment || purchase.provider !== payments.name) return null
-      // After the row was read, outside a transaction: the version shows a change of the row since.
+      // After the row was read, outside a transaction: the version shows whether the row has changed meanwhile.
       const state = await payments.look(payment)
       if (!state) return null
       const synced = await write({ storage, runtime }, purchase, state)

@@ -151,9 +151,9 @@ export const LIMITS = {
   bulk_stored_length: 64 * MB,
   /** With a test key, which is free: enough for 1,000 WhatsApp texts and metadata of the maximum sizes. */
   test_bulk_stored_length: 16 * MB,
-  /** Characters that an estimate lists of one message. */
+  /** The maximum number of characters that an estimate lists for one message. */
   estimate_characters: 100,
-  /** Characters that an estimate lists of all messages: each one is a record. */
+  /** The maximum number of characters that an estimate lists for all messages: each character is a record. */
   estimate_characters_of_all: 5_000,
 
   contact_name_length: 200,

@@ -137,7 +137,7 @@ async function deliverBatch(
   tracing?.delivered(results)
 }
 
-/** Puts back deliveries with an unreadable secret. No attempt is counted; for the shares, their receiver has failed. */
+/** Requeues deliveries with an unreadable secret. No attempt is counted, but the receiver's share counts a failure. */
 async function postpone(
   { storage, runtime, shares }: BatchParts,
   batch: readonly Begun<ClaimedDelivery>[],

@@ -135,11 +135,11 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 }
 
 /**
- * undici calls `onRequestStart` right before it hands the first byte to a connection, and never otherwise: this alone
- * tells `not_sent` from `unanswered`, whatever the error is. The rule is the same on a kept connection: once a byte was
- * written, no error proves that the peer did not read it. A FIN without an answer, a reset and EPIPE also come from a peer
- * that took the request and then died. Two things keep a request off a closed connection before it is written: a short
- * keep-alive, and a turn of the event loop.
+ * undici calls `onRequestStart` right before it hands the first byte to a connection, and never otherwise: only this
+ * call decides between `not_sent` and `unanswered`; the error does not. The rule is the same on a kept connection: once
+ * a byte was written, no error proves that the peer did not read it. A FIN without an answer, a reset and EPIPE also
+ * come from a peer that took the request and then died. Two things keep a request off a closed connection before it is
+ * written: a short keep-alive, and a turn of the event loop.
  */
 function callOnce(
   { url, body, ...call }: HttpCall,

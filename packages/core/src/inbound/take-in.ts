@@ -19,8 +19,8 @@ const HELP_QUIET_MS = 10 * 60_000
 export type IsOurs = (sender: Pick<ReceivedMessageRow, 'channel' | 'sender'>) => boolean
 
 /**
- * Stores one arrival and its effects in an open transaction, except the replies, which the caller writes last. Null and no
- * change if the arrival was stored before.
+ * Stores one arrival and its effects in an open transaction, except the replies, which the caller writes last. Null and
+ * no change if the arrival is already stored.
  */
 export async function takeIn(
   stores: Writes,

@@ -54,7 +54,8 @@ function notEnough(required: Units, but: string): SvcError {
 
 /**
  * The stored response to an earlier request with the same `Idempotency-Key`; null if there is none. Read before the
- * checks of a request: their inputs may have changed since, and the response must not.
+ * checks of a request: the inputs of the checks may have changed since the first request, and the response must not
+ * change.
  * @throws SvcError `validation_error` if the earlier request was different.
  */
 export async function storedResponse(

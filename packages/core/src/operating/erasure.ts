@@ -47,8 +47,8 @@ export interface Recipients {
    */
   look(address: string, options?: ErasureOptions): Promise<ErasureReport>
   /**
-   * Removes an address and its messages' content, whatever their age, in small transactions beside a running server.
-   * Queued messages are canceled and refunded first. The ledger does not change; suppressions stay, except with
+   * Removes an address and the content of all its messages in small transactions; a server may run meanwhile. Queued
+   * messages are canceled and refunded first. The ledger does not change; suppressions stay, except with
    * `forget_suppressions`. After an interruption, another run erases the rest.
    * @throws SvcError as `look`.
    */

@@ -34,7 +34,7 @@ export interface Troubles {
 
 /** The operator's views of the service. All of it is in the database: another process than the server may read it. */
 export interface Overviews {
-  /** Totals and queues, with a constant number of reads whatever the history. */
+  /** Totals and queues. The number of reads does not grow with the history. */
   overview(): Promise<Overview>
   /** All providers, at most `limit` webhooks and `limit` messages, newest first. `channel` filters the messages. */
   troubles(limit: number, options?: { channel?: Channel | undefined }): Promise<Troubles>

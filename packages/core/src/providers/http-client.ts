@@ -21,7 +21,7 @@ export type ProviderAnswer =
       /** Names are lower-case. */
       headers: Record<string, string>
       body: string
-      /** The parsed body, whatever its content type; undefined where it is not JSON. */
+      /** The parsed body, with any content type; undefined where it is not JSON. */
       json: unknown
     }
 

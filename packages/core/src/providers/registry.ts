@@ -5,7 +5,7 @@ import * as types from './types.ts'
 
 type Schema = (typeof types)[keyof typeof types]['settings']
 
-/** The settings of a provider. Plain data, sent to other threads; `type` tells them apart. */
+/** The settings of a provider. Plain data, sent to other threads; `type` names the kind of provider. */
 export type ProviderSettings = z.output<Schema>
 
 const [first, ...others] = Object.values(types).map(({ settings }): Schema => settings)

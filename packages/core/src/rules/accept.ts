@@ -133,7 +133,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
   }
 }
 
-/** A plan in progress. `state` includes the effects of the requests before. */
+/** A plan in progress. `state` includes the effects of the earlier requests. */
 interface Batch
   extends Pick<AcceptPlan, 'results' | 'entries' | 'holds' | 'bulks' | 'messages' | 'answers'> {
   state: AcceptState

@@ -209,7 +209,7 @@ function assertShape({ kind, amount, held_delta }: Operation): void {
         Math.sign(amount) === signs.amount || (kind === 'settle' && amount === 0)
   const heldFits =
     Math.sign(held_delta) === signs.held ||
-    // A call that settles after its hold ran out releases nothing.
+    // A call that settles after its hold expired releases nothing.
     (kind === 'settle' && held_delta === 0)
   const movesNothing = amount === 0 && held_delta === 0
   if (!amountFits || !heldFits || movesNothing) {

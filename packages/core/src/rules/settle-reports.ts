@@ -32,7 +32,7 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
     if (message.status === 'queued') assign(message, settlement.provider)
     message.provider ??= settlement.provider
     message.provider_message_id ??= found.receipts[0]?.provider_message_id ?? null
-    // A provider that knows the message has accepted it, whatever its receipts say.
+    // A provider that knows the message has accepted it, even if its receipts say otherwise.
     if (message.status === 'queued') {
       for (const status of advance(message, 'sent')) apply(step, status, null, null)
     }
@@ -168,7 +168,7 @@ function receiptOfParts(step: Step, receipt: Receipt): Receipt | null {
   return isWholly(status, attempted) ? receipt : null
 }
 
-/** A delivery beats a failure that was reported before. */
+/** A reported delivery replaces an earlier reported failure. */
 const RANK: Record<MessagePartRow['status'], number> = { sent: 0, failed: 1, delivered: 2 }
 
 function isWholly(status: MessagePartRow['status'], parts: readonly MessagePartRow[]): boolean {

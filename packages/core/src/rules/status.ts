@@ -12,8 +12,8 @@ export type Reported = Exclude<MessageStatus, 'queued'>
 
 /**
  * The statuses that a message passes through, in order, when `reported` arrives; none for a late, repeated or
- * contradictory report. A delivery beats a failure after the provider accepted the message, but not an earlier failure,
- * whose credits were refunded. A `read` without a `delivered` passes through both.
+ * contradictory report. A delivery replaces a failure that came after the provider accepted the message, but not an
+ * earlier failure, whose credits were refunded. A `read` without a `delivered` passes through both.
  */
 export function advance(
   current: { status: MessageStatus; accepted: boolean },

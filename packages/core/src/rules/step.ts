@@ -171,7 +171,7 @@ export function assign(message: SettledMessage, provider: string): void {
   message.provider = provider
 }
 
-/** Adds the parts of the message, by the ids that receipts use. */
+/** Adds the parts of the message, each with the id that its receipts name. */
 export function addParts({ settlement, message, plan }: Step, attempt: number, ids: string[]) {
   for (const [i, provider_message_id] of ids.entries()) {
     plan.parts.push({

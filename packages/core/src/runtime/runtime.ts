@@ -59,7 +59,7 @@ export function idGenerator(now: () => Date, bytes: (count: number) => Buffer): 
       prefix = ''
     }
     prefix ||= prefixOf(lastMs)
-    // One system call for many ids: it costs more than the rest of an id.
+    // One system call for many ids, because the call costs more than the other work for an id.
     if (pool.at === pool.hex.length) {
       pool.hex = bytes(TAIL_BYTES * IDS_PER_CALL).toString('hex')
       pool.at = 0

@@ -7,8 +7,8 @@ export const STEP_MIN_MS = 1_000
 export const REDATED_MAX = 5_000
 
 /**
- * Longer than any work is in flight: a delivery that began before the clock was set back is recorded, and its next
- * try dated, by the clock from before.
+ * Longer than any work is in flight: a delivery that began before the clock was set back is recorded by the earlier
+ * clock, which also dates its next try.
  */
 const IN_FLIGHT_MAX_MS = 180_000
 
@@ -18,8 +18,8 @@ export const REDATED = 'the clock was ahead when these rows were queued; their w
 /** Detects when the clock of due times was set forwards or back. One for each storage, in memory. */
 export interface ClockSteps {
   /**
-   * Records a reading of the clock, made between those two moments of `Runtime.elapsed`. A late answer alone is no
-   * step, however late: only a difference that its lateness cannot explain is one.
+   * Records a reading of the clock, made between those two moments of `Runtime.elapsed`. A late answer alone is not a
+   * step of the clock: a step is a difference that the lateness cannot explain.
    */
   saw(at: Date, before_ms: number, after_ms: number): void
   /**
@@ -48,7 +48,7 @@ export function createClockSteps(): ClockSteps {
       const [low_ms, high_ms] = [at.getTime() - after_ms, at.getTime() - before_ms]
       const isForwards = low_ms > most_ms + STEP_MIN_MS
       const isBack = high_ms < least_ms - STEP_MIN_MS
-      // The narrower bounds still hold, unless the clock has moved since.
+      // The narrower bounds are still valid, unless the clock was set after the last reading.
       const agrees = low_ms <= most_ms && high_ms >= least_ms
       least_ms = agrees ? Math.max(least_ms, low_ms) : low_ms
       most_ms = agrees ? Math.min(most_ms, high_ms) : high_ms

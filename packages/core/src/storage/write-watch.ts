@@ -18,7 +18,7 @@ export interface WriteWatch {
  */
 const FAILURE_COUNTS_MS = 10_000
 
-/** How long a successful write counts: limits how often the probe writes, however often the health is checked. */
+/** How long a successful write counts: limits how often the probe writes when the health is checked often. */
 const SUCCESS_COUNTS_MS = 2_000
 
 export function createWriteWatch({

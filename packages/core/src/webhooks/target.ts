@@ -26,7 +26,7 @@ export interface TargetGuard {
   connect: Connector
 }
 
-/** Keeps deliveries away from addresses that are not public, by whatever name, notation or redirect they are reached. */
+/** Refuses deliveries to addresses that are not public, for every name, notation and redirect that leads to them. */
 export function createTargetGuard(policy: TargetPolicy): TargetGuard {
   const isAllowed = createAddressCheck(policy.allow_nets ?? [])
   const resolve = createResolver(policy.dns ?? null)

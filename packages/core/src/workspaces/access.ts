@@ -67,7 +67,7 @@ export function createAccess({
   /** Granted when the address is verified for the first time. */
   creditsOnVerification?: Units
 }): Access {
-  /** Verifies the address; returns false if it was verified before. */
+  /** Verifies the address; returns false if it is already verified. */
   async function verify(
     stores: Writes,
     workspace_id: string,

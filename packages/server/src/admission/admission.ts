@@ -28,7 +28,7 @@ export type PageRate = 'anonymous' | 'exempt'
 /** Decides which requests may enter. It runs before a body is read, so that its refusals show nothing of the schemas. */
 export interface Admission {
   /**
-   * Checks rate limits and the credential first, however busy the service is, and then whether the service has room for
+   * Checks rate limits and the credential first, even if the service is busy, and then whether the service has room for
    * the request.
    * @throws SvcError 429, 401, 403 or 429, checked in this order.
    */

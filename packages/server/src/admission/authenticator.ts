@@ -135,7 +135,7 @@ export function keyOf(identity: Identity | null): KeyIdentity {
   return identity
 }
 
-/** The data that a caller sees and changes: for a session all of its workspace's, for a test key the test data. */
+/** The data that a caller sees and changes: a session has all data of its workspace, a test key only the test data. */
 export function viewerOf(identity: Identity | null): Viewer {
   if (identity?.kind === 'api_key') return identity
   return identity?.workspace_id ?? ''

@@ -38,7 +38,8 @@ async function acceptWaiting(server: Server): Promise<void> {
     accepted += 1
   }
   server.on('connection', count)
-  // The current turn may be half over. Each turn accepts at least one connection if any waits.
+  // The current turn may have passed the phase that accepts connections. Each turn accepts at least one connection if
+  // any waits.
   await turn()
   // A time limit, because clients that reconnect at once would keep the loop running.
   const until = performance.now() + ACCEPT_MAX_MS

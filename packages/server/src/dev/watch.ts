@@ -6,7 +6,7 @@ import { type MessageRow, messageRow } from './message-row.ts'
 export const WATCHED_MAX = 200
 
 const POLL_MS = 300
-/** Polling takes at most this share of the time, however slow the database is. */
+/** Polling takes at most this share of the time, even if the database is slow. */
 const POLL_SHARE = 0.1
 
 /** The result of a poll: the rows that are new or changed since the last one. */

@@ -101,7 +101,7 @@ export function createLogDestination(
   }
 
   /**
-   * Removes the written bytes from the waiting lines; the rest of a line written in part stays. `mends` tells whether the
+   * Removes the written bytes from the waiting lines; the rest of a line written in part stays. `mends`: whether the
    * written bytes began with the newline after an incomplete line.
    */
   function removeWritten(written: number, mends: boolean): void {

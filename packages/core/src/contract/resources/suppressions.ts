@@ -85,6 +85,6 @@ export const suppressions = {
     params: z.object({ channel: z.enum(CHANNELS), address: text(LIMITS.email_length) }),
     not_found: 'Suppression not found',
     data: z.object({ message: z.string() }),
-    summary: 'Lift a suppression, whatever its reason',
+    summary: 'Remove a suppression, with any reason',
   }),
 } as const

@@ -152,7 +152,7 @@ function ofTransient({ enhanced }: Reply): Meaning {
   return enhanced === '4.2.1' || enhanced === '4.7.28' ? RATE : UNAVAILABLE
 }
 
-/** A problem of every mail, whatever its recipient. */
+/** A problem of every mail, not of one recipient. */
 function ofAccount({ code, enhanced, stage, text }: Reply): Meaning | null {
   if (stage.startsWith('AUTH') || NOT_AUTHENTICATED.has(code)) return UNAUTHORIZED
   if (stage === 'STARTTLS') return INSECURE

@@ -147,8 +147,8 @@ function linesOf(consequence: Consequence, lines: readonly Line[]): [number, Mea
 }
 
 /**
- * The meaning of a code; undefined for an unknown code. Twilio warns that codes come and go, so no decision may depend
- * on knowing one. Source: Twilio, Error and Warning Dictionary.
+ * The meaning of a code; undefined for an unknown code. Twilio warns that it adds and removes codes, so no decision may
+ * require that a code is known. Source: Twilio, Error and Warning Dictionary.
  */
 export function meaningOf(code: number | null): Meaning | undefined {
   return code === null ? undefined : MEANINGS.get(code)

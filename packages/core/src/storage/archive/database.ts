@@ -7,7 +7,7 @@ export type Value = string | number | boolean | null
 /** The values of a row, in the order of its table's columns. The same on every engine. */
 export type Row = Value[]
 
-/** Tables as of one moment. */
+/** The tables of one consistent snapshot. */
 export interface TableReader {
   count(table: ArchiveTable): Promise<number>
   /** Every row, in batches of a bounded size. */

@@ -24,9 +24,10 @@ export interface ExportOptions {
 }
 
 /**
- * Writes the whole content of a database as one archive, secrets included: one consistent snapshot, in constant
- * memory. The database is not changed.
- * @throws Error in one line, with a `code`: `not_found`, `in_use`, or `behind` and `newer` for another schema.
+ * Writes the whole content of a database as one archive, secrets included: one consistent snapshot, in constant memory.
+ * The database is not changed.
+ * @throws Error in one line, with a `code`: `not_found`, `in_use`, or `behind` or `newer` if the schema is not this
+ *   program's.
  */
 export async function exportArchive(options: ExportOptions): Promise<MoveReport> {
   const { database_url, to, made_by, snapshot = false, now = () => new Date(), signal } = options

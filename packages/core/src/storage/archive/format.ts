@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { COLUMN_KINDS } from './tables.ts'
 
 /**
- * An archive is gzip'd lines of JSON: a header; for each table of the schema its columns and number of rows, the
- * rows, each an array of the columns' values, and their checksum; at the end the checksum of all lines before.
+ * An archive is gzip'd lines of JSON: a header; for each table of the schema its columns and number of rows, the rows,
+ * each an array of the columns' values, and their checksum; at the end the checksum of all earlier lines.
  */
 export const FORMAT = 'svc-archive'
 export const FORMAT_VERSION = 1

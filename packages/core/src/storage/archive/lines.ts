@@ -10,7 +10,7 @@ const LINE_MAX_BYTES = 256 * 1024 * 1024
 
 /**
  * The lines of a gzip'd text as bytes, without their line breaks.
- * @throws Error `truncated` where the end is missing, `foreign` for something else, `altered` for a damaged one.
+ * @throws Error `truncated` if the end is missing, `foreign` if the file is not an archive, `altered` if it is damaged.
  */
 export async function* linesOf(source: Readable): AsyncGenerator<Buffer> {
   // A failure of either stream is thrown where the lines are read.

@@ -85,7 +85,7 @@ function hashedLines(source: Readable) {
       whole.update(line).update('\n')
       return line.toString('utf8')
     },
-    /** Takes the last line; returns it with the checksum of those before. */
+    /** Takes the last line; returns it with the checksum of the earlier lines. */
     async last(): Promise<{ line: string; sha256: string }> {
       const line = (await look()).toString('utf8')
       if (!(await found.next()).done) throw altered('something follows its end')

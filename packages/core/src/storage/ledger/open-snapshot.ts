@@ -2,8 +2,8 @@ import { readDatabaseUrl } from '../database-url.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
- * Opens a database for reading as of one moment; loads only that engine, and changes nothing.
- * @throws Error in one line, with a `code`: `not_found`, or `behind` and `newer` for another schema.
+ * Opens a consistent snapshot of a database for reading; loads only the engine of the URL, and changes nothing.
+ * @throws Error in one line, with a `code`: `not_found`; `behind` or `newer` if the schema is not this program's.
  */
 export async function withSnapshot<T>(
   url: string,

@@ -21,7 +21,7 @@ const BATCH_ROWS = 1_000
 /**
  * Passes all entries to `take` in batches, in the order of workspace and number: one snapshot, in constant memory.
  * Changes nothing; returns their number.
- * @throws Error in one line, with a `code`: `not_found`, or `behind` and `newer` for another schema.
+ * @throws Error in one line, with a `code`: `not_found`; `behind` or `newer` if the schema is not this program's.
  */
 export function readLedger(
   database_url: string,

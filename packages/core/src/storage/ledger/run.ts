@@ -9,7 +9,7 @@ export interface Run {
   workspaceId: string | null
   hourAgo: Date
   max: number
-  /** Checks row by row, whatever the sums are. */
+  /** Checks row by row, even if the sums agree. */
   isThorough: boolean
   found(differences: readonly LedgerDifference[]): void
   report(name: string, done: number, total: number): void

@@ -7,7 +7,7 @@ export type NamedValues = Readonly<Record<string, string | number | Date | null>
 /** The type of a column. */
 export type ValueType = 'text' | 'json' | 'number' | 'boolean' | 'time'
 
-/** A database as of one moment, for reading only. */
+/** A consistent snapshot of a database, for reading only. */
 export interface Snapshot {
   /**
    * Runs one statement with `:name` parameters; times are `Date`. `indexed by` is for SQLite, which has no statistics

@@ -31,14 +31,13 @@ const DIFFERENCES_MAX = 20
 const HOUR_MS = 3_600_000
 
 /**
- * Recomputes the books from their entries, in one snapshot and in constant memory, and reports the differences.
- * Changes nothing; a server may run meanwhile. A row with a value that its column cannot have is a difference, and
- * all sums leave it out. Every row is checked by itself; with `fast` only where sums differ. One wrong amount,
- * balance or number, or one missing row, makes the sums differ. They cannot show a reference to another message of
- * the workspace whose id has the same mark (on SQLite one in sixteen), nor several faults that compensate each other
- * in sums weighted by number or mark, or are off by a multiple of 2^31 - 1. Source: contract section 4, ledger study
- * section 2.11.
- * @throws Error in one line, with a `code`: `not_found`, or `behind` and `newer` for another schema.
+ * Recomputes the books from their entries, in one snapshot and in constant memory, and reports the differences. Changes
+ * nothing; a server may run meanwhile. A row with a value that its column cannot have is a difference, and all sums
+ * leave it out. Every row is checked by itself; with `fast` only where sums differ. One wrong amount, balance or
+ * number, or one missing row, makes the sums differ. They cannot show a reference to another message of the workspace
+ * whose id has the same mark (on SQLite one in sixteen), nor several faults that compensate each other in sums weighted
+ * by number or mark, or are off by a multiple of 2^31 - 1. Source: contract section 4, ledger study section 2.11.
+ * @throws Error in one line, with a `code`: `not_found`; `behind` or `newer` if the schema is not this program's.
  */
 export function verifyLedger(
   database_url: string,

@@ -60,7 +60,7 @@ export interface PurchaseWrites {
   ): Promise<boolean>
 }
 
-/** Responses to requests with an `Idempotency-Key` that do not use the hot door. */
+/** Responses to requests with an `Idempotency-Key` that do not use `hot`. */
 export interface IdempotencyReads {
   byKey(
     workspaceId: string,

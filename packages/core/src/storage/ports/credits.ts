@@ -92,7 +92,7 @@ export interface CreditLotReads {
 
 export interface CreditLotWrites {
   insert(lot: LotRow): Promise<void>
-  /** Stores the rest of `lots`, and that all open lots are counted up to entry `seq`. */
+  /** Stores the remaining credits of `lots`, and `seq` as the entry up to which all open lots are counted. */
   recount(
     workspaceId: string,
     seq: number,

@@ -88,7 +88,7 @@ export type Work = 'messages' | 'deliveries'
 
 export interface Claim {
   now: Date
-  /** `Runtime.elapsed` at `now`: shows whether the clock was set since the claim before. */
+  /** `Runtime.elapsed` at `now`: shows whether the clock was set since the previous claim. */
   elapsed_ms: number
   limit: number
   lease_ms: number

@@ -16,7 +16,7 @@ export interface MessageFilter {
   until?: Date | undefined
   bulk_id?: string | undefined
   recipient?: string | undefined
-  /** Only messages of test keys: fast however many live messages there are. */
+  /** Only messages of test keys: the cost does not depend on the number of live messages. */
   livemode?: false | undefined
   /** Only messages older than this one. */
   before_id?: string | undefined

@@ -1,6 +1,6 @@
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 
-/** The fill of a queue. A claimed row is due again when its lease ends. */
+/** The length of a queue. A claimed row is due again when its lease ends. */
 export interface QueueState {
   /** All rows, due or not. */
   waiting: number

@@ -17,8 +17,8 @@ export type AgedMessage = Pick<MessageRow, 'id' | 'channel' | 'recipient' | 'era
 
 export interface RetentionReads {
   /**
-   * Workspaces that have rows of that kind between their mark and `before_id`, by id, after `after`. The id `''`
-   * stands for rows of no workspace. The only query here that names no workspace.
+   * Workspaces that have rows of that kind between their mark and `before_id`, by id, after `after`. The id `''` means
+   * rows of no workspace. The only query here that names no workspace.
    */
   due(
     kind: RetentionKind,

@@ -50,8 +50,8 @@ import type {
 } from './workspaces.ts'
 
 /**
- * The queries of the cold door: committed rows, and only those of the named workspace. `NEAR_READS` names the queries
- * that return at once; every other query may take long.
+ * The queries of `read`: committed rows, and only those of the named workspace. `NEAR_READS` names the queries that
+ * return at once; every other query may take long.
  */
 export interface Reads {
   workspaces: WorkspaceReads
@@ -134,9 +134,8 @@ export interface Writes extends Reads {
 }
 
 /**
- * The storage of the service, in two parts. The cold door (`read`, `write`) serves the API through shared stores; the
- * hot door (`hot`) serves the operations that every message passes through, in batches. One contract suite proves
- * both on every engine.
+ * The storage of the service, in two parts. `read` and `write` serve the API through shared stores; `hot` serves the
+ * operations that every message passes through, in batches. One contract suite proves both on every engine.
  */
 export interface Storage {
   /** Sees committed data only. */

@@ -67,7 +67,7 @@ export interface WebhookWrites {
   queue(announced: FanOut): Promise<void>
   /**
    * Makes deliveries due at `at`, as `manual` ones: a waiting one keeps its remaining tries, a finished one gets
-   * `tries` more, one in flight is left alone. The webhook must be locked. Returns how many.
+   * `tries` more, one in flight does not change. The webhook must be locked. Returns how many.
    */
   requeue(
     workspaceId: string,

@@ -26,7 +26,7 @@ export interface WorkspaceWrites {
   insert(workspace: WorkspaceRow): Promise<boolean>
   /** Changes only the given columns. */
   change(workspaceId: string, change: WorkspaceChange, at: Date): Promise<void>
-  /** Returns false, and writes nothing, when the address was verified before. */
+  /** Returns false, and writes nothing, if the address is already verified. */
   verifyEmail(workspaceId: string, at: Date): Promise<boolean>
   /**
    * Replaces the password hash and ends every token issued before. With `from`: only while `from` is the present
@@ -58,7 +58,7 @@ export interface AccountTokenWrites {
   take(tokenHash: string, purpose: AccountTokenRow['purpose'], now: Date): Promise<string | null>
   /** Ends the workspace's tokens of that purpose. */
   end(kind: TokenKind): Promise<void>
-  /** Removes about `limit` tokens that expired before; returns how many. */
+  /** Removes about `limit` tokens that expired before `before`; returns their number. */
   forget(before: Date, limit: number): Promise<number>
 }
 
@@ -72,9 +72,9 @@ export interface SessionReads {
 }
 
 export interface SessionWrites {
-  /** Ends one session. Returns false when it was ended before. */
+  /** Ends one session. Returns false if the session had already ended. */
   end(session: EndedSessionRow): Promise<boolean>
-  /** Removes about `limit` ended sessions whose tokens expired before; returns how many. */
+  /** Removes about `limit` ended sessions whose tokens expired before `before`; returns their number. */
   forget(before: Date, limit: number): Promise<number>
 }
 

@@ -9,7 +9,7 @@ const EPOCH = new Date(0)
 
 /** Parameters of the statements, so that one SQL text serves both clocks. */
 export interface Clock {
-  /** The present, for `present`: null stands for the server's time. */
+  /** The present time, for `present`: null means the time of the database server. */
   now(at: Date): Date | null
   /** `Runtime.elapsed` now, or that of the claim where the caller's clock counts. */
   elapsed(claim: { elapsed_ms: number }): number

@@ -39,7 +39,7 @@ const PROBE = `select pg_logical_emit_message(true, 'svc', '')`
 
 const t = tables(dialects.postgres)
 
-/** The cold door on PostgreSQL: the shared stores, with reads on their own or all in one transaction. */
+/** `read` and `write` on PostgreSQL: the shared stores. Reads run alone, or all in one transaction. */
 export function openCold(
   pool: pg.Pool,
   {
@@ -75,7 +75,7 @@ export function openCold(
   }
 }
 
-/** drizzle over a function that runs statements; values have the types of the hot door. */
+/** drizzle over a function that runs statements; values have the types that `hot` uses. */
 function handle(run: Run): Db {
   const query = (config: pg.QueryConfig, values: unknown[]) =>
     run({ ...config, types: parsers }, values)

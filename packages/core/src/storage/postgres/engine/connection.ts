@@ -52,9 +52,9 @@ function limits(answer_max_ms: number): Record<string, string> {
 }
 
 /**
- * The verbs of the hot door look rows up by key, in the order in which they name the tables, and walk a queue in the
- * order of its index. They are planned anew each time, by the present size of the tables: a plan from when a queue
- * was empty scanned all of its 600,000 rows for each row.
+ * The verbs of `hot` look rows up by key, in the order in which they name the tables, and walk a queue in the order of
+ * its index. They are planned anew each time, by the present size of the tables: a plan from when a queue was empty
+ * scanned all of its 600,000 rows for each row.
  */
 const HOT_SESSION = {
   plan_cache_mode: 'force_custom_plan',
@@ -70,7 +70,7 @@ export const IS_WRITABLE = `select not pg_is_in_recovery() and current_setting('
 
 /** The connections of one process to the server. */
 export interface Connections {
-  /** For the verbs of the hot door. */
+  /** For the verbs of `hot`. */
   hot: pg.Pool
   /** For everything else. */
   cold: pg.Pool

@@ -91,7 +91,7 @@ export function textOf(error: unknown): string {
   return String(message || code || error)
 }
 
-/** The text without the password, whatever its author. */
+/** The text without the password. Any program may have written the text. */
 export function withoutPassword(text: string, password: string | null | undefined): string {
   if (!password) return text
   return text.replaceAll(password, '***').replaceAll(encodeURIComponent(password), '***')

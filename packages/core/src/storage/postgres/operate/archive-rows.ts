@@ -36,7 +36,7 @@ export function readerOn(run: Run): TableReader {
   }
 }
 
-/** The next rows may be e-mails of 2 MB, whatever the size of those before. */
+/** The next rows may be e-mails of 2 MB, even if all earlier rows were small. */
 const ROWS_AT_ONCE = Math.min(BATCH_ROWS_MAX, 64)
 
 /** Fewer rows at once where they are large; then gradually more. */

@@ -12,7 +12,7 @@ const first = (condition: string) =>
      and (q.token is null or $11::boolean)
    order by q.webhook_id limit 1`
 
-/** SQL: those webhooks one after the other: one index seek for each, whatever its number of rows. */
+/** SQL: those webhooks one after the other: one index seek for each, independent of its number of rows. */
 const walk = (name: string, start: string, end: string) =>
   `${name}(id, workspace_id) as (
      (${first(`${start}${end}`)})
@@ -81,7 +81,8 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
 const readTime = statement<{ at: Date }>('read_time', `select ${present('$1')} as at`)
 
 /**
- * The maximum number of queries of a claim, however much there is to discard: the taken deliveries wait meanwhile.
+ * The maximum number of queries of a claim, even if more rows must be discarded: the deliveries that it already took
+ * wait for its end.
  */
 const LOOKS_MAX = 16
 

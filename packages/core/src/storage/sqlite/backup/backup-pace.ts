@@ -9,8 +9,8 @@ const QUIET_MS = 5_000
 const LOG_GROWTH_MAX = 1024 ** 3
 
 /**
- * How long a backup rests after a step of `step_ms`, depending on the log of the database: not at all while nothing
- * is written, and less the more the log has grown since this was called.
+ * How long a backup rests after a step of `step_ms`, depending on the log of the database: not at all while nothing is
+ * written; the more the log has grown since the call, the shorter the rest.
  */
 export function createPace(database: string): (step_ms: number, now: Date) => number {
   const log = `${realpathSync(database)}-wal`

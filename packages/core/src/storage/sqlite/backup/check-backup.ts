@@ -17,7 +17,7 @@ export interface CheckOptions {
   signal?: AbortSignal | undefined
 }
 
-/** The columns whose newest value tells when the database was last used. */
+/** The columns whose newest value is the time at which the database was last used. */
 const TIMES: Readonly<Record<string, string>> = {
   messages: 'updated_at',
   ledger_entries: 'created_at',

@@ -39,7 +39,7 @@ export interface MakeOptions {
 const STEP_BYTES = 1024 * 1024
 
 /**
- * Copies a database as of one moment, while it is in use; verifies the copy; and only then gives it its name. After a
+ * Copies a consistent snapshot of a database that may be in use, verifies the copy, and then gives it its name. After a
  * failure no file of that name exists. This process does nothing else meanwhile.
  * @throws Error in one line, with a `code`.
  */

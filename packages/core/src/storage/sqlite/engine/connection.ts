@@ -54,7 +54,7 @@ function prepare(connection: Connection): void {
 }
 
 /**
- * SQLite refuses at once, whatever the timeout, to change a new file to WAL while another process does the same,
+ * SQLite refuses at once, without waiting, to change a new file to WAL while another process does the same,
  * because both would wait for ever. So it is tried again.
  */
 function enterWal(connection: Connection): void {

@@ -38,7 +38,7 @@ export interface Engine
     | 'claimDeliveries'
     | 'recordDeliveries'
   > {
-  /** One durable transaction over the cold door's statements; if `work` throws, nothing is written. */
+  /** One durable transaction over the statements of the stores; if `work` throws, nothing is written. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
   /** @throws Error when another process dispatches on this file. */
   takeDispatch(): Promise<void>

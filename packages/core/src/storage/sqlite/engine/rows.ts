@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts'
 
 /**
  * Prepared statements for whole rows: columns from the table definition, values mapped by the column's own codec, so
- * that the cold door reads what the hot door writes.
+ * that the stores read what the hot verbs write.
  */
 type Columns<T extends Table> = T['_']['columns']
 type RowOf<T extends Table> = T['$inferSelect']

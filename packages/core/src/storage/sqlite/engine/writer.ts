@@ -39,7 +39,7 @@ const WAITING_MAX = 10_000
 const BACKGROUND_MS = 12
 
 /**
- * In a commit with callers, background jobs get as much time as these, plus this many times the last flush to disk:
+ * In a commit with callers, background jobs may take the time of the callers plus this multiple of the last flush:
  * with less, a slow disk would leave almost nothing to the dispatcher. A caller waits for at most two such commits.
  */
 const BACKGROUND_FLUSHES = 2

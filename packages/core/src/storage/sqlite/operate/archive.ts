@@ -64,7 +64,7 @@ export function sqliteArchive(file: string): ArchiveDatabase {
 }
 
 /**
- * Changes a file in one transaction while no server runs on it; after a failure removes a file that did not exist
+ * Changes a file in one transaction while no server runs on it. If that fails, removes the file, unless it existed
  * before.
  */
 async function changing<T>(file: string, work: (connection: Connection) => Promise<T>): Promise<T> {
