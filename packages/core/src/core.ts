@@ -29,6 +29,7 @@ import { createProviderDesk, type ProviderDesk } from './operating/provider-desk
 import { createRetention } from './operating/retention.ts'
 import type { SecretsAtRest } from './operating/secrets-at-rest.ts'
 import { smtpMailerOf } from './providers/owner-mailer.ts'
+import { type Awaitable, whenReady } from './runtime/awaitable.ts'
 import { createGate } from './runtime/closing.ts'
 import { withHarmlessTelemetry } from './runtime/harmless-telemetry.ts'
 import { systemRuntime } from './runtime/runtime.ts'
@@ -70,7 +71,7 @@ export interface Core {
   /** Whether the database keeps the counters, for all its servers. */
   sharesCounters: boolean
   /** Counts a request, or reads its counter: exact over all servers on one PostgreSQL; with SQLite, in this process. */
-  count(counting: Omit<Counting, 'now' | 'elapsed_ms'>): Promise<Counter>
+  count(counting: Omit<Counting, 'now' | 'elapsed_ms'>): Awaitable<Counter>
   /** A secret that the service generated: the same for all servers of the database, and permanent. */
   secret(name: string): Promise<string>
   /** The encryption of secrets in the database. */
@@ -274,12 +275,12 @@ function bindApi(parts: Parts) {
     suppressions: createSuppressions({ storage, runtime }),
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),
     sharesCounters: storage.hot.sweepCounters !== undefined,
-    async count(counting) {
-      const [counter] = await storage.hot.count([
-        { ...counting, now: runtime.now(), elapsed_ms: runtime.elapsed() },
-      ])
-      if (!counter) throw new Error('the storage returned no counter')
-      return counter
+    count(counting) {
+      const at = { now: runtime.now(), elapsed_ms: runtime.elapsed() }
+      return whenReady(storage.hot.count([{ ...counting, ...at }]), ([counter]) => {
+        if (!counter) throw new Error('the storage returned no counter')
+        return counter
+      })
     },
     secret,
     secretsAtRest,

@@ -9,7 +9,7 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import type { Logger } from 'pino'
-import { type Admission, createAdmission } from './admission/admission.ts'
+import { type Admission, createAdmission, endHook } from './admission/admission.ts'
 import { createAuthenticator } from './admission/authenticator.ts'
 import { createGate } from './admission/gate.ts'
 import { type Load, OVERLOAD } from './admission/load.ts'
@@ -127,7 +127,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     app.server.emit('request', request, response)
   })
   acceptJson(app)
-  const limiter = await createRateLimiter(app, config.rates, core)
+  const limiter = createRateLimiter(app, config.rates, core)
   const authenticator = await createAuthenticator(app, core, { secret: config.jwt_secret, now })
   const refuse = createRefusal({ limiter, logger: options.logger, newRequestId })
   const { overload: bounds = OVERLOAD } = config
@@ -199,7 +199,7 @@ function addHooks(
     if (fault) reply.header('connection', 'close')
     const refusal = fault ?? (request.is404 ? unknownRoute() : null)
     // A route admits its requests itself. A refused request counts as one without credentials; its body is not read.
-    if (refusal) admission.admit(null, request, reply).then(() => done(refusal), done)
+    if (refusal) endHook(admission.admit(null, request, reply), (error) => done(error ?? refusal))
     else done()
   })
   app.addHook('onResponse', (request, reply, done) => {

@@ -11,6 +11,7 @@ export interface Gate {
 
 /** Functions that return no promise; all others reject when the service is closed. */
 const SYNCHRONOUS = new Set([
+  'apiKeys.authenticateKnown',
   'billing.packages',
   'contacts.export',
   'dispatch.doubtfulMessages',
@@ -21,25 +22,29 @@ const SYNCHRONOUS = new Set([
 ])
 
 export function createGate(): Gate {
-  const inFlight = new Set<Promise<unknown>>()
+  let inFlight = 0
+  let onIdle = () => {}
   let isClosed = false
 
-  async function tracked<T>(answer: PromiseLike<T>): Promise<T> {
-    try {
-      return await answer
-    } catch (error) {
-      // After `close`, errors of the database and of the queue for a turn mean that the service is closed.
-      const isOurs = error instanceof SvcError && error.code !== 'rate_limit_exceeded'
-      throw isClosed && !isOurs ? closed(error) : error
-    }
+  function leave(): void {
+    inFlight -= 1
+    if (inFlight === 0) onIdle()
   }
 
   function track<T>(answer: PromiseLike<T>): Promise<T> {
-    const call = tracked(answer)
-    inFlight.add(call)
-    const leave = () => inFlight.delete(call)
-    call.then(leave, leave)
-    return call
+    inFlight += 1
+    return answer.then(
+      (value) => {
+        leave()
+        return value
+      },
+      (error) => {
+        leave()
+        // After `close`, errors of the database and of the queue for a turn mean that the service is closed.
+        const isOurs = error instanceof SvcError && error.code !== 'rate_limit_exceeded'
+        throw isClosed && !isOurs ? closed(error) : error
+      },
+    ) as Promise<T>
   }
 
   async function* eachOf(source: AsyncIterable<unknown>): AsyncGenerator<unknown> {
@@ -81,7 +86,10 @@ export function createGate(): Gate {
       isClosed = true
       const stop = new AbortController()
       const late = sleep(wait_ms, undefined, { signal: stop.signal }).catch(() => {})
-      await Promise.race([Promise.allSettled(inFlight), late])
+      const idle = new Promise<void>((resolve) => {
+        onIdle = resolve
+      })
+      if (inFlight > 0) await Promise.race([idle, late])
       stop.abort()
     },
   }

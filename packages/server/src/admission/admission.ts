@@ -1,4 +1,5 @@
 import { type Endpoint, emailKey, SvcError } from '@svc/core/contract'
+import { type Awaitable, whenReady } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   type Authenticator,
@@ -32,15 +33,15 @@ export interface Admission {
    * the request.
    * @throws SvcError 429, 401, 403 or 429, checked in this order.
    */
-  admit(endpoint: Endpoint | null, request: FastifyRequest, reply: FastifyReply): Promise<void>
+  admit(endpoint: Endpoint | null, request: FastifyRequest, reply: FastifyReply): Awaitable<void>
   /**
    * Checks the credential again if the body had not arrived at the first check: a key or session that ended while the
    * body arrived ends the request too.
    * @throws SvcError 401 or 403.
    */
-  confirm(endpoint: Endpoint, request: FastifyRequest): Promise<void>
+  confirm(endpoint: Endpoint, request: FastifyRequest): Awaitable<void>
   /** Admits a request for a page, which needs no credential. @throws SvcError 429. */
-  admitVisitor(rate: PageRate, request: FastifyRequest, reply: FastifyReply): Promise<void>
+  admitVisitor(rate: PageRate, request: FastifyRequest, reply: FastifyReply): Awaitable<void>
   /** Counts a request in the bucket that login and similar endpoints have for each e-mail address. */
   countFor(
     request: FastifyRequest,
@@ -68,6 +69,12 @@ export interface Admission {
   during: Gate['during']
 }
 
+/** Ends a hook after an admission. A refusal that needed no wait was thrown, which ends the hook too. */
+export function endHook(admitted: Awaitable<void>, done: (error?: Error) => void): void {
+  if (admitted instanceof Promise) admitted.then(() => done(), done)
+  else done()
+}
+
 export function createAdmission(
   app: FastifyInstance,
   limiter: RateLimiter,
@@ -89,20 +96,40 @@ export function createAdmission(
     }
   }
 
-  async function admitKnown(
+  function admitKnown(
     request: FastifyRequest,
     reply: FastifyReply,
     endpoint: Endpoint,
     identity: Identity,
-  ): Promise<void> {
+  ): Awaitable<void> {
     const caller = identity.kind === 'api_key' ? identity.api_key_id : identity.workspace_id
     const { workspace_id } = identity
-    await limiter.countShared(request, reply, ['general', caller], ['workspace', workspace_id])
-    if (endpoint.rate === 'bulk') {
-      await limiter.count(request, reply, 'bulk', workspace_id)
-    }
-    if (endpoint.rate === 'auth') {
-      await limiter.count(request, reply, 'auth', clientOf(request, endpoint.path))
+    const counted = limiter.countShared(
+      request,
+      reply,
+      ['general', caller],
+      ['workspace', workspace_id],
+    )
+    return whenReady(counted, () => {
+      if (endpoint.rate === 'bulk') return limiter.count(request, reply, 'bulk', workspace_id)
+      if (endpoint.rate === 'auth') {
+        return limiter.count(request, reply, 'auth', clientOf(request, endpoint.path))
+      }
+    })
+  }
+
+  /** The identity behind a credential, checked before a bucket so that other clients of an address cannot block it. */
+  function identified(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    credential: Parameters<Authenticator['identify']>[0],
+  ): Awaitable<Identity> {
+    const refuse = (error: unknown) => refuseBadCredential(request, reply, error)
+    try {
+      const identity = authenticator.identify(credential, request)
+      return identity instanceof Promise ? identity.catch(refuse) : identity
+    } catch (error) {
+      return refuse(error)
     }
   }
 
@@ -123,39 +150,43 @@ export function createAdmission(
     throw error
   }
 
-  async function admit(
+  function admit(
     endpoint: Endpoint | null,
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<void> {
+  ): Awaitable<void> {
     const credential = endpoint && authenticator.credentialOf(request, endpoint)
     if (!credential) {
-      await admitAnonymous(request, reply, endpoint)
-      if (endpoint && endpoint.auth !== 'none') throw missingCredential(endpoint)
-      return
+      return admitAnonymous(request, reply, endpoint).then(() => {
+        if (endpoint && endpoint.auth !== 'none') throw missingCredential(endpoint)
+      })
     }
-    // Checked first, so that other clients of an address do not block a valid credential.
-    const identity = await authenticator
-      .identify(credential, request)
-      .catch((error) => refuseBadCredential(request, reply, error))
-    await admitKnown(request, reply, endpoint, identity)
-    requireScope(identity, endpoint.scope)
-    request.identity = identity
-    request.awaitsBody = !request.raw.complete
+    return whenReady(identified(request, reply, credential), (identity) =>
+      whenReady(admitKnown(request, reply, endpoint, identity), () => {
+        requireScope(identity, endpoint.scope)
+        request.identity = identity
+        request.awaitsBody = !request.raw.complete
+      }),
+    )
   }
 
   return {
     admit: (endpoint, request, reply) =>
-      gate.during(async () => {
+      gate.during(() => {
         const priority = endpoint ? priorityOf(endpoint) : 'lists'
-        await gate.turn(priority)
-        await admit(endpoint, request, reply)
-        if (endpoint) gate.check(priority, request)
+        return whenReady(gate.turn(priority), () =>
+          whenReady(admit(endpoint, request, reply), () => {
+            if (endpoint) gate.check(priority, request)
+          }),
+        )
       }),
-    async confirm(endpoint, request) {
+    confirm(endpoint, request) {
       if (!request.awaitsBody) return
       const credential = authenticator.credentialOf(request, endpoint)
-      if (credential) request.identity = await authenticator.identify(credential, request)
+      if (!credential) return
+      return whenReady(authenticator.identify(credential, request), (identity) => {
+        request.identity = identity
+      })
     },
     admitVisitor: (rate, request, reply) =>
       gate.during(async () => {
@@ -164,13 +195,13 @@ export function createAdmission(
         await admitAnonymous(request, reply, rate === 'exempt' ? { path: '/', rate } : null)
         gate.check(priority, request)
       }),
-    countFor: (request, reply, { path }, email) =>
+    countFor: async (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),
     async countBulkEstimate(request, reply) {
       const { identity } = request
       if (identity) await limiter.count(request, reply, 'bulk_estimate', identity.workspace_id)
     },
-    countSignup: (request, reply) => limiter.count(request, reply, 'signup_all', 'all'),
+    countSignup: async (request, reply) => limiter.count(request, reply, 'signup_all', 'all'),
     async countLogin(request, reply, email, knownNetwork) {
       const account = `login ${emailKey(email)}`
       if (knownNetwork) {

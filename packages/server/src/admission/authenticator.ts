@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import type { Core, KeyIdentity, Viewer } from '@svc/core'
 import { type Endpoint, LIMITS, type Scope, SvcError } from '@svc/core/contract'
+import { type Awaitable, whenReady } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 /** The identity behind a request: a workspace's session, or one of its API keys. */
@@ -25,7 +26,7 @@ export interface Authenticator {
   /** The credential that the endpoint takes; null when the request has none. */
   credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
   /** @throws SvcError 401, or 403 for an address that the key does not allow. */
-  identify(credential: Credential, request: FastifyRequest): Promise<Identity>
+  identify(credential: Credential, request: FastifyRequest): Awaitable<Identity>
   /** A token for a session; `session_id` makes the tokens of two logins differ. */
   issueToken(session: { workspace_id: string; token_version: number; session_id: string }): string
 }
@@ -79,10 +80,14 @@ export async function createAuthenticator(
       }
       return null
     },
-    async identify(credential, request) {
+    identify(credential, { ip }) {
       if (credential.kind === 'jwt') return bySession(credential.header)
-      const identity = await core.apiKeys.authenticate(credential.key, request.ip)
-      return { kind: 'api_key', ...identity }
+      const { authenticateKnown, authenticate } = core.apiKeys
+      const { key } = credential
+      return whenReady(authenticateKnown(key, ip) ?? authenticate(key, ip), (identity) => ({
+        kind: 'api_key',
+        ...identity,
+      }))
     },
     issueToken: ({ workspace_id, token_version, session_id }) =>
       app.jwt.sign({

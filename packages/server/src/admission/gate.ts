@@ -1,3 +1,4 @@
+import type { Awaitable } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ConnectionLimit } from '../connections/connection-limit.ts'
 import { tooBusy } from '../failures.ts'
@@ -12,7 +13,7 @@ export interface Gate {
   /** @throws SvcError 429 while such requests are refused. */
   check(priority: Priority, request: Pick<FastifyRequest, 'raw'>): void
   /** Runs work of a request, which counts as load until it ends or fails. */
-  during<T>(work: () => T | Promise<T>): Promise<T>
+  during<T>(work: () => Awaitable<T>): Awaitable<T>
 }
 
 /** The gate of an app. It sheds load by `bounds`; once the app is ending, it refuses all requests except `kept` ones. */
@@ -41,6 +42,9 @@ export function createGate(
       return Math.max(loop.delay_ms, turns.delay_ms)
     },
   }
+  const leave = () => {
+    own.requests -= 1
+  }
   const load = measured ?? (() => own)
   return {
     turn: (priority) => (priority === 'kept' ? undefined : turns.next()),
@@ -50,12 +54,16 @@ export function createGate(
       if (isShed(priority, load(), bounds)) throw tooBusy()
     },
     // Counted where work begins and ends: the sockets of pipelined requests may close without an event.
-    async during(work) {
+    during(work) {
       own.requests += 1
+      let isPending = false
       try {
-        return await work()
+        const result = work()
+        if (!(result instanceof Promise)) return result
+        isPending = true
+        return result.finally(leave)
       } finally {
-        own.requests -= 1
+        if (!isPending) leave()
       }
     },
   }

@@ -1,8 +1,4 @@
 import { isIP } from 'node:net'
-import rateLimit, {
-  type FastifyRateLimitOptions,
-  type FastifyRateLimitStore,
-} from '@fastify/rate-limit'
 import type { Core } from '@svc/core'
 import {
   CLIENT_BITS,
@@ -12,6 +8,7 @@ import {
   SvcError,
   WIDE_NETWORK_FACTOR,
 } from '@svc/core/contract'
+import { type Awaitable, whenReady } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { withTimeout } from '../timeout.ts'
 
@@ -31,7 +28,7 @@ export interface RateLimiter {
    * Counts the request in a bucket. The response's headers show the bucket if it has the least remaining.
    * @throws SvcError `rate_limit_exceeded`, and Error when the counters do not answer, so that the request is refused.
    */
-  count(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
+  count(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Awaitable<void>
   /**
    * As `count`, in the caller's own bucket and in a shared one, with one wait for both. A caller that keeps exceeding its
    * own bucket uses up nothing of the shared one.
@@ -41,7 +38,7 @@ export interface RateLimiter {
     reply: FastifyReply,
     own: readonly [Bucket, string],
     shared: readonly [Bucket, string],
-  ): Promise<void>
+  ): Awaitable<void>
   /** Shows a bucket in the response's headers. Refuses no request, even when the counters do not answer. */
   show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
   /** Counts the request and shows the bucket as `show` does; returns the bucket's state. */
@@ -64,15 +61,6 @@ declare module 'fastify' {
     tightest: State | null
   }
 }
-
-/** The properties of a request that the plugin reads. A real request builds its route options anew at each read. */
-interface Looked {
-  key: string
-  max: number
-  routeOptions: object
-}
-
-const NO_ROUTE_OPTIONS = {}
 
 /** A probe shows the counters but does not wait long for them: the database may be stalled. */
 const SHOW_MAX_MS = 500
@@ -109,49 +97,39 @@ export function plainAddress(forwarded: string): string | null {
   return isIP(address) === 0 ? null : address
 }
 
-/** The rate limiter with the buckets of contract section 1. */
-export async function createRateLimiter(
+/**
+ * The rate limiter with the buckets of contract section 1. Where the counters are in this process it makes no promise:
+ * with @fastify/rate-limit, which made six for each request, counting was 7 % of an accepted message.
+ */
+export function createRateLimiter(
   app: FastifyInstance,
   rates: Record<Bucket, RateLimit>,
   core: Pick<Core, 'count'>,
-): Promise<RateLimiter> {
-  await app.register(rateLimit, { global: false, store: storeOf(core) })
+): RateLimiter {
   app.decorateRequest('tightest', null)
-  const limiters = Object.fromEntries(
-    Object.entries(rates).map(([bucket, { window_s }]) => [
-      bucket,
-      app.createRateLimit({
-        max: (looked) => (looked as unknown as Looked).max,
-        timeWindow: window_s * 1000,
-        keyGenerator: (looked) => `${bucket} ${(looked as unknown as Looked).key}`,
-      }),
-    ]),
-  ) as Record<Bucket, ReturnType<FastifyInstance['createRateLimit']>>
 
-  async function look(
-    bucket: Bucket,
-    { key, factor = 1, increment }: { key: string; factor?: number; increment: boolean },
-  ): Promise<State> {
-    const max = rates[bucket].max * factor
-    const looked: Looked = { key, max, routeOptions: NO_ROUTE_OPTIONS }
-    const state = await limiters[bucket](looked as unknown as FastifyRequest, { increment })
-    if (state.isAllowed) throw new Error('no request is exempt from its bucket')
-    const { remaining, ttlInSeconds, isExceeded } = state
-    return { max, remaining, reset_s: ttlInSeconds, exceeded: isExceeded }
+  function look(bucket: Bucket, key: string, add: 0 | 1, factor = 1): Awaitable<State> {
+    const { max, window_s } = rates[bucket]
+    const counter = core.count({ key: `${bucket} ${key}`, window_ms: window_s * 1000, add })
+    return whenReady(counter, ({ count, ends_in_ms }) => ({
+      max: max * factor,
+      remaining: Math.max(0, max * factor - count),
+      reset_s: Math.ceil(ends_in_ms / 1000),
+      exceeded: count > max * factor,
+    }))
   }
 
   /** The state with less remaining: of the client, or of its network. */
-  async function stateOf(bucket: Bucket, who: Counted, increment: boolean): Promise<State> {
-    if (typeof who === 'string') return look(bucket, { key: who, increment })
-    const own = await look(bucket, { key: who.address, increment })
-    // Refused requests of a client do not count against its network.
-    if (who.network === null || own.exceeded) return own
-    const shared = await look(bucket, {
-      key: who.network,
-      factor: WIDE_NETWORK_FACTOR,
-      increment,
+  function stateOf(bucket: Bucket, who: Counted, add: 0 | 1): Awaitable<State> {
+    if (typeof who === 'string') return look(bucket, who, add)
+    const { address, network } = who
+    return whenReady(look(bucket, address, add), (own) => {
+      // Refused requests of a client do not count against its network.
+      if (network === null || own.exceeded) return own
+      return whenReady(look(bucket, network, add, WIDE_NETWORK_FACTOR), (shared) =>
+        shared.exceeded || shared.remaining < own.remaining ? shared : own,
+      )
     })
-    return shared.exceeded || shared.remaining < own.remaining ? shared : own
   }
 
   /** Every response has the headers: an unknown state is shown as nothing remaining. */
@@ -169,22 +147,24 @@ export async function createRateLimiter(
   }
 
   /** As `stateOf`; sets the headers on a failure too. */
-  async function query(
+  function query(
     request: FastifyRequest,
     reply: FastifyReply,
-    ...[bucket, who, increment]: Parameters<typeof stateOf>
-  ): Promise<State> {
-    try {
-      return await stateOf(bucket, who, increment)
-    } catch (error) {
+    bucket: Bucket,
+    who: Counted,
+  ): Awaitable<State> {
+    const state = stateOf(bucket, who, 1)
+    if (!(state instanceof Promise)) return state
+    return state.catch((error) => {
       show(request, reply, unknown(bucket))
       throw error
-    }
+    })
   }
 
   /** As `stateOf`, with a short wait; an unknown state on timeout or failure. */
-  async function queryBriefly(...arguments_: Parameters<typeof stateOf>): Promise<State> {
-    return withTimeout(SHOW_MAX_MS, stateOf(...arguments_)).catch(() => unknown(arguments_[0]))
+  async function queryBriefly(bucket: Bucket, who: Counted, add: 0 | 1): Promise<State> {
+    const state = Promise.resolve(stateOf(bucket, who, add))
+    return withTimeout(SHOW_MAX_MS, state).catch(() => unknown(bucket))
   }
 
   /** Callers whose last request exceeded their own bucket. A hint only: a wrong entry costs a second wait. */
@@ -195,39 +175,42 @@ export async function createRateLimiter(
     if (state.exceeded) throw rateExceeded(state)
   }
 
-  async function count(...[request, reply, bucket, who]: Parameters<RateLimiter['count']>) {
-    pass(request, reply, await query(request, reply, bucket, who, true))
+  function count(...[request, reply, bucket, who]: Parameters<RateLimiter['count']>) {
+    return whenReady(query(request, reply, bucket, who), (state) => pass(request, reply, state))
   }
 
   return {
     count,
-    async countShared(request, reply, own, shared) {
-      const caller = own.join(' ')
+    countShared(request, reply, own, shared) {
+      const caller = `${own[0]} ${own[1]}`
       if (exceeding.has(caller)) {
-        await count(request, reply, ...own)
-        exceeding.delete(caller)
-        return count(request, reply, ...shared)
+        return whenReady(count(request, reply, ...own), () => {
+          exceeding.delete(caller)
+          return count(request, reply, ...shared)
+        })
       }
-      const [mine, ours] = await Promise.all([
-        query(request, reply, ...own, true),
-        query(request, reply, ...shared, true),
-      ])
-      if (mine.exceeded) {
-        if (exceeding.size >= EXCEEDING_MAX) exceeding.clear()
-        exceeding.add(caller)
+      const passBoth = (mine: State, ours: State) => {
+        if (mine.exceeded) {
+          if (exceeding.size >= EXCEEDING_MAX) exceeding.clear()
+          exceeding.add(caller)
+        }
+        pass(request, reply, mine)
+        pass(request, reply, ours)
       }
-      pass(request, reply, mine)
-      pass(request, reply, ours)
+      const mine = query(request, reply, ...own)
+      const ours = query(request, reply, ...shared)
+      if (!(mine instanceof Promise || ours instanceof Promise)) return passBoth(mine, ours)
+      return Promise.all([mine, ours]).then((states) => passBoth(...states))
     },
     async show(request, reply, bucket, who) {
-      show(request, reply, await queryBriefly(bucket, who, false))
+      show(request, reply, await queryBriefly(bucket, who, 0))
     },
     async note(request, reply, bucket, who) {
-      const state = await queryBriefly(bucket, who, true)
+      const state = await queryBriefly(bucket, who, 1)
       show(request, reply, state)
       return state
     },
-    tally: (bucket, who) => queryBriefly(bucket, who, true),
+    tally: (bucket, who) => queryBriefly(bucket, who, 1),
   }
 }
 
@@ -239,31 +222,4 @@ export function rateExceeded({ reset_s }: State): SvcError {
     `Rate limit exceeded. Try again in ${seconds} seconds.`,
     { retry_after_s: seconds },
   )
-}
-
-type StoreCallback = (error: Error | null, result?: { current: number; ttl: number }) => void
-
-/** A store of the plugin that counts in the core; a failure of the core is a failure of the plugin. */
-function storeOf({ count }: Pick<Core, 'count'>): new () => FastifyRateLimitStore {
-  function addTo(key: string, done: StoreCallback, window_ms: number, add: 0 | 1): void {
-    count({ key, window_ms, add }).then(
-      ({ count: current, ends_in_ms: ttl }) => done(null, { current, ttl }),
-      done,
-    )
-  }
-
-  return class implements FastifyRateLimitStore {
-    // Buckets share the store; their keys differ.
-    child(_: FastifyRateLimitOptions): FastifyRateLimitStore {
-      return this
-    }
-
-    incr(key: string, done: StoreCallback, window_ms = 0): void {
-      addTo(key, done, window_ms, 1)
-    }
-
-    read(key: string, done: StoreCallback, window_ms = 0): void {
-      addTo(key, done, window_ms, 0)
-    }
-  }
 }

@@ -14,7 +14,7 @@ import {
   SvcError,
 } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import type { Admission } from '../admission/admission.ts'
+import { type Admission, endHook } from '../admission/admission.ts'
 import { type Identity, viewerOf } from '../admission/authenticator.ts'
 import { plainAddress } from '../admission/rate-limiter.ts'
 import { failureOf, tooBusy } from '../failures.ts'
@@ -99,10 +99,13 @@ export function mount<G extends Group>(
       method: endpoint.method,
       url: endpoint.path,
       config: { endpoint },
-      onRequest: (request, reply) => admission.admit(endpoint, request, reply),
+      onRequest(request, reply, done) {
+        endHook(admission.admit(endpoint, request, reply), done)
+      },
       bodyLimit: endpoint.body_limit ?? LIMITS.body_bytes,
       handler: async (request, reply) => {
-        await admission.confirm(endpoint, request)
+        const confirmed = admission.confirm(endpoint, request)
+        if (confirmed) await confirmed
         const call = callOf(endpoint, request, reply, admission)
         const data = await admission.during(() => answerOf(call, handle, request))
         if (data instanceof Readable) return reply.send(data)
@@ -116,11 +119,11 @@ export function mount<G extends Group>(
 }
 
 /** The result of a handler. A request with an idempotency key has a time limit: a repetition gets its stored answer. */
-async function answerOf(
+function answerOf(
   call: Call<Endpoint>,
   handle: (call: Call<Endpoint>) => unknown,
   { id, log }: FastifyRequest,
-): Promise<unknown> {
+): unknown {
   if (call.idempotency_key === undefined) return handle(call)
   const work = Promise.resolve(handle(call))
   return withTimeout(REPEATABLE_MAX_MS, work, () => {

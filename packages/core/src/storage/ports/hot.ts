@@ -5,6 +5,7 @@ import type { CancelOutcome, CancelRequest } from '../../rules/cancel.ts'
 import type { ClaimedMessage, Route, Routed } from '../../rules/claim.ts'
 import type { DeliveryResult } from '../../rules/record.ts'
 import type { Settlement } from '../../rules/settlement.ts'
+import type { Awaitable } from '../../runtime/awaitable.ts'
 
 /**
  * The operations that every message passes through. Each takes a batch, is one transaction (or joins one), and
@@ -13,6 +14,11 @@ import type { Settlement } from '../../rules/settlement.ts'
 export interface HotDoor {
   /** The key with this hash, in any state; never from a cache, so that a deactivation counts at once. */
   findApiKey(keyHash: string): Promise<ApiKeyRow | null>
+  /**
+   * A number that differs after each write that may have changed a key, of any process. Absent where only a query can
+   * find that out.
+   */
+  keysVersion?(): number
   /**
    * Writes debit, ledger entry, messages, their bulk, queue rows and idempotency record: each request entirely or not
    * at all.
@@ -50,7 +56,7 @@ export interface HotDoor {
    * in this process where the engine allows only one. A window begins with the first count in it and is kept until
    * its end, except that a crash of the database, or the end of the only process, resets all windows.
    */
-  count(countings: readonly Counting[]): Promise<Counter[]>
+  count(countings: readonly Counting[]): Awaitable<Counter[]>
   /**
    * Removes at most `limit` counters whose window has ended; returns how many. Absent where the counters are in the
    * process, which sweeps them itself.

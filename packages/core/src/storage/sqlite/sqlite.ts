@@ -43,8 +43,16 @@ export function openSqlite(
   const engine = openEngine(file, context, { onFailure, telemetry, log })
   const connection = connect(file, { readonly: true })
   const t = tables(dialects.sqlite)
-  const { findApiKey, accept, claimMessages, settle, cancel, claimDeliveries, recordDeliveries } =
-    engine
+  const {
+    findApiKey,
+    keysVersion,
+    accept,
+    claimMessages,
+    settle,
+    cancel,
+    claimDeliveries,
+    recordDeliveries,
+  } = engine
   const stores = (query: Query) => openStores(dbOver(query), t, dialect)
   const near = stores(queryOver(connection))
   const readers = reading_threads > 0 ? openReaders(file, { threads: reading_threads, log }) : null
@@ -53,6 +61,7 @@ export function openSqlite(
     write: (work) => engine.transaction((query) => work(stores(query))),
     hot: {
       findApiKey,
+      keysVersion,
       accept,
       claimMessages,
       settle,

@@ -29,8 +29,9 @@ const BACKGROUND_BATCH_MAX = 64
 /** The writing connection, its writer and the verbs. */
 export interface Engine
   extends Pick<
-    HotDoor,
+    Required<HotDoor>,
     | 'findApiKey'
+    | 'keysVersion'
     | 'accept'
     | 'claimMessages'
     | 'settle'
@@ -106,6 +107,9 @@ export function openEngine(
   const query = queryOver(connection)
   // On the writer's connection: every commit of another connection empties a reader's cache.
   const findKey = selectFrom(connection, t.api_keys, namesOf(t.api_keys), 'key_hash = ?')
+  const dataVersion = connection.prepare('pragma data_version').pluck()
+  let seenVersion: unknown
+  let version = 0
   let lock: Connection | null = null
   return {
     findApiKey: async (keyHash) => findKey(keyHash)[0] ?? null,
@@ -118,7 +122,24 @@ export function openEngine(
     cancel: (request) => run(() => settling.cancel(request)),
     claimDeliveries: (claim) => runInBackground(() => claimDeliveries(claim)),
     recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
-    transaction: (work) => run(() => work(query)),
+    keysVersion() {
+      // Changes with each commit of another connection; own commits of the cold door are counted below.
+      const seen = dataVersion.get()
+      if (seen !== seenVersion) version += 1
+      seenVersion = seen
+      return version
+    },
+    async transaction(work) {
+      try {
+        return await run(() => {
+          version += 1
+          return work(query)
+        })
+      } finally {
+        // Again after the commit or rollback: a key that was read in between is not as it is stored.
+        version += 1
+      }
+    },
     async takeDispatch() {
       lock = takeDispatchLock(file)
       await freeLeases(writer, connection)

@@ -28,7 +28,7 @@ export function prepareCount(): HotDoor['count'] {
     return window && window.ends_at_ms > at_ms ? window : null
   }
 
-  return async (countings) =>
+  return (countings) =>
     countings.map(({ key, window_ms, add, elapsed_ms: at_ms }): Counter => {
       const window = running(key, at_ms) ?? { count: 0, ends_at_ms: at_ms + window_ms }
       if (add > 0) {
