@@ -109,13 +109,19 @@ export function mount<G extends Group>(
         const call = callOf(endpoint, request, reply, admission)
         const data = await admission.during(() => answerOf(call, handle, request))
         if (data instanceof Readable) return reply.send(data)
-        const answer = (endpoint.data as { encode(value: unknown): unknown }).encode(data)
         if (reply.statusCode === 200) reply.code(endpoint.status)
         reply.header('content-type', 'application/json; charset=utf-8')
-        return JSON.stringify(endpoint.enveloped ? { success: true, data: answer } : answer)
+        return responseText(endpoint, data)
       },
     })
   }
+}
+
+function responseText({ data: schema, write_data, enveloped }: Endpoint, data: unknown): string {
+  const text = write_data
+    ? write_data(data as never)
+    : JSON.stringify((schema as { encode(value: unknown): unknown }).encode(data))
+  return enveloped ? `{"success":true,"data":${text}}` : text
 }
 
 /** The result of a handler. A request with an idempotency key has a time limit: a repetition gets its stored answer. */
@@ -161,7 +167,7 @@ function callOf(
     viewer: viewerOf(identity),
     params: paramsOf(endpoint, request.params) as Call<Endpoint>['params'],
     query: queryOf(endpoint, request.url, request.query) as Call<Endpoint>['query'],
-    body: (endpoint.body && decode(endpoint.body, bodyOf(request))) as Call<Endpoint>['body'],
+    body: bodyOf(endpoint, request) as Call<Endpoint>['body'],
     idempotency_key: endpoint.idempotent ? idempotencyKeyOf(request) : undefined,
     countFor: (email) => admission.countFor(request, reply, endpoint, email),
     countBulkEstimate: () => admission.countBulkEstimate(request, reply),
@@ -198,8 +204,9 @@ function signedOf({ signed_by = '' }: Endpoint, { body, headers }: FastifyReques
 }
 
 /** A missing body counts as an empty object; `null` does not. */
-function bodyOf({ body }: FastifyRequest): unknown {
-  return body === undefined ? {} : body
+function bodyOf({ body: schema, read_plain }: Endpoint, { body = {} }: FastifyRequest): unknown {
+  if (!schema) return undefined
+  return read_plain?.(body) ?? decode(schema, body)
 }
 
 /** An id of a wrong form gets the same 404 as an unknown id. */

@@ -42,6 +42,10 @@ export interface Endpoint {
   readonly body_limit?: number
   /** Whether the endpoint takes an `Idempotency-Key` header. */
   readonly idempotent?: boolean
+  /** Reads a plain body, exactly as its schema would, in less time; null for all others. */
+  readonly read_plain?: (body: unknown) => unknown
+  /** Writes the data as JSON, exactly as its schema would, in less time. */
+  readonly write_data?: (data: never) => string
   /** The header with a signature over the exact bytes of the body, which are parsed only after its check. */
   readonly signed_by?: string
   /** Whether the body may also be CSV of the same data. */

@@ -1,0 +1,99 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { decode } from '../endpoints/decode.ts'
+import { UNITS_MAX, units } from '../fields/units.ts'
+import { LIMITS } from '../limits.ts'
+import { messagesFor } from './messages.ts'
+import { plainSms, sentJson } from './plain-send.ts'
+
+const { send } = messagesFor({ voice: true })
+
+const plain = {
+  to: '+15005550006',
+  channel: 'sms',
+  content: { text: 'Your order A1 is ready' },
+  metadata: { order_id: 'A1' },
+}
+
+/** The JSON of a plain body with one part replaced, removed or added; most are not plain any more, and many are invalid. */
+const bodies = fc
+  .record({
+    to: fc.oneof(
+      fc.constantFrom('+15005550006', '15005550006', '+05005550006', '+1', '+1500555000615005', 7),
+      fc.stringMatching(/^\+[0-9]{1,17}$/),
+    ),
+    channel: fc.constantFrom('sms', 'sms', 'sms', 'whatsapp', 'SMS', null),
+    content: fc.oneof(
+      fc.record({ text: fc.string({ unit: 'binary', maxLength: 40 }) }),
+      fc.record({ text: fc.constantFrom('', 'x'.repeat(LIMITS.sms_text_length + 1), 1) }),
+      fc.constantFrom(
+        { text: 'x'.repeat(LIMITS.sms_text_length) },
+        { text: 'a', html: 'b' },
+        [],
+        null,
+      ),
+    ),
+    metadata: fc.oneof(
+      fc.dictionary(fc.string({ maxLength: 40 }), fc.string({ unit: 'binary', maxLength: 70 }), {
+        maxKeys: 10,
+      }),
+      fc.constantFrom(JSON.parse('{"__proto__":"a"}'), null, [], 'a'),
+      fc.jsonValue(),
+    ),
+    extra: fc.constantFrom('from', 'expires_in', 'unknown', '__proto__', 'metadata'),
+    parts: fc.subarray(['to', 'channel', 'content', 'metadata', 'extra'] as const),
+  })
+  .map(({ parts, extra, ...values }) => {
+    const body: Record<string, unknown> = { ...plain }
+    for (const part of parts) {
+      if (part === 'extra') Object.defineProperty(body, extra, { value: 'a', enumerable: true })
+      else body[part] = values[part]
+    }
+    return JSON.stringify(body)
+  })
+
+describe('a plain SMS', () => {
+  it('is read as the schema reads it', () => {
+    expect(plainSms(plain)).toStrictEqual(decode(send.body, structuredClone(plain)))
+    let read = 0
+    fc.assert(
+      fc.property(bodies, (json) => {
+        const request = plainSms(JSON.parse(json))
+        if (!request) return
+        read += 1
+        expect(request).toStrictEqual(decode(send.body, JSON.parse(json)))
+        expect(JSON.stringify(request)).toBe(json)
+      }),
+      { numRuns: 5_000 },
+    )
+    expect(read).toBeGreaterThan(200)
+  })
+
+  it.each([
+    ['another channel', { channel: 'whatsapp' }],
+    ['a schedule', { scheduled_at: '2030-01-01' }],
+    ['a number as metadata', { metadata: { n: 1 } }],
+    ['an unknown field', { unknown: 'a' }],
+  ])('is not one with %s', (_, part) => {
+    expect(plainSms({ ...plain, ...part })).toBeNull()
+  })
+})
+
+it('the data of a send is written as its schema writes it', () => {
+  fc.assert(
+    fc.property(
+      fc.uuid(),
+      fc.integer({ min: 0, max: UNITS_MAX }),
+      fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true }),
+      (message_id, amount, created_at) => {
+        const data = {
+          message_id,
+          status: 'queued',
+          credits_used: units(amount),
+          created_at,
+        } as const
+        expect(sentJson(data)).toBe(JSON.stringify(send.data.encode(data)))
+      },
+    ),
+  )
+})
