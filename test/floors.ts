@@ -44,9 +44,12 @@ const COMMAND_FLOORS: readonly RegExp[] = [
   /^cli\/commands\//,
 ]
 
+/** Stands for every folder that `FLOORS` does not name. */
+export const FEATURES = 'features'
+
 /**
  * The floors of core, from the ground up. A file imports from its own folder and from lower floors; folders that share a
- * floor do not know each other. Features may use the features before them.
+ * floor do not know each other. Only features use other features, without a cycle of folders.
  */
 export const FLOORS: readonly (readonly string[])[] = [
   ['contract', 'sms', 'http'],
@@ -54,19 +57,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ['rows'],
   ['rules'],
   ['storage', 'providers'],
-  ['audit'],
-  ['api-keys'],
-  ['secrets'],
-  ['mail'],
-  ['contacts'],
-  ['credits'],
-  ['channels'],
-  ['webhooks'],
-  ['inbound'],
-  ['messages'],
-  ['billing'],
-  ['workspaces'],
-  ['operating'],
+  [FEATURES],
   ['dispatch'],
   ['core-options.ts'],
   ['core.ts'],
@@ -77,9 +68,6 @@ const FLOOR_OF = new Map(
   FLOORS.flatMap((folders, floor) => folders.map((folder): [string, number] => [folder, floor])),
 )
 
-const FEATURES = new Set(
-  FLOORS.slice(FLOOR_OF.get('audit'), FLOOR_OF.get('core-options.ts')).flat(),
-)
 const OURS = /^(core|server|cli|testkit)\//
 const SQL = /^(drizzle-orm|drizzle-kit|better-sqlite3|pg)$/
 const OUTSIDE_OF_CORE = /^(fastify|@fastify\/.*|commander|ink|react|process|node:process)$/
@@ -95,15 +83,17 @@ const RULES: Rule[] = [
   uses('cli', /^@svc\/(core|server|testkit)(\/|$)/, 'cli knows server, core and testkit'),
   uses('testkit', /^@svc\/core\/(contract|webhooks)$/, 'testkit knows the contract alone'),
   {
-    says: 'the folder has no place in FLOORS',
-    breaks: ({ from }) => from.startsWith('core/') && !FLOOR_OF.has(folderOf(from)),
+    says: 'the file has no place in FLOORS',
+    breaks: ({ from }) => /^core\/[^/]+$/.test(from) && !FLOOR_OF.has(folderOf(from)),
   },
   {
     says: 'an import goes down, never up',
     breaks: ({ from, target }) => {
       if (!from.startsWith('core/') || !target.startsWith('core/')) return false
       const [own, other] = [folderOf(from), folderOf(target)]
-      return own !== other && (FLOOR_OF.get(own) ?? 0) <= (FLOOR_OF.get(other) ?? Infinity)
+      return (
+        own !== other && floorOf(own) <= floorOf(other) && !(isFeature(own) && isFeature(other))
+      )
     },
   },
   {
@@ -149,8 +139,8 @@ const RULES: Rule[] = [
   {
     says: 'features and dispatch know the rows by their types, and storage by its ports',
     breaks: ({ from, target }) =>
-      FEATURES.has(folderOf(from)) &&
       from.startsWith('core/') &&
+      (isFeature(folderOf(from)) || folderOf(from) === 'dispatch') &&
       ((target.startsWith('core/storage/') && !target.startsWith('core/storage/ports/')) ||
         /^core\/rows\/(tables|dialect)\.ts$/.test(target)),
   },
@@ -194,7 +184,12 @@ export function violationsOf(
       (rule) => `${pathOf(edge.from)} → ${pathOf(edge.target)}: ${rule.says}`,
     ),
   )
-  return [...broken, ...strangersOfSignature(edges), ...importCycles(edges)]
+  return [
+    ...broken,
+    ...strangersOfSignature(edges),
+    ...importCycles(edges),
+    ...featureCycles(edges),
+  ]
 }
 
 function edgesOf(path: string, source: string, entries: ReadonlyMap<string, string>): Edge[] {
@@ -223,6 +218,23 @@ function strangersOfSignature(edges: readonly Edge[]): string[] {
 
 function importCycles(edges: readonly Edge[]): string[] {
   return cyclesOf(edges).map((cycle) => `${cycle.map(pathOf).join(' → ')}: an import cycle`)
+}
+
+function featureCycles(edges: readonly Edge[]): string[] {
+  const uses = edges
+    .filter(({ from, target }) => from.startsWith('core/') && target.startsWith('core/'))
+    .map(({ from, target }) => ({ from: folderOf(from), target: folderOf(target) }))
+    .filter(({ from, target }) => from !== target && isFeature(from) && isFeature(target))
+  return cyclesOf(uses).map((cycle) => `${cycle.join(' → ')}: a cycle of features`)
+}
+
+/** Whether a folder of core is a feature. A file at the root is none. */
+function isFeature(folder: string): boolean {
+  return !FLOOR_OF.has(folder) && !folder.includes('.')
+}
+
+function floorOf(folder: string): number {
+  return FLOOR_OF.get(isFeature(folder) ? FEATURES : folder) ?? Infinity
 }
 
 /** The floor of a file of the command; null for its entry points and for files of other packages. */
