@@ -8,8 +8,8 @@ export function answerFailure(error: unknown, request: FastifyRequest, reply: Fa
   reply.header('content-type', 'application/json; charset=utf-8')
   const answer = () => reply.send(failureText(failure))
   if (!isTooLarge(error)) return void answer()
-  // The framework would close the connection while the client still sends, and most clients would miss the answer. Of a
-  // client that asks for `Connection: close`, as proxies do, the body is read to its end before the answer.
+  // The framework would close the connection while the client still sends, and most clients would miss the answer. If a
+  // client asks for `Connection: close`, as proxies do, the server reads its body to the end before the answer.
   reply.removeHeader('connection')
   if (request.headers.connection?.toLowerCase() === 'close') drainBody(request.raw, answer)
   else answer()

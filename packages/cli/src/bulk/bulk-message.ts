@@ -24,7 +24,7 @@ const MESSAGE_MAX_BYTES = 3 * 1024 * 1024
 /** The rendered texts of one request; the server accepts 64 MB. */
 const RENDERED_MAX = 60 * 1024 * 1024
 
-/** The most characters of one escaped character in HTML. */
+/** The maximum number of characters of one escaped character in HTML. */
 const ESCAPED = 6
 
 /** The options of `svc bulk send` for the message. */

@@ -9,7 +9,7 @@ import { remember } from './read-results.ts'
 import { splitBySeen } from './split-by-seen.ts'
 import { NOTHING, plus, type RowResult, type Totals } from './totals.ts'
 
-/** The most rejected rows that are kept for the report. */
+/** The maximum number of rejected rows that are kept for the report. */
 const REJECTED_MAX = 1_000
 
 /** The result of a check: what a send would do. */

@@ -15,7 +15,7 @@ const CHUNK_BYTES = 256 * 1024
 /** The size limit of a pipe, which is copied to the disk because it is read more than once. */
 const PIPE_MAX_BYTES = 4 * 1024 ** 3
 
-/** The most rows with another length than the header that an error names. */
+/** The maximum number of rows with another length than the header that an error names. */
 const FAULTS_SHOWN = 5
 
 /** A CSV file that was read completely once: every row is readable. */

@@ -4,7 +4,7 @@ import type { Check } from './check-rows.ts'
 import type { RunState } from './read-results.ts'
 import type { RowResult, Totals } from './totals.ts'
 
-/** The most rejected rows that are shown to people. */
+/** The maximum number of rejected rows that are shown to people. */
 const SHOWN_MAX = 50
 
 /** Shows a check: first the rejected rows, then the cost of the others. */

@@ -18,7 +18,7 @@ type Report = Awaited<ReturnType<Client['contacts']['import']>>
 /** The contacts of one request: far below the limit of the server, and answered within two seconds. */
 const REQUEST_CONTACTS = 1_000
 
-/** The most rows of a file. */
+/** The maximum number of rows of a file. */
 const FILE_CONTACTS_MAX = 1_000_000
 
 /** Adds `svc contacts`. */

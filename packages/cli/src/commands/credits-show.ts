@@ -4,7 +4,7 @@ import { type Context, withExamples } from '../context.ts'
 import { accountDocument, accountFields } from '../show/credit-report.ts'
 import type { Cell } from '../show/output.ts'
 
-/** The most holds, and the most expiring grants, that are shown. */
+/** The maximum number of holds, and of expiring grants, that are shown. */
 const SHOWN_MAX = 20
 
 /** Adds `svc credits show`. */

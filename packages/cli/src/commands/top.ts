@@ -12,7 +12,7 @@ import { createSameFile } from '../top/same-file.ts'
 import { readingDocument, readingRows, WATCH_HEADINGS, watchRow } from '../top/snapshot.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
 
-/** The most failures and failing webhooks in the view, and in printed output. */
+/** The maximum number of failures and failing webhooks in the view, and in printed output. */
 const VIEW_MAX = 100
 const PRINTED_MAX = 20
 

@@ -17,7 +17,7 @@ export interface Profiles {
   profiles: ReadonlyMap<string, Profile>
 }
 
-/** The most profiles in the file. */
+/** The maximum number of profiles in the file. */
 export const PROFILES_MAX = 100
 
 const BYTES_MAX = 256 * 1024

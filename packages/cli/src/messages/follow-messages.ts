@@ -4,10 +4,10 @@ import { isFinal, type Step, stepsOf } from './message-steps.ts'
 
 const PAGE_SIZE = 100
 
-/** The most pages of one poll: of a larger burst the oldest messages are not reported. */
+/** The maximum number of pages of one poll: of a larger burst the oldest messages are not reported. */
 const PAGES_MAX = 5
 
-/** The most messages that are tracked; the oldest are dropped first. */
+/** The maximum number of messages that are tracked; the oldest are dropped first. */
 const TRACKED_MAX = 10_000
 
 /** A new status of a message. */

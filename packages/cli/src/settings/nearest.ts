@@ -1,4 +1,4 @@
-/** The most edits between the typed word and a suggestion. */
+/** The maximum number of edits between the typed word and a suggestion. */
 const EDITS_MAX = 3
 
 /** The most similar word; null when no word is similar. */

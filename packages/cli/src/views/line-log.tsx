@@ -8,9 +8,9 @@ import { useKeys } from './keys.ts'
 import { Lines, useTerminalSize } from './terminal.tsx'
 import { useTypedText } from './typed-text.ts'
 
-/** The most lines that wait while the log is paused; the oldest are dropped first. */
+/** The maximum number of lines that wait while the log is paused; the oldest are dropped first. */
 const HELD_MAX = 1_000
-/** The most items in the list of choices. */
+/** The maximum number of items in the list of choices. */
 const CHOICE_MAX = 10
 
 /** An item of a log. */

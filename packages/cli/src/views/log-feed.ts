@@ -1,7 +1,7 @@
 import { aborted } from '../process/process-io.ts'
 import type { LogItem, LogSink } from './line-log.tsx'
 
-/** The most items that wait for the view. */
+/** The maximum number of items that wait for the view. */
 const EARLY_MAX = 1_000
 
 /** Passes items to the view of a log; items wait while the view is not open. */

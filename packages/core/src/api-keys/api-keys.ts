@@ -22,7 +22,7 @@ export interface KeyIdentity {
   api_key_id: string
   scopes: readonly Scope[]
   mode: 'live' | 'test'
-  /** The most credits it may spend in a day (UTC); null for no limit. */
+  /** The maximum number of credits it may spend in a day (UTC); null for no limit. */
   daily_credit_limit: Units | null
 }
 

@@ -18,8 +18,8 @@ const NOT_NOTIFIED = 'owners were not notified of low balances'
 
 /**
  * Notifies an owner once each time the credits fall below the threshold: by a `credits.low` event, stored in the
- * transaction that marks the owner as notified, and then by mail, which a crash in between loses. Source: contract
- * section 7.
+ * transaction that marks the owner as notified, and then by mail. A crash between the two loses the mail. Source:
+ * contract section 7.
  */
 export function startLowBalanceWatch({
   storage,

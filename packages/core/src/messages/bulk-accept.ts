@@ -58,8 +58,8 @@ export interface BulkDraft {
 }
 
 /**
- * Accepts a bulk in one transaction. Recipients that turn out to be suppressed are rejected; in a strict bulk, the whole
- * bulk is.
+ * Accepts a bulk in one transaction. Recipients that turn out to be suppressed are rejected; a strict bulk with such a
+ * recipient is rejected as a whole.
  * @throws SvcError if the bulk is refused. Nothing is stored then.
  */
 export async function acceptBulk(

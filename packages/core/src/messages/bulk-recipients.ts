@@ -143,7 +143,7 @@ function prepare(
   return { template, price: priceOf(channel, content), schema }
 }
 
-/** The address of a recipient, or why there is none. */
+/** The address of a recipient, or the reason why there is none. */
 function addressFor(
   recipient: Exclude<BulkRecipient, string>,
   { request, contacts, noContact }: Bulk,

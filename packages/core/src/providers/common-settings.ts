@@ -16,7 +16,7 @@ export const commonSettings = {
   name: z
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9, "-" and "_", a letter first'),
-  /** The most messages per second from one sender; default: no limit. */
+  /** The maximum number of messages per second from one sender; default: no limit. */
   messages_per_second: z.number().positive().max(100_000).optional(),
 }
 

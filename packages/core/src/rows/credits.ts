@@ -17,7 +17,7 @@ export function creditTables(d: Dialect) {
       status: d.text().$type<'active' | 'frozen'>().notNull(),
       /** Null for an active account. */
       frozen_reason: d.text(),
-      /** The most that may be spent on a day (UTC); null for no limit. */
+      /** The maximum that may be spent on a day (UTC); null for no limit. */
       daily_limit: d.units(),
       /** The day of `spent`, in days since 1970. */
       spent_on: d.int().notNull().default(0),

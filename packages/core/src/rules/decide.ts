@@ -11,7 +11,7 @@ export interface Account {
   /** The number of entries; the next entry is `seq + 1`. */
   seq: number
   status: 'active' | 'frozen'
-  /** The most that may be spent on a day (UTC); null for no limit. Refunds do not count. */
+  /** The maximum that may be spent on a day (UTC); null for no limit. Refunds do not count. */
   daily_limit: Units | null
   /** The day of `spent`, in days since 1970. */
   spent_on: number

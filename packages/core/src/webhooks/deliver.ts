@@ -20,7 +20,7 @@ export interface DeliverJob {
   attempt: number
 }
 
-/** The answer of the receiver, or why there is none. Plain data. */
+/** The answer of the receiver, or the reason why there is none. Plain data. */
 export interface DeliverAnswer {
   started_at_ms: number
   duration_ms: number

@@ -6,7 +6,7 @@ const SHORT_CODE_MAX = 8
 const NUMBER = /^\+?\d{1,20}$/
 // A C-Octet String is ASCII (SMPP 3.4 section 3.1).
 const VISIBLE = /^[\x20-\x7e]+$/
-/** The most septets of an alphanumeric sender: 3GPP TS 23.040 clause 9.1.2.5. */
+/** The maximum number of septets of an alphanumeric sender: 3GPP TS 23.040 clause 9.1.2.5. */
 const ALPHANUMERIC_SEPTETS = 11
 
 type Kinds = SmppSettings['addresses']

@@ -1,7 +1,7 @@
 import type { Report, Sink } from '../../contract/outside/provider.ts'
 import { STATUS } from './status-table.ts'
 
-/** The most reports that wait to be stored. The SMSC must send further ones again. */
+/** The maximum number of reports that wait to be stored. The SMSC must send further ones again. */
 const WAITING_MAX = 5000
 const BATCH_MAX = 500
 

@@ -9,7 +9,7 @@ export type Answer =
 /** Called once, and again if the answer comes after the timeout. */
 export type OnAnswer = (answer: Answer) => void
 
-/** The most overdue answers that are still recognised. */
+/** The maximum number of overdue answers that are still recognised. */
 const LATE_MAX = 10_000
 const SEQUENCE_MAX = 0x7fff_ffff
 

@@ -3,7 +3,7 @@ import type { Answer } from './outstanding.ts'
 import type { StatusMeaning } from './status-table.ts'
 import type { PartResult } from './verdict.ts'
 
-/** The most PDUs that wait for room in a window. */
+/** The maximum number of PDUs that wait for room in a window. */
 const QUEUE_MAX = 4096
 const SWEEP_MS = 100
 

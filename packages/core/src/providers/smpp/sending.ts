@@ -6,7 +6,7 @@ import { submissionOf } from './submission.ts'
 import { type PartResult, partResult, verdictOf } from './verdict.ts'
 
 const PAIRS_MAX = 50_000
-/** The most partly sent messages that are remembered until their retry. */
+/** The maximum number of partly sent messages that are remembered until their retry. */
 const BEGUN_MAX = 10_000
 
 interface Begun {
@@ -44,7 +44,8 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
     await submitAll(job, pdus, results)
     const { outcome, missing } = verdictOf(job.message_id, results, false)
     for (const receipt of missing) {
-      // Without the message's id the core matches the receipt to its part later; with it, the receipt could precede `sent`.
+      // Without the message's id the core matches the receipt to its part later; with it, the receipt could precede
+      // `sent`.
       const { provider_message_id } = receipt
       report({ type: 'receipt', about: null, provider_message_id, receipt })
     }

@@ -45,7 +45,7 @@ export interface Session {
 
 /** The time for outstanding answers after the SMSC unbound. */
 const UNBOUND_MS = 1000
-/** The most octets that may wait for the SMSC to read them. */
+/** The maximum number of octets that may wait for the SMSC to read them. */
 const UNREAD_MAX = 16 * 1024 * 1024
 
 /** Connects and binds. Never throws: `down` reports a failure. */

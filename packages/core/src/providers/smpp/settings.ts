@@ -63,7 +63,7 @@ export const settings = z.strictObject({
   /** The first is the default. Without this setting any sender is allowed, and the SMSC chooses the default. */
   senders: senders.optional(),
   handles_stop: handlesStop.default(false),
-  /** The most PDUs in flight on one connection: the throughput is the window divided by the round trip. */
+  /** The maximum number of PDUs in flight on one connection: the throughput is the window divided by the round trip. */
   window: z.number().int().min(1).max(1000).default(10),
   /** The meaning of data_coding 0 at the SMSC. */
   alphabet: z.enum(['gsm', 'latin1', 'ascii']).default('gsm'),

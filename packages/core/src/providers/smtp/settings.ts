@@ -70,7 +70,7 @@ export const settings = z.strictObject({
     .optional(),
   /** The DKIM key of the service; not needed if the mail server signs. */
   dkim: dkim.optional(),
-  /** The most connections to the server, from each sending thread. */
+  /** The maximum number of connections to the server, from each sending thread. */
   connections: z.int().min(1).max(100).default(10),
   /** Refuse connections without TLS; default: true, except for a server on this machine. */
   require_tls: z.boolean().optional(),

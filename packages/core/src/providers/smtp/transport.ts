@@ -34,8 +34,8 @@ const DNS_MAX_MS = 5_000
 const ANSWER_MAX_MS = 18_000
 
 /**
- * The most further connections for a mail whose connection was closed before a byte of the mail was written: servers close
- * idle connections, and the mail did not fail.
+ * The maximum number of further connections for a mail whose connection was closed before a byte of the mail was
+ * written: servers close idle connections, and the mail did not fail.
  */
 const STALE_MAX = 1
 

@@ -2,14 +2,15 @@ import type { Received } from '../../contract/outside/provider.ts'
 import { isNumber, type TwilioSettings } from './settings.ts'
 import type { Fields } from './signed-request.ts'
 
-/** The most media of one message at Twilio. */
+/** The maximum number of media of one message at Twilio. */
 const MEDIA_MAX = 10
 
 const WHATSAPP = 'whatsapp:'
 
 /**
- * A message from a person to one of our senders; null if its sender is not a number, as on channels that the service does
- * not have. The recipient is the messaging service for a number in its pool that the settings do not have.
+ * A message from a person to one of our senders; null if its sender is not a number, as on channels that the service
+ * does not have. If the settings do not have the number that received the message, the recipient is the messaging
+ * service whose pool has it.
  */
 export function receivedFrom(
   fields: Fields,

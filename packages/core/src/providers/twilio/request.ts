@@ -4,7 +4,7 @@ import type { MessageRef, Outcome, SendJob } from '../../contract/outside/provid
 import type { Channel, VoiceContent, WhatsappContent } from '../../contract/resources/content.ts'
 import { isLoopback, isMessagingService, isNumber, type TwilioSettings } from './settings.ts'
 
-/** The parameters of the resource that is created for a message, or why none is. */
+/** The parameters of the resource that is created for a message, or the reason why it is not created. */
 export type Request =
   | { type: 'message'; params: MessageListInstanceCreateOptions }
   | { type: 'call'; params: CallListInstanceCreateOptions }
@@ -21,7 +21,7 @@ const CALL_MAX_S = 600
 /** How long a phone rings by default, in seconds: as at Twilio. */
 export const RING_TIMEOUT_S = 60
 
-/** The most characters of a call's TwiML. Source: Twilio error 32018. */
+/** The maximum number of characters of a call's TwiML. Source: Twilio error 32018. */
 const TWIML_MAX = 4_000
 
 /**

@@ -20,7 +20,7 @@ export interface QueueFaults {
   deliveries_gone: number
   /** Claimed for longer than any lease lasts: the clock was set back, or was ahead at the claim. */
   leases_ahead: number
-  /** Kinds of messages whose kept number is wrong. */
+  /** Kinds of messages whose stored count is wrong. */
   counts_differ: number
 }
 

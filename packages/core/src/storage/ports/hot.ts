@@ -28,10 +28,10 @@ export interface HotDoor {
    * Leases due messages: no other claim gets them until the lease ends. Journals each attempt first. Checks messages
    * that waited against the suppressions again.
    *
-   * The first claim, and each claim that finds that the clock was set back, re-dates what was queued while the clock
-   * was ahead, deliveries too: each row waits as long from now as it was to wait, and no scheduled message is due
-   * before its time. After the clock was set forwards, no lease is taken over for the length of a lease, because its
-   * work may still be in flight.
+   * The first claim, and each claim that finds that the clock was set back, re-dates the rows that were queued while
+   * the clock was ahead, deliveries too: each row starts its original wait again from now, and no scheduled message is
+   * due before its time. After the clock was set forwards, no lease is taken over for the length of a lease, because
+   * its work may still be in flight.
    */
   claimMessages(claim: MessageClaim): Promise<ClaimedMessage[]>
   /**

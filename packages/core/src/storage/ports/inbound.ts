@@ -72,8 +72,8 @@ export interface ReceivedMessageWrites {
 
 export interface ConversationWrites {
   /**
-   * The conversations with that address on the channel: those of this sender first, then others, each newest first.
-   * At most 1,000; those of other senders are left out first.
+   * The conversations with that address on the channel: those of this sender first, then others, each newest first. At
+   * most 1,000: beyond that, conversations of other senders are left out first.
    */
   with(to: Pick<ConversationRow, 'channel' | 'address' | 'sender'>): Promise<ConversationRow[]>
   /** Whether the workspace has sent from that sender. */

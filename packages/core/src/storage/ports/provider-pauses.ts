@@ -1,7 +1,7 @@
 import type { PauseRow } from '../../rows/rows.ts'
 
 export interface PauseReads {
-  /** All pauses: few, and of the whole service. */
+  /** All pauses of the service, which are few. */
   list(): Promise<PauseRow[]>
 }
 

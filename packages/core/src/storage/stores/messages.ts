@@ -74,8 +74,8 @@ export function messageStore(
   }
 
   /**
-   * SQL: the ids on a page of messages of these kinds. One subquery a kind, in the order of the index by kind, finds a
-   * few among a million at once.
+   * SQL: the ids on a page of messages of these kinds. One subquery for each kind reads the index by kind in its order,
+   * so a few rows among a million are found at once.
    */
   function idsOf(workspaceId: string, filter: MessageFilter, kinds: Kind[], page: Page): SQL {
     const { limit, offset } = page

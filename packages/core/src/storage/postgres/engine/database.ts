@@ -12,7 +12,7 @@ export interface Statement<Row = unknown> {
 
 /** A statement whose first value is a batch of rows. */
 export interface RowsStatement<Row> extends Statement {
-  /** The rows as JSON, split by size; no text for no rows. */
+  /** The rows as JSON texts, split by size; an empty array for no rows. */
   textsOf(rows: readonly Row[]): string[]
 }
 

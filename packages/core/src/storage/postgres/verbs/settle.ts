@@ -117,7 +117,7 @@ function prepareLookUp(t: Tables) {
      join message_parts p on p.workspace_id = r.workspace_id and p.message_id = r.id
      order by p.message_id, p.attempt, p.number`,
   )
-  // Locked against removal, or a delivery could be queued for a removed webhook.
+  // Locked against removal, because otherwise a delivery could be queued for a removed webhook.
   const findSubscribers = statement<Subscriber>(
     'find_subscribers',
     `select id, workspace_id, events, mode from webhooks

@@ -171,8 +171,8 @@ function holdWhole(database: string, kept: string): Connection | null {
 }
 
 /**
- * Writes a database's log into its file, which is then complete, and keeps other processes from it until it is
- * closed. SQLite refuses a process that opened the file before and waits, once another file has its name. Returns
+ * Writes a database's log into its file, which is then complete, and keeps other processes from it until it is closed.
+ * A process that opened the file earlier and waits is refused by SQLite after another file has got the name. Returns
  * null for a file that cannot be read.
  * @throws Error `in_use` when another process has it open.
  */

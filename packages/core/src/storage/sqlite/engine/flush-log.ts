@@ -14,10 +14,10 @@ const CHUNK_BYTES = 1024 * 1024
 /**
  * Brings to disk what the log holds when a database is opened for writing.
  *
- * After a flush that failed, Linux keeps the pages in memory and takes them for written: the next process reads them, and
+ * After a flush that failed, Linux keeps the pages in memory and marks them as written: the next process reads them, and
  * its own flushes skip them (source: wiki.postgresql.org/wiki/Fsync_Errors). Commits that are appended to such a log are
  * lost in a power cut, since recovery ends at the first frame that is missing. Writing the same bytes again makes them
- * pages that the next flush writes, or reports. A checkpoint does not do instead: it writes newer pages into the database
+ * pages that the next flush writes, or reports. A checkpoint is not sufficient: it writes newer pages into the database
  * file while the log on disk still ends with older ones, and a power cut in between mixes both.
  * @throws Error when the disk refuses, or when another process writes for longer than the connection waits.
  */

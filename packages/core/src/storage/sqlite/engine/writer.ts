@@ -14,7 +14,7 @@ export interface Writer {
   grew(): void
   /**
    * The same for the dispatcher's work, after the callers' jobs. A caller may wait for the running job, so each must
-   * be short; each commit has at least one such job, however many callers there are.
+   * be short; each commit has at least one such job, even with many callers.
    */
   runInBackground<T>(job: Job<T>): Promise<T>
   /** Called by a job: runs `work` once that job is on disk, and never if it fails. */

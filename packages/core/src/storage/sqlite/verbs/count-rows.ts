@@ -1,7 +1,7 @@
 import type { CountChange } from '../../../rules/count-changes.ts'
 import type { Connection } from '../engine/connection.ts'
 
-/** Adds to the kept numbers of messages. */
+/** Adds to the stored counts of messages. */
 export function addCounts(connection: Connection): (changes: readonly CountChange[]) => void {
   const add = connection.prepare(
     `insert into message_counts (workspace_id, channel, status, count, test_count)
