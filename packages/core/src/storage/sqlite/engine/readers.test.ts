@@ -30,10 +30,10 @@ describe('reading threads', () => {
     rmSync(folder, { recursive: true })
   })
 
-  function open(threads = 1): Readers {
+  function open(threads = 1, idle_ms = 60_000): Readers {
     const log = { error: (fields: object) => void deaths.push(fields) }
     const worker = join(folder, 'thread.mjs')
-    const readers = openReaders(join(folder, 'svc.db'), { threads, log, worker })
+    const readers = openReaders(join(folder, 'svc.db'), { threads, log, worker, idle_ms })
     opened.push(readers)
     return readers
   }
@@ -84,6 +84,17 @@ describe('reading threads', () => {
     expect(dying).toMatchObject({ status: 'rejected' })
     expect(behind).toMatchObject({ status: 'fulfilled' })
     expect(deaths).toHaveLength(1)
+  })
+
+  it('end when they are idle, but not while a query runs', async () => {
+    const readers = open(2, 1)
+    const { answer, letGo } = held(readers)
+    const threadOf = async () => (await readers.query('which', [], 'all')).rows[1]
+    const first = await threadOf()
+    await expect.poll(threadOf, { interval: 20, timeout: 10_000 }).not.toBe(first)
+    letGo()
+    expect((await answer).rows).toEqual(['wait'])
+    expect(deaths).toEqual([])
   })
 
   it('refuse more than may wait, as overload', async () => {

@@ -31,18 +31,22 @@ interface Waiting {
   reject(error: unknown): void
 }
 
+/** An idle thread ends after this time: it holds 20 MB. */
+const IDLE_MS = 30_000
+
 interface Thread {
   worker: Worker
   running: Waiting | null
+  idle: NodeJS.Timeout | undefined
 }
 
 /**
- * Reads a database in up to `threads` threads, started when they are first needed. A thread that dies fails its query
- * and is replaced for the next one.
+ * Reads a database in up to `threads` threads, started when they are needed and ended when they are idle. A thread that
+ * dies fails its query and is replaced for the next one.
  */
 export function openReaders(
   file: string,
-  { threads: threads_max, log, worker = workerFile() }: ReaderOptions,
+  { threads: threads_max, log, idle_ms = IDLE_MS, worker = workerFile() }: ReaderOptions,
 ): Readers {
   const threads = new Set<Thread>()
   const waiting: Waiting[] = []
@@ -53,6 +57,7 @@ export function openReaders(
     const thread: Thread = {
       worker: new Worker(worker, { workerData: { file }, execArgv: [] }),
       running: null,
+      idle: undefined,
     }
     const lose = (error: Error) => {
       if (!threads.delete(thread)) return
@@ -77,6 +82,12 @@ export function openReaders(
         Object.assign(new Error(response.failure.message), { code: response.failure.code }),
       )
     next()
+    if (!thread.running) thread.idle = setTimeout(() => end(thread), idle_ms).unref()
+  }
+
+  function end(thread: Thread): void {
+    threads.delete(thread)
+    void thread.worker.terminate()
   }
 
   /** Gives the next queries to idle threads. */
@@ -85,6 +96,7 @@ export function openReaders(
       const idle = [...threads].find(({ running }) => !running)
       if (!idle && threads.size >= threads_max) return
       const thread = idle ?? start()
+      clearTimeout(thread.idle)
       thread.running = waiting.shift() ?? null
       thread.worker.ref()
       thread.worker.postMessage(thread.running?.request)
@@ -115,6 +127,8 @@ export function openReaders(
 export interface ReaderOptions {
   threads: number
   log: Pick<Log, 'error'>
+  /** After how many milliseconds an idle thread ends; default: 30,000. */
+  idle_ms?: number
   /** The start file of a thread; default: the built one. */
   worker?: string
 }
