@@ -105,7 +105,7 @@ export function noteAnswer(
     return
   }
   receiver.has_answered = true
-  // Not only for a probe: an answer to an earlier attempt shows too that the receiver works again.
+  // Also for an attempt that is not a probe, because each such answer shows that the receiver works again.
   if (receiver.opened > 0) close(receiver, asksToWait)
   receiver.failures = 0
   const isSlow = noteTime(receiver, answer.duration_ms)

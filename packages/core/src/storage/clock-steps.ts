@@ -1,6 +1,6 @@
 import type { Claim } from './ports/hot.ts'
 
-/** A smaller difference is a smooth correction: leases and waits are longer. */
+/** A smaller difference is a smooth correction of the clock, which does no harm because leases and waits are longer. */
 export const STEP_MIN_MS = 1_000
 
 /** The maximum number of rows of each queue that are re-dated at once, because senders wait meanwhile. */

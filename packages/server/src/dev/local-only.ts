@@ -8,8 +8,9 @@ const LOOPBACK_ORIGIN = /^https?:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?:
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via']
 
 /**
- * Whether the client is a browser or program on this machine that uses a name of this machine. A foreign page whose name
- * resolves to 127.0.0.1 (DNS rebinding) sends its own name as Host, and a foreign page that fetches sends its own as Origin.
+ * Whether the client is a browser or program on this machine that uses a name of this machine. A foreign page whose
+ * name resolves to 127.0.0.1 (DNS rebinding) sends its own name as Host, and a foreign page that calls `fetch` sends
+ * its own origin as `Origin`.
  */
 export function isLocal({ socket, headers }: FastifyRequest): boolean {
   const { host = '', origin } = headers

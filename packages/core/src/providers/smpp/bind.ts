@@ -127,7 +127,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
     submit: (pdu, answered) => (session as Session).submit(pdu, answered),
     throttle: () => session?.throttle(),
     rebind() {
-      // The outstanding PDUs are likely refused in the same way; without an answer they would stay in doubt.
+      // The outstanding PDUs are likely refused in the same way; without an answer their outcome would stay unknown.
       if (session?.isBound()) void session.end(timing.response_ms, 'the SMSC lost the bind')
     },
     async close(grace_ms) {

@@ -5,7 +5,8 @@ import type { Timing } from './settings.ts'
 
 /**
  * After this silence the SMSC must answer an enquire_link before it gets a message. SMSCs and firewalls end idle
- * connections, firewalls without a sign, and a submit_sm that was written to such a connection would stay in doubt.
+ * connections, firewalls without a sign, and a submit_sm that was written to such a connection would keep an unknown
+ * outcome.
  */
 const SILENT_MS = 500
 

@@ -34,10 +34,10 @@ export function partResult(
 }
 
 /**
- * The outcome of a message from the results of its parts. With an unanswered part it is in doubt. With all parts accepted
- * it is accepted; with none, the first failure is the reason. With some accepted, the others are retried if their error is
- * temporary. If it is permanent, or if there is no retry (`isLast`), the message counts as accepted and failed: the missing
- * parts get ids of our own, and receipts for these ids report their failure.
+ * The outcome of a message from the results of its parts. With an unanswered part it is `ambiguous`. With all parts
+ * accepted it is accepted; with none, the first failure is the reason. With some accepted, the others are retried if
+ * their error is temporary. If it is permanent, or if there is no retry (`isLast`), the message counts as accepted and
+ * failed: the missing parts get ids of our own, and receipts for these ids report their failure.
  */
 export function verdictOf(
   message_id: string,

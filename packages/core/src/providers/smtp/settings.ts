@@ -82,7 +82,7 @@ export const settings = z.strictObject({
   unsubscribe: z.boolean().default(true),
   /** The domain of bounces to `b+<token>@<bounce_domain>`; default with an intake: `bounce.<mail_domain>`. */
   bounce_domain: domain.optional(),
-  /** Send a mail in doubt again with the same `Message-ID`; the recipient may get it twice. */
+  /** Send a mail with an unknown outcome again, with the same `Message-ID`; the recipient may get it twice. */
   resend_unknown: z.boolean().default(false),
   intake: intake.optional(),
 })

@@ -19,7 +19,7 @@ export interface ApiKeyWrites {
   insert(key: ApiKeyRow): Promise<void>
   /** Returns false when the workspace has no such key. Deactivating twice is not an error. */
   deactivate(workspaceId: string, keyId: string): Promise<boolean>
-  /** Deactivates every active key of the workspace; returns how many. */
+  /** Deactivates every active key of the workspace; returns their number. */
   deactivateAll(workspaceId: string): Promise<number>
   /** Moves `last_used_at` forward, never back. */
   touch(uses: readonly { workspace_id: string; id: string; at: Date }[]): Promise<void>

@@ -40,8 +40,8 @@ export interface AuditReads {
 
 export interface AuditWrites {
   record(entry: AuditEntryRow): Promise<void>
-  /** Removes at most `limit` entries from before a time; returns how many. */
+  /** Removes at most `limit` entries from before a time; returns their number. */
   forget(before: Date, limit: number): Promise<number>
-  /** Removes at most `limit` entries of an action that are older than `oldest_kept`; returns how many. */
+  /** Removes at most `limit` entries of an action that are older than `oldest_kept`; returns their number. */
   trim(over: OverfullAudit, limit: number): Promise<number>
 }

@@ -68,7 +68,7 @@ export interface ErasureWrites {
   removeConversations(workspaceId: string, recipient: Recipient): Promise<void>
   rewriteAnswer(workspaceId: string, answer: KeptAnswer): Promise<void>
   /**
-   * Removes the parts of incomplete long texts from the address. They belong to no workspace yet. Returns how many.
+   * Removes the parts of incomplete long texts from the address. They belong to no workspace yet. Returns their number.
    */
   removeParts(recipient: Recipient): Promise<number>
 }

@@ -58,7 +58,7 @@ export interface HotDoor {
    */
   count(countings: readonly Counting[]): Awaitable<Counter[]>
   /**
-   * Removes at most `limit` counters whose window has ended; returns how many. Absent where the counters are in the
+   * Removes at most `limit` counters whose window has ended; returns their number. Absent where the counters are in the
    * process, which sweeps them itself.
    */
   sweepCounters?(now: Date, limit: number): Promise<number>

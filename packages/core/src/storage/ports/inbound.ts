@@ -66,7 +66,7 @@ export interface ReceivedMessageWrites {
     between: Pick<ReceivedPartRow, 'provider' | 'sender' | 'recipient'>,
     kept: number,
   ): Promise<void>
-  /** Removes parts that arrived before that moment; returns how many. */
+  /** Removes parts that arrived before that moment; returns their number. */
   forgetParts(before: Date, limit: number): Promise<number>
 }
 

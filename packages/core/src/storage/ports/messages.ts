@@ -58,7 +58,7 @@ export interface MessageWrites {
   lock(workspaceId: string, messageIds: readonly string[]): Promise<void>
   /** Sets the price of calls to 0 until their outcome is known. */
   uncharge(workspaceId: string, messageIds: readonly string[]): Promise<void>
-  /** Removes responses to requests with an `Idempotency-Key` from before that moment; returns how many. */
+  /** Removes responses to requests with an `Idempotency-Key` from before that moment; returns their number. */
   forgetAnswers(before: Date, limit: number): Promise<number>
 }
 

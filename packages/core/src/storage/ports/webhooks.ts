@@ -59,7 +59,7 @@ export interface WebhookWrites {
   /** The webhook, locked until the transaction ends. */
   lock(workspaceId: string, webhookId: string): Promise<WebhookRow | null>
   change(workspaceId: string, webhookId: string, change: WebhookChange): Promise<void>
-  /** Disables every active webhook of the workspace; returns how many. */
+  /** Disables every active webhook of the workspace; returns their number. */
   disableAll(workspaceId: string, disabled: { reason: string; at: Date }): Promise<number>
   /** The active webhooks. None of them can be removed until the transaction ends. */
   subscribers(workspaceId: string): Promise<Subscriber[]>
@@ -67,7 +67,7 @@ export interface WebhookWrites {
   queue(announced: FanOut): Promise<void>
   /**
    * Makes deliveries due at `at`, as `manual` ones: a waiting one keeps its remaining tries, a finished one gets
-   * `tries` more, one in flight does not change. The webhook must be locked. Returns how many.
+   * `tries` more, one in flight does not change. The webhook must be locked. Returns their number.
    */
   requeue(
     workspaceId: string,

@@ -92,7 +92,7 @@ export interface LoginNetworkWrites {
   note(login: LoginNetworkRow): Promise<void>
   /** Removes all networks of a workspace. */
   clear(workspaceId: string): Promise<void>
-  /** Removes about `limit` networks without a login since then; returns how many. */
+  /** Removes about `limit` networks whose last login is before that time; returns their number. */
   forget(before: Date, limit: number): Promise<number>
 }
 

@@ -13,7 +13,7 @@ export function isAfter(
 
 /**
  * Removes about `limit` of the rows that `condition` selects, the oldest by the column `by` first. Rows of equal age go
- * together. Returns how many rows were removed.
+ * together. Returns the number of removed rows.
  */
 export async function removeOldest(
   db: Db,

@@ -11,7 +11,7 @@ const EPOCH = new Date(0)
 export interface Clock {
   /** The present time, for `present`: null means the time of the database server. */
   now(at: Date): Date | null
-  /** `Runtime.elapsed` now, or that of the claim where the caller's clock counts. */
+  /** `Runtime.elapsed` at present; with the caller's clock, the value of the claim. */
   elapsed(claim: { elapsed_ms: number }): number
   /** The origin of every sent due time, for `present`. */
   readonly origin: Date | null
