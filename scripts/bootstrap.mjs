@@ -25,11 +25,11 @@ if (isInRange(process.versions.node, range)) {
 function isInRange(version, parts) {
   const [major, minor] = version.split('.').map(Number)
   return parts.split('||').some((part) => {
-    const [wantedMajor, wantedMinor = 0] = part
+    const [requiredMajor, requiredMinor = 0] = part
       .replace(/[^\d.]/g, '')
       .split('.')
       .map(Number)
-    if (major === wantedMajor) return minor >= wantedMinor
-    return part.includes('>=') && major > wantedMajor
+    if (major === requiredMajor) return minor >= requiredMinor
+    return part.includes('>=') && major > requiredMajor
   })
 }

@@ -60,7 +60,7 @@ const engine: Awaited<ReturnType<typeof engineOf>> & { stop?: () => Promise<void
 let subject: Subject | null = null
 let operations = 0
 let histories = 0
-let told_ms = began_ms
+let reported_ms = began_ms
 
 function report(): string {
   const seconds = (Date.now() - began_ms) / 1_000
@@ -77,8 +77,8 @@ try {
     if (!subject) throw new Error('no engine was opened')
     operations += await playHistory(subject, first + histories, tally)
     histories += 1
-    if (Date.now() - told_ms > PROGRESS_EVERY_MS) {
-      told_ms = Date.now()
+    if (Date.now() - reported_ms > PROGRESS_EVERY_MS) {
+      reported_ms = Date.now()
       console.log(report())
     }
   }

@@ -189,7 +189,7 @@ describe('the rules notice', () => {
       ({ stored }) => remove(stored.events, () => true),
     ],
     [
-      'a delivery that was given up',
+      'a delivery that failed after its last try',
       'each event is delivered once, to its webhook',
       ({ stored }) => {
         first(stored.events, () => true).delivered = 0

@@ -37,12 +37,12 @@ export async function costOfLists(
   for (const size of sizes) {
     await fill(database, workspaceId, rows, size)
     rows = size
-    costs.push(await askFor(scratch, database, workspaceId, rows))
+    costs.push(await requestPage(scratch, database, workspaceId, rows))
   }
   return costs
 }
 
-async function askFor(
+async function requestPage(
   scratch: Scratch,
   { storage, one }: ScratchDatabase,
   workspaceId: string,

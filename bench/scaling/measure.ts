@@ -32,17 +32,20 @@ export interface Measurements {
   partitions: PartitionCost[]
 }
 
-/** Measures on a new server; `say` gets a description of each step. */
-export async function measure(quick: boolean, say: (text: string) => void): Promise<Measurements> {
+/** Measures on a new server; `print` gets a description of each step. */
+export async function measure(
+  quick: boolean,
+  print: (text: string) => void,
+): Promise<Measurements> {
   const scratch = await startScratch()
   try {
-    say('the verbs, bytes and vacuum')
+    print('the verbs, bytes and vacuum')
     const stored = await measureVerbs(scratch, quick)
-    say('the whole path through a real server')
+    print('the whole path through a real server')
     const path = await costOfWholePath(scratch, quick ? 4_000 : 12_000)
-    say('a year of partitions')
+    print('a year of partitions')
     const partitions = await costOfPartitions(scratch, [0, 12, 60], quick ? 10 : 40)
-    say('lists of a long history')
+    print('lists of a long history')
     const database = await scratch.open('lists')
     const lists = await costOfLists(scratch, database, [LIST_ROWS, quick ? 300_000 : 1_000_000])
     await database.close()

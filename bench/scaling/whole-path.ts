@@ -35,11 +35,11 @@ export async function costOfWholePath(scratch: Scratch, ms: number): Promise<Pat
     await receiver.request('trust', service.secret)
     const seen = async () => (await receiver.request('count', null)).messages
     let before_run = 0
-    const tell = async () => {
+    const report = async () => {
       await load.request('seen', (await seen()) - before_run)
     }
     // Requests that are open at the end of the processes have no reader.
-    const relay = setInterval(() => void tell().catch(() => {}), TELL_MS)
+    const relay = setInterval(() => void report().catch(() => {}), TELL_MS)
     try {
       const send = async (time: number) => {
         before_run = await seen()

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { hashOf } from './packages.mjs'
-import { fail, runStep, say } from './processes.mjs'
+import { fail, print, runStep } from './processes.mjs'
 
 const TSUP = 'node_modules/tsup/dist/cli-default.js'
 const SHARED = ['pnpm-lock.yaml', 'tsconfig.json', 'tsconfig.base.json', 'scripts/tsup.ts']
@@ -26,7 +26,7 @@ export function staleBuilds(packages, { types }) {
 export async function build(packages, { types }) {
   const stale = staleBuilds(packages, { types })
   if (stale.length === 0) return
-  say(
+  print(
     `building ${stale.map(({ name }) => name).join(', ')}${types ? ' with type declarations' : ''}…`,
   )
   const start = Date.now()
@@ -42,7 +42,7 @@ export async function build(packages, { types }) {
     writeFileSync(markOf(one.folder), `${types ? 'types' : 'js'} ${hashes.get(one.name)}`)
   }
   await Promise.all(stale.map(built))
-  say(`built in ${((Date.now() - start) / 1000).toFixed(1)} s`)
+  print(`built in ${((Date.now() - start) / 1000).toFixed(1)} s`)
 }
 
 async function buildOne({ name, folder }, types) {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { hashOf } from './packages.mjs'
 import { PNPM } from './pnpm.mjs'
-import { fail, runStep, say } from './processes.mjs'
+import { fail, print, runStep } from './processes.mjs'
 
 const MARK = 'node_modules/.bootstrap'
 // better-sqlite3 13 needs Node-API 10 and has its binaries in its package. Node 20 has Node-API 9 and gets version 12.
@@ -23,13 +23,13 @@ export function isInstalled(packages) {
 /** Installs the locked dependencies and makes sure that the native module loads; exits with the reason if it cannot. */
 export async function install(packages) {
   const isFirst = !existsSync(MARK)
-  say(`installing dependencies${isFirst ? ' (about a minute the first time)' : ''}…`)
+  print(`installing dependencies${isFirst ? ' (about a minute the first time)' : ''}…`)
   const start = Date.now()
   rmSync(MARK, { force: true })
   await installPackages()
   await makeNativeLoad(packages)
   writeFileSync(MARK, keyOf(packages))
-  say(`dependencies installed in ${((Date.now() - start) / 1000).toFixed(1)} s`)
+  print(`dependencies installed in ${((Date.now() - start) / 1000).toFixed(1)} s`)
 }
 
 function keyOf(packages) {
@@ -58,7 +58,7 @@ async function makeNativeLoad(packages) {
   })
   if (user === undefined || nativeFailure(user.folder) === null) return
   if (!isOld) fail(`${NATIVE} has no binary for this machine`, nativeFailure(user.folder) ?? '')
-  say(`compiling ${NATIVE} for Node ${process.version}…`)
+  print(`compiling ${NATIVE} for Node ${process.version}…`)
   await pnpm(['rebuild', '--recursive', 'better-sqlite3'])
   const failure = nativeFailure(user.folder)
   if (failure === null) return

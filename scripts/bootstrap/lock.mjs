@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isAlive, say } from './processes.mjs'
+import { isAlive, print } from './processes.mjs'
 
 const POLL_MS = 200
 const TOUCH_MS = 2_000
@@ -41,7 +41,7 @@ async function take(path) {
   while (!create(path)) {
     const holder = look(path)
     if (holder === null) continue
-    if (seen === '') say('another run is preparing this folder; waiting for it…')
+    if (seen === '') print('another run is preparing this folder; waiting for it…')
     looks = holder.state === seen ? looks + 1 : 0
     seen = holder.state
     if (isGone(holder) || looks > LOOKS_MAX) removeUnlessTaken(path, holder.text)

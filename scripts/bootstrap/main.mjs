@@ -3,27 +3,27 @@ import { build, staleBuilds } from './build.mjs'
 import { install, isInstalled } from './install.mjs'
 import { withLock } from './lock.mjs'
 import { readPackages } from './packages.mjs'
-import { runCommand, say } from './processes.mjs'
+import { print, runCommand } from './processes.mjs'
 
 const ROOT = new URL('../..', import.meta.url)
 
 /** Brings the clone up to date as the arguments request, runs their command and exits with its code. */
 export async function main(args) {
-  const wanted = parse(args)
+  const run = parse(args)
   process.chdir(fileURLToPath(ROOT))
   const packages = readPackages()
-  if (!isReady(packages, wanted)) {
+  if (!isReady(packages, run)) {
     await withLock('.bootstrap', async () => {
       if (!isInstalled(packages)) await install(packages)
-      if (wanted.build) await build(packages, wanted)
+      if (run.build) await build(packages, run)
     })
   }
-  process.exit(wanted.command.length === 0 ? 0 : await runCommand(wanted.command))
+  process.exit(run.command.length === 0 ? 0 : await runCommand(run.command))
 }
 
-function isReady(packages, wanted) {
+function isReady(packages, run) {
   if (!isInstalled(packages)) return false
-  return !wanted.build || staleBuilds(packages, wanted).length === 0
+  return !run.build || staleBuilds(packages, run).length === 0
 }
 
 function parse(args) {
@@ -31,7 +31,7 @@ function parse(args) {
   const options = end === -1 ? args : args.slice(0, end)
   const unknown = options.find((option) => option !== '--build' && option !== '--build=types')
   if (unknown !== undefined) {
-    say(
+    print(
       `unknown option ${unknown}; use: node scripts/bootstrap.mjs [--build|--build=types] [-- command…]`,
     )
     process.exit(2)

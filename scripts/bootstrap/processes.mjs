@@ -23,7 +23,7 @@ process.stderr.on('error', () => {})
 const watch = setInterval(() => isParentGone() && leave(), WATCH_MS).unref()
 
 /** Prints one line of the bootstrap to stderr: stdout belongs to the command. */
-export function say(text) {
+export function print(text) {
   process.stderr.write(`svc: ${text}\n`)
 }
 
@@ -31,7 +31,7 @@ export function say(text) {
 export function fail(text, output) {
   const lines = output.split('\n').filter((line) => line.trim() !== '' && !/^ +at /.test(line))
   process.stderr.write(`${lines.slice(-TAIL_LINES).join('\n')}\n`)
-  say(text)
+  print(text)
   process.exit(1)
 }
 
@@ -53,7 +53,7 @@ export function runCommand([command, ...args]) {
   return new Promise((resolve) => {
     const child = start(command, args, { stdio: 'inherit' })
     child.once('error', (error) => {
-      say(`cannot run ${command}: ${error.message}`)
+      print(`cannot run ${command}: ${error.message}`)
       resolve(127)
     })
     child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal]))
@@ -82,7 +82,7 @@ export function runStep(command, args, { cwd, env, limit_ms, doing }) {
     child.stdout?.setEncoding('utf8').on('data', keep)
     child.stderr?.setEncoding('utf8').on('data', keep)
     const still = setInterval(
-      () => say(`still ${doing}, ${Math.round((Date.now() - began) / 1000)} s…`),
+      () => print(`still ${doing}, ${Math.round((Date.now() - began) / 1000)} s…`),
       STILL_MS,
     )
     const limit = setTimeout(() => {

@@ -24,7 +24,7 @@ export async function checkApi(
     idsAnswered(operation).map((id) => ({ id, operation })),
   )
   const until = performance.now() + REFUSED_MAX_MS
-  async function ask(): Promise<void> {
+  async function readMessages(): Promise<void> {
     const connection = await openConnection(url)
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const { id, operation } = next
@@ -51,7 +51,7 @@ export async function checkApi(
     }
     connection.close()
   }
-  await Promise.all(Array.from({ length: CONNECTIONS }, ask))
+  await Promise.all(Array.from({ length: CONNECTIONS }, readMessages))
 
   for (const { workspace_id, token, keys } of accounts) {
     const client = createClient({ base_url: url, api_key: keys.live, token })

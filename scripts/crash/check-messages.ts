@@ -13,7 +13,7 @@ export function checkMessages(
     'one operation with an Idempotency-Key is one message, for any number of tries',
   )
   const answered = rule('one operation with an Idempotency-Key gets one id in all answers')
-  const unwanted = rule('no refused request is in the database')
+  const ruleOfRefused = rule('no refused request is in the database')
   const refused = rule('a valid request is refused only for overload')
   const failed = rule('no request fails while the database is available')
   const wrong = rule("each message ends in its recipient's status")
@@ -43,7 +43,7 @@ export function checkMessages(
     if (ids.length > 1 && operation.idempotency_key) answered(`${name}: ${ids.join(', ')}`)
     if (found.length > 1) twice(`${name}: ${found.join(', ')}`)
     if (found.length > 0 && ids.length === 0 && !isUnsure(operation) && !isInFlight(operation)) {
-      unwanted(`${name}: ${found.join(', ')}`)
+      ruleOfRefused(`${name}: ${found.join(', ')}`)
     }
     for (const each of operation.tries) {
       if (each.outcome === 'info' && each.status !== undefined && !(outages && each.status === 500))

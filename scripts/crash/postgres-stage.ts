@@ -78,7 +78,7 @@ async function openStage(postgres: PostgresServer, options: PostgresStageOptions
   return {
     urls,
     causeFault,
-    query: (sql) => ask(postgres, sql),
+    query: (sql) => queryRows(postgres, sql),
     damage: () => damage(postgres),
     outages: true,
     log: victims.log,
@@ -113,12 +113,15 @@ async function freeze(postgres: PostgresServer, ms: number) {
 /** Ends about half of the servers' sessions, several times. */
 async function cut(postgres: PostgresServer, chance: Random) {
   for (let i = 0; i < CUTS; i++) {
-    const sessions = await ask<{ pid: number }>(
+    const sessions = await queryRows<{ pid: number }>(
       postgres,
       "select pid from pg_stat_activity where application_name = 'svc' order by pid",
     )
     const pids = sessions.filter(() => chance.percent(50)).map(({ pid }) => pid)
-    await ask(postgres, `select pg_terminate_backend(pid) from unnest('{${pids}}'::int[]) pid`)
+    await queryRows(
+      postgres,
+      `select pg_terminate_backend(pid) from unnest('{${pids}}'::int[]) pid`,
+    )
     await pause(CUT_EVERY_MS)
   }
 }
@@ -134,7 +137,7 @@ async function recovery(kind: string, { traffic, violations }: Play): Promise<vo
   }
 }
 
-async function ask<Row>({ url }: PostgresServer, sql: string): Promise<Row[]> {
+async function queryRows<Row>({ url }: PostgresServer, sql: string): Promise<Row[]> {
   const client = await connectTo(url)
   try {
     return (await client.query(sql)).rows as Row[]
@@ -149,8 +152,8 @@ async function damage(postgres: PostgresServer): Promise<string[]> {
     join pg_class c on c.oid = i.indexrelid join pg_am on pg_am.oid = c.relam
     where pg_am.amname = 'btree' and c.relpersistence <> 't' and i.indisvalid`
   try {
-    await ask(postgres, 'create extension if not exists amcheck')
-    await ask(postgres, check)
+    await queryRows(postgres, 'create extension if not exists amcheck')
+    await queryRows(postgres, check)
     return []
   } catch (error) {
     return [(error as Error).message]

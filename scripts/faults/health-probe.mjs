@@ -14,7 +14,7 @@ parentPort.on('message', () => {
 })
 
 /** Null after a 200 in time, otherwise the reason of the failure. */
-function ask() {
+function probe() {
   return new Promise((resolve) => {
     const request = get(`${url}/health`, { agent: false }, (response) => {
       response.resume().on('error', ({ message }) => resolve(message))
@@ -27,7 +27,7 @@ function ask() {
 
 while (!isOver) {
   const from = performance.now()
-  const fault = await ask()
+  const fault = await probe()
   const ms = performance.now() - from
   slowest_ms = Math.max(slowest_ms, ms)
   if (fault !== null) faults.push(`${fault} after ${Math.round(ms)} ms`)

@@ -213,9 +213,9 @@ async function playOne(scenario: Scenario, scene: Scene): Promise<void> {
   const { code, signal } = await service.ended
   scene.note(`exited on its own with ${signal ?? code}`)
   if (ends === 'never') alone(`${name}: it exited with ${signal ?? code}`)
-  const said = service.log.kept.filter((line) => levelOf(line) >= 60 || levelOf(line) === 0)
-  if (said.length === 0 || !code) clear(`${name}: ${signal ?? code}, ${said.join(' ')}`)
-  else scene.note(`said: ${said.at(-1)?.slice(0, 200)}`)
+  const fatal = service.log.kept.filter((line) => levelOf(line) >= 60 || levelOf(line) === 0)
+  if (fatal.length === 0 || !code) clear(`${name}: ${signal ?? code}, ${fatal.join(' ')}`)
+  else scene.note(`last error: ${fatal.at(-1)?.slice(0, 200)}`)
   await scene.restart()
 }
 
@@ -255,7 +255,7 @@ async function endIn(service: Service, { rule }: Violations): Promise<void> {
   if (code !== 0) inOrder(`${signal ?? code}`)
 }
 
-async function ask<Row>(data: string, sql: string): Promise<Row[]> {
+async function queryRows<Row>(data: string, sql: string): Promise<Row[]> {
   const database = openReadonly(join(data, 'svc.db'))
   try {
     return database.prepare(sql).all() as Row[]
@@ -271,7 +271,7 @@ async function quiet(
 ): Promise<void> {
   const until = performance.now() + max_ms
   for (let i = 0; performance.now() < until; i++) {
-    const { messages, deliveries } = await readWaiting((sql) => ask(data, sql))
+    const { messages, deliveries } = await readWaiting((sql) => queryRows(data, sql))
     if (messages + deliveries === 0) return
     if (i % 200 === 199) progress(`waiting for ${messages} messages and ${deliveries} deliveries`)
     await pause(100)
@@ -283,7 +283,7 @@ async function look(
   { operations, accounts, receiver }: Scene,
   outages: boolean,
 ): Promise<Evidence> {
-  const query = <Row>(sql: string) => ask<Row>(data, sql)
+  const query = <Row>(sql: string) => queryRows<Row>(data, sql)
   const found = await query<{ integrity_check: string }>('pragma integrity_check')
   const damage = found.map(({ integrity_check }) => integrity_check).filter((text) => text !== 'ok')
   const stored = { ...(await readStored(query)), damage }

@@ -55,8 +55,8 @@ async function assertSound(folder: string, mutants: readonly Mutant[]): Promise<
     const names = [...new Set(those.map(({ test }) => test.name))]
     const { failed, passed, output } = await runTests(folder, file, names)
     if (failed > 0 || passed < names.length) {
-      const said = `${file}: ${passed} passed and ${failed} failed, of ${names.length} names`
-      throw new Error(`the tests fail without a mutant\n${said}\n${output}`)
+      const summary = `${file}: ${passed} passed and ${failed} failed, of ${names.length} names`
+      throw new Error(`the tests fail without a mutant\n${summary}\n${output}`)
     }
   }
 }

@@ -41,7 +41,7 @@ export function start([command = '', ...args]: readonly string[], { cwd, env }: 
       resolve(code ?? signal ?? 1)
     })
   })
-  const said = () => `${[command, ...args].join(' ')}:\n${output}`
+  const transcript = () => `${[command, ...args].join(' ')}:\n${output}`
 
   return {
     child,
@@ -52,11 +52,11 @@ export function start([command = '', ...args]: readonly string[], { cwd, env }: 
         const found = pattern.exec(output)
         if (found) return found
         if (child.exitCode !== null || child.signalCode !== null) {
-          throw new Error(`ended with ${child.exitCode ?? child.signalCode}: ${said()}`)
+          throw new Error(`ended with ${child.exitCode ?? child.signalCode}: ${transcript()}`)
         }
         if (Date.now() > limit) {
           kill()
-          throw new Error(`no ${pattern} within ${limit_ms / 1000} s: ${said()}`)
+          throw new Error(`no ${pattern} within ${limit_ms / 1000} s: ${transcript()}`)
         }
         await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 20))])
       }
@@ -69,7 +69,7 @@ export function start([command = '', ...args]: readonly string[], { cwd, env }: 
       }, limit_ms)
       const end = await closed
       clearTimeout(timer)
-      if (isLate) throw new Error(`still running after ${limit_ms / 1000} s: ${said()}`)
+      if (isLate) throw new Error(`still running after ${limit_ms / 1000} s: ${transcript()}`)
       return end
     },
   }

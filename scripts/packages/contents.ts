@@ -23,11 +23,11 @@ const SIZE_MAX: Readonly<Record<string, number>> = {
 /** Faults in the contents of a tarball. */
 export function faultsOfContents({ manifest, file, files, size, unpacked }: Tarball): string[] {
   const there = new Set(files)
-  const wanted = ['README.md', 'CHANGELOG.md', ...targetsOf(manifest), ...dataOf(manifest)]
+  const required = ['README.md', 'CHANGELOG.md', ...targetsOf(manifest), ...dataOf(manifest)]
   const max = SIZE_MAX[manifest.name] ?? 0
   const text = execFileSync('tar', ['xzOf', file], { maxBuffer: 2 * unpacked }).toString()
   return [
-    ...wanted.filter((path) => !there.has(path)).map((path) => `lacks ${path}`),
+    ...required.filter((path) => !there.has(path)).map((path) => `lacks ${path}`),
     ...files.filter((path) => UNWANTED.test(path)).map((path) => `has ${path}`),
     ...BUILT_AT.filter((path) => text.includes(path)).map((path) => `names ${path}`),
     ...(size > max ? [`has ${size} bytes, more than ${max}`] : []),

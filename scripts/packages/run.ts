@@ -18,7 +18,7 @@ import { tryProject } from './try-project.ts'
 /** A compiler uses one thread, and so does most other work here. */
 const AT_ONCE = 2
 
-const wanted = process.argv[2] ?? ''
+const part = process.argv[2] ?? ''
 const folder = mkdtempSync(join(tmpdir(), 'svc-packages-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 
@@ -51,7 +51,7 @@ const checks = [
     name: `publint and attw of ${tarball.manifest.name}`,
     work: () => faultsOfFormat(tarball),
   })),
-].filter(({ name }) => name.includes(wanted))
+].filter(({ name }) => name.includes(part))
 
 await Promise.all(
   Array.from({ length: AT_ONCE }, async () => {

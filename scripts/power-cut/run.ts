@@ -63,7 +63,7 @@ export async function cutPower(
   options: PowerCutOptions,
 ): Promise<PowerCutResult> {
   const { seed, folder, progress } = options
-  const wanted = kind === 'works' ? options.states : options.failed_flushes
+  const target = kind === 'works' ? options.states : options.failed_flushes
   const result: PowerCutResult = {
     recordings: 0,
     failed_flushes: 0,
@@ -81,7 +81,7 @@ export async function cutPower(
   process.once('exit', clear)
   let barren = 0
   try {
-    while (result.states < wanted) {
+    while (result.states < target) {
       const place = join(folder, `recording-${kind}-${result.recordings}`)
       mkdirSync(place)
       const recording = await record({
@@ -94,13 +94,13 @@ export async function cutPower(
       })
       rmSync(place, { recursive: true })
       result.recordings += 1
-      const count = Math.min(STATES_PER_RECORDING[kind], wanted - result.states)
+      const count = Math.min(STATES_PER_RECORDING[kind], target - result.states)
       const before = result.states
       await tryStates(recording, { kind, count, random, scratch, options, result })
       barren = result.states === before ? barren + 1 : 0
       if (barren === BARREN_MAX) throw new Error(`no flush failed in ${BARREN_MAX} recordings`)
       progress(
-        `${result.states}/${wanted} states of ${result.recordings} recordings, ${result.broken.length} broken`,
+        `${result.states}/${target} states of ${result.recordings} recordings, ${result.broken.length} broken`,
       )
     }
     return result

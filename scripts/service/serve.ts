@@ -108,7 +108,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     })
     child.once('close', (code, signal) => resolve({ code, signal }))
   })
-  const said = new Promise<Listening>((resolve) => {
+  const listening = new Promise<Listening>((resolve) => {
     watch(log_to === 'driver' ? [child.stdout, child.stderr] : [child.stderr], log, resolve)
   })
   const kill = () => child.kill('SIGKILL')
@@ -117,7 +117,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   ended.then(() => process.off('exit', kill))
   const limit = setTimeout(kill, START_MAX_MS)
   const { url, metrics_url } = await Promise.race([
-    log_to === 'driver' ? said : answering(port, () => hasEnded),
+    log_to === 'driver' ? listening : answering(port, () => hasEnded),
     ended.then(({ code, signal }) => {
       throw new Error(`the service did not start (${signal ?? code}): ${log.kept.join('\n')}`)
     }),

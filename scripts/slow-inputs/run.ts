@@ -111,7 +111,7 @@ async function login(service: Service, agent: Agent): Promise<string> {
   const email = 'slow@example.com'
   const password = 'a password of this run'
   const post = (path: string, body: object) =>
-    ask(service.url + path, { method: 'POST', agent, body: JSON.stringify(body) })
+    sendRequest(service.url + path, { method: 'POST', agent, body: JSON.stringify(body) })
   await post('/api/v1/auth/signup', { email, password, company_name: 'A' })
   const { text } = await post('/api/v1/auth/login', { email, password })
   return JSON.parse(text).data.token
@@ -131,11 +131,11 @@ async function send(
     jwt_or_api_key: { authorization: `Bearer ${token}` },
   }
   const all = { ...credentials[auth], ...headers }
-  const answer = ask(url + path, { method, agent, headers: all, body })
+  const answer = sendRequest(url + path, { method, agent, headers: all, body })
   return (await answer.catch(() => ({ status: 0 }))).status
 }
 
-function ask(
+function sendRequest(
   url: string,
   {
     method,

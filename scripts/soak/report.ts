@@ -20,7 +20,7 @@ export function reportOf(result: SoakResult): { text: string; isSound: boolean }
     '',
     tableOf(samples),
     '',
-    ...findings.map(({ text: said, ok }) => `${ok === null ? '–' : ok ? '✓' : '✗'} ${said}`),
+    ...findings.map(({ text: finding, ok }) => `${ok === null ? '–' : ok ? '✓' : '✗'} ${finding}`),
     ...broken.flatMap(({ rule, times, examples }) => [
       `✗ ${rule}: broken ${number(times)} times`,
       ...examples.map((example) => `    ${example}`),

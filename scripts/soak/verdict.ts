@@ -47,9 +47,9 @@ export function judge(samples: readonly Sample[]): Finding[] {
   }
 
   function trend(text: string, value: number, max: number, unit: string): Finding {
-    const said = `${text}: ${value.toFixed(1)} ${unit}`.trimEnd()
-    if (isLong) return finding(said, value, max, unit)
-    return { text: `${said}; not judged in less than ${TREND_MIN_S / 60} minutes`, ok: null }
+    const label = `${text}: ${value.toFixed(1)} ${unit}`.trimEnd()
+    if (isLong) return finding(label, value, max, unit)
+    return { text: `${label}; not judged in less than ${TREND_MIN_S / 60} minutes`, ok: null }
   }
 }
 

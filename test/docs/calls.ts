@@ -56,12 +56,14 @@ async function take(socket: Socket, answer: Answer): Promise<void> {
         done()
       },
     })
-  const given = JSON.parse(header) as Pick<Call, 'name' | 'argv' | 'cwd' | 'env'>
+  const parsed = JSON.parse(header) as Pick<Call, 'name' | 'argv' | 'cwd' | 'env'>
   const streams = { stdin, stdout: stream('stdout'), stderr: stream('stderr') }
-  const code = await answer({ ...given, ...streams, gone: gone.signal }).catch((error: unknown) => {
-    streams.stderr.write(`${given.name}: ${error instanceof Error ? error.stack : error}\n`)
-    return 70
-  })
+  const code = await answer({ ...parsed, ...streams, gone: gone.signal }).catch(
+    (error: unknown) => {
+      streams.stderr.write(`${parsed.name}: ${error instanceof Error ? error.stack : error}\n`)
+      return 70
+    },
+  )
   send({ code })
   socket.end()
 }

@@ -84,8 +84,8 @@ function isEvent(value: { event: string; data: Record<string, unknown> }): void 
   if (!definition) throw new Error(`there is no event ${value.event}`)
   decode(definition.data, value.data)
   const fields = Object.keys(definition.example).toSorted().join()
-  const given = Object.keys(value.data).toSorted().join()
-  if (fields !== given) throw new Error(`has ${given}, and the event ${fields}`)
+  const shown = Object.keys(value.data).toSorted().join()
+  if (fields !== shown) throw new Error(`has ${shown}, and the event ${fields}`)
 }
 
 function isLogLine({ level, msg }: Record<string, unknown>): void {

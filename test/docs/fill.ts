@@ -1,7 +1,7 @@
 import type { DevServer } from '../../packages/cli/test/dev-server.ts'
 
 /** The value for a placeholder of a page; made when a page contains it. */
-type Filling = (given: {
+type Filling = (context: {
   dev: DevServer
   secret: string
   signature: string
@@ -29,19 +29,19 @@ export const PLACEHOLDERS: [RegExp, Filling][] = [
 ]
 
 /** Replaces the placeholders in the code of a page. */
-export async function filled(code: string, given: Parameters<Filling>[0]): Promise<string> {
+export async function filled(code: string, context: Parameters<Filling>[0]): Promise<string> {
   let text = code
   for (const [pattern, filling] of PLACEHOLDERS) {
     const all = new RegExp(pattern, 'g')
     if (!pattern.test(text)) continue
-    const value = await filling(given)
+    const value = await filling(context)
     text = text.replaceAll(all, () => value)
   }
   return text
 }
 
 /** Requests the page's own server. @throws Error with the answer if it is not a success. */
-export async function ask<T>(
+export async function post<T>(
   dev: DevServer,
   path: string,
   body?: object,
@@ -60,33 +60,33 @@ export async function ask<T>(
 /** The token of a login to the demo workspace. */
 export async function tokenOf(dev: DevServer): Promise<string> {
   const body = { email: dev.workspace.email, password: dev.password }
-  return (await ask<{ token: string }>(dev, '/auth/login', body, {})).token
+  return (await post<{ token: string }>(dev, '/auth/login', body, {})).token
 }
 
 export async function aMessage(dev: DevServer): Promise<string> {
   const body = { channel: 'sms', to: '+15005550006', content: { text: 'Hello' } }
-  return (await ask<{ message_id: string }>(dev, '/messages/send', body)).message_id
+  return (await post<{ message_id: string }>(dev, '/messages/send', body)).message_id
 }
 
 async function aBulk(dev: DevServer): Promise<string> {
   const body = { channel: 'sms', recipients: ['+15005550001'], content: { text: 'Hello' } }
-  return (await ask<{ bulk_id: string }>(dev, '/messages/bulk', body)).bulk_id
+  return (await post<{ bulk_id: string }>(dev, '/messages/bulk', body)).bulk_id
 }
 
 async function aContact(dev: DevServer): Promise<string> {
   const body = { name: 'Juma', phone: '+255700000009' }
-  return (await ask<{ contact: { id: string } }>(dev, '/contacts', body)).contact.id
+  return (await post<{ contact: { id: string } }>(dev, '/contacts', body)).contact.id
 }
 
 async function aWebhook(dev: DevServer): Promise<string> {
   const body = { url: 'http://127.0.0.1:9/hooks', events: ['message.read'] }
-  return (await ask<{ webhook: { id: string } }>(dev, '/webhooks', body)).webhook.id
+  return (await post<{ webhook: { id: string } }>(dev, '/webhooks', body)).webhook.id
 }
 
 async function aPurchase(dev: DevServer): Promise<string> {
   const Authorization = `Bearer ${await tokenOf(dev)}`
   const body = { package_id: 'starter' }
-  const answer = await ask<{ purchase_id: string }>(dev, '/billing/checkout', body, {
+  const answer = await post<{ purchase_id: string }>(dev, '/billing/checkout', body, {
     Authorization,
   })
   return answer.purchase_id

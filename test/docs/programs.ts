@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import { startDevServer } from '../../packages/cli/test/dev-server.ts'
 import { createReceiver } from '../../packages/testkit/src/receiver.ts'
-import { ask } from './fill.ts'
+import { post } from './fill.ts'
 
 /** Runs a block, and checks its effects. */
 type Trial = (code: string) => Promise<void>
@@ -58,14 +58,14 @@ async function runModule(
     },
   )
   const printed: unknown[][] = []
-  const given: Record<string, unknown> = {
+  const globals: Record<string, unknown> = {
     console: { log: (...words: unknown[]) => printed.push(words) },
     __load: async (name: string) => (modules[name] ??= (await MODULES[name]?.()) ?? {}),
     ...around,
   }
   const AsyncFunction = (async () => {}).constructor as FunctionConstructor
-  const run = AsyncFunction(...Object.keys(given), `${body}\nreturn { ${names.join(', ')} }`)
-  const left = (await run(...Object.values(given))) as Record<string, unknown>
+  const run = AsyncFunction(...Object.keys(globals), `${body}\nreturn { ${names.join(', ')} }`)
+  const left = (await run(...Object.values(globals))) as Record<string, unknown>
   return { printed, left }
 }
 
@@ -93,13 +93,13 @@ async function verifiesRealDeliveries(code: string): Promise<void> {
   const receiver = await createReceiver({ secret: () => secret })
   try {
     const events = ['message.delivered']
-    const made = await ask<{ webhook: { secret: string } }>(dev, '/webhooks', {
+    const made = await post<{ webhook: { secret: string } }>(dev, '/webhooks', {
       url: receiver.url,
       events,
     })
     secret = made.webhook.secret
     const body = { channel: 'sms', to: '+15005550006', content: { text: 'Hello' } }
-    await ask(dev, '/messages/send', body)
+    await post(dev, '/messages/send', body)
     await receiver.waitFor('message.delivered')
     const [delivery] = receiver.requests
     if (!delivery) throw new Error('no webhook was delivered')
@@ -125,7 +125,7 @@ function sendsOnce(run: Sender): Trial {
     try {
       const env = { SVC_URL: dev.url, SVC_API_KEY: dev.api_key }
       const printed = [await run(code, env), await run(code, env)]
-      const { messages } = await ask<{ messages: { id: string }[] }>(dev, '/messages')
+      const { messages } = await post<{ messages: { id: string }[] }>(dev, '/messages')
       expect(messages).toHaveLength(1)
       expect(printed).toEqual(Array(2).fill(`${messages[0]?.id} queued`))
     } finally {
@@ -257,11 +257,11 @@ function verifiesSignature(command: string, program: Program): Trial {
       const { file, text, run } = program(code, signature)
       writeFileSync(join(folder, file), text)
       const env = { ...process.env, GOCACHE: join(tmpdir(), 'svc-docs-go'), GOFLAGS: '-mod=mod' }
-      const told = (input: string) => {
+      const verify = (input: string) => {
         const { stdout, stderr } = spawnSync(command, [...run, file], { cwd: folder, input, env })
         return stdout.toString().trim() || stderr.toString()
       }
-      expect([told(body), told(`${body} `)]).toEqual(['true', 'false'])
+      expect([verify(body), verify(`${body} `)]).toEqual(['true', 'false'])
     }),
   )
 }

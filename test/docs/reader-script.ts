@@ -36,7 +36,7 @@ export function fileFor(words: readonly string[]): string | undefined {
  */
 export async function scriptFor(
   page: Page,
-  given: {
+  context: {
     dev: DevServer
     folder: string
     machine: string
@@ -48,7 +48,7 @@ export async function scriptFor(
     setting: Setting
   },
 ): Promise<string> {
-  const { dev, folder, machine, databases, receiver, setting } = given
+  const { dev, folder, machine, databases, receiver, setting } = context
   const begun = new Set<string>()
   const before = (block: Block): string => {
     const section = sectionOf(page, block.line)
@@ -57,16 +57,19 @@ export async function scriptFor(
     return (isFirst && setting.sections?.[section]) || ''
   }
   const lines = databases.withNames(scriptOf(page, before).split('\n'))
-  const script = await filled(lines.join('\n'), given)
+  const script = await filled(lines.join('\n'), context)
   assertNothingLeft(page, script)
-  makeMachine(machine, page.lines.some((line) => line.includes('svc init --config')) ? null : given)
+  makeMachine(
+    machine,
+    page.lines.some((line) => line.includes('svc init --config')) ? null : context,
+  )
   return (
     script
       .replaceAll(ON_MACHINE, (path) => join(machine, path))
       .replaceAll(OWN_ADDRESS, dev.url)
       .replaceAll(/(?:127\.0\.0\.1|localhost):3000/g, new URL(dev.url).host)
       .replaceAll(/(?:127\.0\.0\.1|localhost):8080/g, `127.0.0.1:${receiver.port}`)
-      .replaceAll('127.0.0.1:9464', `127.0.0.1:${given.metrics_port}`)
+      .replaceAll('127.0.0.1:9464', `127.0.0.1:${context.metrics_port}`)
       .replaceAll(OTHER_HOSTS, 'localhost')
       // The commands run in one process here, in another folder.
       .replaceAll('SVC_PROVIDERS=./', `SVC_PROVIDERS=${folder}/`)
@@ -86,10 +89,10 @@ function assertNothingLeft(page: Page, script: string): void {
 }
 
 /** A fresh machine, or one that is set up with the data of the page's own server. */
-function makeMachine(machine: string, given: { dev: DevServer; folder: string } | null): void {
+function makeMachine(machine: string, context: { dev: DevServer; folder: string } | null): void {
   for (const name of MACHINE_FOLDERS) mkdirSync(join(machine, name), { recursive: true })
-  if (!given) return
-  const settings = JSON.stringify({ data_dir: given.dev.data_dir })
+  if (!context) return
+  const settings = JSON.stringify({ data_dir: context.dev.data_dir })
   writeFileSync(join(machine, 'etc/svc/svc.config.json'), settings, { mode: 0o600 })
-  symlinkSync(given.folder, join(machine, 'usr/local/src/svc'))
+  symlinkSync(context.folder, join(machine, 'usr/local/src/svc'))
 }

@@ -46,10 +46,10 @@ export async function follow(page: Page, setting: Setting = {}): Promise<string>
     closing.push(() => databases.close())
     const token = await tokenOf(dev)
     const machine = join(folder, 'machine')
-    const given = { dev, folder, machine, databases, receiver, secret: SECRET }
+    const context = { dev, folder, machine, databases, receiver, secret: SECRET }
     const signature = writeFiles(page, folder)
     const metrics_port = await freePort()
-    const script = await scriptFor(page, { ...given, signature, metrics_port, setting })
+    const script = await scriptFor(page, { ...context, signature, metrics_port, setting })
     if (setting.is_stopped) await dev.running.stop()
 
     const config = setting.config && join(machine, setting.config)
@@ -102,8 +102,8 @@ async function runScript(
     child.on('close', (...how) => resolve(how))
   })
   if (code === 0) return ''
-  const told = output.replaceAll(file, page.path).slice(-3000)
-  return `${page.path} ended with ${code ?? signal}:\n${told}`
+  const excerpt = output.replaceAll(file, page.path).slice(-3000)
+  return `${page.path} ended with ${code ?? signal}:\n${excerpt}`
 }
 
 /** Writes the files that pages mention; returns the signature of the delivery. */

@@ -38,8 +38,8 @@ export async function answerSvc(call: Call, world: World): Promise<number> {
   const lasting = LASTING.find(({ words }) => words === names)
   if (lasting) return runUntilUp(call, lasting, world)
   // A reader on a terminal confirms with yes.
-  const asks = command.options.some(({ long }) => long === '--yes')
-  const argv = asks && !call.argv.includes('--yes') ? [...call.argv, '--yes'] : call.argv
+  const hasYes = command.options.some(({ long }) => long === '--yes')
+  const argv = hasYes && !call.argv.includes('--yes') ? [...call.argv, '--yes'] : call.argv
   return run(argv, { ...call, stopSignal: () => call.gone })
 }
 

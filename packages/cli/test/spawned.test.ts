@@ -92,15 +92,17 @@ describe('svc as a process', () => {
     async (name, line) => {
       const service = await serveInLine(line, name.replaceAll(/\W/g, '-'))
       try {
-        const ask = (path: string) =>
+        const fetchFrom = (path: string) =>
           fetch(`${service.url}${path}`, { signal: AbortSignal.timeout(20_000) }).then(
             ({ status }) => status,
             () => 0,
           )
-        await expect.poll(() => ask('/health'), { timeout: 40_000, interval: 100 }).toBe(200)
+        await expect.poll(() => fetchFrom('/health'), { timeout: 40_000, interval: 100 }).toBe(200)
         // More log lines than a pipe can buffer.
         for (let n = 0; n < 20; n++) {
-          const statuses = await Promise.all(Array.from({ length: 25 }, () => ask('/nothing')))
+          const statuses = await Promise.all(
+            Array.from({ length: 25 }, () => fetchFrom('/nothing')),
+          )
           expect(new Set(statuses)).toEqual(new Set([404]))
         }
         service.stop()

@@ -20,7 +20,7 @@ describe('a message that expired before its first attempt', () => {
   let folder: string
   let storage: Storage
   let dispatcher: Dispatcher
-  let asked: string[]
+  let requested: string[]
   let workspaceId: string
 
   beforeEach(async () => {
@@ -33,7 +33,7 @@ describe('a message that expired before its first attempt', () => {
       await credits.open(row.id, clock.now())
       await credits.post(row.id, make.grant(SMS_PRICE))
     })
-    asked = []
+    requested = []
   })
   afterEach(async () => {
     await dispatcher.stop(1_000)
@@ -41,7 +41,7 @@ describe('a message that expired before its first attempt', () => {
     rmSync(folder, { recursive: true })
   })
 
-  /** Dispatches what is due until nothing is, with a provider that notes what it is asked to send. */
+  /** Dispatches what is due until nothing is, with a provider that records the messages it gets. */
   async function dispatch(): Promise<void> {
     const performer = createPerformer({
       now: clock.now,
@@ -67,7 +67,7 @@ describe('a message that expired before its first attempt', () => {
       performer: {
         ...performer,
         send(provider, jobs, start_by_ms) {
-          asked.push(...jobs.map(({ message_id }) => message_id))
+          requested.push(...jobs.map(({ message_id }) => message_id))
           return performer.send(provider, jobs, start_by_ms)
         },
       },
@@ -92,7 +92,7 @@ describe('a message that expired before its first attempt', () => {
       accepted: false,
       credits_refunded: SMS_PRICE,
     })
-    expect(asked).toEqual([])
+    expect(requested).toEqual([])
     expect(await storage.read.credits.account(workspaceId)).toMatchObject({ balance: SMS_PRICE })
     const ledger = await storage.read.credits.entries(workspaceId, { limit: 10, offset: 0 })
     expect(ledger.map(({ kind }) => kind)).toEqual(['refund', 'send', 'grant'])
@@ -100,7 +100,7 @@ describe('a message that expired before its first attempt', () => {
 
   it('is sent while there is a millisecond left', async () => {
     const message = await sentAfter(59_999)
-    expect(asked).toEqual([message?.id])
+    expect(requested).toEqual([message?.id])
     expect(message).toMatchObject({ error_code: null, credits_refunded: 0 })
   })
 })

@@ -88,7 +88,7 @@ describe.each(engines)('two watches for low balances on %s', (engine, create) =>
     expect([await events(), queued]).toEqual([1, 1])
   })
 
-  it('tell each owner once, though both look at the same time', async () => {
+  it('notify each owner once, although both check at the same time', async () => {
     const all = [await crossed(), await crossed(), await crossed()]
     await Promise.all([look(0), look(1), look(0), look(1)])
     await look(0)
@@ -98,7 +98,7 @@ describe.each(engines)('two watches for low balances on %s', (engine, create) =>
     for (const { events } of all) expect(await events()).toBe(1)
   })
 
-  it('queue nothing for a webhook that is disabled, or asks for other events', async () => {
+  it('queue nothing for a webhook that is disabled, or subscribes to other events', async () => {
     const { id } = await crossed()
     const others = [
       make.webhook(id, { is_active: false }),
@@ -112,7 +112,7 @@ describe.each(engines)('two watches for low balances on %s', (engine, create) =>
     expect(await Promise.all(counts)).toEqual([0, 0])
   })
 
-  it('tell at the next look what could not be written', async () => {
+  it('send at the next check the notice that could not be written', async () => {
     const { events } = await crossed()
     const failing = { ...first(), write: () => Promise.reject(new Error('full')) }
     const unlucky = watch(failing)

@@ -96,9 +96,9 @@ const request = {
 const UNKNOWN = 'nobody@example.com'
 
 /** What an answer waits for. */
-async function workOf(ask: () => unknown): Promise<string[]> {
+async function workOf(makeRequest: () => unknown): Promise<string[]> {
   work = []
-  await ask()
+  await makeRequest()
   const inPath = [...work]
   await outbox.idle()
   return inPath
@@ -134,7 +134,7 @@ describe('the same work is done for a known and for an unknown address', () => {
   )
 })
 
-describe('asked for more often than mails are sent to one address', () => {
+describe('requested more often than mails are sent to one address', () => {
   it.each(['forgotPassword', 'resendVerification'] as const)(
     '%s answers alike for a known and for an unknown address',
     async (verb) => {

@@ -279,9 +279,9 @@ describe('SQLite alone', () => {
     }
     const texts = prepared.mock.calls.map(([text]) => text)
     prepared.mockRestore()
-    const asked = texts.filter((text) => text.includes('"livemode" = false'))
-    expect(asked.length).toBeGreaterThan(6)
-    for (const text of asked) {
+    const queries = texts.filter((text) => text.includes('"livemode" = false'))
+    expect(queries.length).toBeGreaterThan(6)
+    for (const text of queries) {
       const values = Array(text.split('?').length - 1).fill(1)
       const plan = raw().prepare(`explain query plan ${text}`).all(values) as { detail: string }[]
       const details = plan.map(({ detail }) => detail)
@@ -386,7 +386,7 @@ describe('SQLite alone', () => {
       )
       const request = make.send(id)
       expect(await storage.hot.accept([request])).toStrictEqual([{ outcome: 'accepted' }])
-      // The very first claim finds the message that was accepted after it was asked for.
+      // The first claim finds the message that was accepted after the request of the claim.
       const [first, ...others] = await Promise.all(claims)
       expect(first).toMatchObject([{ message_id: only(request.messages).id }])
       expect(others.flat()).toStrictEqual([])

@@ -90,7 +90,7 @@ describe.each(engines)('a sweep on %s', (engine, create) => {
       created_at: clock.now(),
     } as const
     await first().write(({ accountTokens }) => accountTokens.issue(token))
-    // Asked of a time at which it had not expired yet: only the sweep can have ended it.
+    // At the queried time it had not expired yet: only the sweep can have ended it.
     const isThere = () => first().read.accountTokens.isGood('hash', 'verify_email', new Date(0))
     clock.advance(60_000)
     await sweepers[0]?.sweep()
@@ -149,7 +149,7 @@ describe.each(engines)('a sweep on %s', (engine, create) => {
     expect(before).toMatchObject({ kind: 'void', description: 'hold expired' })
   })
 
-  it('takes each step alone: one that fails is said, and the others go on', async () => {
+  it('runs each step alone: a failed one is logged, and the others continue', async () => {
     const credits = createCredits({ storage: first(), runtime: clock })
     const expires_at = new Date(clock.now().getTime() + 60_000)
     await credits.grant(workspaceId, { amount: units(7), actor: 'operator', expires_at })

@@ -11,7 +11,7 @@ export function createAnnouncer(element) {
   }, INTERVAL_MS)
 
   return {
-    say(text) {
+    announce(text) {
       element.textContent = text
     },
     count(messages) {

@@ -5,9 +5,9 @@ export function createFilter(form) {
     values,
     isSet: () => Object.values(values()).some(Boolean),
     matches({ channel, status }) {
-      const wanted = values()
-      const isChannel = !wanted.channel || wanted.channel === channel
-      return isChannel && (!wanted.status || wanted.status === status)
+      const chosen = values()
+      const isChannel = !chosen.channel || chosen.channel === channel
+      return isChannel && (!chosen.status || chosen.status === status)
     },
     onChange: (listener) => form.addEventListener('change', listener),
     /** Shows or hides the form: mails have no filter. */

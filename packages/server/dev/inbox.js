@@ -34,7 +34,7 @@ const list = createList($('list'), {
 const composer = createComposer($('composer'), {
   keyOf,
   onSent(id) {
-    announcer.say('The message was accepted.')
+    announcer.announce('The message was accepted.')
     location.hash = addressOf('messages', id)
   },
 })
@@ -108,24 +108,24 @@ function onMessages({ messages, total }) {
   stream.hasBegun = true
   messageView.refresh(messages.map(({ id }) => id))
   if (state.view !== 'messages') return
-  const wanted = messages.filter(filter.matches)
-  const fresh = wanted.filter(({ id }) => !list.has(id))
+  const matching = messages.filter(filter.matches)
+  const fresh = matching.filter(({ id }) => !list.has(id))
   // The event may lack messages, so the list is read again.
   if (isChange && fresh.length >= EVENT_MESSAGES_MAX) return reload()
   for (const row of messages) if (!filter.matches(row)) list.remove(row.id)
-  list.put(wanted)
+  list.put(matching)
   if (!filter.isSet()) found.total = total
   list.open(openId())
   showCount()
   if (!isChange) return
   announcer.count(fresh.length)
   const open = messages.find(({ id }) => id === openId())
-  if (open) announcer.say(`${open.recipient}: ${open.status}`)
+  if (open) announcer.announce(`${open.recipient}: ${open.status}`)
 }
 
 function onMail(mail) {
   state.mails = [mail, ...state.mails]
-  announcer.say(`A mail to ${mail.to}: ${mail.subject}`)
+  announcer.announce(`A mail to ${mail.to}: ${mail.subject}`)
   if (state.view !== 'mails') return
   found.total += 1
   list.put([mail])
@@ -161,7 +161,7 @@ function openView(view) {
 
 /** The workspace with this id; without one, that of the demo key, or the oldest. */
 function workspaceOf(id) {
-  const byId = (wanted) => state.workspaces.find((one) => one.id === wanted)
+  const byId = (sought) => state.workspaces.find((one) => one.id === sought)
   return byId(id) ?? byId(state.demo?.workspace_id) ?? state.workspaces[0]
 }
 

@@ -85,7 +85,7 @@ const SILENCE_MAX_MS = 60_000
 /** How often Node checks for slow clients; Node's default is 30 s. */
 const SLOWNESS_CHECK_MS = 1_000
 
-/** Clients that send often do so within this time, and the answer tells them that the connection ends. */
+/** Clients that send often do so within this time, and the answer announces that the connection ends. */
 const LINGER_MS = 1_000
 /** Node does not check for slow clients after it stops listening, so connections are closed after this time. */
 const GRACE_MS = 10_000

@@ -12,7 +12,7 @@ interface Answer {
 }
 
 /** Requests from a chosen loopback address, so that several clients use one proxy. */
-function ask(
+function requestFrom(
   url: string,
   { from, body = '', ...options }: RequestOptions & { from?: string; body?: string | Buffer } = {},
 ): Promise<Answer> {
@@ -66,7 +66,7 @@ describe.runIf(nginxMissing === null)(
       await world?.close()
     })
     const send = (text: string, headers = {}) =>
-      ask(`${nginx.url}/api/v1/messages/send`, {
+      requestFrom(`${nginx.url}/api/v1/messages/send`, {
         method: 'POST',
         ca: nginx.ca,
         headers: { 'x-api-key': key, 'content-type': 'application/json', ...headers },
@@ -86,7 +86,7 @@ describe.runIf(nginxMissing === null)(
 
     it('logs each request, without its query string', async () => {
       for (const url of [nginx.url, nginx.plain_url]) {
-        await ask(`${url}/reset-password?token=canary`, {
+        await requestFrom(`${url}/reset-password?token=canary`, {
           ca: nginx.ca,
           headers: { referer: 'https://example.com/?token=canary' },
         } as RequestOptions)
@@ -96,14 +96,14 @@ describe.runIf(nginxMissing === null)(
     })
 
     it('redirects plain http to https', async () => {
-      const { status, headers } = await ask(`${nginx.plain_url}/docs`)
+      const { status, headers } = await requestFrom(`${nginx.plain_url}/docs`)
       expect([status, headers.location]).toEqual([301, 'https://127.0.0.1/docs'])
     })
 
     it('counts each client by its own address, not by its headers', async () => {
       const knock = async (from: string, claimed?: string) =>
         (
-          await ask(`${nginx.url}/nothing`, {
+          await requestFrom(`${nginx.url}/nothing`, {
             from,
             ca: nginx.ca,
             headers: claimed ? { 'x-forwarded-for': claimed } : {},

@@ -89,7 +89,7 @@ describe('an API key', () => {
     ['has another prefix', () => key.replace('svc_', 'sk_live_')],
     ['claims to be a test key', () => key.replace('svc_', 'svc_test_')],
     ['is in upper case', () => key.toUpperCase()],
-    ['was never issued', () => neverGiven()],
+    ['was never issued', () => neverIssued()],
     ['is present twice', () => `${key}, ${key}`],
     ['is empty', () => ''],
     ['is a bearer token', () => `Bearer ${key}`],
@@ -159,7 +159,7 @@ it('where an endpoint accepts both, the session is checked first', async () => {
 })
 
 /** A key with a valid checksum that was never issued. */
-function neverGiven(): string {
+function neverIssued(): string {
   const body = `svc_${'Z'.repeat(32)}`
   const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
   let rest = crc32(body)

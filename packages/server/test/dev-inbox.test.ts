@@ -14,12 +14,12 @@ import { openWorld, useWorld } from './world.ts'
 const demo = { workspace_id: 'w', api_key: 'svc_demo' }
 const world = useWorld({ inbox: { demo: () => demo }, dispatch: true, listen: true })
 
-interface Asked {
+interface Options {
   headers?: Record<string, string>
   from?: string
 }
 
-const ask = (url: string, { headers = { host: 'localhost:3000' }, from }: Asked = {}) =>
+const request = (url: string, { headers = { host: 'localhost:3000' }, from }: Options = {}) =>
   world().app.inject({
     method: 'GET',
     url,
@@ -29,7 +29,7 @@ const ask = (url: string, { headers = { host: 'localhost:3000' }, from }: Asked 
 
 // biome-ignore lint/suspicious/noExplicitAny: a test states its expectations of a body directly.
 async function read(url: string): Promise<any> {
-  const { statusCode, body } = await ask(url)
+  const { statusCode, body } = await request(url)
   expect([statusCode, body]).toStrictEqual([200, body])
   return JSON.parse(body)
 }
@@ -58,17 +58,17 @@ describe('access to the inbox', () => {
     '127.1.2.3',
     '[::1]:3000',
   ])('is granted to a browser of this machine that uses the name %s', async (host) => {
-    expect((await ask('/dev', { headers: { host } })).statusCode).toBe(200)
+    expect((await request('/dev', { headers: { host } })).statusCode).toBe(200)
     const origin = `http://${host}`
-    expect((await ask('/dev/api/mails', { headers: { host, origin } })).statusCode).toBe(200)
+    expect((await request('/dev/api/mails', { headers: { host, origin } })).statusCode).toBe(200)
   })
 
   it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('is granted from %s', async (from) => {
-    expect((await ask('/dev', { from })).statusCode).toBe(200)
+    expect((await request('/dev', { from })).statusCode).toBe(200)
   })
 
   const host = 'localhost:3000'
-  it.each<[string, Asked]>([
+  it.each<[string, Options]>([
     ['another machine', { from: '192.168.1.20' }],
     ['another machine, by an address that looks like this one', { from: '::ffff:10.0.0.1' }],
     ['a name that was pointed here', { headers: { host: 'evil.example:3000' } }],
@@ -81,7 +81,7 @@ describe('access to the inbox', () => {
     ['a proxy that sends Forwarded', { headers: { host, forwarded: 'for=203.0.113.7' } }],
   ])('returns 404 for %s', async (_, options) => {
     for (const path of PATHS) {
-      const { statusCode, body } = await ask(path, options)
+      const { statusCode, body } = await request(path, options)
       expect([path, statusCode]).toStrictEqual([path, 404])
       expect(JSON.parse(body).message).toBe('Route not found')
     }
@@ -123,7 +123,9 @@ describe('the page', () => {
   const names = readdirSync(packageFile('@svc/server', 'dev'))
 
   it.each(names)('serves %s, which runs and loads only its own files', async (name) => {
-    const { statusCode, headers, body } = await ask(name === 'inbox.html' ? '/dev' : `/dev/${name}`)
+    const { statusCode, headers, body } = await request(
+      name === 'inbox.html' ? '/dev' : `/dev/${name}`,
+    )
     expect(statusCode).toBe(200)
     expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self';")
     expect(headers['content-security-policy']).not.toContain('unsafe')
@@ -137,12 +139,12 @@ describe('the page', () => {
   it.each(['/dev/', '/dev/../package.json', '/dev/..%2fpackage.json', '/dev/%2e%2e/src/app.ts'])(
     '%s leads to no file',
     async (path) => {
-      expect((await ask(path)).statusCode).toBe(404)
+      expect((await request(path)).statusCode).toBe(404)
     },
   )
 
   it('counts in no rate limit, and shows the counters', async () => {
-    const remaining = async () => (await ask('/dev')).headers['x-ratelimit-remaining']
+    const remaining = async () => (await request('/dev')).headers['x-ratelimit-remaining']
     expect(await remaining()).toBe(await remaining())
   })
 
@@ -180,7 +182,9 @@ describe('the data of the inbox', () => {
     expect(failed.messages).toMatchObject([
       { recipient: '+15005550001', error_code: 'invalid_recipient' },
     ])
-    expect((await ask(`/dev/api/messages?workspace=${other.id}&status=lost`)).statusCode).toBe(400)
+    expect((await request(`/dev/api/messages?workspace=${other.id}&status=lost`)).statusCode).toBe(
+      400,
+    )
   })
 
   it('returns the segments of an SMS, which together are the text', async () => {
@@ -232,16 +236,16 @@ describe('the data of the inbox', () => {
     const mail = mails.find(({ to }: { to: string }) => to === owner.email)
     expect(mail).toMatchObject({ kind: 'verify_email' })
     expect(mail.link).toContain('/verify-email?token=')
-    const { body } = await ask(`/dev/api/mails/${mail.id}/html`)
+    const { body } = await request(`/dev/api/mails/${mail.id}/html`)
     expect(body).toBe(mail.html)
-    expect((await ask('/dev/api/mails/0/html')).statusCode).toBe(404)
+    expect((await request('/dev/api/mails/0/html')).statusCode).toBe(404)
   })
 
   it('serves the HTML of a mail under a policy that allows no script, no request and no link', async () => {
     const html = '<script>steal()</script><img src="https://evil.example/x.png"><b>Hi</b>'
     const content = { subject: 'Hi', html }
     const id = await send({ to: 'asha@example.com', channel: 'email', content })
-    const { statusCode, headers, body } = await ask(
+    const { statusCode, headers, body } = await request(
       `/dev/api/messages/${id}/html?workspace=${owner.id}`,
     )
     expect([statusCode, body]).toStrictEqual([200, html])
@@ -265,7 +269,7 @@ describe('the data of the inbox', () => {
     const id = await send({})
     const other = await world().signup()
     for (const path of ['', '/html']) {
-      const { statusCode } = await ask(`/dev/api/messages/${id}${path}?workspace=${other.id}`)
+      const { statusCode } = await request(`/dev/api/messages/${id}${path}?workspace=${other.id}`)
       expect(statusCode).toBe(404)
     }
   })

@@ -48,7 +48,7 @@ let webhook: { id: string; secret: string }
 /** The message to each recipient, by channel and recipient. */
 const ids = new Map<string, string>()
 
-async function ask(method: string, path: string, body?: object, headers = {}) {
+async function request(method: string, path: string, body?: object, headers = {}) {
   const response = await fetch(`${world().url}/api/v1${path}`, {
     method,
     headers: { ...(body && { 'content-type': 'application/json' }), ...headers },
@@ -59,16 +59,16 @@ async function ask(method: string, path: string, body?: object, headers = {}) {
   return answer.data
 }
 const asOwner = (method: string, path: string, body?: object) =>
-  ask(method, path, body, { authorization: `Bearer ${token}` })
+  request(method, path, body, { authorization: `Bearer ${token}` })
 const asKey = (method: string, path: string, body?: object) =>
-  ask(method, path, body, { 'x-api-key': key })
+  request(method, path, body, { 'x-api-key': key })
 
 beforeAll(async () => {
   receiver = await openReceiver()
   const email = 'Owner@Example.com'
   const password = 'correct horse battery'
-  await ask('POST', '/auth/signup', { email, password, company_name: 'Journey Ltd' })
-  token = (await ask('POST', '/auth/login', { email: 'owner@example.com', password })).token
+  await request('POST', '/auth/signup', { email, password, company_name: 'Journey Ltd' })
+  token = (await request('POST', '/auth/login', { email: 'owner@example.com', password })).token
   const scopes = ['send_messages', 'read_messages']
   key = (await asOwner('POST', '/api-keys', { name: 'Journey', scopes })).key
   webhook = (await asOwner('POST', '/webhooks', { url: receiver.url })).webhook

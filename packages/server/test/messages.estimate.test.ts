@@ -155,26 +155,26 @@ describe('with a daily limit of the key', () => {
 
   it('shows whether the request would exceed it, as a send does', async () => {
     const limited = (await world().key(rich, { daily_credit_limit: 3 })).key
-    const ask = async (json: object) => (await estimate(json, limited)).body.data
+    const estimateOf = async (json: object) => (await estimate(json, limited)).body.data
     const passed = { can_send: false, block_reason: 'daily_limit' }
     const fits = { can_send: true, block_reason: null }
-    expect(await ask(recipients(3))).toMatchObject(fits)
-    expect(await ask(recipients(4))).toMatchObject({
+    expect(await estimateOf(recipients(3))).toMatchObject(fits)
+    expect(await estimateOf(recipients(4))).toMatchObject({
       ...passed,
       credits_needed: 4,
       credits_balance: 100,
       messages: Array(4).fill({ block_reason: null }),
     })
     expect((await world().send(limited)).status).toBe(201)
-    expect(await ask(recipients(2))).toMatchObject(fits)
-    expect(await ask(recipients(3))).toMatchObject(passed)
+    expect(await estimateOf(recipients(2))).toMatchObject(fits)
+    expect(await estimateOf(recipients(3))).toMatchObject(passed)
     for (const _ of [2, 3]) expect((await world().send(limited)).status).toBe(201)
-    expect(await ask(sms)).toMatchObject(passed)
+    expect(await estimateOf(sms)).toMatchObject(passed)
     expect((await world().send(limited)).status).toBe(402)
     const other = (await world().key(rich)).key
     expect((await estimate(sms, other)).body.data).toMatchObject(fits)
     await world().advance(24 * 60 * 60_000)
-    expect(await ask(recipients(3))).toMatchObject(fits)
+    expect(await estimateOf(recipients(3))).toMatchObject(fits)
   })
 
   it('omits the limit when the credits do not suffice either, or the request costs nothing', async () => {

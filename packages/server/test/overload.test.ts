@@ -49,7 +49,7 @@ describe('under increasing load', () => {
     key = (await world().key(owner)).key
   })
 
-  const ask: Record<string, () => Promise<Answer>> = {
+  const calls: Record<string, () => Promise<Answer>> = {
     bulk: () => world().bulk(key),
     list: () => world().call('GET', '/api/v1/messages', { key }),
     account: () => world().call('GET', '/api/v1/account', { token: owner.token }),
@@ -81,7 +81,7 @@ describe('under increasing load', () => {
   ])('%s %d refuses %j', async (measure, value, shed) => {
     load = { ...QUIET, [measure]: value }
     const refused: string[] = []
-    for (const [name, request] of Object.entries(ask)) {
+    for (const [name, request] of Object.entries(calls)) {
       const { status, headers, body } = await request()
       if (status < 300) continue
       expect(status, name).toBe(429)
@@ -201,19 +201,19 @@ it('refuses by the wait of requests, and still answers health checks', async () 
 it('answers one request on a connection above the limit, and closes it; health is served', async () => {
   const world = await openWorld({ listen: true, connections_max: 2 })
   const { key } = await world.key(await world.signup({ credits: 10 }))
-  const ask = (path: string) =>
+  const get = (path: string) =>
     speak(world.url, (socket) =>
       socket.write(`GET ${path} HTTP/1.1\r\nHost: svc\r\nX-API-Key: ${key}\r\n\r\n`),
     )
   const { hostname, port } = new URL(world.url)
   const idle = [1, 2].map(() => connect({ host: hostname, port: Number(port) }))
   await Promise.all(idle.map((socket) => once(socket, 'connect')))
-  const list = await ask('/api/v1/messages')
+  const list = await get('/api/v1/messages')
   expect(list.statuses).toStrictEqual([429])
   expect(list.text).toMatch(/\r\nretry-after: 5\r\n/i)
   expect(list.text).toMatch(/\r\nconnection: close\r\n/i)
   expect(list.text).toContain(JSON.stringify(TOO_BUSY))
-  const health = await ask('/health')
+  const health = await get('/health')
   expect(health.statuses).toStrictEqual([200])
   expect(health.text).toMatch(/\r\nconnection: close\r\n/i)
   // Far above the limit, connections get no answer.

@@ -6,8 +6,8 @@ import { useWorld } from './world.ts'
 
 const world = useWorld()
 
-const atOnce = (count: number, ask: (i: number) => Promise<Answer>): Promise<Answer[]> =>
-  Promise.all(Array.from({ length: count }, (_, i) => ask(i)))
+const atOnce = (count: number, request: (i: number) => Promise<Answer>): Promise<Answer[]> =>
+  Promise.all(Array.from({ length: count }, (_, i) => request(i)))
 
 /** The number of answers with each status. */
 function countsOf(answers: readonly Answer[]): Record<number, number> {

@@ -20,9 +20,9 @@ const limits = ({ status, headers }: Answer) => [
 ]
 
 /** The last of `count` answers. */
-async function last(times: number, ask: () => Promise<Answer>): Promise<Answer> {
-  for (let i = 1; i < times; i++) await ask()
-  return ask()
+async function last(times: number, request: () => Promise<Answer>): Promise<Answer> {
+  for (let i = 1; i < times; i++) await request()
+  return request()
 }
 
 function expectRefused(answer: Answer, limit: number, seconds: number): void {
@@ -149,19 +149,19 @@ describe('estimates of bulks: 60 in 5 minutes', () => {
     const { key } = await world().key(owner)
     const { key: sibling } = await world().key(owner)
     const content = { text: 'Hello' }
-    const ask = (json: object, as = key) =>
+    const request = (json: object, as = key) =>
       world().call('POST', '/api/v1/messages/estimate', { key: as, json })
     const many = { channel: 'sms', content, recipients: ['+255700000001'] }
     const one = { channel: 'sms', content, to: '+255700000001' }
-    expect(limits(await ask(many))).toStrictEqual([200, 60, 59, 300])
-    expect(limits(await ask(one))).toStrictEqual([200, 100, 98, 60])
-    expect(limits(await last(59, () => ask(many, sibling)))).toStrictEqual([200, 60, 0, 300])
-    expectRefused(await ask(many), 60, 300)
-    expect((await ask(one)).status).toBe(200)
+    expect(limits(await request(many))).toStrictEqual([200, 60, 59, 300])
+    expect(limits(await request(one))).toStrictEqual([200, 100, 98, 60])
+    expect(limits(await last(59, () => request(many, sibling)))).toStrictEqual([200, 60, 0, 300])
+    expectRefused(await request(many), 60, 300)
+    expect((await request(one)).status).toBe(200)
     const sent = await world().call('POST', '/api/v1/messages/bulk', { key, json: many })
     expect(limits(sent)).toStrictEqual([201, 10, 9, 300])
     await world().advance(5 * MINUTE_MS)
-    expect((await ask(many)).status).toBe(200)
+    expect((await request(many)).status).toBe(200)
   })
 })
 
@@ -202,12 +202,12 @@ describe('auth routes: 5 in 15 minutes', () => {
       const { email } = await world().signup()
       for (const address of [email, `unknown.${route}@example.com`]) {
         let n = 0
-        const ask = () => {
+        const request = () => {
           const json = { email: ++n % 2 ? address : address.toUpperCase() }
           return world().call('POST', `/api/v1/auth/${route}`, { json, from: `203.0.113.${n}` })
         }
-        expect(limits(await last(5, ask))).toStrictEqual([200, 5, 0, 900])
-        expectRefused(await ask(), 5, 900)
+        expect(limits(await last(5, request))).toStrictEqual([200, 5, 0, 900])
+        expectRefused(await request(), 5, 900)
       }
     },
   )

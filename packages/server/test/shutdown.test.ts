@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { Agent, request as ask } from 'node:http'
+import { Agent, request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
@@ -152,7 +152,7 @@ async function sendUntilRefused(url: string, key: string, onSent: () => void): P
   const headers = { 'x-api-key': key, 'content-type': 'application/json' }
   const send = () =>
     new Promise<number | undefined>((resolve, reject) => {
-      const sending = ask(`${url}/api/v1/messages/send`, { agent, method: 'POST', headers })
+      const sending = httpRequest(`${url}/api/v1/messages/send`, { agent, method: 'POST', headers })
       sending.once('error', reject).once('response', (response) => {
         response.once('error', reject).resume()
         response.once('end', () => resolve(response.statusCode))

@@ -294,7 +294,7 @@ describe('webhooks', () => {
       }
       for (const key of [live, test]) await world().send(key, { to: TALKATIVE })
       for (let i = 0; i < 3; i++) await world().advance(1_000)
-      const toldTo = (mode: string) =>
+      const sentTo = (mode: string) =>
         listener.arrivals
           .filter(({ headers }) => headers['x-mode'] === mode)
           .map(({ body }) => JSON.parse(`${body}`))
@@ -304,9 +304,9 @@ describe('webhooks', () => {
         `message.received ${livemode}`,
         `message.sent ${livemode}`,
       ]
-      expect(toldTo('all')).toEqual([...ofMode(false), ...ofMode(true), 'webhook.test true'].sort())
-      expect(toldTo('live')).toEqual([...ofMode(true), 'webhook.test true'])
-      expect(toldTo('test')).toEqual([...ofMode(false), 'webhook.test false'])
+      expect(sentTo('all')).toEqual([...ofMode(false), ...ofMode(true), 'webhook.test true'].sort())
+      expect(sentTo('live')).toEqual([...ofMode(true), 'webhook.test true'])
+      expect(sentTo('test')).toEqual([...ofMode(false), 'webhook.test false'])
       for (const id of ids.values()) await asOwner('DELETE', `/webhooks/${id}`)
     } finally {
       await listener.close()

@@ -26,7 +26,7 @@ async function mailCount(): Promise<number> {
 }
 
 /** Requests a mail, and returns its token. */
-async function ask(path: string, email: string): Promise<string> {
+async function requestToken(path: string, email: string): Promise<string> {
   await post(path, { email })
   const kind = path === RESEND ? 'verify_email' : 'reset_password'
   return (await world().mailed(email, kind)) ?? ''
@@ -130,7 +130,7 @@ describe(`POST ${VERIFY}`, () => {
 
   it('400: refuses the token of a password reset', async () => {
     const { email } = await world().signup()
-    const token = await ask(FORGOT, email)
+    const token = await requestToken(FORGOT, email)
     expect((await post(VERIFY, { token })).body).toStrictEqual(BAD_TOKEN)
     expect((await post(RESET, { token, password: 'long enough' })).status).toBe(200)
   })
@@ -222,7 +222,7 @@ describe(`POST ${RESET}`, () => {
   it('200: changes the password, and ends every session', async () => {
     const owner = await world().signup()
     const { token: other } = (await login(owner)).body.data
-    const token = await ask(FORGOT, owner.email)
+    const token = await requestToken(FORGOT, owner.email)
     const { status, body } = await post(RESET, { token, password: 'a new password' })
     expect(status).toBe(200)
     expect(body).toStrictEqual({
@@ -249,13 +249,13 @@ describe(`POST ${RESET}`, () => {
     const { key } = await world().key(owner)
     const { id } = await world().webhook(owner)
     const isActive = async () => (await world().core.webhooks.get(owner.id, id)).is_active
-    const token = await ask(FORGOT, owner.email)
+    const token = await requestToken(FORGOT, owner.email)
     await post(RESET, { token, password: 'a new password' })
     expect((await world().call('GET', '/api/v1/messages', { key })).status).toBe(200)
     expect(await isActive()).toBe(true)
 
     const request = { password: 'a newer password', revoke_api_keys: true }
-    const again = { token: await ask(FORGOT, owner.email), ...request }
+    const again = { token: await requestToken(FORGOT, owner.email), ...request }
     expect((await post(RESET, again)).body.data.message).toBe(
       'Password changed. Every session has ended: log in with the new password. 1 API key was revoked and 1 webhook was disabled. Create new keys. Enable the webhooks that are yours.',
     )
@@ -268,7 +268,7 @@ describe(`POST ${RESET}`, () => {
     const verification = await world().mailed(stranger.email, 'verify_email')
     const keys = [await world().key(stranger), await world().key(stranger, { mode: 'test' })]
     const { id } = await world().webhook(stranger)
-    const token = await ask(FORGOT, stranger.email)
+    const token = await requestToken(FORGOT, stranger.email)
     const { status, body } = await post(RESET, { token, password: 'of the owner' })
     expect(status).toBe(200)
     expect(body.data.message).toMatch(/ 2 API keys were revoked and 1 webhook was disabled\. /)
@@ -292,7 +292,11 @@ describe(`POST ${RESET}`, () => {
 
   it.each([['yes'], [1], ['true']])('400: refuses revoke_api_keys %j', async (revoke_api_keys) => {
     const { email } = await world().signup()
-    const json = { token: await ask(FORGOT, email), password: 'a new password', revoke_api_keys }
+    const json = {
+      token: await requestToken(FORGOT, email),
+      password: 'a new password',
+      revoke_api_keys,
+    }
     expect((await post(RESET, json)).body).toStrictEqual(
       refusal('validation_error', 'revoke_api_keys must be a boolean', 'revoke_api_keys'),
     )
@@ -300,7 +304,7 @@ describe(`POST ${RESET}`, () => {
 
   it('400: refuses a password that is easy to guess, and the token stays valid', async () => {
     const { email } = await world().signup()
-    const token = await ask(FORGOT, email)
+    const token = await requestToken(FORGOT, email)
     for (const [password, message] of [
       ['Password123', 'Password is one of the most common ones: choose another'],
       [email.toUpperCase(), 'Password must not be the e-mail address or the name of the workspace'],
@@ -314,13 +318,13 @@ describe(`POST ${RESET}`, () => {
 
   it('400: refuses a used token, one after 30 minutes, and one before a newer one', async () => {
     const owner = await world().signup()
-    const first = await ask(FORGOT, owner.email)
-    const second = await ask(FORGOT, owner.email)
+    const first = await requestToken(FORGOT, owner.email)
+    const second = await requestToken(FORGOT, owner.email)
     const reset = (token: string) => post(RESET, { token, password: 'a new password' })
     expect((await reset(first)).body).toStrictEqual(BAD_TOKEN)
     await world().advance(30 * MINUTE_MS)
     expect((await reset(second)).body).toStrictEqual(BAD_TOKEN)
-    const third = await ask(FORGOT, owner.email)
+    const third = await requestToken(FORGOT, owner.email)
     await world().advance(30 * MINUTE_MS - 1)
     expect((await reset(third)).status).toBe(200)
     expect((await reset(third)).body).toStrictEqual(BAD_TOKEN)
@@ -328,7 +332,7 @@ describe(`POST ${RESET}`, () => {
 
   it('400: of many concurrent requests with a token, one changes the password', async () => {
     const owner = await world().signup()
-    const token = await ask(FORGOT, owner.email)
+    const token = await requestToken(FORGOT, owner.email)
     const passwords = Array.from({ length: 5 }, (_, i) => `password number ${i}`)
     const answers = await Promise.all(passwords.map((password) => post(RESET, { token, password })))
     const winners = passwords.filter((_, i) => answers[i]?.status === 200)
@@ -344,7 +348,7 @@ describe(`POST ${RESET}`, () => {
     ['token', NEVER_GIVEN, 'Invalid or expired token'],
   ])('400: refuses the %s %j, and does not use up the token', async (path, value, message) => {
     const { email } = await world().signup()
-    const good = { token: await ask(FORGOT, email), password: 'a new password' }
+    const good = { token: await requestToken(FORGOT, email), password: 'a new password' }
     const { status, body } = await post(RESET, { ...good, [path]: value })
     expect(status).toBe(400)
     expect(body).toStrictEqual(refusal('validation_error', message, path))
@@ -354,23 +358,25 @@ describe(`POST ${RESET}`, () => {
 
 describe('credits that wait for the verification', () => {
   const giving = useWorld({ signup_credits: '10', signup_credits_on: 'verification' })
-  const say = (path: string, json: object) => giving().call('POST', path, { json })
+  const postGiving = (path: string, json: object) => giving().call('POST', path, { json })
   const entries = ({ id }: Account) => giving().core.credits.entries(id, { limit: 9, offset: 0 })
 
   it('are added after it, once', async () => {
     const owner = await giving().signup()
     expect(await giving().balance(owner)).toBe(0)
     const token = await giving().mailed(owner.email, 'verify_email')
-    const answers = await Promise.all(Array.from({ length: 5 }, () => say(VERIFY, { token })))
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => postGiving(VERIFY, { token })),
+    )
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
     const { email } = owner
     for (let i = 0; i < 2; i++) {
-      await say(FORGOT, { email })
+      await postGiving(FORGOT, { email })
       const reset = {
         token: await giving().mailed(email, 'reset_password'),
         password: 'long enough',
       }
-      expect((await say(RESET, reset)).status).toBe(200)
+      expect((await postGiving(RESET, reset)).status).toBe(200)
     }
     expect(await entries(owner)).toMatchObject([{ kind: 'grant', amount: 10_000_000 }])
   })
@@ -378,9 +384,9 @@ describe('credits that wait for the verification', () => {
   it('are added after the reset that verifies the address, once', async () => {
     const owner = await giving().signup()
     const { email } = owner
-    await say(FORGOT, { email })
+    await postGiving(FORGOT, { email })
     const reset = { token: await giving().mailed(email, 'reset_password'), password: 'long enough' }
-    expect((await say(RESET, reset)).status).toBe(200)
+    expect((await postGiving(RESET, reset)).status).toBe(200)
     expect(await entries(owner)).toMatchObject([{ kind: 'grant', amount: 10_000_000 }])
   })
 

@@ -62,15 +62,15 @@ export const matchers = {
     const pass = requests.some(
       (one) => one.verification.ok && one.event === event && contains(one.data, data, this.equals),
     )
-    const wanted = `${event} ${JSON.stringify(data)}`
+    const expectation = `${event} ${JSON.stringify(data)}`
     const others = requests.filter((one) => one.event === event).map((one) => one.data)
     const data_seen = others.length > 0 ? `; its data: ${JSON.stringify(others)}` : ''
     return {
       pass,
       message: () =>
         pass
-          ? `expected the receiver not to have received ${wanted}`
-          : `expected the receiver to have received ${wanted}, but ${summaryOf(requests)}${data_seen}`,
+          ? `expected the receiver not to have received ${expectation}`
+          : `expected the receiver to have received ${expectation}, but ${summaryOf(requests)}${data_seen}`,
     }
   },
 

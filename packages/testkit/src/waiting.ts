@@ -8,7 +8,7 @@ export interface WaitOptions {
 
 const TIMEOUT_MS = 5_000
 
-type Wanted = string | ((request: ReceivedRequest) => boolean)
+type Condition = string | ((request: ReceivedRequest) => boolean)
 
 /**
  * Returns `waitFor`, which waits for one of `requests`; the caller calls `look` after each
@@ -20,9 +20,9 @@ export function createWaiting(requests: readonly ReceivedRequest[]) {
     look(): void {
       for (const watch of watchers) watch()
     },
-    waitFor(wanted: Wanted, { timeout_ms = TIMEOUT_MS }: WaitOptions = {}) {
-      const matches = typeof wanted === 'function' ? wanted : isVerified(wanted)
-      // The type depends on `wanted`: the overloads of the receiver state it.
+    waitFor(condition: Condition, { timeout_ms = TIMEOUT_MS }: WaitOptions = {}) {
+      const matches = typeof condition === 'function' ? condition : isVerified(condition)
+      // The type depends on `condition`: the overloads of the receiver state it.
       return new Promise<never>((resolve, reject) => {
         const stop = () => {
           clearTimeout(timer)
@@ -36,7 +36,7 @@ export function createWaiting(requests: readonly ReceivedRequest[]) {
         }
         const timer = setTimeout(() => {
           stop()
-          reject(new Error(`${missing(wanted)} within ${timeout_ms} ms; ${summaryOf(requests)}`))
+          reject(new Error(`${missing(condition)} within ${timeout_ms} ms; ${summaryOf(requests)}`))
         }, timeout_ms)
         watchers.add(watch)
         watch()
@@ -64,6 +64,6 @@ function isVerified(event: string): (request: ReceivedRequest) => boolean {
   return (request) => request.verification.ok && request.event === event
 }
 
-function missing(wanted: Wanted): string {
-  return typeof wanted === 'string' ? `No ${wanted} arrived` : 'No matching request arrived'
+function missing(condition: Condition): string {
+  return typeof condition === 'string' ? `No ${condition} arrived` : 'No matching request arrived'
 }

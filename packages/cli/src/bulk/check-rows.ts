@@ -24,7 +24,7 @@ export interface Check {
   rejected: RowResult[]
 }
 
-/** Asks the server, batch by batch, what a send of the rows after a line would do. It sends nothing. */
+/** Estimates, batch by batch, a send of the rows after a line. It sends nothing. */
 export async function checkRows(
   input: InputFile,
   {

@@ -8,7 +8,7 @@ test.each([
   ['a very long wait', 1e12],
   ['no wait', 0],
   ['a negative wait', -5],
-])('bounds the wait when the server asks for %s', async (_, retry_after_s) => {
+])('bounds the wait when the server requests %s', async (_, retry_after_s) => {
   const began = Date.now()
   const ending = new AbortController()
   const waited: number[] = []

@@ -116,7 +116,7 @@ async function stateOf(run: ActiveRun): Promise<RunState> {
   if (settings.restart) {
     if (!settings.yes) {
       const sent = `${found.totals.accepted} messages of this file were already sent`
-      await ask(run, `${sent}. Send all messages again?`)
+      await confirmOrStop(run, `${sent}. Send all messages again?`)
     }
     context.output.note(`The result file is now ${await moveAside(path, found)}`)
     return newRun(input, message, target)
@@ -148,7 +148,7 @@ async function assertConfirmed(run: ActiveRun, state: RunState): Promise<void> {
   await reportCheck(context, check)
   if (check.block_reason !== null) output.note(`The send would stop: ${check.block_reason}`)
   const { formatCredits } = await import('@svc/core/contract')
-  await ask(
+  await confirmOrStop(
     run,
     `Send ${accepted} messages by ${run.message.request.channel} for ${formatCredits(credits)} credits?`,
   )
@@ -206,7 +206,7 @@ async function settlePending(run: ActiveRun, state: RunState, results: ResultsFi
     context.output.note(
       `The answer to the batch of ${lines} was lost on ${pending.at}, and the server no longer has it: those messages may have been sent. svc messages list --since ${pending.at} shows them.`,
     )
-    await ask(run, `Send ${lines} again?`)
+    await confirmOrStop(run, `Send ${lines} again?`)
   }
   const { batch } = pending
   const at = new Date().toISOString()
@@ -215,7 +215,7 @@ async function settlePending(run: ActiveRun, state: RunState, results: ResultsFi
 }
 
 /** Asks for confirmation on the terminal; Ctrl-C stops the run. */
-async function ask({ context, signal }: ActiveRun, question: string): Promise<void> {
+async function confirmOrStop({ context, signal }: ActiveRun, question: string): Promise<void> {
   const stopped = aborted(signal).then(() => {
     throw interrupted()
   })

@@ -41,7 +41,7 @@ export async function checkWork(core: Core): Promise<Finding[]> {
     findings.push(
       is.warning(
         `it is unknown whether a provider has accepted ${message_queue.unknown} messages`,
-        'the service asks the provider; without an answer a message ends as outcome_unknown after ten minutes. If there are many, a provider does not answer',
+        'the service queries the provider; without an answer a message ends as outcome_unknown after ten minutes. If there are many, a provider does not answer',
       ),
     )
   }

@@ -11,24 +11,24 @@ function terminal({ isTTY = true }: { isTTY?: boolean } = {}) {
 
 test.each(['y\n', 'yes\n', ' Y\r\n'])('continues after %j', async (answer) => {
   const at = terminal()
-  const asked = confirm(at, 'Refund it?')
+  const confirmed = confirm(at, 'Refund it?')
   at.stdin.write(answer)
-  await asked
+  await confirmed
   expect(String(at.stderr.read())).toBe('Refund it? [y/N] ')
 })
 
 test.each(['\n', 'n\n', 'yesterday\n', 'no y\n'])('stops after %j', async (answer) => {
   const at = terminal()
-  const asked = confirm(at, 'Refund it?')
+  const confirmed = confirm(at, 'Refund it?')
   at.stdin.write(answer)
-  await expect(asked).rejects.toMatchObject({ code: 'stopped', exit_code: 1 })
+  await expect(confirmed).rejects.toMatchObject({ code: 'stopped', exit_code: 1 })
 })
 
 test('stops when the terminal is closed', async () => {
   const at = terminal()
-  const asked = confirm(at, 'Refund it?')
+  const confirmed = confirm(at, 'Refund it?')
   at.stdin.end()
-  await expect(asked).rejects.toMatchObject({ code: 'stopped' })
+  await expect(confirmed).rejects.toMatchObject({ code: 'stopped' })
 })
 
 test('refuses a stdin that is not a terminal, without asking', async () => {

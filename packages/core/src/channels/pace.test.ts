@@ -70,8 +70,8 @@ describe('the rate of a sender', () => {
 
   it('gives waiting messages successive times, at most two minutes ahead', () => {
     const pace = createPace()
-    const ask = () => pace.take({ ...first, per_second: 10, at_ms: START_MS })
-    const waits = Array.from({ length: 10_000 }, ask)
+    const waitOf = () => pace.take({ ...first, per_second: 10, at_ms: START_MS })
+    const waits = Array.from({ length: 10_000 }, waitOf)
     expect(waits.slice(0, 6)).toEqual([0, 0, 0, 50, 150, 250])
     expect(Math.max(...waits)).toBeLessThanOrEqual(120_000)
     // Messages far behind do not all return at one moment.
@@ -82,31 +82,34 @@ describe('the rate of a sender', () => {
 
   it('counts each sender of each provider separately', () => {
     const pace = createPace()
-    const ask = (provider: string, sender: string | null) =>
+    const waitOf = (provider: string, sender: string | null) =>
       pace.take({ provider, sender, per_second: 1, isRetry: false, at_ms: START_MS })
-    expect([ask('a', '1'), ask('a', '2'), ask('b', '1'), ask('b', null)]).toEqual([0, 0, 0, 0])
-    expect(ask('a', '1')).toBeGreaterThan(0)
+    expect([waitOf('a', '1'), waitOf('a', '2'), waitOf('b', '1'), waitOf('b', null)]).toEqual([
+      0, 0, 0, 0,
+    ])
+    expect(waitOf('a', '1')).toBeGreaterThan(0)
   })
 
   it('does not apply without messages per second', () => {
     const pace = createPace()
-    const ask = () => pace.take({ ...first, per_second: null, at_ms: START_MS })
-    expect(Array.from({ length: 5_000 }, ask).every((wait) => wait === 0)).toBe(true)
+    const waitOf = () => pace.take({ ...first, per_second: null, at_ms: START_MS })
+    expect(Array.from({ length: 5_000 }, waitOf).every((wait) => wait === 0)).toBe(true)
   })
 })
 
 describe('the budget of retries', () => {
-  const ask = (pace: Pace, isRetry: boolean, at_ms: number) =>
+  const waitOf = (pace: Pace, isRetry: boolean, at_ms: number) =>
     pace.take({ ...first, per_second: null, isRetry, at_ms })
   /** The number of `count` retries that may be sent at once. */
   const going = (pace: Pace, count: number, at_ms: number) =>
-    Array.from({ length: count }, () => ask(pace, true, at_ms)).filter((wait) => wait === 0).length
+    Array.from({ length: count }, () => waitOf(pace, true, at_ms)).filter((wait) => wait === 0)
+      .length
 
   it('holds back a backlog, and never first sends', () => {
     const pace = createPace()
     expect(going(pace, 1_000, START_MS)).toBe(100)
-    expect(ask(pace, true, START_MS)).toBe(5_000)
-    expect(ask(pace, false, START_MS)).toBe(0)
+    expect(waitOf(pace, true, START_MS)).toBe(5_000)
+    expect(waitOf(pace, false, START_MS)).toBe(0)
   })
 
   it('grows with time, so that retries continue without first sends', () => {
@@ -119,7 +122,7 @@ describe('the budget of retries', () => {
   it('grows by a fifth of the first sends', () => {
     const pace = createPace()
     going(pace, 1_000, START_MS)
-    for (let i = 0; i < 50; i++) ask(pace, false, START_MS)
+    for (let i = 0; i < 50; i++) waitOf(pace, false, START_MS)
     const more = going(pace, 1_000, START_MS)
     expect([9, 10]).toContain(more)
   })

@@ -3,7 +3,7 @@ import type { HoldRow } from '../rows/rows.ts'
 import type { Entry, Operation, Refusal } from '../rules/decide.ts'
 import {
   type HoldEnd,
-  isGivenBack,
+  isReleased,
   isSettled,
   planHoldRelease,
   planHoldSettle,
@@ -136,7 +136,7 @@ async function releaseOf(
     const resolutions = planHoldRelease(about, overdueIds)
     await resolve(stores, resolutions, { workspaceId, messageId, actor: null, runtime })
     released += resolutions.length
-    if (resolutions.length > 0 && isGivenBack(about, resolutions)) voided.push(messageId)
+    if (resolutions.length > 0 && isReleased(about, resolutions)) voided.push(messageId)
   }
   if (voided.length > 0) await stores.messages.uncharge(workspaceId, voided)
   return released

@@ -54,7 +54,7 @@ export interface HttpClientOptions {
   /**
    * How long an idle connection is kept; a `Keep-Alive` header never makes this longer. Servers close idle connections
    * without notice: after 60 s (Kannel), 5 s (Node, Apache) or 2 s (gunicorn). A request that crosses the peer's FIN on the
-   * network gets no answer, and TCP does not tell whether the peer has read it.
+   * network gets no answer, and TCP does not report whether the peer has read it.
    */
   idle_ms: number
   /**
@@ -178,7 +178,7 @@ function callOnce(
         // A process that was stopped handles the events of its connections before the timer of the deadline.
         if (performance.now() >= until) fail('busy')
         connection ??= controller
-        if (is_settled || is_rewrite) controller.abort(new Error('not wanted'))
+        if (is_settled || is_rewrite) controller.abort(new Error('not used'))
         else is_written = true
       },
       onResponseStart(_, status, headers) {

@@ -2,7 +2,7 @@ const SECOND_MS = 1_000
 const DAY_MS = 86_400 * SECOND_MS
 
 /**
- * The wait that `Retry-After` asks for, in milliseconds, from 0 to 24 h: seconds or a date (RFC 9110 section 10.2.3). Null
+ * The delay in `Retry-After`, in milliseconds, from 0 to 24 h: seconds or a date (RFC 9110 section 10.2.3). Null
  * where the header is missing, repeated or malformed. Header names are lower-case.
  */
 export function retryAfterMs(

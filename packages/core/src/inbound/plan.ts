@@ -37,8 +37,8 @@ export interface ReceivedState {
   subscribers: readonly Subscriber[]
   /** The owner's name. */
   workspace_name: string
-  /** Whether the same number asked the owner for help at the same number shortly before. */
-  was_asked: boolean
+  /** Whether the same number requested help at the same number shortly before. */
+  has_requested_help: boolean
   /** Whether the number that received the message is a sender of a configured provider. */
   can_answer_from: boolean
   /** Whether the writer is one of our senders: two services would answer each other without end. */
@@ -168,7 +168,7 @@ function mayAnswer(
   keyword: Keyword,
   { handles_stop }: Arrival,
   { opt_outs, lifted }: ReceivedPlan,
-  { was_asked, is_ours }: ReceivedState,
+  { has_requested_help, is_ours }: ReceivedState,
 ): boolean {
   if (handles_stop || is_ours) return false
   switch (keyword) {
@@ -177,7 +177,7 @@ function mayAnswer(
     case 'start':
       return lifted.length > 0
     case 'help':
-      return !was_asked
+      return !has_requested_help
   }
 }
 

@@ -63,7 +63,7 @@ async function lookUp(
     suppressed: new Map(suppressed),
     subscribers: [],
     workspace_name: '',
-    was_asked: false,
+    has_requested_help: false,
     can_answer_from: false,
     is_ours: false,
   }
@@ -85,7 +85,7 @@ async function lookUp(
   return {
     suppressed: new Map(suppressed),
     workspace_name: (await workspaces.byId(owner))?.name ?? '',
-    was_asked: await receivedMessages.askedForHelp(between, since),
+    has_requested_help: await receivedMessages.hasRequestedHelp(between, since),
     can_answer_from: isOurs({ channel, sender: recipient }),
     is_ours: isOurs(self) || (await conversations.hasSender(self)),
     subscribers: await webhooks.subscribers(owner),

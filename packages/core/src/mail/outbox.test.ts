@@ -55,7 +55,7 @@ describe('a mail', () => {
     expect(lines).toEqual([['info', { kind: 'verify_email', attempt: 1 }, 'mail.sent']])
   })
 
-  it('is retried after 1 s and after 10 s more, then given up', async () => {
+  it('is retried after 1 s and after 10 s more, then discarded', async () => {
     const { outbox, tries } = outboxFailing(3)
     const began = Date.now()
     outbox.add(async () => mail, ABOUT)

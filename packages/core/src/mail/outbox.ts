@@ -31,7 +31,7 @@ const WAITING_MAX = 1_000
 const WAITING_EACH_MAX = 5
 const AT_ONCE_MAX = 4
 
-/** Delays between tries; after the last try the mail is given up. */
+/** Delays between tries; after the last try the mail is discarded. */
 const RETRY_MS = [1_000, 10_000]
 const TRY_MAX_MS = 30_000
 

@@ -5,21 +5,22 @@ import type { Mail } from '../contract/outside/mail.ts'
 interface Wording {
   subject: string
   /** The purpose of the link. */
-  ask: string
+  request: string
   button: string
   note: string
 }
 
 const VERIFY: Wording = {
   subject: 'Verify your e-mail address',
-  ask: 'A workspace was created with this e-mail address. If it was you, verify the address:',
+  request: 'A workspace was created with this e-mail address. If it was you, verify the address:',
   button: 'Verify the address',
   note: `The link works once, for ${LIMITS.verify_token_lifetime_s / 3600} hours. If it was not you, there is nothing to do. Verifying revokes the API keys and disables the webhooks that were created before.`,
 }
 
 const RESET: Wording = {
   subject: 'Reset your password',
-  ask: 'A new password was requested for the workspace with this e-mail address. If it was you, choose one:',
+  request:
+    'A new password was requested for the workspace with this e-mail address. If it was you, choose one:',
   button: 'Choose a new password',
   note: `The link works once, for ${LIMITS.reset_token_lifetime_s / 60} minutes. If it was not you, there is nothing to do: the password does not change. If the address is not verified yet, a new password verifies it, revokes the API keys and disables the webhooks that were created before.`,
 }
@@ -68,12 +69,12 @@ export function frozenMail(
   }
 }
 
-function write({ subject, ask, button, note }: Wording, link: string) {
+function write({ subject, request, button, note }: Wording, link: string) {
   const href = link.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
   return {
     subject,
-    text: `${ask}\n\n${link}\n\n${note}\n`,
-    html: page(`<p>${ask}</p>
+    text: `${request}\n\n${link}\n\n${note}\n`,
+    html: page(`<p>${request}</p>
 <p><a href="${href}">${button}</a></p>
 <p>Or open this address: ${href}</p>
 <p>${note}</p>`),

@@ -104,10 +104,10 @@ export function createReportIntake({
         provider,
         reports.filter((report) => report.type === 'receipt'),
       )
-      const unwanted = reports.filter((report) => report.type === 'suppress')
+      const suppressions = reports.filter((report) => report.type === 'suppress')
       await settle(
         provider,
-        unwanted.map(({ about, reason }) => ({ about, receipts: [], suppress: reason })),
+        suppressions.map(({ about, reason }) => ({ about, receipts: [], suppress: reason })),
       )
       const received = reports.filter((report) => report.type === 'received')
       if (received.length > 0) await receive(provider, received)

@@ -71,7 +71,7 @@ export function planHoldRelease(about: readonly Entry[], ids: ReadonlySet<string
 }
 
 /** Whether all holds of the message were released without consumption, once those of `ending` have ended. */
-export function isGivenBack(about: readonly Entry[], ending: readonly Resolution[]): boolean {
+export function isReleased(about: readonly Entry[], ending: readonly Resolution[]): boolean {
   const { open, ended } = stateOf(about)
   const ids = new Set(ending.map(({ resolves }) => resolves))
   return open.every(({ id }) => ids.has(id)) && ended.every(({ kind }) => kind === 'void')

@@ -187,7 +187,7 @@ describe('an unknown outcome', () => {
     [4 * HOUR, 30 * SECOND, 'queued', SECOND],
     [4 * HOUR + 1, 30 * SECOND, 'failed', null],
   ])(
-    'of a provider that rejects every repetition for %d ms and asks for a delay of %d ms',
+    'of a provider that rejects every repetition for %d ms and requests a delay of %d ms',
     (age, delay_ms, status, wait_ms) => {
       const since = new Date(AT.getTime() - age)
       const message = make.message('w1', { created_at: since })

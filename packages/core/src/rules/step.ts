@@ -21,7 +21,7 @@ export const RETRY = { base_ms: 1_000, cap_ms: 5 * MINUTE_MS }
 
 export const LOOKUP = { base_ms: 2_000, cap_ms: 5 * MINUTE_MS }
 
-/** The bounds of a delay that a provider asks for. */
+/** The bounds of a delay that a provider requests. */
 export const DELAY_MIN_MS = 1_000
 export const DELAY_MAX_MS = 24 * HOUR_MS
 

@@ -48,8 +48,8 @@ export function pending(all: readonly Migration[], applied: ReadonlySet<string>)
 
 /** The state of a database that has these hashes. */
 export function statusOf(all: readonly Migration[], applied: ReadonlySet<string>): MigrationStatus {
-  const names = (isWanted: boolean) =>
-    all.filter(({ hash }) => applied.has(hash) === isWanted).map(({ name }) => name)
+  const names = (isApplied: boolean) =>
+    all.filter(({ hash }) => applied.has(hash) === isApplied).map(({ name }) => name)
   return { applied: names(true), pending: names(false), is_newer: isNewer(all, applied) }
 }
 

@@ -31,7 +31,7 @@ it('probes where no write was made for two seconds, once for all who ask', async
   expect(state.probes).toBe(2)
 })
 
-it('asks again as soon as a probe has failed', async () => {
+it('probes again as soon as a probe has failed', async () => {
   const { state, watch } = watched()
   state.broken = true
   await expect(watch.check()).rejects.toThrow('no write')

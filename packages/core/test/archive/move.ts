@@ -16,14 +16,14 @@ export interface Exported {
 /** Exports a database into memory. */
 export async function exported(
   database_url: string,
-  given: Partial<ExportOptions> = {},
+  overrides: Partial<ExportOptions> = {},
 ): Promise<Exported> {
   const to = new PassThrough()
   const bytes = buffer(to)
   // The test that awaits it has failed already.
   bytes.catch(() => {})
   try {
-    const report = await exportArchive({ database_url, to, made_by: 'svc test', ...given })
+    const report = await exportArchive({ database_url, to, made_by: 'svc test', ...overrides })
     to.end()
     return { report, bytes: await bytes }
   } finally {
@@ -35,9 +35,9 @@ export async function exported(
 export function imported(
   database_url: string,
   bytes: Uint8Array,
-  given: { signal?: AbortSignal } = {},
+  overrides: { signal?: AbortSignal } = {},
 ): Promise<MoveReport> {
-  return importArchive({ database_url, from: Readable.from([bytes]), ...given })
+  return importArchive({ database_url, from: Readable.from([bytes]), ...overrides })
 }
 
 /** Every row of every table, in an order of its own, as the engine gives them. */

@@ -48,7 +48,7 @@ const CHECKED: Record<string, Record<string, (value: number) => number>> = {
 
 /**
  * Makes a database whose every table has `count` rows, with random values in every column; repeats with the seed. Tables
- * that are named have as many as is said there.
+ * that are named have the number stated there.
  */
 export function fillAtRandom(
   file: string,

@@ -90,7 +90,7 @@ describe('a move', () => {
     )
   })
 
-  it('tells one value from another', async () => {
+  it('distinguishes each value from others', async () => {
     fillAtRandom(file('a.db'), 'one', 3)
     fillAtRandom(file('b.db'), 'other', 3)
     const [a, b] = [await exported(url('a.db')), await exported(url('b.db'))]
@@ -99,17 +99,17 @@ describe('a move', () => {
     }
   })
 
-  it('tells how many rows of each table are done', async () => {
+  it('reports how many rows of each table are done', async () => {
     fillAtRandom(file('a.db'), 'progress', ROWS)
-    const told: unknown[] = []
+    const reported: unknown[] = []
     await exported(url('a.db'), {
       onProgress({ table, ...progress }) {
-        if (table === 'messages') told.push(progress)
+        if (table === 'messages') reported.push(progress)
       },
     })
-    expect(told[0]).toEqual({ step: 'export', rows: 0, rows_total: ROWS })
-    expect(told.length).toBeGreaterThan(2)
-    expect(told.at(-1)).toEqual({ step: 'export', rows: ROWS, rows_total: ROWS })
+    expect(reported[0]).toEqual({ step: 'export', rows: 0, rows_total: ROWS })
+    expect(reported.length).toBeGreaterThan(2)
+    expect(reported.at(-1)).toEqual({ step: 'export', rows: ROWS, rows_total: ROWS })
   })
 
   it('of an archive of an older schema brings its rows to the present one', async () => {

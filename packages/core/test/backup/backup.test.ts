@@ -51,8 +51,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const back = (given: Partial<Parameters<typeof backupDatabase>[0]> = {}) =>
-  backupDatabase({ database, to, keep: null, verify: 'full', made_by: 'svc 1.2.3', ...given })
+const back = (overrides: Partial<Parameters<typeof backupDatabase>[0]> = {}) =>
+  backupDatabase({ database, to, keep: null, verify: 'full', made_by: 'svc 1.2.3', ...overrides })
 const backups = () => readdirSync(to).filter((name) => !name.startsWith('.'))
 const verify = (file: string) => verifyBackup(file, { verify: 'full' })
 
@@ -133,8 +133,8 @@ describe('a backup', () => {
   it.each([
     ['where there is no database', { database: '/nowhere/svc.db' }, 'not_found'],
     ['to a folder that is not there', { to: '/nowhere/at/all.db' }, 'no_folder'],
-  ])('is refused %s', async (_, given, code) => {
-    await expect(back(given)).rejects.toMatchObject({ name: 'ArchiveRefusal', code })
+  ])('is refused %s', async (_, overrides, code) => {
+    await expect(back(overrides)).rejects.toMatchObject({ name: 'ArchiveRefusal', code })
     expect(backups()).toEqual([])
   })
 
@@ -182,8 +182,8 @@ describe('a backup', () => {
 })
 
 describe('a restore', () => {
-  const restore = (backup: string, given: object = {}) =>
-    restoreDatabase({ backup, database, verify: 'full', ...given })
+  const restore = (backup: string, overrides: object = {}) =>
+    restoreDatabase({ backup, database, verify: 'full', ...overrides })
 
   it('brings everything back, keeps what was there, and begins paused', async () => {
     const { file, as_of } = await back()
@@ -288,7 +288,7 @@ describe('a restore', () => {
     expect(readFileSync(database).equals(before)).toBe(true)
   })
 
-  it('takes a copy of other means only when told to, as of its newest row', async () => {
+  it('takes a copy made by other means only with the option, as of its newest row', async () => {
     const copy = join(folder, 'copy.db')
     const connection = new Sqlite(database)
     connection.prepare('vacuum into ?').run(copy)

@@ -50,8 +50,8 @@ async function addWorkspace(file: string): Promise<void> {
   await storage.close()
 }
 
-const restore = (given: object = {}) =>
-  restoreDatabase({ backup, database, verify: 'fast', ...given })
+const restore = (overrides: object = {}) =>
+  restoreDatabase({ backup, database, verify: 'fast', ...overrides })
 
 function workspacesIn(file: string): number {
   const connection = new Sqlite(file, { readonly: true })
@@ -69,7 +69,7 @@ const elsewhere = (script: string) =>
 
 it('is not to be had alone by another process while it is open', async () => {
   const storage = openSqlite(database, runtime)
-  const said = elsewhere(`
+  const output = elsewhere(`
     const connection = new Sqlite(${JSON.stringify(database)}, { timeout: 0 })
     connection.pragma('locking_mode = EXCLUSIVE')
     try {
@@ -78,7 +78,7 @@ it('is not to be had alone by another process while it is open', async () => {
     } catch (error) {
       console.log(error.code)
     }`)
-  expect(said.trim()).toBe('SQLITE_BUSY')
+  expect(output.trim()).toBe('SQLITE_BUSY')
   await storage.close()
 })
 
@@ -100,7 +100,7 @@ process.send(wrote)
 process.once('message', () => process.kill(process.pid, 'SIGKILL'))
 `
 
-function toldBy(child: ChildProcess): Promise<unknown> {
+function messageOf(child: ChildProcess): Promise<unknown> {
   return new Promise((resolve) => child.once('message', resolve))
 }
 
@@ -110,10 +110,10 @@ it('is used by no process at the moment of the replacement', async () => {
     const child = spawn(process.execPath, ['-e', OPENER, dirname(database), database], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
-    await toldBy(child)
-    const told = toldBy(child) as Promise<number[]>
+    await messageOf(child)
+    const written = messageOf(child) as Promise<number[]>
     const { kept } = await restore()
-    expect(await told, 'the files it wrote to').not.toContain(old)
+    expect(await written, 'the files it wrote to').not.toContain(old)
     const ended = new Promise((resolve) => child.once('exit', resolve))
     child.send('end')
     await ended

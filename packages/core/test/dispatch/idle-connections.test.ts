@@ -89,7 +89,7 @@ it('loses nothing on connections that the peer closes while they are idle', {
       ...jsonSettings(local(proxy)),
       name: `http${i}`,
       channels: ['sms'],
-      // A gateway that could not be asked, and knows no repetition: what is lost here is lost for good.
+      // A gateway without look-ups that does not recognise repetitions: a message lost here stays lost.
       idempotent: false,
       lookup: undefined,
       senders: { sms: [senderOf(0, i)] },

@@ -156,7 +156,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
     expect(await recipients().erase(ASHA)).toEqual({ ...NOTHING, workspaces: 1, suppressions: 1 })
   })
 
-  it('tells the webhooks of what it cancels, without the address', async () => {
+  it('notifies the webhooks of canceled messages, without the address', async () => {
     const workspaceId = await bench.workspace()
     await bench.webhook(workspaceId)
     const { id } = await bench.queued(workspaceId, { recipient: ASHA, metadata: { a: SECRET } })
@@ -215,7 +215,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
     expect(await recipients().erase('as_ha@xn--bcher-kva.example')).toMatchObject({ messages: 1 })
   })
 
-  it('leaves what is being sent, says so, and goes on with it later', async () => {
+  it('keeps messages that are being sent, reports them, and erases them later', async () => {
     const workspaceId = await bench.workspace()
     const message = await bench.queued(workspaceId, { recipient: ASHA })
     const [claimed] = await bench.claimMessages()

@@ -13,20 +13,20 @@ export function historySteps(bench: Bench) {
   }
 
   return {
-    /** Tells webhooks what there is to tell; they answer with what they got. */
+    /** Sends the due deliveries; each webhook answers with the body that it received. */
     announce,
     /** A message that was sent, and then failed with a text that names its recipient, or was delivered. */
     async done(
       workspaceId: string,
       recipient: string,
-      { status = 'delivered' as 'delivered' | 'failed', ...given }: Given = {},
+      { status = 'delivered' as 'delivered' | 'failed', ...overrides }: Overrides = {},
     ): Promise<MessageRow> {
       const message = await bench.queued(workspaceId, {
         recipient,
         content: { text: `Dear ${SECRET}` },
         metadata: { who: SECRET },
         sender: '+255700000001',
-        ...given,
+        ...overrides,
       })
       const claimed = only(await bench.claimMessages())
       await bench.settle(claimed, {
@@ -39,15 +39,19 @@ export function historySteps(bench: Bench) {
           lookup_after_ms: null,
         },
       })
-      const told = { ...receipt(status), error_message: `${recipient} ${SECRET}` }
+      const report = { ...receipt(status), error_message: `${recipient} ${SECRET}` }
       const held = { workspace_id: workspaceId, message_id: message.id, token: null }
-      await bench.settle(held, { task: 'callback', receipts: [told] })
+      await bench.settle(held, { task: 'callback', receipts: [report] })
       await announce()
       return message
     },
     /** A message that a provider refused at once, naming its recipient, and that was refunded. */
-    async refused(workspaceId: string, recipient: string, given: Given = {}): Promise<MessageRow> {
-      const message = await bench.queued(workspaceId, { recipient, ...given })
+    async refused(
+      workspaceId: string,
+      recipient: string,
+      overrides: Overrides = {},
+    ): Promise<MessageRow> {
+      const message = await bench.queued(workspaceId, { recipient, ...overrides })
       const claimed = only(await bench.claimMessages())
       const error = { error_code: 'invalid_recipient', error_message: `no ${recipient}` }
       await bench.settle(claimed, {
@@ -80,4 +84,4 @@ export function historySteps(bench: Bench) {
   }
 }
 
-type Given = Partial<Omit<MessageRow, 'status'>> & { status?: 'delivered' | 'failed' }
+type Overrides = Partial<Omit<MessageRow, 'status'>> & { status?: 'delivered' | 'failed' }

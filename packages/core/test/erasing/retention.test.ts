@@ -142,8 +142,8 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
     })
     const failing = (await bench.claimMessages())[0]
     if (failing) {
-      const given_up = { type: 'rejected', error_code: 'no', error_message: 'no' } as const
-      await bench.settle(failing, { task: 'send', attempt: 1, outcome: given_up })
+      const rejection = { type: 'rejected', error_code: 'no', error_message: 'no' } as const
+      await bench.settle(failing, { task: 'send', attempt: 1, outcome: rejection })
     }
     pass(60)
     await retention().apply(going)
@@ -238,15 +238,15 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
     const message = await steps.done(workspaceId, ASHA, { status: 'failed' })
     pass(31)
     await retention().apply(going)
-    const told = {
+    const report = {
       status: 'delivered',
       provider_message_id: `wamid.${SECRET}`,
       error_code: null,
       error_message: `${ASHA} ${SECRET}`,
     } as const
     const held = { workspace_id: workspaceId, message_id: message.id, token: null }
-    await bench.settle(held, { task: 'callback', receipts: [told], suppress: 'complaint' })
-    await bench.settle(held, { task: 'callback', receipts: [{ ...told, status: 'failed' }] })
+    await bench.settle(held, { task: 'callback', receipts: [report], suppress: 'complaint' })
+    await bench.settle(held, { task: 'callback', receipts: [{ ...report, status: 'failed' }] })
     expect(await bench.message(workspaceId, message.id)).toMatchObject({
       status: 'delivered',
       recipient: 'erased',

@@ -86,7 +86,7 @@ export function hold(
   return posted
 }
 
-/** Ends what is held for a message: `amount` is consumed, the rest given back; null gives back everything. */
+/** Ends the holds of a message: `amount` is consumed and the rest released; null releases everything. */
 export function end(
   { model, books }: { model: LedgerModel; books: Books },
   about: About,
@@ -114,7 +114,7 @@ export function end(
   return 'booked'
 }
 
-/** Gives back what ran out; says how many holds those were. */
+/** Releases the expired holds; returns their number. */
 export function reap({ model, books }: { model: LedgerModel; books: Books }, now: Date): number {
   const overdue = [...books.holds.values()]
     .flat()
@@ -155,7 +155,7 @@ export function beginLot(
   books.lots.push({ ...lot, expires_ms, ended: false })
 }
 
-/** Takes what was consumed since the last time off the open lots, earliest expiry first: told from the first entry on. */
+/** Takes the credits consumed since the last call off the open lots, earliest expiry first; counts from the first entry on. */
 function countLots({ model, books }: { model: LedgerModel; books: Books }, workspaceId: string) {
   const account = accountOf(model, workspaceId)
   const open = openLots(books, workspaceId)
@@ -189,7 +189,7 @@ function openLots({ lots }: Books, workspaceId: string): ModelLot[] {
     .sort((a, b) => a.expires_ms - b.expires_ms || a.granted_seq - b.granted_seq)
 }
 
-/** Ends the lots that have expired; says how many. `entryId` tells under which id the grant of a fact is booked. */
+/** Ends the expired lots; returns their number. `entryId` returns the id of the entry that booked the grant of a fact. */
 export function expire(
   { model, books }: { model: LedgerModel; books: Books },
   now: Date,

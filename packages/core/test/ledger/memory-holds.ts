@@ -51,7 +51,7 @@ export function memoryHolds(tables: MemoryTables) {
   return { store, rows: () => holds.all() }
 }
 
-/** Credits that expire, in memory; `bulkOf` tells which bulk a message is of. */
+/** Credits that expire, in memory; `bulkOf` returns the bulk of a message. */
 export function memoryLots(
   tables: MemoryTables,
   entriesOf: (workspaceId: string) => Entry[],

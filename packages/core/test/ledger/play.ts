@@ -1,7 +1,7 @@
 import { beginHistory, type Step } from './history.ts'
 import { type Random, randomFrom } from './random.ts'
 import { acceptAgain, acceptSome } from './steps-accept.ts'
-import { adjustSome, changeTerms, grantSome, postAny, tellOwner, wait } from './steps-credits.ts'
+import { adjustSome, changeTerms, grantSome, notifyOwner, postAny, wait } from './steps-credits.ts'
 import { expireGrants, holdSome, reapHolds, settleHold, voidHold } from './steps-holds.ts'
 import { callBack, cancelSome, claimSome, finishMessages, settleSome } from './steps-messages.ts'
 import { purchaseSome } from './steps-purchases.ts'
@@ -22,7 +22,7 @@ const MIX: readonly [number, Step][] = [
   [9, grantSome],
   [4, adjustSome],
   [3, changeTerms],
-  [2, tellOwner],
+  [2, notifyOwner],
   [10, holdSome],
   [6, settleHold],
   [3, voidHold],

@@ -15,7 +15,7 @@ export interface Rows {
   lots: Timed<LotRow>[]
   purchases: Timed<PurchaseRow>[]
   messages: Timed<MessageRow>[]
-  /** A hash of everything else that a request can write, where an engine does not tell that nothing was. */
+  /** A hash of everything else that a request can write, where an engine does not report that nothing was written. */
   rest: string
 }
 

@@ -24,18 +24,18 @@ function amountOf({ random }: History): number {
   return random.oneIn(20) ? random.pick([0, 2 * UNITS_MAX, -1]) : random.pick(AMOUNTS)
 }
 
-/** Any kind of entry past all that asks for it: right and wrong signs, the same fact again, the same with other sums. */
+/** Any kind of entry, without its feature: right and wrong signs, a repeated fact, a repeated fact with other sums. */
 export const postAny: Step = async (history) => {
   const { random, ids, make, storage, model, clock } = history
   const workspaceId = random.pick(ids)
   const kind = random.pick(ENTRY_KINDS)
-  // What is held is asked for where its rows are written too; here, only wrongly.
+  // Other steps make valid holds together with their rows; this step makes only invalid ones.
   const isWrong = kind === 'hold' || kind === 'settle' || kind === 'void' || random.oneIn(12)
   const [amount, held_delta] = movementOf(kind, amountOf(history), isWrong)
   const id = random.oneIn(2) ? clock.id() : `fact ${random.below(4)}`
   const reference = { type: 'fact', id, n: random.below(2) }
-  const given = { kind, held_delta: held_delta as Units, reference }
-  const operation: Operation = make.grant(amount as Units, given)
+  const fields = { kind, held_delta: held_delta as Units, reference }
+  const operation: Operation = make.grant(amount as Units, fields)
   const answer = await attempt(async () =>
     wordFor(await storage.write(({ credits }) => credits.post(workspaceId, operation))),
   )
@@ -145,17 +145,17 @@ export const changeTerms: Step = async (history) => {
   return { what, operations: 1, refused: false, answer: null, foretold: null }
 }
 
-/** Tells an owner of a low balance: once for each time that it fell. */
-export const tellOwner: Step = async ({ random, ids, storage, model }) => {
+/** Notifies an owner of a low balance, once for each time that it fell. */
+export const notifyOwner: Step = async ({ random, ids, storage, model }) => {
   const workspaceId = random.pick(ids)
   const answer = await storage.write(({ lowBalances }) => lowBalances.claimNotice(workspaceId))
   const account = accountOf(model, workspaceId)
   const { balance, held, low_balance: threshold, low_state } = account
   const isDue = low_state === 'due'
-  const told = { workspace_id: workspaceId, available: balance - held, threshold }
+  const notice = { workspace_id: workspaceId, available: balance - held, threshold }
   if (isDue) account.low_state = 'told'
-  const foretold = isDue ? told : null
-  return { what: `tell ${workspaceId}`, operations: 1, refused: !isDue, answer, foretold }
+  const foretold = isDue ? notice : null
+  return { what: `notify ${workspaceId}`, operations: 1, refused: !isDue, answer, foretold }
 }
 
 /** Lets time pass: through leases, holds, days and lots. */
@@ -170,6 +170,6 @@ function factOf(kind: EntryKind, id: string, amount: number, at: Date): Operatio
 }
 
 function done(what: string, answer: unknown, foretold: unknown | ModelPosted): Done {
-  const said = `${what}: ${JSON.stringify(answer)}`
-  return { what: said, operations: 1, refused: foretold !== 'booked', answer, foretold }
+  const text = `${what}: ${JSON.stringify(answer)}`
+  return { what: text, operations: 1, refused: foretold !== 'booked', answer, foretold }
 }

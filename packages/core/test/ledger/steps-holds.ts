@@ -84,7 +84,7 @@ export const expireGrants: Step = async (history) => {
   const now_ms = clock.now().getTime()
   const isDue = books.lots.some(({ ended, expires_ms }) => !ended && expires_ms <= now_ms)
   for (const id of isDue ? ids : []) {
-    // Ids of entries are the service's own: which fact has which is asked, not foretold.
+    // The service chooses the ids of entries: the id of a fact is read, not predicted.
     const count = accountOf(model, id).entries.length
     for (const entry of await storage.read.credits.entries(id, { limit: count, offset: 0 })) {
       const { kind, ref_type, ref_id, ref_n } = entry

@@ -124,11 +124,11 @@ async function settleAll(
   const foretold: boolean[] = []
   const batch = of.map(({ claimed, choice }): Settlement => {
     const { workspace_id, message_id, token, attempt, task, status, interrupted } = claimed
-    const asks = task === 'lookup' || status !== 'queued'
+    const isLookup = task === 'lookup' || status !== 'queued'
     const [learned, found] = FOUND[choice] as (typeof FOUND)[number]
     // An interrupted attempt is ambiguous, whatever it gave.
-    const [told, outcome] = OUTCOMES[interrupted ? 3 : choice] as (typeof OUTCOMES)[number]
-    foretold.push(settle(model, message_id, token, asks ? learned : told, at.getTime()))
+    const [change, outcome] = OUTCOMES[interrupted ? 3 : choice] as (typeof OUTCOMES)[number]
+    foretold.push(settle(model, message_id, token, isLookup ? learned : change, at.getTime()))
     return {
       workspace_id,
       message_id,
@@ -136,7 +136,7 @@ async function settleAll(
       provider: 'carrier',
       // A doubtful one is sent again, then waited for.
       abilities: { idempotent: attempt % 2 === 1, lookup: false },
-      result: asks ? { task: 'lookup', found } : { task: 'send', attempt, outcome },
+      result: isLookup ? { task: 'lookup', found } : { task: 'send', attempt, outcome },
       at,
     }
   })

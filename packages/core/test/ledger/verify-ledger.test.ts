@@ -86,9 +86,9 @@ async function openOnPostgres(): Promise<Opened> {
 async function fill({ storage, damage }: Opened): Promise<void> {
   const at = runtime.now()
   const row = make.workspace({ id: 'w1', email: 'ops@example.com' })
-  const post = (kind: string, given: Record<string, unknown>) =>
+  const post = (kind: string, fields: Record<string, unknown>) =>
     storage.write(({ credits }) => {
-      const { amount = units(0), ...more } = given as { amount?: ReturnType<typeof units> }
+      const { amount = units(0), ...more } = fields as { amount?: ReturnType<typeof units> }
       return credits.post('w1', make.grant(amount, { kind: kind as 'grant', ...more }))
     })
   await storage.write(async ({ workspaces, credits }) => {

@@ -21,7 +21,7 @@ interface Server {
   clock: TestRuntime
   make: ReturnType<typeof builders>
   storage: Storage
-  given(): MessageClaim
+  claimRequest(): MessageClaim
   claim(): ReturnType<Storage['hot']['claimMessages']>
   claimDeliveries(): ReturnType<Storage['hot']['claimDeliveries']>
 }
@@ -51,13 +51,13 @@ async function server(seed: string, wrong_ms: number): Promise<Server> {
     token: clock.id(),
   })
   const route = () => ({ provider: 'carrier', sender: null })
-  const given = (): MessageClaim => ({ ...claim(), route })
+  const claimRequest = (): MessageClaim => ({ ...claim(), route })
   return {
     clock,
     make: builders(clock),
     storage,
-    given,
-    claim: () => storage.hot.claimMessages(given()),
+    claimRequest,
+    claim: () => storage.hot.claimMessages(claimRequest()),
     claimDeliveries: () =>
       storage.hot.claimDeliveries({
         ...claim(),
@@ -202,11 +202,11 @@ describe('a claim', () => {
   it('that waited for a connection does not take that for a step of the clock', async () => {
     const id = await workspace(slow)
     await slow.storage.hot.accept([slow.make.send(id)])
-    const held = { ...slow.given(), lease_ms: 1 }
+    const held = { ...slow.claimRequest(), lease_ms: 1 }
     expect(await slow.storage.hot.claimMessages(held)).toHaveLength(1)
     await new Promise((resolve) => setTimeout(resolve, 10))
-    // As if it had been made long before it was asked.
-    const late = { ...slow.given(), elapsed_ms: held.elapsed_ms - 20_000 }
+    // As if the request had waited for a long time.
+    const late = { ...slow.claimRequest(), elapsed_ms: held.elapsed_ms - 20_000 }
     expect(await slow.storage.hot.claimMessages(late)).toMatchObject([{ interrupted: true }])
   })
 })

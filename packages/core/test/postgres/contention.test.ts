@@ -74,13 +74,15 @@ describe('a lock of another session', () => {
       credits.setTerms(first, { credit_limit: SMS_PRICE }, clock.now()),
     )
     await lockAccount(first)
-    const given = storage.write(({ lowBalances }) => lowBalances.setDefault(SMS_PRICE, clock.now()))
+    const settingDefault = storage.write(({ lowBalances }) =>
+      lowBalances.setDefault(SMS_PRICE, clock.now()),
+    )
     await bench.untilSessionWaits()
     await other.query('select 1 from credit_accounts where workspace_id = $1 for update nowait', [
       second,
     ])
     await other.query('rollback')
-    await given
+    await settingDefault
     for (const id of [first, second]) {
       expect(await bench.account(id)).toMatchObject({ low_balance: SMS_PRICE })
     }

@@ -22,7 +22,7 @@ async function faultOf(url: string): Promise<Error> {
 
 describe('a commit', () => {
   it.each(['off', 'local', 'remote_write', 'on'])(
-    'is flushed although the database says synchronous_commit=%s',
+    'is flushed although the database has synchronous_commit=%s',
     async (setting) => {
       const owner = await bench.connect()
       const { rows } = await owner.query('select current_database() as name')
@@ -121,7 +121,7 @@ describe('an error', () => {
     ['the address is nonsense', 'postgres://svc:hunter2@[nonsense/svc'],
     ['the port is nonsense', 'postgres://svc:hunter2@localhost:hunter2/svc'],
     ['the password is part of the name', 'postgres://svc:hunter2@127.0.0.1:1/hunter2'],
-  ])('does not tell the password when %s', async (_, url) => {
+  ])('does not show the password when %s', async (_, url) => {
     const error = await faultOf(url)
     expect(error.message).toMatch(
       /^cannot use the PostgreSQL database |^database_url is not a valid /,
@@ -129,7 +129,7 @@ describe('an error', () => {
     expect(everything(error)).not.toContain('hunter2')
   })
 
-  it('of a database that does not exist says so in one line', async () => {
+  it('names a database that does not exist, in one line', async () => {
     const url = bench
       .url()
       .replace(/svc_test_\w+/, 'nowhere')
@@ -139,7 +139,7 @@ describe('an error', () => {
     expect(everything(error)).not.toContain('hunter2')
   })
 
-  it('does not tell the values that it is about', async () => {
+  it('does not show the values of the statement', async () => {
     const { make, storage } = bench
     const key = make.apiKey(await bench.workspace(), { name: 'a private name' })
     const insert = () => storage.write(({ apiKeys }) => apiKeys.insert(key))

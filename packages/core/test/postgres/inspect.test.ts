@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterEach(() => database.drop())
 
-it('tells what a PostgreSQL server says of itself, and finds nothing wrong in an empty database', async () => {
+it('reports the facts of a PostgreSQL server, and finds no fault in an empty database', async () => {
   const facts = await inspectDatabase(database.url)
   expect(facts).toMatchObject({
     engine: 'postgres',
@@ -29,12 +29,12 @@ it('tells what a PostgreSQL server says of itself, and finds nothing wrong in an
   expect(await findDamage(database.url)).toBeNull()
 })
 
-it('tells how far the clocks are apart, and not how long asking took', async () => {
+it('reports the difference of the clocks without the duration of the query', async () => {
   const offBy = async (now: () => Date) =>
     (await inspectDatabase(database.url, { now })).clock_off_ms
   const began = Date.now()
-  let asked = 0
-  const slow = () => new Date(began + 60_000 * asked++)
+  let readings = 0
+  const slow = () => new Date(began + 60_000 * readings++)
   expect(await offBy(slow)).toBe(0)
   expect(Math.round((await offBy(() => new Date(Date.now() - 600_000))) / 60_000)).toBe(10)
   expect(Math.round((await offBy(() => new Date(Date.now() + 600_000))) / 60_000)).toBe(-10)

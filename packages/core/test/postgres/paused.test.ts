@@ -34,10 +34,10 @@ describe('a database that stands still', () => {
     const call = async () => {
       while (going) {
         const request = bench.make.send(id)
-        const told = await timed(async () => {
+        const measured = await timed(async () => {
           expect(await bench.accept(request)).toEqual({ outcome: 'accepted' })
         })
-        sent.push({ message: only(request.messages).id, ...told })
+        sent.push({ message: only(request.messages).id, ...measured })
       }
     }
     const callers = Array.from({ length: 100 }, call)
@@ -137,7 +137,7 @@ describe('a transaction that the database does not end', () => {
   /** Notes something after so many seconds; the commit is on its way when the database stands still. */
   async function lateCommit(seconds: number) {
     let tries = 0
-    const told = await timed(() =>
+    const measured = await timed(() =>
       database.transact(async (tx) => {
         tries += 1
         await tx.rows(sleep, seconds)
@@ -145,12 +145,12 @@ describe('a transaction that the database does not end', () => {
         await server.pause()
       }),
     )
-    return { ...told, tries }
+    return { ...measured, tries }
   }
 
-  it('is given up in time, is not tried again, and is not committed when the database goes on', async () => {
-    const told = await lateCommit(0)
-    expect(told).toMatchObject({ outcome: 'commit_unknown', tries: 1 })
+  it('ends at its deadline, is not retried, and is not committed when the database continues', async () => {
+    const measured = await lateCommit(0)
+    expect(measured).toMatchObject({ outcome: 'commit_unknown', tries: 1 })
     await server.resume()
     await pause(500)
     expect(await notes()).toEqual([])

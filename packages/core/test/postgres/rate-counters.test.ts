@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => another?.close())
 
 /** Each with a clock of its own that is years off: the server's counts. */
-const count = async (storage: Storage, key: string, given: object = {}): Promise<Counter> =>
+const count = async (storage: Storage, key: string, overrides: object = {}): Promise<Counter> =>
   only(
     await storage.hot.count([
       {
@@ -23,7 +23,7 @@ const count = async (storage: Storage, key: string, given: object = {}): Promise
         add: 1,
         now: storage === another ? new Date(0) : bench.clock.now(),
         elapsed_ms: performance.now(),
-        ...given,
+        ...overrides,
       },
     ]),
   )

@@ -28,10 +28,10 @@ describe.each([
     const callers = Array.from({ length: 32 }, async () => {
       while (going) {
         const request = bench.make.send(id)
-        const told = await timed(async () => {
+        const measured = await timed(async () => {
           expect(await bench.accept(request)).toEqual({ outcome: 'accepted' })
         })
-        sent.push({ message: only(request.messages).id, ...told })
+        sent.push({ message: only(request.messages).id, ...measured })
       }
     })
     await expect.poll(() => sent.length, patient).toBeGreaterThan(100)
@@ -50,14 +50,14 @@ describe.each([
     const page = { limit: 1_000_000, offset: 0 }
     const messages = await bench.storage.read.messages.list(id, {}, page)
     const stored = new Set(messages.map((message) => message.id))
-    const told = (outcome: string) => sent.filter((each) => each.outcome === outcome)
-    expect(told('done').filter(({ message }) => !stored.has(message))).toEqual([])
-    expect(told('not_done').length).toBeGreaterThan(0)
-    expect(told('not_done').filter(({ message }) => stored.has(message))).toEqual([])
+    const endedWith = (outcome: string) => sent.filter((each) => each.outcome === outcome)
+    expect(endedWith('done').filter(({ message }) => !stored.has(message))).toEqual([])
+    expect(endedWith('not_done').length).toBeGreaterThan(0)
+    expect(endedWith('not_done').filter(({ message }) => stored.has(message))).toEqual([])
     const ledger = await bench.ledger(id)
     const paid = ledger.filter(({ kind }) => kind === 'send').map(({ ref_id }) => ref_id)
     expect(paid.sort()).toEqual([...stored].sort())
-    expect(told('insufficient_credits')).toEqual([])
+    expect(endedWith('insufficient_credits')).toEqual([])
   })
 
   it('wakes its listeners again', async () => {

@@ -5,7 +5,7 @@
 import { systemRuntime } from '../../src/runtime/runtime.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { builders } from '../fixtures.ts'
-import type { Answers, Ask } from './servers.ts'
+import type { Answers, Task } from './servers.ts'
 
 const [url = ''] = process.argv.slice(2)
 const runtime = systemRuntime()
@@ -135,23 +135,23 @@ async function sweep(ms: number): Promise<Answers['sweep']> {
   return ran === true
 }
 
-function answer(asked: Ask): Promise<Answers[Ask['task']]> {
-  switch (asked.task) {
+function answer(received: Task): Promise<Answers[Task['task']]> {
+  switch (received.task) {
     case 'spend':
-      return spend(asked.workspace_id)
+      return spend(received.workspace_id)
     case 'repeat':
-      return repeat(asked.workspace_id, asked.keys)
+      return repeat(received.workspace_id, received.keys)
     case 'claimAll':
-      return claimAll(asked.limit, asked.lease_ms)
+      return claimAll(received.limit, received.lease_ms)
     case 'dispatch':
       return dispatch()
     case 'sweep':
-      return sweep(asked.ms)
+      return sweep(received.ms)
   }
 }
 
-process.on('message', async (asked: Ask) => {
-  process.send?.(await answer(asked))
+process.on('message', async (received: Task) => {
+  process.send?.(await answer(received))
 })
 process.on('disconnect', () => process.exit())
 process.send?.('ready')

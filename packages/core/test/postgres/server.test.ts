@@ -8,7 +8,7 @@ import { type PostgresServer, startPostgres } from '../postgres-server.ts'
 
 const patient = { timeout: 15_000 }
 
-async function ask(url: string, question: string): Promise<unknown[]> {
+async function select(url: string, question: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   const { rows } = await client.query(question)
@@ -23,7 +23,7 @@ describe('the server that tests are run on', () => {
     const tcp = process.platform === 'win32' ? '127.0.0.1' : ''
     const settings =
       "select current_setting('fsync') as fsync, current_setting('listen_addresses') as tcp"
-    expect(await ask(server.url, settings)).toEqual([{ fsync: 'on', tcp }])
+    expect(await select(server.url, settings)).toEqual([{ fsync: 'on', tcp }])
     expect(existsSync(server.folder)).toBe(true)
     await server.stop()
     await server.stop()
@@ -39,12 +39,12 @@ describe('the server that tests are run on', () => {
     const child = spawn(process.execPath, [...tsx, '--input-type=module', '-e', program])
     const [line] = await once(createInterface(child.stdout), 'line')
     const { url, folder }: PostgresServer = JSON.parse(line)
-    expect(await ask(url, 'select 1 as one')).toEqual([{ one: 1 }])
+    expect(await select(url, 'select 1 as one')).toEqual([{ one: 1 }])
     child.kill('SIGKILL')
     await expect.poll(() => existsSync(folder), patient).toBe(false)
   })
 
-  it('that cannot start is a failure that tells why', async () => {
+  it('that cannot start is a failure with the reason', async () => {
     await expect(startPostgres({ settings: { port: 'nonsense' } })).rejects.toThrow(
       /PostgreSQL did not start.*invalid value for parameter "port": "nonsense"/s,
     )

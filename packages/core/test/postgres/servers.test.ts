@@ -16,8 +16,8 @@ afterEach(() => Promise.all([first?.kill(), second?.kill()]))
 describe('two servers on one database', () => {
   it('accept together until the credits are spent exactly', async () => {
     const workspace_id = await bench.workspace(3_000)
-    const asked = { task: 'spend', workspace_id } as const
-    const [one, other] = await Promise.all([first.ask(asked), second.ask(asked)])
+    const work = { task: 'spend', workspace_id } as const
+    const [one, other] = await Promise.all([first.run(work), second.run(work)])
     expect(one.accepted.length).toBeGreaterThan(0)
     expect(other.accepted.length).toBeGreaterThan(0)
     expect(one.accepted.length + other.accepted.length).toBe(3_000)
@@ -29,11 +29,11 @@ describe('two servers on one database', () => {
     await bench.expectSound(workspace_id)
   })
 
-  it('give one answer to requests with one key, whichever of them is asked', async () => {
+  it('give one answer to requests with one key, whichever server receives them', async () => {
     const workspace_id = await bench.workspace(100)
     const keys = Array.from({ length: 30 }, (_, i) => `key ${i}`)
-    const asked = { task: 'repeat', workspace_id, keys } as const
-    const [one, other] = await Promise.all([first.ask(asked), second.ask(asked)])
+    const work = { task: 'repeat', workspace_id, keys } as const
+    const [one, other] = await Promise.all([first.run(work), second.run(work)])
     for (const [i, key] of keys.entries()) {
       const answers = [one[i], other[i]]
       expect(answers.map((answer) => answer?.outcome).sort()).toEqual(['accepted', 'replayed'])
@@ -47,8 +47,8 @@ describe('two servers on one database', () => {
     const workspaceId = await bench.workspace(2_000)
     const request = bench.make.bulk(workspaceId, 2_000)
     await bench.accept(request)
-    const asked = { task: 'claimAll', limit: 10, lease_ms: 60_000 } as const
-    const [one, other] = await Promise.all([first.ask(asked), second.ask(asked)])
+    const work = { task: 'claimAll', limit: 10, lease_ms: 60_000 } as const
+    const [one, other] = await Promise.all([first.run(work), second.run(work)])
     expect(one.claimed.length).toBeGreaterThan(0)
     expect(other.claimed.length).toBeGreaterThan(0)
     expect([...one.claimed, ...other.claimed].sort()).toEqual(
@@ -63,8 +63,8 @@ describe('two servers on one database', () => {
       bench.make.send(workspaceId, { recipient: `+2557000${1_000 + i}` }),
     )
     await bench.storage.hot.accept(requests)
-    const asked = { task: 'dispatch' } as const
-    const [one, other] = await Promise.all([first.ask(asked), second.ask(asked)])
+    const work = { task: 'dispatch' } as const
+    const [one, other] = await Promise.all([first.run(work), second.run(work)])
 
     expect(new Set([...one.sent, ...other.sent]).size).toBe(300)
     expect(one.sent.length + other.sent.length).toBe(300)
@@ -89,14 +89,14 @@ describe('two servers on one database', () => {
     const request = bench.make.bulk(workspaceId, 50)
     await bench.accept(request)
     const begun = performance.now()
-    const lost = await first.ask({ task: 'claimAll', limit: 50, lease_ms: LEASE_MS })
+    const lost = await first.run({ task: 'claimAll', limit: 50, lease_ms: LEASE_MS })
     expect(lost.claimed).toHaveLength(50)
     await first.kill()
 
     const taken: string[] = []
     while (taken.length < 50) {
-      const asked = { task: 'claimAll', limit: 50, lease_ms: 60_000 } as const
-      const { claimed, interrupted } = await second.ask(asked)
+      const work = { task: 'claimAll', limit: 50, lease_ms: 60_000 } as const
+      const { claimed, interrupted } = await second.run(work)
       expect(interrupted).toEqual(claimed)
       if (claimed.length > 0) expect(performance.now() - begun).toBeGreaterThan(LEASE_MS - 1)
       taken.push(...claimed)
@@ -107,9 +107,9 @@ describe('two servers on one database', () => {
 
   it('are not held up by one that is killed in the middle of accepting', async () => {
     const workspace_id = await bench.workspace(10_000)
-    const asked = { task: 'spend', workspace_id } as const
-    const lost = first.ask(asked).catch((error: Error) => error.message)
-    const spent = second.ask(asked)
+    const work = { task: 'spend', workspace_id } as const
+    const lost = first.run(work).catch((error: Error) => error.message)
+    const spent = second.run(work)
     await expect
       .poll(async () => (await bench.account(workspace_id)).seq, patient)
       .toBeGreaterThan(100)
@@ -121,16 +121,16 @@ describe('two servers on one database', () => {
   })
 
   it('let one of them sweep at a time, and the other when that is killed', async () => {
-    const long = first.ask({ task: 'sweep', ms: 60_000 }).catch(() => 'killed')
+    const long = first.run({ task: 'sweep', ms: 60_000 }).catch(() => 'killed')
     const owner = await bench.connect()
     const held =
       "select count(*)::int as n from pg_locks join pg_database d on d.oid = database where locktype = 'advisory' and datname = current_database()"
     await expect.poll(async () => (await owner.query(held)).rows[0].n, patient).toBe(1)
-    expect(await second.ask({ task: 'sweep', ms: 0 })).toBe(false)
+    expect(await second.run({ task: 'sweep', ms: 0 })).toBe(false)
     expect(await bench.storage.alone?.('another task', async () => 'done')).toBe('done')
     await first.kill()
     expect(await long).toBe('killed')
-    await expect.poll(() => second.ask({ task: 'sweep', ms: 0 }), patient).toBe(true)
-    expect(await second.ask({ task: 'sweep', ms: 0 })).toBe(true)
+    await expect.poll(() => second.run({ task: 'sweep', ms: 0 }), patient).toBe(true)
+    expect(await second.run({ task: 'sweep', ms: 0 })).toBe(true)
   })
 })

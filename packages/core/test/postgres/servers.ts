@@ -2,8 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** What a server process can be asked. */
-export type Ask =
+/** The tasks of a server process. */
+export type Task =
   | { task: 'spend'; workspace_id: string }
   | { task: 'repeat'; workspace_id: string; keys: string[] }
   | { task: 'claimAll'; limit: number; lease_ms: number }
@@ -21,7 +21,7 @@ export interface Answers {
 
 /** One of several servers on one database, in a process of its own. */
 export interface ServerProcess {
-  ask<Asked extends Ask>(asked: Asked): Promise<Answers[Asked['task']]>
+  run<Requested extends Task>(request: Requested): Promise<Answers[Requested['task']]>
   /** As a power cut would. */
   kill(): Promise<void>
 }
@@ -31,9 +31,9 @@ export async function startServer(url: string): Promise<ServerProcess> {
   const child = fork(script, [url], { execArgv: ['--import', import.meta.resolve('tsx')] })
   await answerOf(child)
   return {
-    ask(asked) {
-      child.send(asked)
-      return answerOf(child) as Promise<Answers[(typeof asked)['task']]>
+    run(request) {
+      child.send(request)
+      return answerOf(child) as Promise<Answers[(typeof request)['task']]>
     },
     async kill() {
       if (child.exitCode !== null || child.signalCode !== null) return

@@ -16,27 +16,27 @@ const bench = benchFor(async () => {
   const storage = await openPostgres(database.url, testRuntime('storage'), { clock: 'caller' })
   return {
     storage,
-    reopen: () => Promise.reject(new Error('not asked for')),
+    reopen: () => Promise.reject(new Error('not used')),
     close: () => storage.close(),
   }
 })
 
-/** How many messages a claim took, and how often it asked who is suppressed. */
+/** The number of messages that a claim took, and of its queries for suppressed addresses. */
 async function claim(): Promise<{ taken: number; looks: number }> {
-  const asked = vi.spyOn(pg.Client.prototype, 'query')
+  const spy = vi.spyOn(pg.Client.prototype, 'query')
   try {
     const taken = await bench.claimMessages()
-    const queries = asked.mock.calls as unknown as [pg.QueryConfig][]
+    const queries = spy.mock.calls as unknown as [pg.QueryConfig][]
     return {
       taken: taken.length,
       looks: queries.filter(([query]) => query?.name === 'find_suppressed').length,
     }
   } finally {
-    asked.mockRestore()
+    spy.mockRestore()
   }
 }
 
-it('a claim asks once who is suppressed, and only where a message waited', async () => {
+it('a claim queries the suppressed addresses once, and only if a message waited', async () => {
   const workspaceId = await bench.workspace()
   await bench.accept(bench.make.bulk(workspaceId, 20))
   expect(await claim()).toEqual({ taken: 20, looks: 0 })

@@ -20,7 +20,7 @@ describe('what a killed server was about to send', () => {
     const id = await bench.workspace(1)
     const message = await bench.queued(id, { provider: null })
     const begun = performance.now()
-    const { claimed } = await killed.ask({ task: 'claimAll', limit: 1, lease_ms: LEASE_MS })
+    const { claimed } = await killed.run({ task: 'claimAll', limit: 1, lease_ms: LEASE_MS })
     expect(claimed).toEqual([message.id])
     await killed.kill()
     await other.startDispatch()
@@ -34,7 +34,7 @@ describe('what a killed server was about to send', () => {
   it('is left to the server that survives with it', async () => {
     const id = await bench.workspace(1)
     const message = await bench.queued(id)
-    await killed.ask({ task: 'claimAll', limit: 1, lease_ms: 60_000 })
+    await killed.run({ task: 'claimAll', limit: 1, lease_ms: 60_000 })
     await other.startDispatch()
     await new Promise((resolve) => setTimeout(resolve, LEASE_MS))
     expect(await bench.message(id, message.id)).toEqual(message)

@@ -52,14 +52,14 @@ async function workspaceWith(livemode: boolean): Promise<string> {
   return row.id
 }
 
-/** The plans of the queries about test messages that `work` asks. */
+/** The plans of the queries about test messages that `work` sends. */
 async function plansOf(work: () => Promise<unknown>): Promise<string[]> {
-  const asked = vi.spyOn(pg.Client.prototype, 'query')
+  const spy = vi.spyOn(pg.Client.prototype, 'query')
   await work()
-  const queries = (asked.mock.calls as unknown as [{ text?: string }, unknown[]][]).filter(
+  const queries = (spy.mock.calls as unknown as [{ text?: string }, unknown[]][]).filter(
     ([query]) => query?.text?.includes('"livemode" = false'),
   )
-  asked.mockRestore()
+  spy.mockRestore()
   const plans: string[] = []
   for (const [{ text }, values] of queries) {
     const { rows } = await owner.query(`explain ${text}`, values)

@@ -138,7 +138,7 @@ describe('a request that the peer read and did not answer is unanswered', () => 
     bad_chunk: 'malformed',
     not_http: 'malformed',
     huge_headers: 'too_large',
-    unasked_upgrade: 'reset',
+    unrequested_upgrade: 'reset',
   }
   it.each(Object.entries<HttpPlay>(NO_ANSWER))('%s', async (name, play) => {
     const peer = await peerOf()

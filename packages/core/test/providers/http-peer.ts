@@ -231,7 +231,7 @@ export const NO_ANSWER = {
   huge_headers: (_, socket) => {
     socket.write(written(200, '', { 'x-long': 'a'.repeat(100_000) }))
   },
-  unasked_upgrade: (_, socket) => {
+  unrequested_upgrade: (_, socket) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n')
   },
 } satisfies Record<string, HttpPlay>

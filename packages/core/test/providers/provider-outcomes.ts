@@ -24,7 +24,7 @@ export function expectNoLeak(value: unknown, canaries: readonly string[]): void 
   for (const canary of canaries) expect(text).not.toContain(canary)
 }
 
-/** A message that the peer accepted is never given up or sent again; one that it refused is never reported as accepted. */
+/** A message that the peer accepted never expires and is never sent again; one that it refused is never reported as accepted. */
 export function expectTrue(outcome: Outcome, seen: readonly PeerMessage[]): void {
   const [only, ...others] = seen
   // Tests that send a message twice check it themselves.

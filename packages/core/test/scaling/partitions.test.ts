@@ -137,7 +137,7 @@ describe('the steps of the page', () => {
     const storage = await openPostgres(database.url, testRuntime('steps'), { clock: 'caller' })
     return {
       storage,
-      reopen: () => Promise.reject(new Error('not asked for')),
+      reopen: () => Promise.reject(new Error('not used')),
       close: () => storage.close(),
     }
   })

@@ -40,7 +40,7 @@ const bench = benchFor(async () => {
   const storage = await openPostgres(database.url, testRuntime('storage'), { clock: 'caller' })
   return {
     storage,
-    reopen: () => Promise.reject(new Error('not asked for')),
+    reopen: () => Promise.reject(new Error('not used')),
     close: () => storage.close(),
   }
 })
@@ -71,16 +71,16 @@ function namesWorkspace(text: string): boolean {
 
 /** What the statements were that `work` sent by name. */
 async function statementsOf(work: () => Promise<void>): Promise<Map<string, pg.QueryConfig>> {
-  const asked = vi.spyOn(pg.Client.prototype, 'query')
+  const spy = vi.spyOn(pg.Client.prototype, 'query')
   try {
     await work()
     const named = new Map<string, pg.QueryConfig>()
-    for (const [query, values] of asked.mock.calls as unknown as [pg.QueryConfig, unknown[]][]) {
+    for (const [query, values] of spy.mock.calls as unknown as [pg.QueryConfig, unknown[]][]) {
       if (query?.name) named.set(query.name, { values, ...query })
     }
     return named
   } finally {
-    asked.mockRestore()
+    spy.mockRestore()
   }
 }
 
@@ -107,7 +107,7 @@ describe('the statements of the hot door', () => {
       }
       return found
     }
-    // Ids are unique in truth; where only the workspace tells rows apart, a join that forgot it takes the twin's too.
+    // Real ids are unique. If only the workspace distinguishes rows, a join without it also takes the twin's rows.
     const copy = async () => {
       for (const table of histories.filter((name) => name !== 'ledger_entries')) {
         await owner.query(

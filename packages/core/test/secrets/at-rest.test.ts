@@ -131,9 +131,9 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
   it('change from plain text to a key, to another, and back, without a pause', async () => {
     let service = await open([])
     const workspaceId = await signUp(service)
-    const given = { url, events: [...EVENTS] }
-    const bare = await service.webhooks.create(workspaceId, given)
-    const full = await service.webhooks.create(workspaceId, { ...given, headers: HEADERS })
+    const input = { url, events: [...EVENTS] }
+    const bare = await service.webhooks.create(workspaceId, input)
+    const full = await service.webhooks.create(workspaceId, { ...input, headers: HEADERS })
     const rotated = await service.webhooks.rotateSecret(workspaceId, full.id)
     const jwt = await service.secret('jwt')
     // Two secrets of one webhook, one of the other, its headers, and the service's.
@@ -141,7 +141,7 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
     await expect(service.secretsAtRest.encrypt()).rejects.toThrow('no key is set')
 
     service = await open([OTHER])
-    const late = await service.webhooks.create(workspaceId, given)
+    const late = await service.webhooks.create(workspaceId, input)
     const before = await service.secretsAtRest.status()
     const { key_id: other } = before
     expect(before).toEqual({
@@ -205,8 +205,8 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
   it('are moved to the other engine as they are', async () => {
     const service = await open([KEY])
     const workspaceId = await signUp(service)
-    const given = { url, events: [...EVENTS], headers: HEADERS }
-    const { id, secret } = await service.webhooks.create(workspaceId, given)
+    const input = { url, events: [...EVENTS], headers: HEADERS }
+    const { id, secret } = await service.webhooks.create(workspaceId, input)
     const { bytes } = await exported(engine.url(), { snapshot: true })
     const text = gunzipSync(bytes).toString('latin1')
     expect(text).toContain('svcenc1:')
@@ -273,15 +273,15 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
     }
   })
 
-  it('whose key is lost are given up, and those that can be read stay', async () => {
+  it('whose key is lost are discarded, and readable ones stay', async () => {
     const service = await open([KEY])
     const workspaceId = await signUp(service)
-    const given = { url, events: [...EVENTS] }
-    const lost = await service.webhooks.create(workspaceId, { ...given, headers: HEADERS })
+    const input = { url, events: [...EVENTS] }
+    const lost = await service.webhooks.create(workspaceId, { ...input, headers: HEADERS })
     await service.webhooks.rotateSecret(workspaceId, lost.id)
     const jwt = await service.secret('jwt')
     const other = await open([OTHER], { require_secrets_keys: false })
-    const kept = await other.webhooks.create(workspaceId, { ...given, headers: HEADERS })
+    const kept = await other.webhooks.create(workspaceId, { ...input, headers: HEADERS })
     const actor = { kind: 'operator', id: 'asha', address: null, request_id: null } as const
     expect(await other.secretsAtRest.discard({ actor })).toEqual({ secrets: 1, webhooks: 1 })
     expect(await other.secretsAtRest.discard()).toEqual({ secrets: 0, webhooks: 0 })

@@ -6,15 +6,18 @@ import { benchFor, type OpenStorage } from './bench.ts'
 export function accountTokensContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
-  function tokenOf(workspace_id: string, given: Partial<AccountTokenRow> = {}): AccountTokenRow {
+  function tokenOf(
+    workspace_id: string,
+    overrides: Partial<AccountTokenRow> = {},
+  ): AccountTokenRow {
     const at = bench.clock.now()
     const expires_at = new Date(at.getTime() + 60_000)
     const token_hash = bench.clock.id()
     const row = { token_hash, workspace_id, purpose: 'verify_email', expires_at, created_at: at }
-    return { ...(row as AccountTokenRow), ...given }
+    return { ...(row as AccountTokenRow), ...overrides }
   }
-  async function issued(workspaceId: string, given: Partial<AccountTokenRow> = {}) {
-    const token = tokenOf(workspaceId, given)
+  async function issued(workspaceId: string, overrides: Partial<AccountTokenRow> = {}) {
+    const token = tokenOf(workspaceId, overrides)
     await bench.storage.write(({ accountTokens }) => accountTokens.issue(token))
     return token
   }

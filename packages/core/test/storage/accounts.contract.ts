@@ -228,7 +228,7 @@ export function accountsContract(open: OpenStorage): void {
     }
   })
 
-  it('tells facts apart by kind, type, id and number', async () => {
+  it('distinguishes facts by kind, type, id and number', async () => {
     const workspaceId = await bench.workspace(0)
     const reference = { type: 'purchase', id: 'p1', n: 0 }
     const facts = [

@@ -117,7 +117,7 @@ function messageSteps(bench: Current) {
   async function settle(
     claimed: Pick<ClaimedMessage, 'workspace_id' | 'message_id'> & { token: string | null },
     result: Settlement['result'],
-    given: Partial<Settlement> = {},
+    overrides: Partial<Settlement> = {},
   ): Promise<boolean> {
     const { workspace_id, message_id, token } = claimed
     const settlement: Settlement = {
@@ -128,7 +128,7 @@ function messageSteps(bench: Current) {
       abilities: { idempotent: false, lookup: false },
       result,
       at: bench.clock.now(),
-      ...given,
+      ...overrides,
     }
     return only(await bench.storage.hot.settle([settlement]))
   }
@@ -144,20 +144,20 @@ function messageSteps(bench: Current) {
       return message
     },
     /** A message that was accepted just now. */
-    async queued(workspaceId: string, given: Partial<MessageRow> = {}): Promise<MessageRow> {
-      const request = bench.make.send(workspaceId, given)
+    async queued(workspaceId: string, overrides: Partial<MessageRow> = {}): Promise<MessageRow> {
+      const request = bench.make.send(workspaceId, overrides)
       const { outcome } = await accept(request)
       if (outcome !== 'accepted') throw new Error(`not accepted: ${outcome}`)
       return only(request.messages)
     },
-    claimMessages(given: Partial<MessageClaim> = {}): Promise<ClaimedMessage[]> {
+    claimMessages(overrides: Partial<MessageClaim> = {}): Promise<ClaimedMessage[]> {
       return bench.storage.hot.claimMessages({
-        ...bench.time(given.now),
+        ...bench.time(overrides.now),
         limit: 1_000,
         lease_ms: LEASE_MS,
         token: bench.clock.id(),
         route: () => ({ provider: 'carrier', sender: null }),
-        ...given,
+        ...overrides,
       })
     },
     /** Settles what a provider called back. */
@@ -169,14 +169,17 @@ function messageSteps(bench: Current) {
 
 function webhookSteps(bench: Current) {
   return {
-    async webhook(workspaceId: string, given: Partial<OpenedWebhook> = {}): Promise<WebhookRow> {
-      const webhook = bench.make.webhook(workspaceId, given)
+    async webhook(
+      workspaceId: string,
+      overrides: Partial<OpenedWebhook> = {},
+    ): Promise<WebhookRow> {
+      const webhook = bench.make.webhook(workspaceId, overrides)
       await bench.storage.write(({ webhooks }) => webhooks.insert(webhook))
       return webhook
     },
-    claimDeliveries(given: Partial<DeliveryClaim> = {}): Promise<ClaimedDelivery[]> {
+    claimDeliveries(overrides: Partial<DeliveryClaim> = {}): Promise<ClaimedDelivery[]> {
       return bench.storage.hot.claimDeliveries({
-        ...bench.time(given.now),
+        ...bench.time(overrides.now),
         limit: 1_000,
         limit_per_webhook: 1_000,
         limit_per_workspace: 1_000,
@@ -184,13 +187,13 @@ function webhookSteps(bench: Current) {
         room_of_workspace: new Map(),
         lease_ms: LEASE_MS,
         token: bench.clock.id(),
-        ...given,
+        ...overrides,
       })
     },
     /** Records the result of one try of a delivery; default: a 200 after 40 ms. */
     async record(
       claimed: Pick<ClaimedDelivery, 'workspace_id' | 'webhook_id' | 'delivery_id' | 'token'>,
-      given: Partial<DeliveryResult> = {},
+      overrides: Partial<DeliveryResult> = {},
     ): Promise<boolean> {
       const { workspace_id, webhook_id, delivery_id, token } = claimed
       const result: DeliveryResult = {
@@ -204,7 +207,7 @@ function webhookSteps(bench: Current) {
         response_body: 'ok',
         error: null,
         retry_after_ms: null,
-        ...given,
+        ...overrides,
       }
       return only(await bench.storage.hot.recordDeliveries([result]))
     },

@@ -11,8 +11,8 @@ export function bulksContract(open: OpenStorage): void {
   /** The request for a bulk of so many messages, with its row. */
   function bulkOf(workspaceId: string, count: number) {
     const request = bench.make.bulk(workspaceId, count, { channel: 'whatsapp' })
-    const given = { api_key_id: 'key', total: count + 3, rejected: 1, duplicates: 2 }
-    return { ...request, bulk: bench.make.bulkRow(request.messages, given) }
+    const fields = { api_key_id: 'key', total: count + 3, rejected: 1, duplicates: 2 }
+    return { ...request, bulk: bench.make.bulkRow(request.messages, fields) }
   }
 
   it('keeps a bulk as it was accepted, with its messages in their order', async () => {
@@ -51,7 +51,7 @@ export function bulksContract(open: OpenStorage): void {
     expect(failed.map(({ id }) => id)).toEqual([a.id, d.id])
   })
 
-  it('sums what was given back of a bulk, past 32 bits', async () => {
+  it('sums the refunds of a bulk, past 32 bits', async () => {
     const workspaceId = await bench.workspace(10_000)
     const credits_used = units(1_500_000_000)
     const request = bench.make.bulk(workspaceId, 4, { credits_used })

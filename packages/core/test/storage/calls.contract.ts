@@ -18,8 +18,8 @@ export function callsContract(open: OpenStorage): void {
 
   /** A call that was accepted just now. */
   async function called(workspaceId: string): Promise<MessageRow> {
-    const given = { channel: 'voice', credits_used: HELD, content: { text: 'Hello' } } as const
-    const request = bench.make.send(workspaceId, given)
+    const fields = { channel: 'voice', credits_used: HELD, content: { text: 'Hello' } } as const
+    const request = bench.make.send(workspaceId, fields)
     const debit: Operation = {
       ...(request.debit as Operation),
       kind: 'hold',
@@ -41,8 +41,8 @@ export function callsContract(open: OpenStorage): void {
   }
 
   const ended = ({ workspace_id, id }: MessageRow, duration_s: number, status = 'delivered') => {
-    const told = { ...receipt(status as 'delivered' | 'failed'), duration_s }
-    const result: Settlement['result'] = { task: 'callback', receipts: [told] }
+    const report = { ...receipt(status as 'delivered' | 'failed'), duration_s }
+    const result: Settlement['result'] = { task: 'callback', receipts: [report] }
     return bench.settle({ workspace_id, message_id: id, token: null }, result)
   }
 
@@ -122,9 +122,9 @@ export function callsContract(open: OpenStorage): void {
     it('once, also in one batch', async () => {
       const workspaceId = await bench.workspace(10)
       const message = await taken(workspaceId)
-      const told = { ...receipt('delivered'), duration_s: 61 }
+      const report = { ...receipt('delivered'), duration_s: 61 }
       const ref = { workspace_id: workspaceId, message_id: message.id, token: null }
-      await bench.settle(ref, { task: 'callback', receipts: [told, told] })
+      await bench.settle(ref, { task: 'callback', receipts: [report, report] })
       expect(await inShort(message)).toMatchObject({ used: 2, balance: 8, held: 0 })
     })
   })
@@ -147,19 +147,19 @@ export function callsContract(open: OpenStorage): void {
     ])
   })
 
-  it('that no provider took are given back whole, and stay so', async () => {
+  it('that no provider took are released in full, and stay so', async () => {
     const workspaceId = await bench.workspace(10)
     const message = await called(workspaceId)
     const outcome = { type: 'rejected', error_code: 'unroutable', error_message: 'No' } as const
     await bench.settle(only(await bench.claimMessages()), { task: 'send', attempt: 1, outcome })
-    const given = { status: 'failed', used: 0, refunded: 0, balance: 10, held: 0, holds: 0 }
-    expect(await inShort(message)).toEqual(given)
+    const expected = { status: 'failed', used: 0, refunded: 0, balance: 10, held: 0, holds: 0 }
+    expect(await inShort(message)).toEqual(expected)
     await ended(message, 50)
-    expect(await inShort(message)).toEqual(given)
+    expect(await inShort(message)).toEqual(expected)
     expect((await entriesOf(workspaceId)).map(([kind]) => kind)).toEqual(['hold', 'void'])
   })
 
-  it('that are canceled are given back', async () => {
+  it('that are canceled are released', async () => {
     const workspaceId = await bench.workspace(10)
     const message = await called(workspaceId)
     const at = bench.clock.now()

@@ -98,7 +98,7 @@ export function cancelContract(open: OpenStorage): void {
     expect(await cancel(workspaceId, message.id)).toEqual(['not_cancelable'])
   })
 
-  it('cancels once, however often and at whatever moment it is asked', async () => {
+  it('cancels once, for any number of requests at any moment', async () => {
     const workspaceId = await bench.workspace(5)
     const message = await bench.queued(workspaceId)
     const answers = await Promise.all(
@@ -130,7 +130,7 @@ export function cancelContract(open: OpenStorage): void {
     })
   })
 
-  it('tells apart what is not there from what is another’s, namely not at all', async () => {
+  it('gives the same answer for a message that does not exist and for another workspace’s', async () => {
     const [workspaceId, stranger] = [await bench.workspace(), await bench.workspace()]
     const message = await bench.queued(workspaceId)
     expect(await cancel(stranger, message.id, 'nothing')).toEqual(['not_found', 'not_found'])

@@ -99,7 +99,7 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     expect(await bench.claimDeliveries({ limit: 5, limit_per_webhook: 8 })).toHaveLength(5)
   })
 
-  it('takes of a webhook as many as it has room for, where that is said', async () => {
+  it('takes at most the room of a webhook, if the claim names it', async () => {
     const workspaceId = await bench.workspace(0)
     const [a, b, c] = [
       await bench.webhook(workspaceId),

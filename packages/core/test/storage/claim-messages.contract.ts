@@ -82,7 +82,7 @@ export function claimMessagesContract(open: OpenStorage): void {
     expect(ids(claims.flat()).sort()).toEqual(request.messages.map(({ id }) => id).sort())
   })
 
-  it('takes at most as many as were asked for, those due first before others', async () => {
+  it('takes at most the limit, the earliest due first', async () => {
     const workspaceId = await bench.workspace()
     const waits = [40, 10, 30, 20, 50]
     const due: [number, string][] = []

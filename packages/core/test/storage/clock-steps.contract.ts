@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000
 /** Longer than the first wait of a delivery that failed, with its jitter. */
 const RETRIED_MS = 10_000
 
-const asked = { abilities: { idempotent: false, lookup: true } }
+const withLookup = { abilities: { idempotent: false, lookup: true } }
 const busy = { type: 'retry', error_code: 'busy', error_message: 'Busy' } as const
 const refused = { type: 'rejected', error_code: 'unroutable', error_message: 'No' } as const
 const silent = { type: 'ambiguous', error_code: 'timeout', error_message: 'No answer' } as const
@@ -46,7 +46,7 @@ export function clockStepsContract(open: OpenStorage): void {
   ): Promise<MessageRow> {
     const message = await bench.queued(workspaceId)
     const claimed = only(await bench.claimMessages())
-    if (result) expect(await bench.settle(claimed, result, asked)).toBe(true)
+    if (result) expect(await bench.settle(claimed, result, withLookup)).toBe(true)
     return message
   }
 
@@ -82,7 +82,7 @@ export function clockStepsContract(open: OpenStorage): void {
         const looked = of(doubtful)
         if (!looked) throw new Error('it is looked up')
         // A minute of doubt has passed, whatever the clock showed at its beginning.
-        await bench.settle(looked, { task: 'lookup', found: { type: 'not_found' } }, asked)
+        await bench.settle(looked, { task: 'lookup', found: { type: 'not_found' } }, withLookup)
         expect(await claim()).toMatchObject([{ message_id: doubtful.id, task: 'send', attempt: 2 }])
 
         bench.clock.set(new Date(scheduled_at.getTime() - 1))
@@ -159,7 +159,7 @@ export function clockStepsContract(open: OpenStorage): void {
       expect(await claim()).toEqual([])
       expect(await bench.claimDeliveries()).toEqual([])
       // The outcome counts, although the lease seems to be over: what was refused is paid back.
-      expect(await bench.settle(claimed, send(refused), asked)).toBe(true)
+      expect(await bench.settle(claimed, send(refused), withLookup)).toBe(true)
       expect(await bench.record(delivery)).toBe(true)
       expect(await bench.message(workspaceId, message.id)).toMatchObject({
         status: 'failed',

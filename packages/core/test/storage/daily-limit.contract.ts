@@ -72,7 +72,7 @@ export function dailyLimitContract(open: OpenStorage): void {
     ])
   })
 
-  it('can be asked what a key has spent on a day', async () => {
+  it('reports the credits that a key spent on a day', async () => {
     const [workspaceId, other] = [await bench.workspace(), await bench.workspace()]
     await outcomes([
       send(workspaceId),
@@ -91,7 +91,7 @@ export function dailyLimitContract(open: OpenStorage): void {
     expect(await spentOn(other)).toBe(0)
   })
 
-  it('is not spent by what is refused, by test keys, nor given back by a refund', async () => {
+  it('does not count refused requests and test keys, and a refund does not lower it', async () => {
     const workspaceId = await bench.workspace(2)
     const tooMuch = bench.make.bulk(workspaceId, 3)
     const free = bench.make.send(workspaceId, { credits_used: units(0) })

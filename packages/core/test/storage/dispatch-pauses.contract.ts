@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000
 export function dispatchPausesContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
-  function pause(given: Partial<DispatchPauseRow> = {}): DispatchPauseRow {
+  function pause(overrides: Partial<DispatchPauseRow> = {}): DispatchPauseRow {
     const created_at = bench.clock.now()
     return {
       scope: 'all',
@@ -19,11 +19,11 @@ export function dispatchPausesContract(open: OpenStorage): void {
       reason: 'Moving',
       backup_at: null,
       created_at,
-      ...given,
+      ...overrides,
     }
   }
-  const put = (given: Partial<DispatchPauseRow> = {}) =>
-    bench.storage.write(({ dispatchPauses }) => dispatchPauses.put(pause(given)))
+  const put = (overrides: Partial<DispatchPauseRow> = {}) =>
+    bench.storage.write(({ dispatchPauses }) => dispatchPauses.put(pause(overrides)))
   const stands = () => bench.storage.read.dispatchPauses.byScope('all')
   const remove = () => bench.storage.write(({ dispatchPauses }) => dispatchPauses.remove('all'))
 

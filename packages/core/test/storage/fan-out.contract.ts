@@ -82,7 +82,7 @@ export function fanOutContract(open: OpenStorage): void {
     expect(new Set(claimed.map(({ body }) => body)).size).toBe(1)
   })
 
-  it('tells webhooks of one mode of their messages only', async () => {
+  it('notifies webhooks of one mode of their messages only', async () => {
     const workspaceId = await bench.workspace()
     const [all, live, test] = [
       await bench.webhook(workspaceId, { mode: 'all' }),
@@ -92,10 +92,10 @@ export function fanOutContract(open: OpenStorage): void {
     const real = await bench.queued(workspaceId)
     const rehearsed = await bench.queued(workspaceId, { livemode: false })
     for (const message of [real, rehearsed]) await bench.callback(message, 'sent')
-    const told = async (message: typeof real) =>
+    const notified = async (message: typeof real) =>
       (await bench.deliveriesOf(message)).map(({ webhook_id, livemode }) => [webhook_id, livemode])
-    expect((await told(real)).sort()).toEqual([all.id, live.id].sort().map((id) => [id, true]))
-    expect((await told(rehearsed)).sort()).toEqual(
+    expect((await notified(real)).sort()).toEqual([all.id, live.id].sort().map((id) => [id, true]))
+    expect((await notified(rehearsed)).sort()).toEqual(
       [all.id, test.id].sort().map((id) => [id, false]),
     )
     const { webhooks } = bench.storage.read

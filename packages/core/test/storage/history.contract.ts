@@ -237,7 +237,7 @@ async function startRun(bench: Bench) {
 
 const RANK = { queued: 0, sent: 1, delivered: 2, read: 3 } as const
 
-/** Statuses move forward; a failure ends it, unless a provider had the message and tells better news. */
+/** Statuses move forward; a failure ends the message, unless a provider had it and reports success. */
 function expectForward(before: MessageRow | undefined, after: MessageRow): void {
   if (!before) return
   expect(after.sequence).toBeGreaterThanOrEqual(before.sequence)

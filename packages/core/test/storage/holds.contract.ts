@@ -17,7 +17,7 @@ export function holdsContract(open: OpenStorage): void {
     releaseHolds({ storage: bench.storage, runtime: bench.clock }, bench.clock.now(), limit)
   const of = (amount: number) => units(amount * SMS_PRICE)
 
-  function request(amount: number, given: Partial<HoldRequest> = {}): HoldRequest {
+  function request(amount: number, overrides: Partial<HoldRequest> = {}): HoldRequest {
     return {
       message_id: 'call',
       n: 0,
@@ -26,7 +26,7 @@ export function holdsContract(open: OpenStorage): void {
       channel: 'voice',
       quantity: amount,
       unit_price: of(1),
-      ...given,
+      ...overrides,
     }
   }
 
@@ -89,7 +89,7 @@ export function holdsContract(open: OpenStorage): void {
     expect(await inShort(workspaceId)).toEqual([['hold', 0, 6]])
   })
 
-  it('settles what was consumed, the oldest hold first, and gives back the rest', async () => {
+  it('settles the consumed credits, the oldest hold first, and releases the rest', async () => {
     const workspaceId = await holding(4, 2, 2)
     const settled = await credits().settle(workspaceId, 'call', { amount: of(5), actor: 'voice' })
     const entries = (await bench.ledger(workspaceId)).slice(-3)
@@ -125,7 +125,7 @@ export function holdsContract(open: OpenStorage): void {
     expect(last).toMatchObject({ balance_after: of(-2), description: 'overage of 2 credits' })
   })
 
-  it('gives back what is held for a call that never connected', async () => {
+  it('releases the hold of a call that never connected', async () => {
     const workspaceId = await holding(4, 2)
     expect(await credits().void(workspaceId, 'call')).toMatchObject({ ok: true, repeated: false })
     expect(await credits().void(workspaceId, 'call')).toMatchObject({ ok: true, repeated: true })

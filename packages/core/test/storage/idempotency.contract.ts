@@ -7,15 +7,15 @@ import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 export function idempotencyContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
-  const answer = (given: Partial<IdempotencyRecord> = {}): IdempotencyRecord => ({
+  const answer = (overrides: Partial<IdempotencyRecord> = {}): IdempotencyRecord => ({
     route: 'messages.send',
     key: 'order-A1',
     request_hash: 'hash-1',
     response: '{"message_id":"ü","n":1.10}',
-    ...given,
+    ...overrides,
   })
-  const send = (workspaceId: string, given: Partial<IdempotencyRecord> = {}) =>
-    bench.make.send(workspaceId, {}, answer(given))
+  const send = (workspaceId: string, overrides: Partial<IdempotencyRecord> = {}) =>
+    bench.make.send(workspaceId, {}, answer(overrides))
 
   async function expectCharged(workspaceId: string, times: number): Promise<void> {
     const spent = (await bench.ledger(workspaceId)).filter(({ kind }) => kind === 'send')
@@ -119,7 +119,7 @@ export function idempotencyContract(open: OpenStorage): void {
     expect(await bench.claimMessages()).toHaveLength(1)
   })
 
-  it('forgets the oldest first, a few at a time, and none that is younger than asked', async () => {
+  it('deletes the oldest first, a few at a time, and none that is younger than the limit', async () => {
     const workspaceId = await bench.workspace()
     for (const key of ['a', 'b', 'c', 'd']) {
       await bench.accept(send(workspaceId, { key }))

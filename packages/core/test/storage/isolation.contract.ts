@@ -264,7 +264,7 @@ export function isolationContract(open: OpenStorage): void {
     const answers = async (asker: string) =>
       Promise.all(
         Object.entries(questions(asker)).flatMap(([store, verbs]) =>
-          Object.entries(verbs).map(async ([verb, ask]) => [`${store}.${verb}`, await ask()]),
+          Object.entries(verbs).map(async ([verb, run]) => [`${store}.${verb}`, await run()]),
         ),
       )
     const isNothing = (answer: unknown) =>

@@ -54,8 +54,8 @@ export function callsOf(bench: Bench, ids: readonly string[]) {
       const workspaceId = workspaceOf(step)
       const [amount, held_delta] = movementOf(step)
       const reference = { type: 'fact', id: `${step.fact ?? bench.clock.id()}`, n: 0 }
-      const given = { kind: step.kind, held_delta: held_delta as Units, reference }
-      const operation: Operation = bench.make.grant(amount as Units, given)
+      const fields = { kind: step.kind, held_delta: held_delta as Units, reference }
+      const operation: Operation = bench.make.grant(amount as Units, fields)
       return {
         requests: [],
         real: () =>

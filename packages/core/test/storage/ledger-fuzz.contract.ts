@@ -26,7 +26,7 @@ const RUNS = Math.ceil(OPERATIONS / (STEPS_MAX * 0.9))
 /** What is found until then is printed; the test's own time-out would say nothing. */
 const TIME_MAX_MS = 60_000 + 20 * OPERATIONS
 
-/** Whatever is asked in whatever order, and at the same moment: the books are those that the contract describes. */
+/** For any requests in any order, and at the same moment, the books are those that the contract describes. */
 export function ledgerFuzzContract(open: OpenStorage): void {
   const bench = benchFor(open)
 

@@ -139,7 +139,7 @@ export function settle(
   return true
 }
 
-/** Gives back what it cost, unless a provider may have it. */
+/** Refunds the message, unless a provider may have it. */
 function fail(model: LedgerModel, id: string, message: ModelMessage): void {
   message.state = 'failed'
   if (message.doubtful_since_ms !== null || message.cost === 0) return

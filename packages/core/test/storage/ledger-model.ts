@@ -2,7 +2,7 @@ import { UNITS_MAX } from '../../src/contract/fields/units.ts'
 import type { Operation } from '../../src/rules/decide.ts'
 
 /**
- * The ledger as contract section 4 tells it, in memory and one step after the other: what a storage's answers and rows
+ * The ledger as contract section 4 describes it, in memory and one step after the other: what a storage's answers and rows
  * are held against. It shares nothing with the service but the shapes of what goes in and out.
  */
 export interface LedgerModel {

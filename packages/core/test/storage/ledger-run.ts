@@ -110,12 +110,12 @@ export async function startLedgerRun(bench: Bench) {
     const counts: boolean[] = []
     const batch = of.map(({ claimed, choice }): Settlement => {
       const { workspace_id, message_id, token, attempt, task, status, interrupted } = claimed
-      const asks = task === 'lookup' || status !== 'queued'
+      const isLookup = task === 'lookup' || status !== 'queued'
       const [learned, found] = FOUND[choice] as (typeof FOUND)[number]
-      const [told, outcome] = OUTCOMES[interrupted ? 3 : choice] as (typeof OUTCOMES)[number]
+      const [change, outcome] = OUTCOMES[interrupted ? 3 : choice] as (typeof OUTCOMES)[number]
       const at = bench.clock.now()
       if (model.messages.has(message_id)) {
-        counts.push(settle(model, message_id, token, asks ? learned : told, at.getTime()))
+        counts.push(settle(model, message_id, token, isLookup ? learned : change, at.getTime()))
       }
       return {
         workspace_id,
@@ -124,7 +124,7 @@ export async function startLedgerRun(bench: Bench) {
         provider: 'carrier',
         // A doubtful one is sent again, then waited for.
         abilities: { idempotent: attempt % 2 === 1, lookup: false },
-        result: asks ? { task: 'lookup', found } : { task: 'send', attempt, outcome },
+        result: isLookup ? { task: 'lookup', found } : { task: 'send', attempt, outcome },
         at,
       }
     })

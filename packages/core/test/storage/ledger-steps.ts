@@ -45,7 +45,7 @@ const posting = fc.record({
 })
 export type PostStep = ArbitraryOf<typeof posting>
 
-/** What may be asked at the same moment. */
+/** Requests that may run at the same moment. */
 const call = fc.oneof({ weight: 3, arbitrary: acceptance }, { weight: 1, arbitrary: posting })
 export type CallStep = ArbitraryOf<typeof call>
 

@@ -86,7 +86,7 @@ function pagesOf(ids: string[]): string[][] {
 }
 
 function messageLists(bench: Bench): void {
-  /** Two dozen messages, one a second, of every kind that a filter can tell apart; oldest first. */
+  /** Two dozen messages, one a second, of every kind that a filter distinguishes; oldest first. */
   async function manyMessages(workspaceId: string): Promise<MessageRow[]> {
     const ids: string[] = []
     for (let i = 0; i < 24; i++) {

@@ -19,8 +19,8 @@ export function lotsContract(open: OpenStorage): void {
   const inDays = (days: number) => new Date(bench.clock.now().getTime() + days * DAY_MS)
 
   async function grant(workspaceId: string, amount: number, days: number): Promise<string> {
-    const given = { amount: of(amount), actor: 'operator', expires_at: inDays(days) }
-    return (await credits().grant(workspaceId, given)).entry.id
+    const fields = { amount: of(amount), actor: 'operator', expires_at: inDays(days) }
+    return (await credits().grant(workspaceId, fields)).entry.id
   }
   /** Answers the messages of a bulk. */
   const send = async (workspaceId: string, count: number): Promise<string[]> => {
@@ -37,8 +37,8 @@ export function lotsContract(open: OpenStorage): void {
   const refund = async (workspaceId: string, messageIds: readonly string[], amount = 1) => {
     for (const id of messageIds) {
       const reference = { type: 'message', id, n: 0 }
-      const given = bench.make.grant(of(amount), { kind: 'refund', reference })
-      await bench.storage.write(({ credits: ledger }) => ledger.post(workspaceId, given))
+      const fields = bench.make.grant(of(amount), { kind: 'refund', reference })
+      await bench.storage.write(({ credits: ledger }) => ledger.post(workspaceId, fields))
     }
   }
   const left = async (workspaceId: string) =>
@@ -127,7 +127,7 @@ export function lotsContract(open: OpenStorage): void {
     },
   )
 
-  it('gives back to a grant what was sent of it and failed, message or bulk', async () => {
+  it('returns refunds of failed messages and bulks to their grant', async () => {
     const workspaceId = await bench.workspace(0)
     const lot = await grant(workspaceId, 20, 30)
     const one = await sendOne(workspaceId, 5)
@@ -173,10 +173,10 @@ export function lotsContract(open: OpenStorage): void {
 
   it('opens one lot for a grant that is repeated, and none for one that has expired', async () => {
     const workspaceId = await bench.workspace(0)
-    const given = { amount: of(10), id: 'may', actor: 'operator' }
+    const fields = { amount: of(10), id: 'may', actor: 'operator' }
     const expires_at = inDays(30)
-    await credits().grant(workspaceId, { ...given, expires_at })
-    const again = await credits().grant(workspaceId, { ...given, expires_at: inDays(60) })
+    await credits().grant(workspaceId, { ...fields, expires_at })
+    const again = await credits().grant(workspaceId, { ...fields, expires_at: inDays(60) })
     expect(again.repeated).toBe(true)
     expect(await credits().lots(workspaceId)).toEqual([
       {

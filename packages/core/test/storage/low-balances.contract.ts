@@ -28,7 +28,8 @@ export function lowBalancesContract(open: OpenStorage): void {
     )
   const send = (id: string) => bench.accept(bench.make.send(id))
   const due = () => bench.storage.read.lowBalances.due(100)
-  const tell = (id: string) => bench.storage.write(({ lowBalances }) => lowBalances.claimNotice(id))
+  const claim = (id: string) =>
+    bench.storage.write(({ lowBalances }) => lowBalances.claimNotice(id))
   const set = (id: string, threshold: number | null) =>
     bench.storage.write(({ lowBalances }) =>
       lowBalances.set(id, threshold === null ? null : units(threshold), bench.clock.now()),
@@ -47,18 +48,18 @@ export function lowBalancesContract(open: OpenStorage): void {
     expect(await due()).toEqual([])
     for (const id of [poor, rich, never]) await send(id)
     expect(await due()).toEqual([poor])
-    expect(await tell(born)).toBeNull()
-    expect(await tell(rich)).toBeNull()
+    expect(await claim(born)).toBeNull()
+    expect(await claim(rich)).toBeNull()
   })
 
   it('are notified once, with the balance', async () => {
     const id = await watched(3)
     await send(id)
     const low = { workspace_id: id, available: 2 * SMS_PRICE, threshold: THRESHOLD }
-    expect(await tell(id)).toEqual(low)
-    expect(await tell(id)).toBeNull()
+    expect(await claim(id)).toEqual(low)
+    expect(await claim(id)).toBeNull()
     await send(id)
-    expect([await due(), await tell(id), await stateOf(id)]).toEqual([[], null, 'told'])
+    expect([await due(), await claim(id), await stateOf(id)]).toEqual([[], null, 'told'])
   })
 
   it('are notified with the available credits, without the held ones', async () => {
@@ -66,28 +67,28 @@ export function lowBalancesContract(open: OpenStorage): void {
     const hold = { kind: 'hold', held_delta: units(2 * SMS_PRICE) } as const
     await bench.storage.write(({ credits }) => credits.post(id, bench.make.grant(units(0), hold)))
     expect(await due()).toEqual([id])
-    expect(await tell(id)).toMatchObject({ available: 2 * SMS_PRICE })
+    expect(await claim(id)).toMatchObject({ available: 2 * SMS_PRICE })
   })
 
   it('are notified by one of many simultaneous callers', async () => {
     const id = await watched(3)
     await send(id)
-    const answers = await Promise.all(Array.from({ length: 20 }, () => tell(id)))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => claim(id)))
     expect(answers.filter((answer) => answer !== null)).toHaveLength(1)
   })
 
   it('are notified again after a rise and another fall, but not of a fall that was made up for', async () => {
     const id = await watched(3)
     await send(id)
-    await tell(id)
+    await claim(id)
     await give(id, 1)
     expect([await due(), await stateOf(id)]).toEqual([[], 'no'])
     await send(id)
     expect(await due()).toEqual([id])
     await give(id, 1)
-    expect([await due(), await tell(id)]).toEqual([[], null])
+    expect([await due(), await claim(id)]).toEqual([[], null])
     await send(id)
-    expect(await tell(id)).not.toBeNull()
+    expect(await claim(id)).not.toBeNull()
   })
 
   it('are found however many there are, so many at a time', async () => {
@@ -98,7 +99,7 @@ export function lowBalancesContract(open: OpenStorage): void {
     expect(first).toHaveLength(3)
     const rest = await bench.storage.read.lowBalances.due(3, first.at(-1))
     expect([...first, ...rest]).toEqual([...ids].sort())
-    for (const id of first) await tell(id)
+    for (const id of first) await claim(id)
     expect([...first, ...(await due())].sort()).toEqual(ids.sort())
   })
 
@@ -110,7 +111,7 @@ export function lowBalancesContract(open: OpenStorage): void {
     await give(id, 3)
     await send(id)
     expect(await due()).toEqual([id])
-    await tell(id)
+    await claim(id)
     await set(id, 9 * SMS_PRICE)
     expect(await stateOf(id)).toBe('told')
   })
@@ -144,13 +145,13 @@ export function lowBalancesContract(open: OpenStorage): void {
   })
 
   it('a default changes nothing else, and notifies no owner who was below it before', async () => {
-    const [below, told] = [await watched(2, null), await watched(3)]
-    await send(told)
-    await tell(told)
-    const before: Account[] = [await bench.account(below), await bench.account(told)]
+    const [below, notified] = [await watched(2, null), await watched(3)]
+    await send(notified)
+    await claim(notified)
+    const before: Account[] = [await bench.account(below), await bench.account(notified)]
     await setDefault(5 * SMS_PRICE)
     const low_balance = 5 * SMS_PRICE
-    expect([await bench.account(below), await bench.account(told)]).toEqual(
+    expect([await bench.account(below), await bench.account(notified)]).toEqual(
       before.map((account) => ({ ...account, low_balance })),
     )
     expect(await due()).toEqual([])

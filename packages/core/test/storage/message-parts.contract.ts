@@ -35,7 +35,10 @@ export function messagePartsContract(open: OpenStorage): void {
     })
   }
 
-  const told = (provider_message_id: string, status: Receipt['status'] = 'delivered'): Report => ({
+  const report = (
+    provider_message_id: string,
+    status: Receipt['status'] = 'delivered',
+  ): Report => ({
     type: 'receipt',
     about: null,
     provider_message_id,
@@ -75,7 +78,7 @@ export function messagePartsContract(open: OpenStorage): void {
       const workspaceId = await bench.workspace()
       const message = await sent(workspaceId, 'P1', 'P2')
       const { receiveReports } = intake()
-      await receiveReports('carrier', [told('P1')])
+      await receiveReports('carrier', [report('P1')])
       const late = { workspace_id: workspaceId, message_id: message.id, token: null }
       await settle(late, accepted('P1', 'P2'))
       const found = await parts('P1', 'P2')
@@ -85,24 +88,24 @@ export function messagePartsContract(open: OpenStorage): void {
     it('all delivered make the message delivered; one of them does not', async () => {
       const message = await sent(await bench.workspace(), 'P1', 'P2')
       const { receiveReports } = intake()
-      await receiveReports('carrier', [told('P1'), told('P1')])
+      await receiveReports('carrier', [report('P1'), report('P1')])
       expect(await statusOf(message)).toBe('sent')
-      await receiveReports('carrier', [told('P2')])
+      await receiveReports('carrier', [report('P2')])
       expect(await statusOf(message)).toBe('delivered')
     })
 
     it('in one batch count together', async () => {
       const message = await sent(await bench.workspace(), 'P1', 'P2')
-      await intake().receiveReports('carrier', [told('P2'), told('P1')])
+      await intake().receiveReports('carrier', [report('P2'), report('P1')])
       expect(await statusOf(message)).toBe('delivered')
     })
 
     it('of which one fails fail the message, until that arrives after all', async () => {
       const message = await sent(await bench.workspace(), 'P1', 'P2')
       const { receiveReports } = intake()
-      await receiveReports('carrier', [told('P1', 'failed'), told('P2')])
+      await receiveReports('carrier', [report('P1', 'failed'), report('P2')])
       expect(await statusOf(message)).toBe('failed')
-      await receiveReports('carrier', [told('P1'), told('P2', 'failed')])
+      await receiveReports('carrier', [report('P1'), report('P2', 'failed')])
       expect(await statusOf(message)).toBe('delivered')
     })
   })
@@ -121,11 +124,11 @@ export function messagePartsContract(open: OpenStorage): void {
       const workspaceId = await bench.workspace()
       const done = await sent(workspaceId, 'P1')
       const { receiveReports } = intake()
-      await receiveReports('carrier', [told('P1')])
+      await receiveReports('carrier', [report('P1')])
       const open_ = await sent(workspaceId, 'P1')
-      await receiveReports('carrier', [told('P1', 'failed')])
+      await receiveReports('carrier', [report('P1', 'failed')])
       expect([await statusOf(done), await statusOf(open_)]).toEqual(['delivered', 'failed'])
-      await receiveReports('carrier', [told('P1')])
+      await receiveReports('carrier', [report('P1')])
       expect(await statusOf(open_)).toBe('delivered')
     })
 
@@ -134,19 +137,19 @@ export function messagePartsContract(open: OpenStorage): void {
       const old = await sent(workspaceId, 'P1')
       const done = await sent(workspaceId, 'P1')
       const { receiveReports } = intake()
-      await receiveReports('carrier', [told('P1')])
+      await receiveReports('carrier', [report('P1')])
       expect([await statusOf(old), await statusOf(done)]).toEqual(['sent', 'delivered'])
       const week_ms = 7 * 24 * 60 * MINUTE_MS
       bench.clock.set(new Date(old.created_at.getTime() + week_ms))
-      await receiveReports('carrier', [told('P1')])
+      await receiveReports('carrier', [report('P1')])
       expect(await statusOf(old)).toBe('sent')
       const alone = await sent(workspaceId, 'P2')
       bench.clock.advance(week_ms + 1)
-      await receiveReports('carrier', [told('P2')])
+      await receiveReports('carrier', [report('P2')])
       expect(await statusOf(alone)).toBe('delivered')
     })
 
-    it('of what was refused late give back what it cost', async () => {
+    it('of a late refusal refund its cost', async () => {
       const workspaceId = await bench.workspace()
       const message = await bench.queued(workspaceId)
       const outcome: Outcome = { type: 'ambiguous', error_code: 'x', error_message: 'No answer' }
@@ -174,7 +177,7 @@ export function messagePartsContract(open: OpenStorage): void {
       const message = await bench.queued(workspaceId)
       const claimed = only(await bench.claimMessages())
       const { receiveReports, settleParked } = intake()
-      await receiveReports('carrier', [told('P1')])
+      await receiveReports('carrier', [report('P1')])
       expect(await parked()).toMatchObject([{ provider: 'carrier', provider_message_id: 'P1' }])
       expect(await settleParked()).toBe(1)
       expect(await statusOf(message)).toBe('queued')
@@ -188,7 +191,7 @@ export function messagePartsContract(open: OpenStorage): void {
     it('of unknown messages are dropped after ten minutes, with a warning without their data', async () => {
       await bench.workspace()
       const { receiveReports, settleParked } = intake()
-      await receiveReports('carrier', [told('canary-id')])
+      await receiveReports('carrier', [report('canary-id')])
       bench.clock.advance(10 * MINUTE_MS)
       await settleParked()
       expect(await parked()).toHaveLength(1)
@@ -200,17 +203,17 @@ export function messagePartsContract(open: OpenStorage): void {
 
     it('of another provider with the same ids are not taken for its own', async () => {
       const message = await sent(await bench.workspace(), 'P1')
-      await intake().receiveReports('other', [told('P1')])
+      await intake().receiveReports('other', [report('P1')])
       expect(await statusOf(message)).toBe('sent')
     })
 
     it('of unknown messages, however many, hide no other receipt', async () => {
       const workspaceId = await bench.workspace()
       const { receiveReports, settleParked } = intake()
-      const many = Array.from({ length: 1_000 }, (_, i) => told(`unknown ${i}`))
+      const many = Array.from({ length: 1_000 }, (_, i) => report(`unknown ${i}`))
       await receiveReports('carrier', many)
       bench.clock.advance(1)
-      await receiveReports('carrier', [told('P1')])
+      await receiveReports('carrier', [report('P1')])
       const message = await sent(workspaceId, 'P1')
       expect([await settleParked(), await settleParked(), await settleParked()]).toEqual([
         1_000, 1, 1_000,
@@ -219,7 +222,7 @@ export function messagePartsContract(open: OpenStorage): void {
     })
   })
 
-  describe('what else a provider tells', () => {
+  describe('other reports of a provider', () => {
     it('is kept: who wants no more, and what was written', async () => {
       const message = await sent(await bench.workspace())
       const about = { workspace_id: message.workspace_id, message_id: message.id }
@@ -290,14 +293,14 @@ export function messagePartsContract(open: OpenStorage): void {
     const fault = { error_code: 'busy', error_message: 'Busy', delay_ms: 1_000 }
     await settle(only(await bench.claimMessages()), { type: 'retry', ...fault, partial: true })
     bench.clock.advance(1_000)
-    const asked: object[] = []
+    const lookups: object[] = []
     const claimed = await bench.claimMessages({
       route(message) {
-        asked.push({ ...message })
+        lookups.push({ ...message })
         return { provider: 'carrier', sender: null }
       },
     })
-    expect(asked).toMatchObject([{ attempt: 1, provider: 'carrier', accepted: true }])
+    expect(lookups).toMatchObject([{ attempt: 1, provider: 'carrier', accepted: true }])
     expect(claimed).toMatchObject([{ attempt: 2, accepted: true, status: 'queued' }])
   })
 
@@ -313,13 +316,13 @@ export function messagePartsContract(open: OpenStorage): void {
       { abilities: { idempotent: true, lookup: false } },
     )
     bench.clock.advance(1_000)
-    const asked: object[] = []
+    const lookups: object[] = []
     await bench.claimMessages({
       route(message) {
-        asked.push({ ...message })
+        lookups.push({ ...message })
         return { provider: 'carrier', sender: null }
       },
     })
-    expect(asked).toMatchObject([{ attempt: 1, provider: 'carrier', unknown_since: at }])
+    expect(lookups).toMatchObject([{ attempt: 1, provider: 'carrier', unknown_since: at }])
   })
 }

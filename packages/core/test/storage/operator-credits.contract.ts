@@ -13,8 +13,8 @@ export function operatorCreditsContract(open: OpenStorage): void {
   const credits = () => createCredits({ storage: bench.storage, runtime: bench.clock })
   const of = (amount: number) => units(amount * SMS_PRICE)
 
-  function adjustment(amount: number, given: { id?: string; force?: boolean } = {}) {
-    return { amount: of(amount), id: 'a1', actor: 'operator', reason: 'counted twice', ...given }
+  function adjustment(amount: number, options: { id?: string; force?: boolean } = {}) {
+    return { amount: of(amount), id: 'a1', actor: 'operator', reason: 'counted twice', ...options }
   }
 
   it('corrects a balance once for each id', async () => {
@@ -65,8 +65,8 @@ export function operatorCreditsContract(open: OpenStorage): void {
     const grant = (amount: number, id: string) =>
       credits().grant(workspaceId, { amount: amount as Units, id, actor: 'operator' })
     const adjust = (amount: number, id: string) => {
-      const given = { amount: amount as Units, id, actor: 'operator', reason: 'x', force: true }
-      return credits().adjust(workspaceId, given)
+      const options = { amount: amount as Units, id, actor: 'operator', reason: 'x', force: true }
+      return credits().adjust(workspaceId, options)
     }
     await expect(grant(half + 1, 'g0')).rejects.toMatchObject(fault)
     await expect(adjust(-UNITS_MAX, 'a0')).rejects.toMatchObject({
@@ -96,8 +96,8 @@ export function operatorCreditsContract(open: OpenStorage): void {
 
   it('refuses an adjustment of 0, without a reason, or of a missing workspace', async () => {
     const workspaceId = await bench.workspace(5)
-    const attempt = (given: object, id = workspaceId) =>
-      credits().adjust(id, { ...adjustment(1), ...given })
+    const attempt = (options: object, id = workspaceId) =>
+      credits().adjust(id, { ...adjustment(1), ...options })
     const fault = (path: string) => ({ code: 'validation_error', details: [{ path }] })
     await expect(attempt({ amount: units(0) })).rejects.toMatchObject(fault('amount'))
     await expect(attempt({ reason: ' ' })).rejects.toMatchObject(fault('reason'))
@@ -154,10 +154,10 @@ export function operatorCreditsContract(open: OpenStorage): void {
 
   it('is logged, without the description', async () => {
     const workspaceId = await bench.workspace(0)
-    const told: object[] = []
-    const log = { ...bench.clock.log, info: (fields: object) => void told.push(fields) }
+    const logged: object[] = []
+    const log = { ...bench.clock.log, info: (fields: object) => void logged.push(fields) }
     const logging = createCredits({ storage: bench.storage, runtime: { ...bench.clock, log } })
     await logging.setTerms(workspaceId, { status: 'frozen', reason: 'Ann Example called' })
-    expect(told).toEqual([{ workspace_id: workspaceId, status: 'frozen' }])
+    expect(logged).toEqual([{ workspace_id: workspaceId, status: 'frozen' }])
   })
 }

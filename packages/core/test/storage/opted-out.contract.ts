@@ -23,9 +23,12 @@ export function optedOutContract(open: OpenStorage): void {
   }
 
   /** A message that is due in an hour. */
-  function scheduled(workspaceId: string, given: Partial<MessageRow> = {}): Promise<MessageRow> {
+  function scheduled(
+    workspaceId: string,
+    overrides: Partial<MessageRow> = {},
+  ): Promise<MessageRow> {
     const scheduled_at = new Date(bench.clock.now().getTime() + HOUR_MS)
-    return bench.queued(workspaceId, { recipient: PHONE, scheduled_at, ...given })
+    return bench.queued(workspaceId, { recipient: PHONE, scheduled_at, ...overrides })
   }
 
   const settle = (claimed: Parameters<typeof bench.settle>[0]) =>
@@ -192,7 +195,7 @@ export function optedOutContract(open: OpenStorage): void {
       })
     })
 
-    it('and was sent after all, as a callback told, stays sent', async () => {
+    it('and was sent after all, as a callback reported, stays sent', async () => {
       const workspaceId = await bench.workspace()
       const message = await triedOnce(workspaceId, 'retry')
       await suppress(workspaceId, 'sms', PHONE)
@@ -203,7 +206,7 @@ export function optedOutContract(open: OpenStorage): void {
     })
   })
 
-  it('tells apart the messages of one claim, whatever workspaces they are from', async () => {
+  it('distinguishes the messages of one claim by workspace', async () => {
     const [workspaceId, other] = [await bench.workspace(), await bench.workspace()]
     const gone = await scheduled(workspaceId)
     const here = [

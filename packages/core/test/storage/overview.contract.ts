@@ -71,7 +71,7 @@ export function overviewContract(open: OpenStorage): void {
     expect((await read().failedMessages(2)).map(({ id }) => id)).toEqual([third, second])
   })
 
-  it('shows the failures of one channel where that is asked for', async () => {
+  it('shows the failures of one channel if the request names it', async () => {
     const workspaceId = await bench.workspace()
     const sms = await fail(workspaceId, 'unroutable')
     const email = await fail(workspaceId, 'rejected', { channel: 'email' })

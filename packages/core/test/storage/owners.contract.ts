@@ -79,7 +79,7 @@ export function ownersContract(open: OpenStorage): void {
     await same()
   })
 
-  it('changes a password whatever it was, where it is not asked', async () => {
+  it('changes a password without the present one, if the request does not name it', async () => {
     const { mine, at } = await two()
     const reset = () =>
       bench.storage.write(({ workspaces }) => workspaces.changePassword(mine.id, { to: 'x', at }))

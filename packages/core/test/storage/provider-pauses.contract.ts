@@ -6,7 +6,7 @@ import { benchFor, type OpenStorage } from './bench.ts'
 export function providerPausesContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
-  function pause(given: Partial<PauseRow> = {}): PauseRow {
+  function pause(overrides: Partial<PauseRow> = {}): PauseRow {
     return {
       provider: 'carrier',
       sender: '',
@@ -16,12 +16,12 @@ export function providerPausesContract(open: OpenStorage): void {
       failures: 1,
       retry_at: bench.clock.now(),
       created_at: bench.clock.now(),
-      ...given,
+      ...overrides,
     }
   }
 
-  const put = (given: Partial<PauseRow> = {}) =>
-    bench.storage.write(({ providerPauses }) => providerPauses.put(pause(given)))
+  const put = (overrides: Partial<PauseRow> = {}) =>
+    bench.storage.write(({ providerPauses }) => providerPauses.put(pause(overrides)))
   const remove = (cause?: PauseRow['cause']) =>
     bench.storage.write(({ providerPauses }) =>
       providerPauses.remove({ provider: 'carrier', sender: '', ...(cause && { cause }) }),

@@ -6,9 +6,12 @@ import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 export function purchaseListsContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
-  async function bought(workspaceId: string, given: Partial<PurchaseRow> = {}): Promise<string> {
+  async function bought(
+    workspaceId: string,
+    overrides: Partial<PurchaseRow> = {},
+  ): Promise<string> {
     const created_at = bench.clock.advance(1_000)
-    const purchase = bench.make.purchase(workspaceId, { created_at, ...given })
+    const purchase = bench.make.purchase(workspaceId, { created_at, ...overrides })
     await bench.storage.write(({ purchases }) => purchases.insert(purchase))
     return purchase.id
   }

@@ -6,8 +6,11 @@ import { benchFor, type OpenStorage } from './bench.ts'
 export function purchasesBegunContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
-  async function bought(workspaceId: string, given: Partial<PurchaseRow> = {}): Promise<string> {
-    const purchase = bench.make.purchase(workspaceId, given)
+  async function bought(
+    workspaceId: string,
+    overrides: Partial<PurchaseRow> = {},
+  ): Promise<string> {
+    const purchase = bench.make.purchase(workspaceId, overrides)
     await bench.storage.write(({ purchases }) => purchases.insert(purchase))
     return purchase.id
   }

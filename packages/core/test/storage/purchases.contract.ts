@@ -203,11 +203,11 @@ export function purchasesContract(open: OpenStorage): void {
   it('takes nothing that the operator gave under the id of the purchase', async () => {
     const { set, notify, data, entries, workspaceId } = await shop()
     const credits = createCredits({ storage: bench.storage, runtime: bench.clock })
-    const given = { id: data.purchase_id, amount: units(7), actor: 'operator' }
+    const fields = { id: data.purchase_id, amount: units(7), actor: 'operator' }
     set({ status: 'paid' })
     await notify()
-    await credits.grant(workspaceId, given)
-    await credits.adjust(workspaceId, { ...given, reason: 'an outage' })
+    await credits.grant(workspaceId, fields)
+    await credits.adjust(workspaceId, { ...fields, reason: 'an outage' })
     await notify()
     expect(await entries()).toEqual([
       ['purchase', CREDITS],
@@ -216,9 +216,9 @@ export function purchasesContract(open: OpenStorage): void {
     ])
   })
 
-  it('tells the log of a payment that is for no purchase', async () => {
-    const told: object[] = []
-    const log = { ...bench.clock.log, warn: (fields: object) => void told.push(fields) }
+  it('logs a payment that is for no purchase', async () => {
+    const logged: object[] = []
+    const log = { ...bench.clock.log, warn: (fields: object) => void logged.push(fields) }
     const billing = createBilling({
       storage: bench.storage,
       runtime: { ...bench.clock, log },
@@ -226,18 +226,18 @@ export function purchasesContract(open: OpenStorage): void {
       payments: playedProvider(() => 'session of no purchase').provider,
     })
     await billing.notify(HINT)
-    expect(told).toEqual([{ session_id: 'session of no purchase', purchase_id: null }])
+    expect(logged).toEqual([{ session_id: 'session of no purchase', purchase_id: null }])
   })
 
   it('ends where the payment stands, whatever overtakes what', async () => {
     const { set, notify, entries, workspaceId } = await shop()
-    const told: Promise<void>[] = []
+    const notified: Promise<void>[] = []
     for (const reversed of [0, 6, 5, 300, 11, 2_999, 4, 3_000, 2, 1_500]) {
       set({ status: 'paid', reversed })
-      told.push(notify())
+      notified.push(notify())
       await new Promise((resolve) => setImmediate(resolve))
     }
-    await Promise.all(told)
+    await Promise.all(notified)
     const left = CREDITS - Math.floor(CREDITS / 2)
     expect(await bench.account(workspaceId)).toMatchObject({ balance: left })
     const sum = (await entries()).reduce((total, [, amount]) => total + Number(amount), 0)
@@ -320,9 +320,9 @@ export function purchasesContract(open: OpenStorage): void {
 
   it('lists every entry of the ledger by what it did to the credits available', async () => {
     const { billing, workspaceId } = await shop()
-    const post = (amount: number, given: object) =>
+    const post = (amount: number, fields: object) =>
       bench.storage.write(({ credits }) =>
-        credits.post(workspaceId, bench.make.grant(units(amount), given)),
+        credits.post(workspaceId, bench.make.grant(units(amount), fields)),
       )
     await post(10, {})
     await post(0, { kind: 'hold', held_delta: units(4) })

@@ -21,15 +21,15 @@ export function receivedContract(open: OpenStorage): void {
   const bench = benchFor(open)
   const logged: { text: string; fields: object }[] = []
 
-  function inbound(given: Partial<Parameters<typeof createInbound>[0]> = {}): Inbound {
+  function inbound(overrides: Partial<Parameters<typeof createInbound>[0]> = {}): Inbound {
     logged.length = 0
     const warn = (fields: object, text: string) => logged.push({ text, fields })
     const { now, elapsed, id, bytes, random, log } = bench.clock
     const runtime = { now, elapsed, id, bytes, random, log: { ...log, warn } }
-    return createInbound({ storage: bench.storage, runtime, ...given })
+    return createInbound({ storage: bench.storage, runtime, ...overrides })
   }
 
-  function incoming(given: Partial<Incoming> = {}): Incoming {
+  function incoming(overrides: Partial<Incoming> = {}): Incoming {
     return {
       type: 'received',
       channel: 'sms',
@@ -37,33 +37,36 @@ export function receivedContract(open: OpenStorage): void {
       sender: PERSON,
       recipient: NUMBER,
       content: { text: 'Thank you!', media: [] },
-      ...given,
+      ...overrides,
     }
   }
 
   const receive = (...all: Partial<Incoming>[]) => inbound().receive(CARRIER, all.map(incoming))
   /** No two messages within one millisecond, in which ids have no order. */
-  const says = (text: string, given: Partial<Incoming> = {}) => {
+  const arrives = (text: string, overrides: Partial<Incoming> = {}) => {
     bench.clock.advance(1)
-    return receive({ content: { text, media: [] }, ...given })
+    return receive({ content: { text, media: [] }, ...overrides })
   }
 
-  async function wrote(workspaceId: string, given: Partial<ConversationRow> = {}): Promise<void> {
+  async function wrote(
+    workspaceId: string,
+    overrides: Partial<ConversationRow> = {},
+  ): Promise<void> {
     const one: ConversationRow = {
       workspace_id: workspaceId,
       channel: 'sms',
       sender: NUMBER,
       address: PERSON,
       last_sent_at: bench.clock.advance(1_000),
-      ...given,
+      ...overrides,
     }
     await bench.storage.write(({ conversations }) => conversations.note([one]))
   }
 
   /** A workspace that wrote to the person just now. */
-  async function writer(given: Partial<ConversationRow> = {}): Promise<string> {
+  async function writer(overrides: Partial<ConversationRow> = {}): Promise<string> {
     const workspaceId = await bench.workspace()
-    await wrote(workspaceId, given)
+    await wrote(workspaceId, overrides)
     return workspaceId
   }
 
@@ -163,10 +166,10 @@ export function receivedContract(open: OpenStorage): void {
       const second = await writer()
       const elsewhere = await writer({ sender: OTHER_NUMBER })
       await writer({ channel: 'whatsapp' })
-      await says('to the second')
+      await arrives('to the second')
       await wrote(first)
-      await says('to the first')
-      await says('to another number', { recipient: '+15005550008' })
+      await arrives('to the first')
+      await arrives('to another number', { recipient: '+15005550008' })
       expect(textsOf(await received(second))).toEqual(['to the second'])
       expect(textsOf(await received(first))).toEqual(['to another number', 'to the first'])
       expect(await received(elsewhere)).toEqual([])
@@ -174,7 +177,7 @@ export function receivedContract(open: OpenStorage): void {
 
     it('by e-mail is whose who wrote to that address, in whatever case', async () => {
       const workspaceId = await writer({ channel: 'email', address: 'asha@example.com' })
-      await says('Hello', { channel: 'email', sender: 'Asha@Example.com' })
+      await arrives('Hello', { channel: 'email', sender: 'Asha@Example.com' })
       expect(only(await received(workspaceId)).sender).toBe('Asha@Example.com')
     })
 
@@ -185,7 +188,7 @@ export function receivedContract(open: OpenStorage): void {
       const row = { workspace_id: another, channel: 'sms', address: PERSON, last_sent_at } as const
       const many = Array.from({ length: 1_000 }, (_, i) => ({ ...row, sender: `S${i}` }))
       await bench.storage.write(({ conversations }) => conversations.note(many))
-      await says('STOP')
+      await arrives('STOP')
       expect(await received(mine)).toHaveLength(1)
       expect(await suppressed(mine)).toMatchObject([{ reason: 'opt_out' }])
       const known = await bench.storage.write(({ conversations }) =>
@@ -199,7 +202,7 @@ export function receivedContract(open: OpenStorage): void {
       const first = await writer()
       const second = await writer()
       await wrote(second, { last_sent_at: new Date(0) })
-      await says('Hello')
+      await arrives('Hello')
       expect(await received(first)).toEqual([])
       expect(await received(second)).toHaveLength(1)
     })
@@ -222,7 +225,7 @@ export function receivedContract(open: OpenStorage): void {
     it('is stored though a provider brings what no database takes', async () => {
       const workspaceId = await writer()
       const provider_message_id = `\u0000${'x'.repeat(1_000)}`
-      await says('half \ud83d', { provider_message_id, sender: `${PERSON}\u0000` })
+      await arrives('half \ud83d', { provider_message_id, sender: `${PERSON}\u0000` })
       expect(only(await received(workspaceId))).toMatchObject({
         sender: PERSON,
         content: { text: 'half \ufffd' },
@@ -234,12 +237,12 @@ export function receivedContract(open: OpenStorage): void {
       const workspaceId = await writer()
       await wrote(workspaceId, { channel: 'whatsapp' })
       await wrote(workspaceId, { address: '+255700000002' })
-      await says('one')
+      await arrives('one')
       bench.clock.advance(1_000)
-      await says('two', { channel: 'whatsapp' })
+      await arrives('two', { channel: 'whatsapp' })
       const middle = bench.clock.now()
       bench.clock.advance(1_000)
-      await says('three', { sender: '+255700000002' })
+      await arrives('three', { sender: '+255700000002' })
       const { receivedMessages } = bench.storage.read
       const listed = async (filter: ReceivedFilter) => {
         const rows = await received(workspaceId, filter)
@@ -258,7 +261,7 @@ export function receivedContract(open: OpenStorage): void {
     it('is the workspace’s whose message it is known to answer', async () => {
       const workspaceId = await bench.workspace()
       await writer()
-      await says('Stop', { about: { workspace_id: workspaceId, livemode: true } })
+      await arrives('Stop', { about: { workspace_id: workspaceId, livemode: true } })
       expect(only(await received(workspaceId))).toMatchObject({ keyword: 'stop', livemode: true })
       expect(await suppressed(workspaceId)).toHaveLength(1)
       const reply = only(await sent(workspaceId))
@@ -274,37 +277,37 @@ export function receivedContract(open: OpenStorage): void {
       ]
       const waiting = await bench.queued(workspaceId, { recipient: PERSON })
       const about = { workspace_id: workspaceId, livemode: false }
-      await says('Stop', { about })
+      await arrives('Stop', { about })
       expect(await suppressed(workspaceId)).toEqual([])
       expect((await bench.message(workspaceId, waiting.id)).status).toBe('queued')
-      await says('STOP')
-      await says('Start', { about })
-      await says('Yes', { about })
+      await arrives('STOP')
+      await arrives('Start', { about })
+      await arrives('Yes', { about })
       expect(await suppressed(workspaceId)).toMatchObject([{ reason: 'opt_out' }])
       const tests = await received(workspaceId, { livemode: false })
       expect(textsOf(tests)).toEqual(['Yes', 'Start', 'Stop'])
-      // What a yes means depends on the live suppressions, which it must not tell.
+      // The meaning of "Yes" depends on the live suppressions, which test mode must not reveal.
       expect(tests.map(({ keyword }) => keyword)).toEqual([null, 'start', 'stop'])
       const { receivedMessages } = bench.storage.read
       expect(await receivedMessages.count(workspaceId, { livemode: false })).toBe(3)
       expect(await receivedMessages.count(workspaceId, {})).toBe(4)
-      const told = await bench.claimDeliveries()
-      const toldTo = (id: string) =>
-        told
+      const deliveries = await bench.claimDeliveries()
+      const sentTo = (id: string) =>
+        deliveries
           .filter(({ webhook_id }) => webhook_id === id)
           .map(({ body }) => JSON.parse(body))
           .filter(({ event }) => event === 'message.received')
           .map(({ data }) => `${data.content.text} ${data.livemode}`)
       const ofTests = ['Stop false', 'Start false', 'Yes false']
-      expect(toldTo(test.id)).toEqual(ofTests)
-      expect(toldTo(live.id)).toEqual(['STOP true'])
-      expect(toldTo(all.id)).toEqual([ofTests[0], 'STOP true', ...ofTests.slice(1)])
+      expect(sentTo(test.id)).toEqual(ofTests)
+      expect(sentTo(live.id)).toEqual(['STOP true'])
+      expect(sentTo(all.id)).toEqual([ofTests[0], 'STOP true', ...ofTests.slice(1)])
     })
 
-    it('asks for help in test mode without keeping the live answer back', async () => {
+    it('answers HELP in test mode without suppressing the live answer', async () => {
       const workspaceId = await writer()
-      await says('HELP', { about: { workspace_id: workspaceId, livemode: false } })
-      await says('HELP')
+      await arrives('HELP', { about: { workspace_id: workspaceId, livemode: false } })
+      await arrives('HELP')
       const replies = await sent(workspaceId)
       expect(replies.map(({ livemode }) => livemode)).toEqual([true, false])
     })
@@ -319,10 +322,10 @@ export function receivedContract(open: OpenStorage): void {
 
   describe('a long text', () => {
     const unitsOf = (text: string) => Buffer.from(text, 'utf16le').swap16().toString('hex')
-    const part = (number: number, text: string, given: object = {}): Partial<Incoming> => ({
+    const part = (number: number, text: string, overrides: object = {}): Partial<Incoming> => ({
       provider_message_id: null,
       content: { text: null, media: [] },
-      part: { reference: 7, total: 2, number, units: unitsOf(text), ...given },
+      part: { reference: 7, total: 2, number, units: unitsOf(text), ...overrides },
     })
 
     it('is received with its last part, in whatever order they come', async () => {
@@ -434,7 +437,7 @@ export function receivedContract(open: OpenStorage): void {
       const first = await writer()
       const last = await writer()
       const elsewhere = await writer({ sender: OTHER_NUMBER })
-      await says('Stop.')
+      await arrives('Stop.')
       for (const workspaceId of [first, last]) {
         expect(await suppressed(workspaceId)).toEqual([
           {
@@ -470,19 +473,19 @@ export function receivedContract(open: OpenStorage): void {
       expect(claimed).toMatchObject({ message_id: reply.id, suppressed: false, task: 'send' })
     })
 
-    it('said again is not answered again', async () => {
+    it('repeated is not answered again', async () => {
       const workspaceId = await writer()
-      await says('STOP')
-      await says('STOP')
-      await says('unsubscribe')
-      await Promise.all([says('STOP'), says('STOP')])
+      await arrives('STOP')
+      await arrives('STOP')
+      await arrives('unsubscribe')
+      await Promise.all([arrives('STOP'), arrives('STOP')])
       expect(await sent(workspaceId)).toHaveLength(1)
       expect(await received(workspaceId)).toHaveLength(5)
     })
 
-    it('said twice at the same time is answered once', async () => {
+    it('received twice at the same time is answered once', async () => {
       const workspaceId = await writer()
-      await Promise.all([says('STOP'), says('STOP'), says('STOP')])
+      await Promise.all([arrives('STOP'), arrives('STOP'), arrives('STOP')])
       expect(await sent(workspaceId)).toHaveLength(1)
       expect(await received(workspaceId)).toHaveLength(3)
       expect(await suppressed(workspaceId)).toHaveLength(1)
@@ -492,7 +495,7 @@ export function receivedContract(open: OpenStorage): void {
       const elsewhere = await writer({ sender: '+15005550008' })
       const first = await writer({ sender: 'a pool of numbers' })
       const last = await writer({ sender: 'a pool of numbers' })
-      await says('STOP')
+      await arrives('STOP')
       expect(await suppressed(elsewhere)).toEqual([])
       expect(await suppressed(first)).toHaveLength(1)
       expect(await suppressed(last)).toHaveLength(1)
@@ -520,14 +523,14 @@ export function receivedContract(open: OpenStorage): void {
     it('leaves a suppression for another reason as it is', async () => {
       const workspaceId = await writer()
       await suppress(workspaceId, 'bounce')
-      await says('STOP')
+      await arrives('STOP')
       expect(only(await suppressed(workspaceId)).reason).toBe('bounce')
-      await says('START')
+      await arrives('START')
       expect(only(await suppressed(workspaceId)).reason).toBe('bounce')
       expect(await sent(workspaceId)).toEqual([])
     })
 
-    it('takes back what waits for who said it, credits given back, and nothing else', async () => {
+    it('cancels and refunds the queued messages to the sender, and nothing else', async () => {
       const workspaceId = await writer()
       await bench.webhook(workspaceId)
       const scheduled_at = new Date(bench.clock.now().getTime() + 86_400_000)
@@ -539,7 +542,7 @@ export function receivedContract(open: OpenStorage): void {
         scheduled_at,
       })
       const before = (await bench.account(workspaceId)).balance
-      await says('STOP')
+      await arrives('STOP')
       expect(await bench.message(workspaceId, waiting.id)).toMatchObject({
         status: 'failed',
         error_code: 'suppressed',
@@ -559,7 +562,7 @@ export function receivedContract(open: OpenStorage): void {
       for (let i = 0; i < 5; i++) {
         const scheduled_at = new Date(bench.clock.now().getTime() + 86_400_000)
         const send = bench.make.send(workspaceId, { recipient: PERSON, scheduled_at })
-        const [{ outcome }] = await Promise.all([bench.accept(send), says('STOP')])
+        const [{ outcome }] = await Promise.all([bench.accept(send), arrives('STOP')])
         expect(await suppressed(workspaceId)).toHaveLength(1)
         const message = only(send.messages)
         const stored = await bench.storage.read.messages.byId(workspaceId, message.id)
@@ -574,7 +577,7 @@ export function receivedContract(open: OpenStorage): void {
         }
         expect((await bench.account(workspaceId)).balance).toBe(before - spent)
         if (stored?.status === 'failed') expect(stored.error_code).toBe('suppressed')
-        await says('START')
+        await arrives('START')
         expect(await suppressed(workspaceId)).toEqual([])
       }
       expect(await bench.storage.read.messages.count(workspaceId, { channel: 'sms' })).toBe(
@@ -584,14 +587,14 @@ export function receivedContract(open: OpenStorage): void {
 
     it('is a word like others on channels that know no keywords', async () => {
       const workspaceId = await writer({ channel: 'email' })
-      await says('STOP', { channel: 'email' })
+      await arrives('STOP', { channel: 'email' })
       expect(only(await received(workspaceId)).keyword).toBeNull()
       expect(await bench.storage.read.suppressions.count(workspaceId, {})).toBe(0)
     })
 
     it('on WhatsApp opts out of WhatsApp', async () => {
       const workspaceId = await writer({ channel: 'whatsapp' })
-      await says('stop', { channel: 'whatsapp' })
+      await arrives('stop', { channel: 'whatsapp' })
       expect(only(await suppressed(workspaceId)).channel).toBe('whatsapp')
       const reply = only(await sent(workspaceId))
       expect(reply).toMatchObject({ channel: 'whatsapp', segments: null, encoding: null })
@@ -602,9 +605,9 @@ export function receivedContract(open: OpenStorage): void {
     it('lifts the opt-outs of every workspace that used the number, and is answered once', async () => {
       const first = await writer()
       const last = await writer()
-      await says('STOP')
-      await says('Start')
-      await says('START')
+      await arrives('STOP')
+      await arrives('Start')
+      await arrives('START')
       expect(await suppressed(first)).toEqual([])
       expect(await suppressed(last)).toEqual([])
       expect(await repliesOf(last)).toEqual([
@@ -616,9 +619,9 @@ export function receivedContract(open: OpenStorage): void {
 
     it('is the meaning of YES only from a recipient who opted out', async () => {
       const workspaceId = await writer()
-      await says('Yes')
-      await says('STOP')
-      await says('yes!')
+      await arrives('Yes')
+      await arrives('STOP')
+      await arrives('yes!')
       expect((await received(workspaceId)).map(({ keyword }) => keyword)).toEqual([
         'start',
         'stop',
@@ -631,8 +634,8 @@ export function receivedContract(open: OpenStorage): void {
     it.each(['complaint', 'manual'] as const)('does not lift a %s', async (reason) => {
       const workspaceId = await writer()
       await suppress(workspaceId, reason)
-      await says('START')
-      await says('YES')
+      await arrives('START')
+      await arrives('YES')
       expect(only(await suppressed(workspaceId)).reason).toBe(reason)
       expect(await sent(workspaceId)).toEqual([])
     })
@@ -641,13 +644,13 @@ export function receivedContract(open: OpenStorage): void {
   describe('HELP', () => {
     it('is answered once in ten minutes, also after an opt-out', async () => {
       const workspaceId = await writer()
-      await says('STOP')
-      await Promise.all([says('HELP'), says('info')])
+      await arrives('STOP')
+      await Promise.all([arrives('HELP'), arrives('info')])
       bench.clock.advance(10 * 60_000 - 1)
-      await says('help')
+      await arrives('help')
       expect(await sent(workspaceId)).toHaveLength(2)
       bench.clock.advance(10 * 60_000 + 1)
-      await says('help')
+      await arrives('help')
       expect(await repliesOf(workspaceId)).toEqual([
         expect.stringMatching(/^Acme: this is an automatic answer\. /),
         expect.stringMatching(/^Acme: this is an automatic answer\. /),
@@ -659,8 +662,8 @@ export function receivedContract(open: OpenStorage): void {
     it('is answered from each number that it came to', async () => {
       const workspaceId = await writer()
       await wrote(workspaceId, { sender: OTHER_NUMBER })
-      await says('HELP')
-      await says('HELP', { recipient: OTHER_NUMBER })
+      await arrives('HELP')
+      await arrives('HELP', { recipient: OTHER_NUMBER })
       const senders = (await sent(workspaceId)).map(({ sender }) => sender)
       expect(senders).toEqual([OTHER_NUMBER, NUMBER])
     })
@@ -681,7 +684,7 @@ export function receivedContract(open: OpenStorage): void {
     it('never goes to a sender of ours', async () => {
       const workspaceId = await writer()
       await wrote(workspaceId, { sender: PERSON, address: '+255700000002' })
-      await says('STOP')
+      await arrives('STOP')
       const another = await writer({ address: OTHER_NUMBER })
       await inbound({ isOurs: ({ sender }) => sender === OTHER_NUMBER }).receive(CARRIER, [
         incoming({ ...stop, sender: OTHER_NUMBER }),

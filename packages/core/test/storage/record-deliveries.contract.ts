@@ -12,7 +12,7 @@ const silent: Partial<DeliveryResult> = {
   error: 'timeout',
 }
 
-/** What the tries of deliveries gave: done, tried again on schedule, or given up. */
+/** The results of the tries of deliveries: delivered, retried on schedule, or failed. */
 export function recordDeliveriesContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
@@ -61,20 +61,20 @@ export function recordDeliveriesContract(open: OpenStorage): void {
   }
 
   /** The next try of the only delivery, claimed when it is due. */
-  async function nextTry(given: ClaimedDelivery): Promise<ClaimedDelivery> {
-    const { next_attempt_at } = await delivery(given)
+  async function nextTry(delivered: ClaimedDelivery): Promise<ClaimedDelivery> {
+    const { next_attempt_at } = await delivery(delivered)
     if (!next_attempt_at) throw new Error('no further try is planned')
     bench.clock.set(next_attempt_at)
     return only(await bench.claimDeliveries())
   }
 
   it.each([200, 201, 204, 299])('is done with a %d', async (response_status) => {
-    const given = await claimed()
-    const before = await delivery(given)
+    const delivered = await claimed()
+    const before = await delivery(delivered)
     const started_at = bench.clock.advance(7)
-    expect(await bench.record(given, { response_status, duration_ms: 123 })).toBe(true)
+    expect(await bench.record(delivered, { response_status, duration_ms: 123 })).toBe(true)
     const at = new Date(started_at.getTime() + 123)
-    expect(await delivery(given)).toEqual({
+    expect(await delivery(delivered)).toEqual({
       ...before,
       status: 'delivered',
       attempt_count: 1,
@@ -84,10 +84,10 @@ export function recordDeliveriesContract(open: OpenStorage): void {
       updated_at: at,
       delivered_at: at,
     })
-    expect(await attempts(given)).toEqual([
+    expect(await attempts(delivered)).toEqual([
       {
-        workspace_id: given.workspace_id,
-        delivery_id: given.delivery_id,
+        workspace_id: delivered.workspace_id,
+        delivery_id: delivered.delivery_id,
         number: 1,
         started_at,
         duration_ms: 123,
@@ -96,7 +96,7 @@ export function recordDeliveriesContract(open: OpenStorage): void {
         error: null,
       },
     ])
-    expect(await webhook(given)).toMatchObject({
+    expect(await webhook(delivered)).toMatchObject({
       status: 'active',
       consecutive_failures: 0,
       last_success_at: at,
@@ -113,15 +113,15 @@ export function recordDeliveriesContract(open: OpenStorage): void {
     ['an interim answer', { response_status: 199 }, 'status_199'],
     ['no answer', silent, 'timeout'],
   ])('tries again after %s, on schedule and never early', async (_, result, error) => {
-    const given = await claimed()
-    await bench.record(given, result)
+    const delivered = await claimed()
+    await bench.record(delivered, result)
     const at = bench.clock.now().getTime() + 40
-    const row = await delivery(given)
+    const row = await delivery(delivered)
     expect(row).toMatchObject({ status: 'pending', attempt_count: 1, error, delivered_at: null })
     const due = row.next_attempt_at?.getTime() ?? 0
     expect(due - at).toBeGreaterThanOrEqual(5_000)
     expect(due - at).toBeLessThanOrEqual(5_500)
-    expect(await webhook(given)).toMatchObject({
+    expect(await webhook(delivered)).toMatchObject({
       consecutive_failures: 1,
       last_failure_at: new Date(at),
       last_success_at: null,
@@ -131,34 +131,34 @@ export function recordDeliveriesContract(open: OpenStorage): void {
     expect(await bench.claimDeliveries()).toEqual([])
     bench.clock.set(new Date(due))
     const again = only(await bench.claimDeliveries())
-    expect(again).toMatchObject({ delivery_id: given.delivery_id, attempt: 2 })
+    expect(again).toMatchObject({ delivery_id: delivered.delivery_id, attempt: 2 })
     await bench.record(again)
-    expect(await delivery(given)).toMatchObject({
+    expect(await delivery(delivered)).toMatchObject({
       status: 'delivered',
       attempt_count: 2,
       error: null,
       response_status: 200,
     })
-    expect(await attempts(given)).toMatchObject([
+    expect(await attempts(delivered)).toMatchObject([
       { number: 1, error },
       { number: 2, error: null },
     ])
   })
 
   it('keeps to the whole schedule and gives up after the last try', async () => {
-    let given = await claimed()
+    let delivered = await claimed()
     for (const delay_s of WEBHOOK_RETRY_DELAYS_S.slice(1)) {
       const started_at = bench.clock.now()
-      await bench.record(given, { ...silent, started_at, duration_ms: 15_000 })
-      const { next_attempt_at } = await delivery(given)
+      await bench.record(delivered, { ...silent, started_at, duration_ms: 15_000 })
+      const { next_attempt_at } = await delivery(delivered)
       const wait_s = ((next_attempt_at?.getTime() ?? 0) - started_at.getTime() - 15_000) / 1_000
       expect(wait_s).toBeGreaterThanOrEqual(delay_s)
       expect(wait_s).toBeLessThanOrEqual(delay_s * 1.1)
-      given = await nextTry(given)
+      delivered = await nextTry(delivered)
     }
-    expect(given.attempt).toBe(12)
-    await bench.record(given, refused)
-    expect(await delivery(given)).toMatchObject({
+    expect(delivered.attempt).toBe(12)
+    await bench.record(delivered, refused)
+    expect(await delivery(delivered)).toMatchObject({
       status: 'failed',
       attempt_count: 12,
       max_attempts: 12,
@@ -167,7 +167,7 @@ export function recordDeliveriesContract(open: OpenStorage): void {
       error: 'status_500',
       delivered_at: null,
     })
-    const numbers = (await attempts(given)).map(({ number }) => number)
+    const numbers = (await attempts(delivered)).map(({ number }) => number)
     expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
     await expectNoMore()
   })
@@ -177,24 +177,24 @@ export function recordDeliveriesContract(open: OpenStorage): void {
     ['never shortens it', 1_000, 5_000, 5_500],
     ['counts for at most a day', 30 * 24 * 3_600_000, 24 * 3_600_000, 24 * 3_600_000 + 500],
   ])("a receiver's Retry-After %s", async (_, retry_after_ms, min, max) => {
-    const given = await claimed()
-    await bench.record(given, { response_status: 503, retry_after_ms, duration_ms: 0 })
-    const due = (await delivery(given)).next_attempt_at?.getTime() ?? 0
+    const delivered = await claimed()
+    await bench.record(delivered, { response_status: 503, retry_after_ms, duration_ms: 0 })
+    const due = (await delivery(delivered)).next_attempt_at?.getTime() ?? 0
     const wait = due - bench.clock.now().getTime()
     expect(wait).toBeGreaterThanOrEqual(min)
     expect(wait).toBeLessThanOrEqual(max)
   })
 
-  it('disables a webhook that answers 410 at once, and tells it of nothing more', async () => {
-    const given = await claimed()
-    await bench.record(given, { response_status: 410 })
-    expect(await delivery(given)).toMatchObject({ status: 'failed', next_attempt_at: null })
-    expect(await webhook(given)).toMatchObject({
+  it('disables a webhook that answers 410 at once, and sends it nothing more', async () => {
+    const delivered = await claimed()
+    await bench.record(delivered, { response_status: 410 })
+    expect(await delivery(delivered)).toMatchObject({ status: 'failed', next_attempt_at: null })
+    expect(await webhook(delivered)).toMatchObject({
       is_active: false,
       status: 'disabled',
       disabled_reason: 'gone',
     })
-    const message = await bench.queued(given.workspace_id)
+    const message = await bench.queued(delivered.workspace_id)
     await bench.callback(message, 'delivered')
     expect(await bench.deliveriesOf(message)).toEqual([])
     await expectNoMore()
@@ -215,18 +215,18 @@ export function recordDeliveriesContract(open: OpenStorage): void {
   })
 
   it('shows a webhook as failing after five failures in a row, and as active after a success', async () => {
-    let given = await claimed()
+    let delivered = await claimed()
     for (let failures = 1; failures <= 6; failures++) {
-      await bench.record(given, refused)
-      expect(await webhook(given)).toMatchObject({
+      await bench.record(delivered, refused)
+      expect(await webhook(delivered)).toMatchObject({
         is_active: true,
         consecutive_failures: failures,
         status: failures < 5 ? 'active' : 'failing',
       })
-      given = await nextTry(given)
+      delivered = await nextTry(delivered)
     }
-    await bench.record(given)
-    expect(await webhook(given)).toMatchObject({ status: 'active', consecutive_failures: 0 })
+    await bench.record(delivered)
+    expect(await webhook(delivered)).toMatchObject({ status: 'active', consecutive_failures: 0 })
   })
 
   it('ignores the late result of a lost claim', async () => {
@@ -274,7 +274,7 @@ export function recordDeliveriesContract(open: OpenStorage): void {
     },
   )
 
-  /** Makes `count` deliveries wait for the webhook, and lets each fail until it is given up; answers the webhook. */
+  /** Makes `count` deliveries wait for the webhook, and lets each fail until its last try; returns the webhook. */
   async function giveUp(
     { workspace_id, id }: WebhookRow,
     count: number,
@@ -337,15 +337,15 @@ export function recordDeliveriesContract(open: OpenStorage): void {
   })
 
   it('tries again what may never have been sent, as if it had not been tried', async () => {
-    const given = await claimed()
-    const [before, healthy] = [await delivery(given), await webhook(given)]
+    const delivered = await claimed()
+    const [before, healthy] = [await delivery(delivered), await webhook(delivered)]
     const unknown = { ...silent, error: 'interrupted', duration_ms: 0, is_unknown: true }
     const at = bench.clock.now()
-    expect(await bench.record(given, unknown)).toBe(true)
+    expect(await bench.record(delivered, unknown)).toBe(true)
     const due = new Date(at.getTime() + 5_000)
-    expect(await delivery(given)).toEqual({ ...before, next_attempt_at: due, updated_at: at })
-    expect(await webhook(given)).toEqual(healthy)
-    expect(await attempts(given)).toEqual([])
+    expect(await delivery(delivered)).toEqual({ ...before, next_attempt_at: due, updated_at: at })
+    expect(await webhook(delivered)).toEqual(healthy)
+    expect(await attempts(delivered)).toEqual([])
     bench.clock.advance(4_999)
     expect(await bench.claimDeliveries()).toEqual([])
     bench.clock.advance(1)
@@ -367,16 +367,16 @@ export function recordDeliveriesContract(open: OpenStorage): void {
   })
 
   it('remembers which secret got the last 2xx, and forgets none for a refusal', async () => {
-    const given = await claimed()
-    expect(given.accepted_secret).toBeNull()
-    await bench.record(given, { ...refused, signed_with: 'whsec_new' })
-    const second = await nextTry(given)
+    const delivered = await claimed()
+    expect(delivered.accepted_secret).toBeNull()
+    await bench.record(delivered, { ...refused, signed_with: 'whsec_new' })
+    const second = await nextTry(delivered)
     expect(second.accepted_secret).toBeNull()
     await bench.record(second, { signed_with: 'whsec_new' })
-    await bench.callback(await bench.queued(given.workspace_id), 'sent')
+    await bench.callback(await bench.queued(delivered.workspace_id), 'sent')
     const third = only(await bench.claimDeliveries())
     expect(third.accepted_secret).toBe('whsec_new')
     await bench.record(third)
-    expect(await webhook(given)).toMatchObject({ accepted_secret: 'whsec_new' })
+    expect(await webhook(delivered)).toMatchObject({ accepted_secret: 'whsec_new' })
   })
 }

@@ -35,7 +35,7 @@ const refunded: Expected = { counted: true, status: 'failed', refunded: true, ne
 /** Another claim holds the message: nothing changes, and the next step belongs to that claim. */
 const ignored: Expected = { counted: false, status: 'queued', refunded: false, next: null }
 
-/** A callback has told meanwhile where the message is, so what the attempt says is no longer the question. */
+/** A callback has reported the status meanwhile, so the outcome of the attempt no longer counts. */
 function unmoved(next: Expected['next'] = null) {
   return {
     sent: becomes('sent', next),
@@ -45,7 +45,7 @@ function unmoved(next: Expected['next'] = null) {
 }
 
 /** A provider that reports by look-up is queried further, until the message failed. */
-const askedOn = { ...unmoved(then('lookup', 2_000)), failed: becomes('failed') }
+const lookedUpAgain = { ...unmoved(then('lookup', 2_000)), failed: becomes('failed') }
 
 const refusal = { error_code: 'unroutable', error_message: 'No route' }
 const accepted = { type: 'accepted', provider_message_id: 'P9' } as const
@@ -77,19 +77,19 @@ export const SENDS: Record<string, Case<Outcome>> = {
     result: { type: 'retry', ...refusal, delay_ms: 60_000 },
     expected: { held: becomes('queued', then('send', 60_000)), ...unmoved(), lost: ignored },
   },
-  'ambiguous, and only a callback can tell': {
+  'ambiguous, and only a callback can report it': {
     result: ambiguous,
     expected: { held: becomes('queued', then('lookup', 600_000)), ...unmoved(), lost: ignored },
   },
-  'ambiguous, and the provider can be asked': {
+  'ambiguous, and the provider has look-ups': {
     result: ambiguous,
     abilities: { idempotent: false, lookup: true },
-    expected: { held: becomes('queued', then('lookup', 2_000)), ...askedOn, lost: ignored },
+    expected: { held: becomes('queued', then('lookup', 2_000)), ...lookedUpAgain, lost: ignored },
   },
-  'ambiguous, and the provider can be asked though sending again is harmless': {
+  'ambiguous, and the provider has look-ups although sending again is harmless': {
     result: ambiguous,
     abilities: { idempotent: true, lookup: true },
-    expected: { held: becomes('queued', then('lookup', 2_000)), ...askedOn, lost: ignored },
+    expected: { held: becomes('queued', then('lookup', 2_000)), ...lookedUpAgain, lost: ignored },
   },
   'ambiguous, and sending again is harmless': {
     result: ambiguous,

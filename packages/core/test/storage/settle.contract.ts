@@ -9,7 +9,7 @@ import { type Bench, benchFor, LEASE_MS, type OpenStorage, only, receipt } from 
 import { type Expected, LOOKUPS, SENDS, STATES, type State } from './settle-cases.ts'
 
 const HOUR_MS = 3_600_000
-const asked = { idempotent: false, lookup: true }
+const withLookup = { idempotent: false, lookup: true }
 const rejected = { type: 'rejected', error_code: 'unroutable', error_message: 'No route' } as const
 const ambiguous = { type: 'ambiguous', error_code: 'timeout', error_message: 'No answer' } as const
 const accepted = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null } as const
@@ -124,7 +124,7 @@ function lookupTable(bench: Bench): void {
     const sending = only(await bench.claimMessages())
     const isPolled = state === 'sent' || state === 'delivered' || state === 'failed'
     const outcome = isPolled ? { ...accepted, lookup_after_ms: 5_000 } : ambiguous
-    await bench.settle(sending, sendResult(outcome), { abilities: asked })
+    await bench.settle(sending, sendResult(outcome), { abilities: withLookup })
     bench.clock.advance(isPolled ? 5_000 : 2_000)
     const claimed = only(await bench.claimMessages())
     expect(claimed).toMatchObject({ task: 'lookup', attempt: 1, interrupted: false })
@@ -176,7 +176,7 @@ function refunds(bench: Bench): void {
       message_id: claimed.message_id,
       token: claimed.token,
       provider: 'carrier',
-      abilities: asked,
+      abilities: withLookup,
       result: sendResult(rejected),
       at: bench.clock.now(),
     }))
@@ -253,10 +253,10 @@ function refunds(bench: Bench): void {
 }
 
 function deadlines(bench: Bench): void {
-  /** How a transient error that asks for a second's pause ends so long after the message was due. */
-  async function retryAt(age_ms: number, given: Partial<MessageRow> = {}): Promise<MessageRow> {
+  /** The result of a transient error with a delay of 1 s, this long after the message was due. */
+  async function retryAt(age_ms: number, overrides: Partial<MessageRow> = {}): Promise<MessageRow> {
     const workspaceId = await bench.workspace()
-    const message = await bench.queued(workspaceId, given)
+    const message = await bench.queued(workspaceId, overrides)
     const due = message.scheduled_at ?? message.created_at
     bench.clock.set(new Date(due.getTime() + age_ms))
     const claimed = only(await bench.claimMessages())
@@ -272,15 +272,15 @@ function deadlines(bench: Bench): void {
 
   it.each<[string, number, Partial<MessageRow>, object]>([
     ['an SMS is tried for four hours', 4 * HOUR_MS - 1_000, {}, waits],
-    ['and then given up', 4 * HOUR_MS - 999, {}, gaveUp],
+    ['and then failed', 4 * HOUR_MS - 999, {}, gaveUp],
     ['an e-mail is tried for two days', 48 * HOUR_MS - 1_000, { channel: 'email' }, waits],
-    ['and then given up, too', 48 * HOUR_MS - 999, { channel: 'email' }, gaveUp],
+    ['and then failed, too', 48 * HOUR_MS - 999, { channel: 'email' }, gaveUp],
     ['a scheduled one is tried from its time on', 4 * HOUR_MS - 1_000, { scheduled_at }, waits],
-    ['a scheduled one is given up, too', 4 * HOUR_MS - 999, { scheduled_at }, gaveUp],
+    ['a scheduled one is failed, too', 4 * HOUR_MS - 999, { scheduled_at }, gaveUp],
     ['one that expires is tried until then', 599_000, { expires_at }, waits],
     ['one that expires fails then', 599_001, { expires_at }, expired],
-  ])('%s', async (_, age_ms, given, expected) => {
-    expect(await retryAt(age_ms, given)).toMatchObject(expected)
+  ])('%s', async (_, age_ms, overrides, expected) => {
+    expect(await retryAt(age_ms, overrides)).toMatchObject(expected)
   })
 }
 
@@ -294,7 +294,7 @@ function unknownOutcomes(bench: Bench): void {
   const failed = { status: 'failed', error_code: 'outcome_unknown', credits_refunded: 0 }
 
   it('fails after ten minutes without an answer, and is not refunded', async () => {
-    const message = await unknown(asked)
+    const message = await unknown(withLookup)
     const start = bench.clock.now().getTime()
     let questions = 0
     for (;;) {
@@ -357,7 +357,7 @@ function unknownOutcomes(bench: Bench): void {
   })
 
   it('is settled by a callback, without a further look-up', async () => {
-    const message = await unknown(asked)
+    const message = await unknown(withLookup)
     await bench.callback(message, 'delivered')
     expect(await bench.message(message.workspace_id, message.id)).toMatchObject({
       status: 'delivered',
@@ -367,7 +367,7 @@ function unknownOutcomes(bench: Bench): void {
   })
 
   it('is refunded when the provider never saw it and the repetition is refused', async () => {
-    const message = await unknown(asked)
+    const message = await unknown(withLookup)
     bench.clock.advance(2_000)
     const asking = only(await bench.claimMessages())
     await bench.settle(asking, { task: 'lookup', found: { type: 'not_found' } })

@@ -84,7 +84,7 @@ export function suppressedContract(open: OpenStorage): void {
     const [workspaceId, other] = [await bench.workspace(), await bench.workspace()]
     await suppress(workspaceId, 'whatsapp', PHONE)
     await suppress(other, 'sms', PHONE)
-    const send = (given: object) => bench.accept(bench.make.send(workspaceId, given))
+    const send = (overrides: object) => bench.accept(bench.make.send(workspaceId, overrides))
     expect(await send({ recipient: PHONE })).toEqual(ACCEPTED)
     expect(await send({ recipient: PHONE, channel: 'whatsapp' })).toMatchObject({
       outcome: 'suppressed',

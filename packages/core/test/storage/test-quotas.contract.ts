@@ -13,8 +13,8 @@ export function testQuotasContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
   /** A bulk of a test key: so many messages, of so many bytes together. */
-  function testing(workspaceId: string, given: Partial<TestUse> = {}): AcceptRequest {
-    const use = { day: DAY, messages: 1, bytes: 100, ...QUOTAS, ...given }
+  function testing(workspaceId: string, overrides: Partial<TestUse> = {}): AcceptRequest {
+    const use = { day: DAY, messages: 1, bytes: 100, ...QUOTAS, ...overrides }
     const free = { credits_used: units(0), livemode: false }
     const rows = Array.from({ length: use.messages }, () => bench.make.message(workspaceId, free))
     return { ...bench.make.request(rows), test_use: use }

@@ -5,7 +5,7 @@ import { type FanOut, fanOut } from '../../src/rules/fan-out.ts'
 import type { ClaimedDelivery } from '../../src/storage/ports/hot.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
-/** Webhooks that are changed, and deliveries that are asked for. */
+/** Changed webhooks, and requested deliveries. */
 export function webhooksContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
@@ -31,10 +31,10 @@ export function webhooksContract(open: OpenStorage): void {
   }
 
   function requeue({ workspace_id, webhook_id, delivery_id }: ClaimedDelivery, tries: number) {
-    const given = { at: bench.clock.now(), tries }
+    const options = { at: bench.clock.now(), tries }
     return bench.storage.write(async ({ webhooks }) => {
       await webhooks.lock(workspace_id, webhook_id)
-      return webhooks.requeue(workspace_id, webhook_id, [delivery_id], given)
+      return webhooks.requeue(workspace_id, webhook_id, [delivery_id], options)
     })
   }
 
@@ -116,40 +116,44 @@ export function webhooksContract(open: OpenStorage): void {
     expect(walked).toEqual(all.map((row) => row.id))
   })
 
-  it('gives one that was given up so many tries more, at once', async () => {
+  it('gives a failed delivery the stated number of new tries, at once', async () => {
     await hooked(1)
-    const given = only(await bench.claimDeliveries())
+    const delivered = only(await bench.claimDeliveries())
     await bench.storage.write(({ webhooks }) =>
-      webhooks.change(given.workspace_id, given.webhook_id, { is_active: false }),
+      webhooks.change(delivered.workspace_id, delivered.webhook_id, { is_active: false }),
     )
-    await bench.record(given, { response_status: 500 })
-    expect(await delivery(given)).toMatchObject({ status: 'failed' })
+    await bench.record(delivered, { response_status: 500 })
+    expect(await delivery(delivered)).toMatchObject({ status: 'failed' })
     await bench.storage.write(({ webhooks }) =>
-      webhooks.change(given.workspace_id, given.webhook_id, { is_active: true }),
+      webhooks.change(delivered.workspace_id, delivered.webhook_id, { is_active: true }),
     )
     const at = bench.clock.advance(1_000)
-    expect(await requeue(given, 12)).toBe(1)
-    expect(await delivery(given)).toMatchObject({
+    expect(await requeue(delivered, 12)).toBe(1)
+    expect(await delivery(delivered)).toMatchObject({
       status: 'pending',
       trigger: 'manual',
       max_attempts: 13,
       next_attempt_at: at,
     })
     const again = only(await bench.claimDeliveries())
-    expect(again).toMatchObject({ delivery_id: given.delivery_id, attempt: 2, body: given.body })
+    expect(again).toMatchObject({
+      delivery_id: delivered.delivery_id,
+      attempt: 2,
+      body: delivered.body,
+    })
     await bench.record(again, { response_status: 500, duration_ms: 0 })
-    const next = (await delivery(given)).next_attempt_at?.getTime() ?? 0
+    const next = (await delivery(delivered)).next_attempt_at?.getTime() ?? 0
     expect(next - at.getTime()).toBeGreaterThanOrEqual(5_000)
     expect(next - at.getTime()).toBeLessThanOrEqual(5_500)
   })
 
   it('makes one that waits due, without taking a try from it', async () => {
     await hooked(1)
-    const given = only(await bench.claimDeliveries())
-    await bench.record(given, { response_status: 500 })
+    const delivered = only(await bench.claimDeliveries())
+    await bench.record(delivered, { response_status: 500 })
     const at = bench.clock.advance(1_000)
-    expect(await requeue(given, 1)).toBe(1)
-    expect(await delivery(given)).toMatchObject({
+    expect(await requeue(delivered, 1)).toBe(1)
+    expect(await delivery(delivered)).toMatchObject({
       status: 'pending',
       trigger: 'manual',
       attempt_count: 1,
@@ -161,22 +165,22 @@ export function webhooksContract(open: OpenStorage): void {
 
   it('leaves deliveries in flight alone', async () => {
     await hooked(1)
-    const given = only(await bench.claimDeliveries())
-    const before = await delivery(given)
-    expect(await requeue(given, 1)).toBe(0)
-    expect(await delivery(given)).toEqual(before)
+    const delivered = only(await bench.claimDeliveries())
+    const before = await delivery(delivered)
+    expect(await requeue(delivered, 1)).toBe(0)
+    expect(await delivery(delivered)).toEqual(before)
     expect(await bench.claimDeliveries()).toEqual([])
-    expect(await bench.record(given)).toBe(true)
+    expect(await bench.record(delivered)).toBe(true)
   })
 
   it('does not undo what was acknowledged once', async () => {
     await hooked(1)
-    const given = only(await bench.claimDeliveries())
-    await bench.record(given)
-    const { delivered_at } = await delivery(given)
-    await requeue(given, 1)
+    const delivered = only(await bench.claimDeliveries())
+    await bench.record(delivered)
+    const { delivered_at } = await delivery(delivered)
+    await requeue(delivered, 1)
     await bench.record(only(await bench.claimDeliveries()), { response_status: 500 })
-    expect(await delivery(given)).toMatchObject({
+    expect(await delivery(delivered)).toMatchObject({
       status: 'delivered',
       delivered_at,
       attempt_count: 2,
@@ -186,17 +190,20 @@ export function webhooksContract(open: OpenStorage): void {
 
   it('queues nothing again for a stranger', async () => {
     await hooked(1)
-    const given = only(await bench.claimDeliveries())
-    await bench.record(given)
-    const before = await delivery(given)
+    const delivered = only(await bench.claimDeliveries())
+    await bench.record(delivered)
+    const before = await delivery(delivered)
     const stranger = await bench.workspace(0)
-    expect(await requeue({ ...given, workspace_id: stranger }, 1)).toBe(0)
+    expect(await requeue({ ...delivered, workspace_id: stranger }, 1)).toBe(0)
     await bench.storage.write(({ webhooks }) =>
-      webhooks.change(stranger, given.webhook_id, { url: 'https://stranger.example/' }),
+      webhooks.change(stranger, delivered.webhook_id, { url: 'https://stranger.example/' }),
     )
-    expect(await delivery(given)).toEqual(before)
-    const webhook = await bench.storage.read.webhooks.byId(given.workspace_id, given.webhook_id)
-    expect(webhook?.url).toBe(given.url)
+    expect(await delivery(delivered)).toEqual(before)
+    const webhook = await bench.storage.read.webhooks.byId(
+      delivered.workspace_id,
+      delivered.webhook_id,
+    )
+    expect(webhook?.url).toBe(delivered.url)
     expect(await bench.claimDeliveries()).toEqual([])
   })
 }

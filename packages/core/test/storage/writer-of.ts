@@ -8,9 +8,9 @@ export async function writerOf<T>(
   const { prototype } = Sqlite
   const { pragma } = prototype
   let writer: Database.Database | undefined
-  prototype.pragma = function (this: Database.Database, ...given: Parameters<typeof pragma>) {
+  prototype.pragma = function (this: Database.Database, ...args: Parameters<typeof pragma>) {
     writer ??= this
-    return pragma.apply(this, given)
+    return pragma.apply(this, args)
   }
   try {
     const opened = await open()

@@ -48,8 +48,8 @@ it.each<[string, (response: ServerResponse) => void]>([
   const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'], deadline_ms: 300 }
   const deliverer = createDeliverer({ now: () => new Date(), targets })
   closing.push(deliverer.close)
-  const given = await deliverer.deliver([jobTo(server)])
-  expect(given).toMatchObject([{ error: 'timeout', response_status: null, response_body: null }])
+  const results = await deliverer.deliver([jobTo(server)])
+  expect(results).toMatchObject([{ error: 'timeout', response_status: null, response_body: null }])
   await closed
 })
 

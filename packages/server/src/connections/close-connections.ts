@@ -5,7 +5,7 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 
 /**
  * The interval of the search for idle connections. It is long, so that a client that gets an answer and sends again at once
- * nearly always gets an answer, which tells it that the connection ends.
+ * nearly always gets an answer, which announces that the connection ends.
  */
 const IDLE_CHECK_MS = 250
 

@@ -133,13 +133,13 @@ function serveStream(
   })
 }
 
-function textOf(given: unknown, name: string): string {
-  const value = (given as Record<string, unknown>)[name]
+function textOf(input: unknown, name: string): string {
+  const value = (input as Record<string, unknown>)[name]
   return typeof value === 'string' ? value : ''
 }
 
-function oneOf<T extends string>(known: readonly T[], given: unknown, name: string): T | undefined {
-  const value = textOf(given, name)
+function oneOf<T extends string>(known: readonly T[], input: unknown, name: string): T | undefined {
+  const value = textOf(input, name)
   if (value === '' || known.includes(value as T)) return (value || undefined) as T | undefined
   throw invalid(name, `${name} must be one of: ${known.join(', ')}`)
 }

@@ -210,21 +210,21 @@ function bodyOf({ body: schema, read_plain }: Endpoint, { body = {} }: FastifyRe
 }
 
 /** An id of a wrong form gets the same 404 as an unknown id. */
-function paramsOf({ params, not_found }: Endpoint, given: unknown): unknown {
+function paramsOf({ params, not_found }: Endpoint, input: unknown): unknown {
   if (!params) return undefined
-  const result = params.safeParse(given)
+  const result = params.safeParse(input)
   if (result.success) return result.data
   throw new SvcError('not_found', not_found ?? 'Not found')
 }
 
-function queryOf({ query }: Endpoint, url: string, given: unknown): unknown {
+function queryOf({ query }: Endpoint, url: string, input: unknown): unknown {
   if (!query) return undefined
   // The parser takes broken percent-encoding as plain text.
   if (url.includes('%') && !isDecodable(url)) {
     throw invalid('', 'The query string must be percent-encoded UTF-8')
   }
-  checkValue(given)
-  return decode(query, given)
+  checkValue(input)
+  return decode(query, input)
 }
 
 function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {

@@ -189,7 +189,7 @@ const CELLS: readonly Cell[] = [
         peer,
         async next({ minutes, status, to }) {
           expect([await status(), peer.sends(to).length]).toEqual(['queued', 1])
-          for (const say of late) say()
+          for (const sendReport of late) sendReport()
           await minutes(1)
           expect(peer.sends(to)).toHaveLength(1)
         },
@@ -251,7 +251,7 @@ const CELLS: readonly Cell[] = [
           await expect.poll(() => peer.taken(to)).toBe(1)
           await peer.report(to, 'delivered', service)
           expect(await status()).toBe('delivered')
-          for (const say of late) say()
+          for (const sendReport of late) sendReport()
           await service.idle()
           expect(await status()).toBe('delivered')
         },

@@ -62,7 +62,7 @@ it('counts hostile requests in at most one series for each route', async () => {
     SVC_RATE_LIMIT_ANONYMOUS: '100000/60',
   })
   try {
-    const ask = (line: string) => {
+    const request = (line: string) => {
       const text = requestText(`${line} HTTP/1.1`, [`x-api-key: ${served.api_key}`])
       return speak(served.base_url, (socket) => socket.write(text))
     }
@@ -75,8 +75,8 @@ it('counts hostile requests in at most one series for each route', async () => {
       ...Array.from({ length: 60 }, (_, i) => `/api/v1/messages/${i}-of-unknown`),
       ...Array.from({ length: 60 }, (_, i) => `/no/such/route/${i}`),
     ]
-    for (const path of paths) await ask(`GET ${path}`)
-    for (const method of ['PROPFIND', 'PURGE', 'M-SEARCH', 'TRACE']) await ask(`${method} /x`)
+    for (const path of paths) await request(`GET ${path}`)
+    for (const method of ['PROPFIND', 'PURGE', 'M-SEARCH', 'TRACE']) await request(`${method} /x`)
     const counts = nonZero(readExposition(await served.scrape()), 'svc_http_requests_total')
     const { 'GET /api/v1/messages/:id 404': unknown = 0, 'none none 404': nowhere = 0 } = counts
     expect(unknown).toBeGreaterThanOrEqual(61)
@@ -246,15 +246,17 @@ it('answers concurrent scrapes with one reading, and a failed reading with 500',
       },
     },
   )
-  const ask = async () => {
+  const request = async () => {
     const response = await fetch(`http://127.0.0.1:${port}/metrics`)
     return `${response.status} ${await response.text()}`
   }
   try {
-    expect(await Promise.all([ask(), ask(), ask()])).toEqual(Array(3).fill('200 up 1\n'))
+    expect(await Promise.all([request(), request(), request()])).toEqual(
+      Array(3).fill('200 up 1\n'),
+    )
     expect(readings).toBeLessThan(3)
     isBroken = true
-    expect(await ask()).toBe('500 the metrics could not be read\n')
+    expect(await request()).toBe('500 the metrics could not be read\n')
   } finally {
     await close()
   }

@@ -23,8 +23,8 @@ const split = (answers: Answer[], status: number) => ({
 })
 
 /** Sends this number of concurrent requests to the two servers in turn. */
-function together(times: number, ask: (i: number) => Promise<Answer>): Promise<Answer[]> {
-  return Promise.all(Array.from({ length: times }, (_, i) => ask(i)))
+function together(times: number, request: (i: number) => Promise<Answer>): Promise<Answer[]> {
+  return Promise.all(Array.from({ length: times }, (_, i) => request(i)))
 }
 
 describe('two servers count as one', () => {
@@ -187,16 +187,16 @@ describe('a credential that one server ends fails at the other in the next reque
 
 it('while the counters fail no request is admitted, and probes are answered', async () => {
   const { key } = await apps.key(owner)
-  const ask = (path: string, credential: object = {}) => apps.one.call('GET', path, credential)
+  const request = (path: string, credential: object = {}) => apps.one.call('GET', path, credential)
   const other = await apps.connect()
   await other.query('alter table rate_counters rename to away')
   try {
     for (const credential of [{ key }, { key: 'svc_bad' }, { token: owner.token }, {}]) {
-      expect((await ask('/api/v1/messages', credential)).status).toBe(500)
+      expect((await request('/api/v1/messages', credential)).status).toBe(500)
     }
-    expect((await ask('/health/live')).status).toBe(200)
+    expect((await request('/health/live')).status).toBe(200)
   } finally {
     await other.query('alter table away rename to rate_counters')
   }
-  expect(remaining(await ask('/api/v1/messages', { key }))).toBe(99)
+  expect(remaining(await request('/api/v1/messages', { key }))).toBe(99)
 })

@@ -114,16 +114,16 @@ describe('a call', () => {
   })
 
   test('uses the option fetch', async () => {
-    const asked: string[] = []
+    const requested: string[] = []
     const own = createClient({
       base_url: 'https://svc.test',
       fetch: async (url) => {
-        asked.push(String(url))
+        requested.push(String(url))
         return Response.json({ status: 'ok' })
       },
     })
     await own.health.live()
-    expect(asked).toEqual(['https://svc.test/health/live'])
+    expect(requested).toEqual(['https://svc.test/health/live'])
   })
 })
 

@@ -39,8 +39,8 @@ describe('a text that may be a phone number', () => {
     [' 1234567890123456', ' 1234567890123456'],
     ['a 12', 'a 12'],
     [' asha@example.com', ' asha@example.com'],
-  ])('%j is read as %j', (given, read) => {
-    expect(decode(phoneOrText(text(255)), given)).toBe(read)
+  ])('%j is read as %j', (input, read) => {
+    expect(decode(phoneOrText(text(255)), input)).toBe(read)
   })
 })
 

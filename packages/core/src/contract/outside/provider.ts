@@ -47,7 +47,7 @@ export type Outcome =
       error_message: string
       suppress?: SuppressionReason
     }
-  /** The provider did not accept the message now; `delay_ms` if it said how long to wait. */
+  /** The provider did not accept the message now; `delay_ms` if it stated a delay. */
   | {
       type: 'retry'
       error_code: string
@@ -69,7 +69,7 @@ export type Outcome =
       type: 'ambiguous'
       error_code: string
       error_message: string
-      /** The provider answered with a server error; `delay_ms` if it said how long to wait. */
+      /** The provider answered with a server error; `delay_ms` if it stated a delay. */
       answered?: { delay_ms: number | null }
     }
 

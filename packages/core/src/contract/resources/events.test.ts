@@ -44,8 +44,8 @@ describe('eventBody', () => {
   test('returns the same bytes after a receiver parses and prints them', () => {
     const metadata = fc.json().map((text) => JSON.parse(`{"__proto__":1,"2":0,"k":${text},"1":0}`))
     fc.assert(
-      fc.property(metadata, fc.string({ unit: 'binary' }), (given, error_message) => {
-        const body = eventBody('message.failed', { ...change, metadata: given, error_message })
+      fc.property(metadata, fc.string({ unit: 'binary' }), (values, error_message) => {
+        const body = eventBody('message.failed', { ...change, metadata: values, error_message })
         const printed = JSON.stringify(JSON.parse(body))
         expect(printed).toBe(body)
         expect(signHex('whsec_eA==', printed)).toBe(signHex('whsec_eA==', Buffer.from(body)))

@@ -45,7 +45,7 @@ export const INTAKE_LIMITS: IntakeLimits = {
 /**
  * Receives mail of other servers to `b+<token>@bounce_domain`, by SMTP (RFC 5321): delivery status notifications and
  * feedback reports. It relays nothing, has no users and answers no mail. It refuses an address that is not ours (550),
- * acknowledges a mail after its reports are stored (250), and asks the sender to retry if that failed (451). A mail without
+ * acknowledges a mail after its reports are stored (250), and requests a retry if that failed (451). A mail without
  * a usable report is acknowledged and dropped, because a refusal would cause a bounce of a bounce.
  * @throws Error if the server cannot listen on the port.
  */

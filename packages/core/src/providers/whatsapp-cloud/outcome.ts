@@ -37,7 +37,7 @@ export function wamidOf(value: unknown): string | null {
 function acceptedOf({ json }: Answered): Outcome {
   const messages = isRecord(json) && Array.isArray(json.messages) ? json.messages : []
   const wamid = isRecord(messages[0]) ? wamidOf(messages[0].id) : null
-  // The message may have been sent; only a status can tell.
+  // The message may have been sent; only a status reports it.
   if (wamid === null) return ambiguous('whatsapp_cloud The answer names no message')
   return {
     type: 'accepted',

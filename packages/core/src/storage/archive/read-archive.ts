@@ -141,20 +141,20 @@ function verified(
   line: string,
   { table, rows_total, checksum }: { table: string; rows_total: number; checksum: Checksum },
 ): TableSum {
-  const said = read(checksumLine, line, `the end of ${table}`)
+  const stated = read(checksumLine, line, `the end of ${table}`)
   const rows = checksum.rows()
-  if (said.table !== table || said.rows !== rows || rows !== rows_total) {
+  if (stated.table !== table || stated.rows !== rows || rows !== rows_total) {
     throw altered(`${table} has ${rows} rows, not ${rows_total}`)
   }
-  if (said.sha256 !== checksum.sha256()) throw altered(`the checksum of ${table} is another`)
-  return said
+  if (stated.sha256 !== checksum.sha256()) throw altered(`the checksum of ${table} is another`)
+  return stated
 }
 
 async function readEnd(lines: Lines, counted: { tables: number; rows: number }): Promise<void> {
   const { line, sha256 } = await lines.last()
-  const said = read(endLine, line, 'its end')
-  const isWhole = said.tables === counted.tables && said.rows === counted.rows
-  if (!isWhole || said.sha256 !== sha256) throw altered('the checksum of the whole is another')
+  const stated = read(endLine, line, 'its end')
+  const isWhole = stated.tables === counted.tables && stated.rows === counted.rows
+  if (!isWhole || stated.sha256 !== sha256) throw altered('the checksum of the whole is another')
 }
 
 /** Checks that values are a row of the table: the archive may come from anywhere. */

@@ -23,7 +23,7 @@ export type FromBackup =
  * @throws Error in one line; with a `code` where it was refused.
  */
 export async function backupDatabase(options: BackupOptions): Promise<BackupReport> {
-  const { signal, onProgress = () => {}, ...wanted } = options
+  const { signal, onProgress = () => {}, ...makeOptions } = options
   signal?.throwIfAborted()
   // The built code needs no loader of this process, which would be slow to start.
   const child = fork(processFile(), [], {
@@ -34,7 +34,7 @@ export async function backupDatabase(options: BackupOptions): Promise<BackupRepo
   const stop = () => void child.kill('SIGKILL')
   signal?.addEventListener('abort', stop)
   try {
-    return await reportOf(child, wanted, onProgress)
+    return await reportOf(child, makeOptions, onProgress)
   } catch (error) {
     signal?.throwIfAborted()
     throw error
@@ -46,7 +46,7 @@ export async function backupDatabase(options: BackupOptions): Promise<BackupRepo
 /** Resolves when the process has ended; it has removed its partial copy, or the next backup will. */
 function reportOf(
   child: ChildProcess,
-  wanted: MakeOptions,
+  makeOptions: MakeOptions,
   onProgress: OnStep,
 ): Promise<BackupReport> {
   return new Promise((resolve, reject) => {
@@ -68,7 +68,7 @@ function reportOf(
       if (ended instanceof Error) reject(ended)
       else resolve(ended)
     })
-    child.send(wanted)
+    child.send(makeOptions)
   })
 }
 

@@ -49,7 +49,7 @@ export interface HotDoor {
    * the others. Discards deliveries of a webhook that is disabled when they become due, except tests.
    */
   claimDeliveries(claim: DeliveryClaim): Promise<ClaimedDelivery[]>
-  /** Records the results of tries: done, next try, or given up. Returns which results counted, as `settle` does. */
+  /** Records the results of tries: done, next try, or failed. Returns which results counted, as `settle` does. */
   recordDeliveries(results: readonly DeliveryResult[]): Promise<boolean[]>
   /**
    * Counts in fixed windows, exactly for each caller, in the order of the batch: over all servers of one database, or

@@ -44,7 +44,7 @@ export interface ReceivedMessageWrites {
     by: { provider: string; provider_message_id: string },
   ): Promise<boolean>
   /** Whether this sender sent the keyword `help` to this recipient since then. */
-  askedForHelp(
+  hasRequestedHelp(
     between: Pick<
       ReceivedMessageRow,
       'workspace_id' | 'channel' | 'sender' | 'recipient' | 'livemode'

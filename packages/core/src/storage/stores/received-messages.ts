@@ -78,7 +78,7 @@ export function receivedMessageStore(
       )
       return (await db.select({ id: t.id }).from(t).where(same).limit(1)).length > 0
     },
-    async askedForHelp({ workspace_id, channel, sender, recipient, livemode }, since) {
+    async hasRequestedHelp({ workspace_id, channel, sender, recipient, livemode }, since) {
       const same = and(
         eq(t.workspace_id, workspace_id),
         gte(t.id, idFloor(since)),

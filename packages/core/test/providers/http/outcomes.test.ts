@@ -204,11 +204,11 @@ describe('the status word of the gateway', () => {
 })
 
 describe('an error of the gateway', () => {
-  const say = (message: unknown, code: unknown = 'E1') =>
+  const answerWith = (message: unknown, code: unknown = 'E1') =>
     outcomeOf(answer(400, { error: { code, message } }))
 
   it('is passed on, on one line and truncated', async () => {
-    expect(await say(`Not\n\u0000 \u202ethat ${'x'.repeat(999)}`)).toMatchObject({
+    expect(await answerWith(`Not\n\u0000 \u202ethat ${'x'.repeat(999)}`)).toMatchObject({
       error_code: 'E1',
       error_message: `Not that ${'x'.repeat(291)}`,
     })
@@ -220,7 +220,7 @@ describe('an error of the gateway', () => {
     'Bad token canary-api-token',
     'Called https://svc.test with canary-hmac-secret',
   ])('is not passed on if it repeats the request: %s', async (message) => {
-    expect(await say(message, 'canary-api-token')).toMatchObject({
+    expect(await answerWith(message, 'canary-api-token')).toMatchObject({
       error_code: 'http_400',
       error_message: 'The provider answered with status 400',
     })
@@ -229,7 +229,7 @@ describe('an error of the gateway', () => {
   it.each([[{ a: 1 }], [[1]], [''], [null]])(
     'is not passed on if it is not a text: %j',
     async (message) => {
-      expect(await say(message, message)).toMatchObject({ error_code: 'http_400' })
+      expect(await answerWith(message, message)).toMatchObject({ error_code: 'http_400' })
     },
   )
 })

@@ -71,8 +71,8 @@ async function openBench(deadline_ms: number): Promise<ProviderBench> {
         if (refusal === 'bad_credentials') smsc.nextBind('password', Number.POSITIVE_INFINITY)
         else await tap.close()
         smsc.dropAll()
-        const wanted = refusal === 'bad_credentials' ? '0x0e' : 'ECONNREFUSED'
-        await until(() => client.listening.states()[0]?.detail.includes(wanted) === true)
+        const expected = refusal === 'bad_credentials' ? '0x0e' : 'ECONNREFUSED'
+        await until(() => client.listening.states()[0]?.detail.includes(expected) === true)
       },
     },
     callbacks: null,

@@ -25,16 +25,16 @@ async function client() {
   session.on('error', () => {})
   const closed = once(session, 'close')
   await once(session, 'connect')
-  const ask = (command: string, fields: Record<string, unknown> = {}) =>
+  const request = (command: string, fields: Record<string, unknown> = {}) =>
     new Promise<Pdu>((resolve) => session.send(new smpp.PDU(command, fields), resolve))
   return {
     session,
     closed,
-    ask,
+    request,
     bind: (fields: Record<string, unknown> = {}) =>
-      ask('bind_transceiver', { system_id: 'svc', password: 'secret', ...fields }),
+      request('bind_transceiver', { system_id: 'svc', password: 'secret', ...fields }),
     submit: (fields: Record<string, unknown> = {}) =>
-      ask('submit_sm', {
+      request('submit_sm', {
         source_addr: '12345',
         source_addr_ton: 3,
         destination_addr: '255700000001',
@@ -67,9 +67,9 @@ describe('a bind to the test SMSC', () => {
   })
 
   it('is necessary for a submit_sm, and not as a receiver', async () => {
-    const { ask, submit } = await start()
+    const { request, submit } = await start()
     expect(await submit()).toMatchObject({ command_status: STATUS.invalid_bind_status })
-    await ask('bind_receiver', { system_id: 'svc', password: 'secret' })
+    await request('bind_receiver', { system_id: 'svc', password: 'secret' })
     expect(await submit()).toMatchObject({ command_status: STATUS.invalid_bind_status })
     expect(smsc.accepted).toEqual([])
   })
@@ -349,18 +349,18 @@ describe('a connection to the test SMSC', () => {
   })
 
   it('gets answers to enquire_link, until the test sets silence', async () => {
-    const { bind, ask } = await start()
+    const { bind, request } = await start()
     await bind()
-    expect(await ask('enquire_link')).toMatchObject({ command_status: 0 })
+    expect(await request('enquire_link')).toMatchObject({ command_status: 0 })
     smsc.silence()
     let isAnswered = false
-    void ask('enquire_link').then(() => {
+    void request('enquire_link').then(() => {
       isAnswered = true
     })
     await smsc.when(() => smsc.sessions()[0]?.enquire_links === 2)
     smsc.silence(false)
     // Answers come in the order of the requests.
-    await ask('enquire_link')
+    await request('enquire_link')
     expect(isAnswered).toBe(false)
   })
 

@@ -101,22 +101,22 @@ export async function talkTo(port: number) {
   }
 
   await answer()
-  const say = async (line: string) => {
+  const command = async (line: string) => {
     socket.write(`${line}\r\n`)
     return answer()
   }
   return {
-    say,
+    command,
     answer,
     write: (raw: string | Uint8Array) => void socket.write(raw),
     /** Sends the commands before a mail, and the mail. Resolves with the last answer. */
     async mail(to: readonly string[], raw: string, from = ''): Promise<string> {
-      await say('EHLO sender.example.test')
-      await say(`MAIL FROM:<${from}>`)
-      for (const each of to) await say(`RCPT TO:<${each}>`)
-      const go = await say('DATA')
+      await command('EHLO sender.example.test')
+      await command(`MAIL FROM:<${from}>`)
+      for (const each of to) await command(`RCPT TO:<${each}>`)
+      const go = await command('DATA')
       if (!go.startsWith('354')) return go
-      return say(`${raw.replace(/^\./gm, '..')}\r\n.`)
+      return command(`${raw.replace(/^\./gm, '..')}\r\n.`)
     },
     closed,
     end: () => void socket.destroy(),

@@ -75,9 +75,9 @@ describe('the mail intake', () => {
     const { sink, intake, talk } = await open({ unknown_addresses: 100 })
     const about = newRef()
     const own = bounceAddress(about)
-    const { say } = await talk()
-    await say('EHLO sender.example.test')
-    await say('MAIL FROM:<>')
+    const { command } = await talk()
+    await command('EHLO sender.example.test')
+    await command('MAIL FROM:<>')
     const others = [
       'user@elsewhere.example',
       `user@${BOUNCE_DOMAIN}`,
@@ -93,19 +93,19 @@ describe('the mail intake', () => {
       `b+${messageToken(SECRET, 'unsubscribe', about)}@${BOUNCE_DOMAIN}`,
     ]
     for (const address of others) {
-      expect(await say(`RCPT TO:<${address}>`), address).toMatch(/^550 /)
+      expect(await command(`RCPT TO:<${address}>`), address).toMatch(/^550 /)
     }
-    expect(await say('DATA')).toMatch(/^503 /)
-    expect(await say('AUTH PLAIN AGEAYg==')).toMatch(/^500 /)
-    expect(await say('STARTTLS')).toMatch(/^500 /)
+    expect(await command('DATA')).toMatch(/^503 /)
+    expect(await command('AUTH PLAIN AGEAYg==')).toMatch(/^500 /)
+    expect(await command('STARTTLS')).toMatch(/^500 /)
     expect(sink.reports).toEqual([])
     expect(intake.states()[0]?.detail).toContain(`${others.length} addresses refused`)
   })
 
   it('offers only features that it has', async () => {
     const { talk } = await open({}, { max_bytes: 12_345 })
-    const { say } = await talk()
-    const features = await say('EHLO sender.example.test')
+    const { command } = await talk()
+    const features = await command('EHLO sender.example.test')
     expect(features).toContain('SIZE 12345')
     expect(features).not.toMatch(/AUTH|STARTTLS|DSN/)
   })
@@ -126,7 +126,7 @@ describe('the mail intake', () => {
     expect(intake.states()[0]?.detail).toContain(`${useless.length} mails dropped`)
   })
 
-  it('asks the sender to retry if the store failed, and receives the retry', async () => {
+  it('requests a retry from the sender if the store failed, and receives the retry', async () => {
     const { sink, talk } = await open()
     const to = [bounceAddress(newRef())]
     const { mail } = await talk()
@@ -138,7 +138,7 @@ describe('the mail intake', () => {
     expect(sink.reports).toHaveLength(1)
   })
 
-  it('asks the sender to retry if the store takes too long', async () => {
+  it('requests a retry from the sender if the store takes too long', async () => {
     const { sink, talk } = await open({ store_ms: 20 })
     const { passed, open: release } = gate()
     sink.before = () => passed
@@ -162,8 +162,8 @@ describe('the mail intake', () => {
     })
     await begun.passed
     // Another connection gets an answer, so an answer to this one would have arrived.
-    const { say } = await talk()
-    expect(await say('EHLO sender.example.test')).toMatch(/^250/)
+    const { command } = await talk()
+    expect(await command('EHLO sender.example.test')).toMatch(/^250/)
     expect(answered).toBe(false)
     stored.open()
     expect(await answer).toMatch(/^250 /)
@@ -227,9 +227,9 @@ describe('the limits of the mail intake', () => {
   it('refuse mails that are too large, declared or not', async () => {
     const { sink, talk } = await open({}, { max_bytes: 20_000 })
     const to = [bounceAddress(newRef())]
-    const { say, mail } = await talk()
-    await say('EHLO sender.example.test')
-    expect(await say('MAIL FROM:<> SIZE=20001')).toMatch(/^552 /)
+    const { command, mail } = await talk()
+    await command('EHLO sender.example.test')
+    expect(await command('MAIL FROM:<> SIZE=20001')).toMatch(/^552 /)
     expect(await mail(to, `${postfixReport()}${'x'.repeat(20_000)}`)).toMatch(/^552 /)
     expect(sink.reports).toEqual([])
     expect(await mail(to, postfixReport())).toMatch(/^250 /)
@@ -237,24 +237,24 @@ describe('the limits of the mail intake', () => {
 
   it('defer further recipients', async () => {
     const { talk } = await open({ recipients: 2 })
-    const { say } = await talk()
-    await say('EHLO sender.example.test')
-    await say('MAIL FROM:<>')
+    const { command } = await talk()
+    await command('EHLO sender.example.test')
+    await command('MAIL FROM:<>')
     const answers: string[] = []
     for (let i = 0; i < 3; i += 1) {
-      answers.push((await say(`RCPT TO:<${bounceAddress(newRef())}>`)).slice(0, 3))
+      answers.push((await command(`RCPT TO:<${bounceAddress(newRef())}>`)).slice(0, 3))
     }
     expect(answers).toEqual(['250', '250', '452'])
   })
 
   it('end a connection that tries addresses', async () => {
     const { talk } = await open({ unknown_addresses: 3 })
-    const { say, closed } = await talk()
-    await say('EHLO sender.example.test')
-    await say('MAIL FROM:<>')
+    const { command, closed } = await talk()
+    await command('EHLO sender.example.test')
+    await command('MAIL FROM:<>')
     const answers: string[] = []
     for (let i = 0; i < 3; i += 1) {
-      answers.push((await say(`RCPT TO:<user${i}@${BOUNCE_DOMAIN}>`)).slice(0, 3))
+      answers.push((await command(`RCPT TO:<user${i}@${BOUNCE_DOMAIN}>`)).slice(0, 3))
     }
     expect(answers).toEqual(['550', '550', '421'])
     await closed
@@ -286,17 +286,17 @@ describe('the limits of the mail intake', () => {
     await silent.closed
     const { talk } = await open({ connection_ms: 60 })
     const busy = await talk()
-    while ((await busy.say('NOOP')) !== '');
+    while ((await busy.command('NOOP')) !== '');
     await busy.closed
   })
 
   it('do not count a mail whose sender disconnects in the middle of it', async () => {
     const { sink, intake, talk } = await open()
-    const { say, write, end } = await talk()
-    await say('EHLO sender.example.test')
-    await say('MAIL FROM:<>')
-    await say(`RCPT TO:<${bounceAddress(newRef())}>`)
-    await say('DATA')
+    const { command, write, end } = await talk()
+    await command('EHLO sender.example.test')
+    await command('MAIL FROM:<>')
+    await command(`RCPT TO:<${bounceAddress(newRef())}>`)
+    await command('DATA')
     write(postfixReport())
     end()
     const about = newRef()
@@ -310,8 +310,8 @@ describe('the limits of the mail intake', () => {
   it('allow noise: it is answered, or the connection ends', async () => {
     const { sink, talk } = await open()
     for (const noise of ['GET / HTTP/1.1', '\0'.repeat(100), 'x'.repeat(100_000), '\xff\xfe']) {
-      const { say } = await talk()
-      expect(await say(noise)).toMatch(/^(?:421|50\d) |^$/)
+      const { command } = await talk()
+      expect(await command(noise)).toMatch(/^(?:421|50\d) |^$/)
     }
     const { mail } = await talk()
     expect(await mail([bounceAddress(newRef())], postfixReport())).toMatch(/^250 /)

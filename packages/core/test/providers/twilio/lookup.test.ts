@@ -145,10 +145,10 @@ describe('a look-up without the id', () => {
   })
 
   it('finds nothing only after the longest lag of the list', async () => {
-    const asked = [0, 179_000, 180_000].map((passed_ms) =>
+    const sent = [0, 179_000, 180_000].map((passed_ms) =>
       questionOf(job(), { now_ms: at_ms + passed_ms }),
     )
-    expect((await lookUp(...asked)).map(({ type }) => type)).toEqual([
+    expect((await lookUp(...sent)).map(({ type }) => type)).toEqual([
       'unavailable',
       'unavailable',
       'not_found',

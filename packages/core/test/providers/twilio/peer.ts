@@ -93,7 +93,7 @@ export async function startTwilioPeer({
     const url = new URL(request.url ?? '/', 'http://peer')
     const body = await bodyOf(request)
     if (!isAuthorized(request, account)) {
-      say(response, { status: 401, code: 20003, message: 'Authenticate' })
+      answerError(response, { status: 401, code: 20003, message: 'Authenticate' })
     } else if (request.method === 'POST') {
       post(url.pathname, request.headers['content-type'] ?? '', body, response)
     } else if (reads) json(response, reads.status, reads.body)
@@ -234,13 +234,13 @@ function answerFor(error: ApiError): Play {
   return { type: 'answer', status: error.status, body: errorBody(error) }
 }
 
-function say(response: ServerResponse, error: ApiError): void {
+function answerError(response: ServerResponse, error: ApiError): void {
   json(response, error.status, errorBody(error))
 }
 
 function notFound({ pathname }: { pathname: string }, response: ServerResponse): void {
   const message = `The requested resource ${pathname} was not found`
-  say(response, { status: 404, code: 20404, message })
+  answerError(response, { status: 404, code: 20404, message })
 }
 
 function json(

@@ -68,8 +68,8 @@ function matchesQuery({ resource, kind }: Taken, query: URLSearchParams): boolea
     ['To', 'to'],
     ['From', 'from'],
   ] as const) {
-    const wanted = query.get(parameter)
-    if (wanted !== null && resource[field] !== wanted) return false
+    const value = query.get(parameter)
+    if (value !== null && resource[field] !== value) return false
   }
   const [since, date] =
     kind === 'Messages'

@@ -41,8 +41,8 @@ const ROWS_AT_ONCE = Math.min(BATCH_ROWS_MAX, 64)
 
 /** Fewer rows at once where they are large; then gradually more. */
 function fetchCount(before: number, rowSize: number): number {
-  const wanted = Math.floor(BATCH_TEXT / Math.max(rowSize, 1))
-  return Math.max(1, Math.min(ROWS_AT_ONCE, 2 * before, wanted))
+  const batchRows = Math.floor(BATCH_TEXT / Math.max(rowSize, 1))
+  return Math.max(1, Math.min(ROWS_AT_ONCE, 2 * before, batchRows))
 }
 
 /** The reader, and functions that fill the tables. */
