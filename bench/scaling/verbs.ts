@@ -1,6 +1,6 @@
 import { units } from '../../packages/core/src/contract/fields/units.ts'
 import type { ClaimedMessage } from '../../packages/core/src/rules/claim.ts'
-import type { HotDoor } from '../../packages/core/src/storage/ports/hot.ts'
+import type { HotVerbs } from '../../packages/core/src/storage/ports/hot.ts'
 import { type Builders, builders } from '../../packages/core/test/fixtures.ts'
 import { quantile } from '../figure.ts'
 import type { Scratch, ScratchDatabase } from './scratch.ts'
@@ -16,7 +16,7 @@ const DELIVERED = {
   error_message: null,
 } as const
 
-type Settlement = Parameters<HotDoor['settle']>[0][number]
+type Settlement = Parameters<HotVerbs['settle']>[0][number]
 
 /** The verbs of every message, in this order. */
 export const VERBS = ['accept', 'claim', 'settle', 'receipt', 'claim delivery', 'record'] as const

@@ -73,9 +73,9 @@ export function startDispatcher({
   listeners?: Listeners
   /** Queues a mail to the owner; false if too many mails are queued. */
   mailLowBalance?: (low: LowBalance) => void
-  /** Null if messages are kept for ever. */
+  /** Null if messages are kept forever. */
   retention?: Retention | null
-  /** Null if the audit log is kept for ever. */
+  /** Null if the audit log is kept forever. */
   auditRetention?: AuditRetention | null
   tracing?: Tracing | null
 }): Dispatcher {

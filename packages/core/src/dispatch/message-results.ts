@@ -87,7 +87,7 @@ export function lookupJob(
   }
 }
 
-/** When the attempt began, or up to a lease earlier: the start of an attempt in doubt is not recorded. */
+/** When the attempt began, or up to a lease earlier: the start of an attempt with an unknown outcome is not recorded. */
 function attemptedAtMs(
   { sent_at, unknown_since, created_at }: ClaimedMessage,
   lease_ms: number,
@@ -103,7 +103,7 @@ export function sendResult(
 ): SendResult {
   const { attempt, unknown_since } = message
   const sender = senderOf(routing, message)
-  // A message stays in doubt if an earlier attempt is in doubt.
+  // The outcome of a message stays unknown if that of an earlier attempt is.
   return outcome === NOT_CALLED && unknown_since === null
     ? { task: 'send', attempt, outcome, sender, never_called: true }
     : { task: 'send', attempt, outcome, sender }

@@ -24,7 +24,7 @@ const CREDITS_STEP_MAX = 100
 
 /**
  * Once a minute, removes rows that expired and are never read again, releases holds and expires lots that reached their
- * end, and applies the retention times. Of several servers on a database, one sweeps at a time.
+ * end, and applies the retention times. Only one server of a database sweeps at a time.
  */
 export function startSweeper({
   storage,
@@ -34,9 +34,9 @@ export function startSweeper({
 }: {
   storage: Storage
   runtime: Runtime
-  /** Null if messages are kept for ever. */
+  /** Null if messages are kept forever. */
   retention?: Retention | null
-  /** Null if the audit log is kept for ever. */
+  /** Null if the audit log is kept forever. */
   auditRetention?: AuditRetention | null
 }): Sweeper {
   let stopping = false

@@ -18,7 +18,7 @@ import type { Account } from '../../src/rules/decide.ts'
 import { planSettle } from '../../src/rules/settle.ts'
 import type { Settlement, SettlePlan, SettleState } from '../../src/rules/settlement.ts'
 import type { Runtime } from '../../src/runtime/runtime.ts'
-import type { HotDoor } from '../../src/storage/ports/hot.ts'
+import type { HotVerbs } from '../../src/storage/ports/hot.ts'
 import { queuedRow } from '../../src/storage/sqlite/verbs/accept.ts'
 import { memoryCredits } from './memory-credits.ts'
 import { memoryPurchases } from './memory-purchases.ts'
@@ -71,7 +71,7 @@ export function openMemory(runtime: Pick<Runtime, 'id' | 'random'>) {
   }
 }
 
-type MessageVerbs = Pick<HotDoor, 'accept' | 'settle' | 'cancel' | 'claimMessages'>
+type MessageVerbs = Pick<HotVerbs, 'accept' | 'settle' | 'cancel' | 'claimMessages'>
 
 function memoryMessages(
   {

@@ -100,7 +100,7 @@ describe('a database', () => {
     await expect(owner.query(update, [value, id])).rejects.toThrow(/violates check constraint/)
   })
 
-  it('whose numbers no program could count exactly is read by neither door', async () => {
+  it('whose numbers no program could count exactly is read by no verb', async () => {
     const id = await bench.workspace(1)
     const owner = await bench.connect()
     await owner.query('update credit_accounts set seq = 9007199254740993 where workspace_id = $1', [

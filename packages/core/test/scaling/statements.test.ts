@@ -7,7 +7,7 @@ import { benchFor, only } from '../storage/bench.ts'
 import { LIMITS, PARTITIONED, sqlOfPlan } from './plan.ts'
 
 /**
- * Statements of the hot door whose conditions do not name a workspace, so that no engine could send them to the one
+ * Statements of the hot verbs whose conditions do not name a workspace, so that no engine could send them to the one
  * node that has the row. The page names each.
  */
 const ACROSS_WORKSPACES = [
@@ -84,7 +84,7 @@ async function statementsOf(work: () => Promise<void>): Promise<Map<string, pg.Q
   }
 }
 
-describe('the statements of the hot door', () => {
+describe('the statements of the hot verbs', () => {
   it('name the workspace in their conditions, but for those that are listed', async () => {
     const workspaceId = await bench.workspace()
     const statements = await statementsOf(() => wholeWay(workspaceId))
@@ -168,7 +168,7 @@ describe('on partitioned tables', () => {
   })
 })
 
-/** The partitions of `messages` that a statement looked into, planned as the hot door has it planned. */
+/** The partitions of `messages` that a statement looked into, planned as the hot verbs plan it. */
 async function scannedBy({ text, values = [] }: pg.QueryConfig): Promise<string[]> {
   for (const kind of ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin']) {
     await owner.query(`set enable_${kind} = off`)

@@ -90,7 +90,7 @@ function movementOf({ kind, amount, held, sign, part, wrong }: PostStep): [numbe
   return [amount * up * turned || 0, held * hold * turned || 0]
 }
 
-/** How the cold door answered, in the model's words. */
+/** What the other verbs returned, in the model's words. */
 export function wordFor(posted: Posted): ModelPosted {
   if ('repeated' in posted) return 'repeated'
   if (posted.ok) return 'booked'

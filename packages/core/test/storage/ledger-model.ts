@@ -57,7 +57,7 @@ export interface ModelMessage {
   doubtful_since_ms: number | null
 }
 
-/** How the cold door answered, without the rows. */
+/** What the other verbs returned, without the rows. */
 export type ModelPosted =
   | 'booked'
   | 'repeated'

@@ -11,7 +11,7 @@ import type { Awaitable } from '../../runtime/awaitable.ts'
  * The operations that every message passes through. Each takes a batch, is one transaction (or joins one), and
  * resolves only after that is durable. Results are in the order of the batch.
  */
-export interface HotDoor {
+export interface HotVerbs {
   /** The key with this hash, in any state; never from a cache, so that a deactivation counts at once. */
   findApiKey(keyHash: string): Promise<ApiKeyRow | null>
   /**

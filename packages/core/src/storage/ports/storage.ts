@@ -1,5 +1,5 @@
 import type { Reads, Writes } from '../stores/stores.ts'
-import type { HotDoor } from './hot.ts'
+import type { HotVerbs } from './hot.ts'
 
 export type { Reads, Writes }
 
@@ -39,7 +39,7 @@ export interface Storage {
    * repeats it after a conflict.
    */
   write<T>(work: (stores: Writes) => Promise<T>): Promise<T>
-  readonly hot: HotDoor
+  readonly hot: HotVerbs
   /**
    * Takes the right to dispatch. Where the engine allows only one dispatcher, it refuses a second process, and makes
    * the leases of a killed process due at once.

@@ -5,7 +5,7 @@ import type { Log, Runtime } from '../../runtime/runtime.ts'
 import type { Telemetry } from '../../runtime/telemetry.ts'
 import { createClockSteps } from '../clock-steps.ts'
 import { gather } from '../gather.ts'
-import type { HotDoor } from '../ports/hot.ts'
+import type { HotVerbs } from '../ports/hot.ts'
 import type { Storage } from '../ports/storage.ts'
 import { reportCommitted } from '../report-plans.ts'
 import { createWriteWatch } from '../write-watch.ts'
@@ -95,7 +95,7 @@ export async function openPostgres(
   return {
     read,
     write: (work) => changes(() => write(work)),
-    hot: hotDoor({
+    hot: hotVerbs({
       database,
       redate: prepareRedate(databaseOn(cold, bounds), clockOf(clock)),
       queue,
@@ -121,7 +121,7 @@ export async function openPostgres(
   }
 }
 
-function hotDoor(parts: {
+function hotVerbs(parts: {
   database: Database
   redate: ReturnType<typeof prepareRedate>
   queue: (at_once: number, waiting_max: number) => Queue['run']
@@ -131,7 +131,7 @@ function hotDoor(parts: {
   random: () => number
   telemetry: Telemetry | undefined
   log: Log
-}): HotDoor {
+}): HotVerbs {
   const { database, redate, queue, waker, clock, newId, random, telemetry, log } = parts
   const t = tables(dialects.postgres)
   const bounds = { batch_max: BATCH_MAX, isCommon }

@@ -1,4 +1,4 @@
-import type { Counter, Counting, HotDoor } from '../../ports/hot.ts'
+import type { Counter, Counting, HotVerbs } from '../../ports/hot.ts'
 import { type Clock, present } from '../engine/clock.ts'
 import { type Database, statement } from '../engine/database.ts'
 
@@ -81,7 +81,7 @@ export function prepareCount(database: Database, clock: Clock) {
 export function prepareSweepCounters(
   database: Database,
   clock: Clock,
-): NonNullable<HotDoor['sweepCounters']> {
+): NonNullable<HotVerbs['sweepCounters']> {
   return async (now, limit) => (await database.rows(sweep, clock.now(now), limit))[0]?.n ?? 0
 }
 

@@ -5,7 +5,7 @@ import type { Log } from '../../../runtime/runtime.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
 import { createClockSteps } from '../../clock-steps.ts'
 import { gather } from '../../gather.ts'
-import type { HotDoor } from '../../ports/hot.ts'
+import type { HotVerbs } from '../../ports/hot.ts'
 import { reportCommitted, reportRecorded, reportSettled } from '../../report-plans.ts'
 import { createWriteWatch } from '../../write-watch.ts'
 import { prepareAccept } from '../verbs/accept.ts'
@@ -29,7 +29,7 @@ const BACKGROUND_BATCH_MAX = 64
 /** The writing connection, its writer and the verbs. */
 export interface Engine
   extends Pick<
-    Required<HotDoor>,
+    Required<HotVerbs>,
     | 'findApiKey'
     | 'keysVersion'
     | 'accept'
@@ -123,7 +123,7 @@ export function openEngine(
     claimDeliveries: (claim) => runInBackground(() => claimDeliveries(claim)),
     recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
     keysVersion() {
-      // Changes with each commit of another connection; own commits of the cold door are counted below.
+      // Changes with each commit of another connection; own commits are counted in `transaction`.
       const seen = dataVersion.get()
       if (seen !== seenVersion) version += 1
       seenVersion = seen

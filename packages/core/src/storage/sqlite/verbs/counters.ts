@@ -1,4 +1,4 @@
-import type { Counter, HotDoor } from '../../ports/hot.ts'
+import type { Counter, HotVerbs } from '../../ports/hot.ts'
 
 interface Window {
   count: number
@@ -13,7 +13,7 @@ const SWEEP_AT = 100_000
  * until its window ends: a throttled client cannot evict its own counter by using many keys. Windows are measured by
  * `elapsed_ms`: setting the clock neither shortens nor lengthens them.
  */
-export function prepareCount(): HotDoor['count'] {
+export function prepareCount(): HotVerbs['count'] {
   const windows = new Map<string, Window>()
   let sweepAt = SWEEP_AT
 
