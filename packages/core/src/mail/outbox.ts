@@ -1,5 +1,6 @@
 import type { Mail, Mailer, MailKind } from '../contract/outside/mail.ts'
 import type { Log } from '../runtime/runtime.ts'
+import { within } from '../runtime/within.ts'
 
 /** Composes the mail when a worker takes it; null when there is none to send. */
 export type Compose = () => Promise<Mail | null>
@@ -58,7 +59,9 @@ export function createOutbox({
     for (let attempt = 1; ; attempt += 1) {
       const isClosing = closing.signal.aborted
       try {
-        await inTime(try_max_ms, mailer.send(mail))
+        await within(try_max_ms, mailer.send(mail), () => {
+          throw new Error(`not done within ${try_max_ms} ms`)
+        })
         return log.info({ kind: mail.kind, attempt }, 'mail.sent')
       } catch (error) {
         const wait_ms = retry_ms[attempt - 1]
@@ -126,7 +129,7 @@ export function createOutbox({
     idle,
     async close(grace_ms) {
       closing.abort()
-      await inTime(grace_ms, idle()).catch(() => log.warn({}, 'not all mails were sent'))
+      await within(grace_ms, idle(), () => log.warn({}, 'not all mails were sent'))
     },
   }
 }
@@ -156,16 +159,4 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', end)
     if (signal.aborted) end()
   })
-}
-
-async function inTime(max_ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not done within ${max_ms} ms`)), max_ms)
-  })
-  try {
-    await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { SvcError } from '../contract/errors.ts'
+import { within } from './within.ts'
 
 /** Wraps a service so that it can be closed while calls are in flight. */
 export interface Gate {
@@ -84,13 +84,10 @@ export function createGate(): Gate {
     guard: <Api extends object>(api: Api) => guarded(api, '') as Api,
     async close(wait_ms) {
       isClosed = true
-      const stop = new AbortController()
-      const late = sleep(wait_ms, undefined, { signal: stop.signal }).catch(() => {})
       const idle = new Promise<void>((resolve) => {
         onIdle = resolve
       })
-      if (inFlight > 0) await Promise.race([idle, late])
-      stop.abort()
+      if (inFlight > 0) await within(wait_ms, idle, () => {})
     },
   }
 }

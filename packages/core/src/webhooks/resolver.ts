@@ -1,6 +1,7 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { promisify } from 'node:util'
+import { within } from '../runtime/within.ts'
 
 /** Where names are looked up: `null` the DNS servers of this machine, a list (`address[:port]`), or the system's resolver. */
 export type Dns = 'system' | readonly string[] | null
@@ -99,10 +100,9 @@ function createQuery(servers: readonly string[] | null): (name: string) => Promi
 const lookupAll = promisify(lookup)
 
 async function querySystem(name: string): Promise<Found> {
-  const late = new Promise<never>((_, reject) => {
-    setTimeout(() => reject(failure('ETIMEOUT', name)), SYSTEM_MS).unref()
+  const addresses = await within(SYSTEM_MS, lookupAll(name, { all: true, verbatim: true }), () => {
+    throw failure('ETIMEOUT', name)
   })
-  const addresses = await Promise.race([lookupAll(name, { all: true, verbatim: true }), late])
   return { addresses, ttl_s: KEPT_MIN_S }
 }
 

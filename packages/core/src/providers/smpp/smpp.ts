@@ -1,4 +1,5 @@
 import type { Listening, Provider, Report, Sink } from '../../contract/outside/provider.ts'
+import { within } from '../../runtime/within.ts'
 import { type Bind, openBind } from './bind.ts'
 import { reportOf } from './inbound.ts'
 import {
@@ -75,7 +76,7 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
     async function close(grace_ms: number): Promise<void> {
       pool.close()
       // Reports that are being stored are acknowledged before the connection ends.
-      await within(grace_ms / 2, intake.idle())
+      await within(grace_ms / 2, intake.idle(), () => {})
       ownReports.close()
       await Promise.all(binds.map((bind) => bind.close(grace_ms / 2)))
     }
@@ -130,15 +131,6 @@ function connectionsOf(account: BindSettings): { name: string; account: BindSett
 
 function nameOf({ system_id, host, port }: BindSettings): string {
   return `${system_id}@${host}:${port}`
-}
-
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work, timeout])
-  clearTimeout(timer)
 }
 
 /** Binds once, and unbinds. Resolves with the problem, or null. */

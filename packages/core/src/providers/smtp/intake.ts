@@ -3,6 +3,7 @@ import type { AddressInfo, Server, Socket } from 'node:net'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { networkOf } from '../../contract/fields/client-network.ts'
 import type { Listening, MessageRef, Report, Sink } from '../../contract/outside/provider.ts'
+import { within } from '../../runtime/within.ts'
 import { reportsOf } from './bounce-outcome.ts'
 import { REPORT_BYTES_READ, readMailReport } from './bounce-report.ts'
 import { provenIn, type Recipient, type Recipients, recipientOf } from './intake-address.ts'
@@ -193,7 +194,9 @@ function createReceiving({
       return
     }
     try {
-      await inTime(sink.receive(reports), limits.store_ms)
+      await within(limits.store_ms, sink.receive(reports), () => {
+        throw new Error('it took too long')
+      })
     } catch (error) {
       sink.note('error', 'a mail could not be stored', { err: error })
       throw answer(451, TRY_AGAIN)
@@ -234,19 +237,6 @@ async function beginningOf(stream: SMTPServerDataStream): Promise<Uint8Array> {
     length += chunk.length
   }
   return Buffer.concat(chunks)
-}
-
-/** @throws Error if the work takes longer. Its later result is ignored. */
-async function inTime(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('it took too long')), ms)
-  })
-  try {
-    await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 function unique(refs: readonly MessageRef[]): MessageRef[] {

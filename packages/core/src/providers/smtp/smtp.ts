@@ -5,6 +5,7 @@ import type {
   ProviderContext,
   SendJob,
 } from '../../contract/outside/provider.ts'
+import { within } from '../../runtime/within.ts'
 import { mailMessage, messageIdOf } from './mail-message.ts'
 import { faultOf, outcomeOf } from './outcome.ts'
 import { bounceDomain, type SmtpSettings } from './settings.ts'
@@ -45,7 +46,8 @@ export function openSmtp(
         },
       }),
     async check() {
-      const failure = await inTime(transport.verify(), send_max_ms)
+      // The library's own timeouts restart with every byte of the server.
+      const failure = await within(send_max_ms, transport.verify(), () => LATE)
       return failure && faultOf(failure)
     },
     async close() {
@@ -55,17 +57,6 @@ export function openSmtp(
 }
 
 const LATE: Failure = { code: 'EABORT', cause: null, stage: '', reply: null, is_written: false }
-
-/** The library's own timeouts restart with every byte of the server. */
-async function inTime(verifying: Promise<Failure | null>, ms: number): Promise<Failure | null> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<Failure>((resolve) => {
-    timer = setTimeout(() => resolve(LATE), ms)
-  })
-  const failure = await Promise.race([verifying, late])
-  clearTimeout(timer)
-  return failure
-}
 
 async function sendOne(
   job: SendJob,

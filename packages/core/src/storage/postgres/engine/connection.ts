@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import { isLoopback } from '../../../contract/fields/client-network.ts'
 import type { Log } from '../../../runtime/runtime.ts'
+import { within } from '../../../runtime/within.ts'
 import { textOf, withoutPassword } from './failure.ts'
 import { parsers } from './parsers.ts'
 
@@ -109,8 +110,8 @@ export async function connect(
   const cold = pool(bounded, session, COLD_CONNECTIONS)
   const slow = pool(patient, SESSION, SLOW_CONNECTIONS)
   const end = async () => {
-    await atMost(answer_max_ms, Promise.all([hot.end(), cold.end(), slow.end()]))
-    await atMost(GOODBYE_MAX_MS, sockets.closed())
+    await within<unknown>(answer_max_ms, Promise.all([hot.end(), cold.end(), slow.end()]), () => {})
+    await within(GOODBYE_MAX_MS, sockets.closed(), () => {})
     sockets.destroy()
   }
   try {
@@ -195,16 +196,6 @@ function keepSockets() {
       for (const socket of sockets) socket.destroy()
     },
   }
-}
-
-/** Resolves with the work, or after that time. */
-async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work, late])
-  clearTimeout(timer)
 }
 
 /** Sets up the session of a new connection, and asserts that its commits are durable and that it can write. */

@@ -1,0 +1,20 @@
+/**
+ * The result of `work`, or that of `onTimeout` when the work takes longer than `ms`. A timeout does not stop the work, and
+ * its later result or error is ignored.
+ * @throws the error of `work` or of `onTimeout`.
+ */
+export async function within<T>(
+  ms: number,
+  work: Promise<T>,
+  onTimeout: () => T | Promise<T>,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  try {
+    return await Promise.race([work, timeout.then(onTimeout)])
+  } finally {
+    clearTimeout(timer)
+  }
+}
