@@ -1,6 +1,7 @@
 import type { Report } from '../../contract/outside/provider.ts'
 import { ownSenderOf, textOfAddress } from './address.ts'
 import { decodeText, encodeUcs2 } from './charset.ts'
+import type { Place } from './message-parts.ts'
 import { type Delivery, TLV } from './pdu.ts'
 import { receiptOf } from './receipt.ts'
 import type { SmppSettings } from './settings.ts'
@@ -61,12 +62,6 @@ function receivedReport(delivery: Delivery, settings: SmppSettings): Report | { 
 /** No database stores U+0000 or half of a surrogate pair. */
 function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd')
-}
-
-interface Place {
-  reference: number
-  total: number
-  number: number
 }
 
 const NO_HEADER = Buffer.alloc(0)

@@ -82,7 +82,8 @@ export function piecesOf(text: string, { encoding, parts }: Segmentation): strin
   return pieces
 }
 
-interface Place {
+/** The place of a part in its text; `number` counts from 1. */
+export interface Place {
   reference: number
   total: number
   number: number

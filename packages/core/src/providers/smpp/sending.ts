@@ -1,4 +1,10 @@
-import type { Outcome, Report, SendJob } from '../../contract/outside/provider.ts'
+import type {
+  MessageRef,
+  Outcome,
+  Receipt,
+  Report,
+  SendJob,
+} from '../../contract/outside/provider.ts'
 import { NOT_CONNECTED, type OnResult, type Pool } from './pool.ts'
 import type { SmppSettings, Timing } from './settings.ts'
 import type { StatusMeaning } from './status-table.ts'
@@ -46,8 +52,7 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
     for (const receipt of missing) {
       // Without the message's id the core matches the receipt to its part later; with it, the receipt could precede
       // `sent`.
-      const { provider_message_id } = receipt
-      report({ type: 'receipt', about: null, provider_message_id, receipt })
+      reportReceipt(null, receipt)
     }
     if (outcome.type === 'retry') remember(job.message_id, { reference, results })
     return outcome
@@ -85,38 +90,30 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
     if (outcome.type !== 'accepted') {
       const { error_code, error_message } = outcome
       const suppress = outcome.type === 'rejected' ? outcome.suppress : undefined
-      report({
-        type: 'receipt',
-        about,
+      reportReceipt(about, {
+        status: 'failed',
         provider_message_id: null,
-        receipt: {
-          status: 'failed',
-          provider_message_id: null,
-          error_code,
-          error_message,
-          never_accepted: true,
-          ...(suppress && { suppress }),
-        },
+        error_code,
+        error_message,
+        never_accepted: true,
+        ...(suppress && { suppress }),
       })
       return
     }
     const { provider_message_id, part_ids } = outcome
-    const receipt = {
-      status: 'sent' as const,
+    reportReceipt(about, {
+      status: 'sent',
       provider_message_id,
       error_code: null,
       error_message: null,
       ...(part_ids && { part_ids }),
-    }
+    })
+    for (const receipt of missing) reportReceipt(about, receipt)
+  }
+
+  function reportReceipt(about: MessageRef | null, receipt: Receipt): void {
+    const { provider_message_id } = receipt
     report({ type: 'receipt', about, provider_message_id, receipt })
-    for (const one of missing) {
-      report({
-        type: 'receipt',
-        about,
-        provider_message_id: one.provider_message_id,
-        receipt: one,
-      })
-    }
   }
 
   function remember(message_id: string, { reference, results }: Begun): void {

@@ -17,30 +17,16 @@ const NO_SUCH: Meaning = {
 }
 const DISABLED: Meaning = { ...NO_SUCH, text: 'The mailbox is disabled' }
 const FULL: Meaning = { error_code: 'bounced', text: 'The mailbox is full' }
-const NOT_ACCEPTED: Meaning = {
-  error_code: 'bounced',
-  text: 'The mailbox does not accept the mail',
-}
-const BAD_SENDER: Meaning = {
-  error_code: 'undelivered',
-  text: 'The mail server does not accept mail from this domain or address',
-}
-const BLOCKED: Meaning = {
-  error_code: 'undelivered',
-  text: 'The mail violates a policy of the mail server',
-}
-const TOO_LARGE: Meaning = {
-  error_code: 'undelivered',
-  text: 'The mail is too large for the mail server',
-}
-const NO_ROUTE: Meaning = {
-  error_code: 'undelivered',
-  text: 'No mail server of the recipient could be reached',
-}
-const REFUSED: Meaning = { error_code: 'undelivered', text: 'The mail server refuses the mail' }
-const TOO_LONG: Meaning = {
-  error_code: 'undelivered',
-  text: 'The mail could not be delivered in time',
+const NOT_ACCEPTED = { ...FULL, text: 'The mailbox does not accept the mail' }
+const BAD_SENDER = undelivered('The mail server does not accept mail from this domain or address')
+const BLOCKED = undelivered('The mail violates a policy of the mail server')
+const TOO_LARGE = undelivered('The mail is too large for the mail server')
+const NO_ROUTE = undelivered('No mail server of the recipient could be reached')
+const REFUSED = undelivered('The mail server refuses the mail')
+const TOO_LONG = undelivered('The mail could not be delivered in time')
+
+function undelivered(text: string): Meaning {
+  return { error_code: 'undelivered', text }
 }
 
 /**

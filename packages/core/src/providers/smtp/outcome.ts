@@ -19,73 +19,45 @@ interface Reply {
   text: string
 }
 
-const UNAVAILABLE: Meaning = {
-  kind: 'retry',
-  error_code: 'provider_unavailable',
-  text: 'The mail server does not accept mail now',
-}
-const UNREACHABLE: Meaning = { ...UNAVAILABLE, text: 'The mail server cannot be reached' }
-const BROKEN: Meaning = {
-  ...UNAVAILABLE,
-  text: 'The connection ended before the mail was sent',
-}
-const LATE: Meaning = { ...UNAVAILABLE, text: 'The mail server did not accept the mail in time' }
-const RATE: Meaning = {
-  kind: 'retry',
-  error_code: 'rate_limited',
-  text: 'Too many mails to this recipient or from this account',
-}
-const FULL: Meaning = { kind: 'retry', error_code: 'mailbox_full', text: 'The mailbox is full' }
-const UNAUTHORIZED: Meaning = {
-  kind: 'misconfigured',
-  error_code: 'provider_unauthorized',
-  text: 'The mail server does not accept the user name and password',
-}
-const NO_RELAY: Meaning = {
-  kind: 'misconfigured',
-  error_code: 'provider_unauthorized',
-  text: 'The mail server does not relay for this account',
-}
-const INSECURE: Meaning = {
-  kind: 'misconfigured',
-  error_code: 'provider_insecure',
-  text: 'No connection to the mail server could be secured',
-}
-const REFUSES_US: Meaning = {
-  kind: 'misconfigured',
-  error_code: 'provider_refused',
-  text: 'The mail server refuses this client',
-}
-const BAD_SENDER: Meaning = {
-  kind: 'misconfigured',
-  error_code: 'sender_invalid',
-  text: 'The mail server does not accept mail from this domain or address',
-}
-const NO_SUCH: Meaning = {
-  kind: 'rejected',
-  error_code: 'invalid_recipient',
-  text: 'The recipient does not exist',
-}
-const TOO_LARGE: Meaning = {
-  kind: 'rejected',
-  error_code: 'too_large',
-  text: 'The mail is too large for the mail server',
-}
-const BLOCKED: Meaning = {
-  kind: 'rejected',
-  error_code: 'blocked',
-  text: 'The mail violates a policy of the mail server',
-}
-const REFUSED: Meaning = {
-  kind: 'rejected',
-  error_code: 'refused',
-  text: 'The mail server refuses the mail',
+const UNAVAILABLE = retry('provider_unavailable', 'The mail server does not accept mail now')
+const UNREACHABLE = { ...UNAVAILABLE, text: 'The mail server cannot be reached' }
+const BROKEN = { ...UNAVAILABLE, text: 'The connection ended before the mail was sent' }
+const LATE = { ...UNAVAILABLE, text: 'The mail server did not accept the mail in time' }
+const RATE = retry('rate_limited', 'Too many mails to this recipient or from this account')
+const FULL = retry('mailbox_full', 'The mailbox is full')
+const UNAUTHORIZED = misconfigured(
+  'provider_unauthorized',
+  'The mail server does not accept the user name and password',
+)
+const NO_RELAY = { ...UNAUTHORIZED, text: 'The mail server does not relay for this account' }
+const INSECURE = misconfigured(
+  'provider_insecure',
+  'No connection to the mail server could be secured',
+)
+const REFUSES_US = misconfigured('provider_refused', 'The mail server refuses this client')
+const BAD_SENDER = misconfigured(
+  'sender_invalid',
+  'The mail server does not accept mail from this domain or address',
+)
+const NO_SUCH = rejected('invalid_recipient', 'The recipient does not exist')
+const TOO_LARGE = rejected('too_large', 'The mail is too large for the mail server')
+const BLOCKED = rejected('blocked', 'The mail violates a policy of the mail server')
+const REFUSED = rejected('refused', 'The mail server refuses the mail')
+const MISUNDERSTOOD = {
+  ...REFUSED,
+  text: 'The mail server does not understand an address of the mail, or a parameter with it',
 }
 
-const MISUNDERSTOOD: Meaning = {
-  kind: 'rejected',
-  error_code: 'refused',
-  text: 'The mail server does not understand an address of the mail, or a parameter with it',
+function retry(error_code: string, text: string): Meaning {
+  return { kind: 'retry', error_code, text }
+}
+
+function misconfigured(error_code: string, text: string): Meaning {
+  return { kind: 'misconfigured', error_code, text }
+}
+
+function rejected(error_code: string, text: string): Meaning {
+  return { kind: 'rejected', error_code, text }
 }
 
 /** Codes of OpenSSL and Node for an invalid certificate, or for a peer without TLS. */

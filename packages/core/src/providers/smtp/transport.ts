@@ -40,23 +40,9 @@ const ANSWER_MAX_MS = 18_000
 const STALE_MAX = 1
 
 /** The signed fields, if a mail has them. RFC 8058 section 4 requires both fields for unsubscribing. */
-const SIGNED = [
-  'from',
-  'reply-to',
-  'to',
-  'subject',
-  'date',
-  'message-id',
-  'in-reply-to',
-  'references',
-  'mime-version',
-  'content-type',
-  'content-transfer-encoding',
-  'auto-submitted',
-  'list-id',
-  'list-unsubscribe',
-  'list-unsubscribe-post',
-]
+const SIGNED =
+  'from:reply-to:to:subject:date:message-id:in-reply-to:references:mime-version:content-type:' +
+  'content-transfer-encoding:auto-submitted:list-id:list-unsubscribe:list-unsubscribe-post'
 
 /** The progress of one mail. */
 interface Progress {
@@ -141,7 +127,7 @@ function dkimOptions({ domain, selector, private_key }: NonNullable<SmtpSettings
     domainName: domain,
     keySelector: selector,
     privateKey: private_key,
-    headerFieldNames: SIGNED.join(':'),
+    headerFieldNames: SIGNED,
   }
 }
 
