@@ -1,6 +1,6 @@
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './retention.ts'
+import { assertDays } from './retention.ts'
 
 /** Default age in days at which entries are removed. */
 export const AUDIT_DAYS_DEFAULT = 365
@@ -36,11 +36,7 @@ export function createAuditRetention({
   days?: number | undefined
   entries_max?: number
 }): AuditRetention {
-  if (!Number.isInteger(days) || days < RETENTION_DAYS_MIN || days > RETENTION_DAYS_MAX) {
-    throw new RangeError(
-      `audit_retention_days must be a whole number from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}`,
-    )
-  }
+  assertDays('audit_retention_days', days)
   let trimmed_ms: number | null = null
 
   return {

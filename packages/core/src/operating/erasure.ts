@@ -151,8 +151,8 @@ async function searchMessages(
       continue
     }
     for (const message_ids of stepsOf(waiting)) {
-      const of = { workspace_id: workspaceId, message_ids, at: runtime.now() }
-      const outcomes = await storage.hot.cancel(of)
+      const at = runtime.now()
+      const outcomes = await storage.hot.cancel({ workspace_id: workspaceId, message_ids, at })
       found.queued += outcomes.filter((outcome) => outcome === 'canceled').length
     }
     for (const step of stepsOf(theirs.map(({ id }) => id))) {
@@ -201,12 +201,8 @@ async function searchEvents(search: Search): Promise<number> {
   return found
 }
 
-async function searchAnswers({
-  storage,
-  workspaceId,
-  recipient,
-  changes,
-}: Search): Promise<number> {
+async function searchAnswers(search: Search): Promise<number> {
+  const { storage, workspaceId, recipient, changes } = search
   let found = 0
   let after: { route: string; key: string } | null = null
   for (;;) {
@@ -224,12 +220,8 @@ async function searchAnswers({
   }
 }
 
-async function searchConversations({
-  storage,
-  workspaceId,
-  recipient,
-  changes,
-}: Search): Promise<number> {
+async function searchConversations(search: Search): Promise<number> {
+  const { storage, workspaceId, recipient, changes } = search
   const found = await storage.read.erasure.conversations(workspaceId, recipient)
   if (changes && found > 0) {
     await storage.write(({ erasure }) => erasure.removeConversations(workspaceId, recipient))
@@ -238,12 +230,8 @@ async function searchConversations({
 }
 
 /** Suppressions stay by default: a recipient who opted out must not get messages because of the erasure. */
-async function searchSuppressions({
-  storage,
-  workspaceId,
-  recipient,
-  changes,
-}: Search): Promise<SuppressionRow[]> {
+async function searchSuppressions(search: Search): Promise<SuppressionRow[]> {
+  const { storage, workspaceId, recipient, changes } = search
   const found = await storage.read.suppressions.of(workspaceId, [recipient.address])
   if (changes?.forget_suppressions && found.length > 0) {
     await storage.write(async ({ suppressions }) => {
@@ -255,12 +243,11 @@ async function searchSuppressions({
   return found
 }
 
-async function searchContacts({
-  storage,
-  workspaceId,
-  recipient: { kind, address },
-  changes,
-}: Search): Promise<Pick<Found, 'contacts' | 'other_addresses'>> {
+async function searchContacts(
+  search: Search,
+): Promise<Pick<Found, 'contacts' | 'other_addresses'>> {
+  const { storage, workspaceId, changes } = search
+  const { kind, address } = search.recipient
   const found = await storage.read.contacts.holding(workspaceId, {
     phones: kind === 'phone' ? [address] : [],
     email_keys: kind === 'email' ? [address] : [],
@@ -308,8 +295,7 @@ function withoutRecipient(response: string, recipient: Recipient): string {
 async function workspaceIds({ read }: Storage): Promise<string[]> {
   const ids = [NO_WORKSPACE]
   for (;;) {
-    const page = { limit: WORKSPACES, offset: ids.length - 1 }
-    const rows = await read.workspaces.list(page)
+    const rows = await read.workspaces.list({ limit: WORKSPACES, offset: ids.length - 1 })
     ids.push(...rows.map(({ id }) => id))
     if (rows.length < WORKSPACES) return ids
   }

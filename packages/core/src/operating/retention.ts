@@ -54,11 +54,7 @@ export function createRetention({
   runtime: Pick<Runtime, 'now'>
   days: number
 }): Retention {
-  if (!Number.isInteger(days) || days < RETENTION_DAYS_MIN || days > RETENTION_DAYS_MAX) {
-    throw new RangeError(
-      `retention_days must be a whole number from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}`,
-    )
-  }
+  assertDays('retention_days', days)
   let done_at: Date | null = null
   return {
     async apply(isStopping) {
@@ -87,6 +83,14 @@ export function createRetention({
       done_at = now
     },
   }
+}
+
+/** @throws RangeError unless `days` is a whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`. */
+export function assertDays(setting: string, days: number): void {
+  if (Number.isInteger(days) && days >= RETENTION_DAYS_MIN && days <= RETENTION_DAYS_MAX) return
+  throw new RangeError(
+    `${setting} must be a whole number from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}`,
+  )
 }
 
 interface Times {
