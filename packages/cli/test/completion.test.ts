@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SHELLS } from '../src/completion/script.ts'
+import { SHELLS } from '../src/commands/completion.ts'
 import { allCommands } from './commands-in.ts'
 import { newFolder, svc, svcJson } from './svc.ts'
 

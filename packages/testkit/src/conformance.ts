@@ -1,6 +1,8 @@
+import { ACCEPTING } from './conformance-accepting.ts'
 import type { Check } from './conformance-check.ts'
-import { CHECKS } from './conformance-checks.ts'
 import { createProbe, type Probe } from './conformance-probe.ts'
+import { REFUSING } from './conformance-refusing.ts'
+import { REPEATING } from './conformance-repeating.ts'
 import { openTransport, type Target } from './transport.ts'
 
 /** Options of `conformance`. */
@@ -50,6 +52,14 @@ export interface ConformanceReport {
   duration_ms: number
   checks: CheckResult[]
 }
+
+const ALL = [...ACCEPTING, ...REPEATING, ...REFUSING]
+
+/** Every check in the order of the run. The gates come first, because the others depend on them. */
+export const CHECKS: readonly Check[] = [
+  ...ALL.filter(({ is_gate }) => is_gate),
+  ...ALL.filter(({ is_gate }) => !is_gate),
+]
 
 const TIMEOUT_MS = 15_000
 const LIMIT_MS = 60_000

@@ -1,6 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type CheckResult, type ConformanceReport, conformance } from '../src/conformance.ts'
-import { CHECKS } from '../src/conformance-checks.ts'
+import {
+  CHECKS,
+  type CheckResult,
+  type ConformanceReport,
+  conformance,
+} from '../src/conformance.ts'
 import { junitOf } from '../src/conformance-junit.ts'
 import { webhookHandler } from '../src/handler.ts'
 import { type Fault, faultyReceiver } from './faulty-receiver.ts'

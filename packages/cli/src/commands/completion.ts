@@ -1,6 +1,16 @@
 import { Argument, type Command } from 'commander'
-import { SHELLS, type Shell, scriptFor } from '../completion/script.ts'
+import { bashScript } from '../completion/bash.ts'
+import { fishScript } from '../completion/fish.ts'
+import { commandsOf } from '../completion/tree.ts'
+import { zshScript } from '../completion/zsh.ts'
 import { type Context, withExamples } from '../context.ts'
+
+const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript }
+
+type Shell = keyof typeof SCRIPTS
+
+/** Every shell with a completion script. */
+export const SHELLS = Object.keys(SCRIPTS) as Shell[]
 
 /** Adds `svc completion`: completion scripts for shells. */
 export function addCompletion(program: Command, context: Context): void {
@@ -13,7 +23,7 @@ type. Load it in the startup file of your shell.`,
     )
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell: Shell) => {
-      const script = scriptFor(shell, program)
+      const script = SCRIPTS[shell](commandsOf(program))
       if (context.output.isJson()) context.output.document({ shell, script })
       else context.io.stdout.write(script)
     })
