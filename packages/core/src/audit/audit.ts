@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Query } from '../contract/endpoints/endpoint.ts'
+import type { Slice } from '../contract/endpoints/paging.ts'
 import type { AuditEntry, audit as endpoints } from '../contract/resources/audit.ts'
 import type { AuditEntryRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -20,10 +21,7 @@ export interface Audit {
     query: Query<typeof endpoints.list>,
   ): Promise<{ audit_entries: AuditEntry[]; total: number }>
   /** The entries of all workspaces and of the service itself, newest first, for the operator. */
-  ofAll(
-    filter: OperatorAuditFilter,
-    page: { limit: number; offset: number },
-  ): Promise<OperatorAuditEntry[]>
+  ofAll(filter: OperatorAuditFilter, page: Slice): Promise<OperatorAuditEntry[]>
   /**
    * Records the names of settings that differ from the last start; at the first start of a database, of all settings.
    * Values are stored only as keyed digests.

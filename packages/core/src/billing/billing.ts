@@ -1,4 +1,5 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
 import {
@@ -55,7 +56,7 @@ export interface Billing {
   /** A page of the changes of the balance, newest first, and their total number. */
   transactions(
     workspaceId: string,
-    page: { limit: number; offset: number },
+    page: Slice,
   ): Promise<{ transactions: Transaction[]; total: number }>
   /**
    * Synchronizes the purchase of a notification with the payment's current state at the provider. The content of the
@@ -71,7 +72,7 @@ export interface Billing {
    */
   purchase(workspaceId: string, purchaseId: string): Promise<Purchase>
   /** Purchases, newest first, for operators. Default: of every workspace. */
-  purchases(which: WhichPurchases, page: { limit: number; offset: number }): Promise<Purchase[]>
+  purchases(which: WhichPurchases, page: Slice): Promise<Purchase[]>
   /**
    * Refunds a whole payment, for operators. Takes the credits back, even below zero, except for a purchase in review.
    * @throws SvcError `not_found`, also for a purchase of another workspace; `validation_error` when nothing was paid.
@@ -102,6 +103,12 @@ export function createBilling(parts: CheckoutParts): Billing {
     return order ? purchases.byId(order.workspace_id, order.purchase_id) : null
   }
 
+  async function purchaseIn(workspaceId: string, purchaseId: string): Promise<PurchaseRow> {
+    const purchase = await storage.read.purchases.byId(workspaceId, purchaseId)
+    if (purchase) return purchase
+    throw new SvcError('not_found', 'Purchase not found')
+  }
+
   return {
     packages: () => [...packages],
     checkout: createCheckout(parts),
@@ -129,15 +136,10 @@ export function createBilling(parts: CheckoutParts): Billing {
       }
     },
     bySession: (sessionId) => storage.read.purchases.bySession(sessionId),
-    async purchase(workspaceId, purchaseId) {
-      const purchase = await storage.read.purchases.byId(workspaceId, purchaseId)
-      if (purchase) return purchase
-      throw new SvcError('not_found', 'Purchase not found')
-    },
+    purchase: purchaseIn,
     purchases: (which, page) => storage.read.purchases.list(which, page),
     async refund(workspaceId, purchaseId, actor = SERVICE) {
-      const purchase = await storage.read.purchases.byId(workspaceId, purchaseId)
-      if (!purchase) throw new SvcError('not_found', 'Purchase not found')
+      const purchase = await purchaseIn(workspaceId, purchaseId)
       const payment = paymentOf(purchase)
       if (!payments || !syncPurchase || !payment || !mayBePaid(purchase)) {
         throw invalid('purchase_id', 'Nothing was paid for this purchase')

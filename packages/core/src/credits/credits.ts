@@ -1,4 +1,5 @@
 import { type Actor, type AuditedChange, auditRow, SERVICE } from '../audit/entry.ts'
+import type { Slice } from '../contract/endpoints/paging.ts'
 import { SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/fields/units.ts'
 import { availableOf, type Entry, spendingDay, spentOn } from '../rules/decide.ts'
@@ -71,9 +72,9 @@ export interface Credits extends Holding {
   /** @throws SvcError `not_found` */
   account(workspaceId: string): Promise<CreditAccount>
   /** The ledger, newest first. */
-  entries(workspaceId: string, page: { limit: number; offset: number }): Promise<Entry[]>
+  entries(workspaceId: string, page: Slice): Promise<Entry[]>
   /** The open holds, by expiry. */
-  holds(workspaceId: string, page: { limit: number; offset: number }): Promise<Hold[]>
+  holds(workspaceId: string, page: Slice): Promise<Hold[]>
   /** The grants that will expire, by expiry, with their remaining credits. */
   lots(workspaceId: string): Promise<CreditLot[]>
 }

@@ -1,7 +1,7 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { invalid } from '../contract/errors.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../storage/ports/dispatch-pauses.ts'
+import type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../storage/ports/pauses.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { ALL, type DispatchGate } from './dispatch-gate.ts'
 

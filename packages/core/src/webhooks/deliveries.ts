@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { seen, type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoints/endpoint.ts'
+import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type {
@@ -29,7 +30,7 @@ export interface WebhookDeliveries {
   deliveries(
     viewer: Viewer,
     webhookId: string,
-    page: Omit<DeliveryFilter, 'livemode'> & { limit: number; offset: number },
+    page: Omit<DeliveryFilter, 'livemode'> & Slice,
   ): Promise<{ deliveries: Delivery[]; total: number }>
   delivery(viewer: Viewer, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
   /**

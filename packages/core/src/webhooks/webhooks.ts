@@ -2,6 +2,7 @@ import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoints/endpoint.ts'
+import type { Slice } from '../contract/endpoints/paging.ts'
 import { EVENT_KINDS, EVENTS } from '../contract/resources/events.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/resources/webhooks.ts'
 import { mintSecret } from '../contract/signing/signature.ts'
@@ -30,10 +31,7 @@ export interface Webhooks extends WebhookChanges, WebhookDeliveries {
     actor?: Actor,
   ): Promise<WithWarning<Data<typeof endpoints.create>['webhook']>>
   /** Newest first. */
-  list(
-    viewer: Viewer,
-    page: { limit: number; offset: number },
-  ): Promise<{ webhooks: Webhook[]; total: number }>
+  list(viewer: Viewer, page: Slice): Promise<{ webhooks: Webhook[]; total: number }>
   /** @throws SvcError `not_found`, also for a webhook that the viewer may not see. */
   get(viewer: Viewer, webhookId: string): Promise<Webhook>
   /** Removes the webhook and its pending deliveries. @throws SvcError as `get`. */
@@ -108,11 +106,7 @@ export function createWebhooks({
         await stores.audit.record(auditRow(runtime, actor, created))
         return (await stores.workspaces.byId(row.workspace_id))?.email_verified ?? true
       })
-      return {
-        ...webhookOf(row),
-        secret: row.secret,
-        ...(!isVerified && { warning: UNVERIFIED }),
-      }
+      return { ...webhookOf(row), secret: row.secret, ...(!isVerified && { warning: UNVERIFIED }) }
     },
     async list(viewer, page) {
       const { workspace_id, livemode } = viewOf(viewer)

@@ -1,5 +1,6 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Body } from '../contract/endpoints/endpoint.ts'
+import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { type Units, units } from '../contract/fields/units.ts'
@@ -63,7 +64,7 @@ export interface Workspaces extends Access {
     actor?: Actor,
   ): Promise<Workspace>
   /** Workspaces, oldest first, for the operator. */
-  list(page: { limit: number; offset: number }): Promise<Workspace[]>
+  list(page: Slice): Promise<Workspace[]>
   byEmail(email: string): Promise<Workspace | null>
 }
 

@@ -30,12 +30,9 @@ function wholeNumber({
   otherwise: string
 }) {
   // The default stands twice because OpenAPI describes the encoded side.
-  const wire = z.string(otherwise).meta({
-    type: 'integer',
-    minimum: 1,
-    maximum: max,
-    default: byDefault,
-  })
+  const wire = z
+    .string(otherwise)
+    .meta({ type: 'integer', minimum: 1, maximum: max, default: byDefault })
   return z
     .codec(wire, z.int().min(1).max(max), {
       decode: (value, ctx) => {
@@ -59,3 +56,9 @@ export const pagination = z.object({
 
 /** The page of a list, and the totals. */
 export type Pagination = z.output<typeof pagination>
+
+/** A part of a list: at most `limit` rows after the first `offset`. */
+export interface Slice {
+  limit: number
+  offset: number
+}

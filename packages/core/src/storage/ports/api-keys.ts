@@ -1,9 +1,10 @@
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Units } from '../../contract/fields/units.ts'
 import type { ApiKeyRow, TestUsageRow } from '../../rows/rows.ts'
 
 export interface ApiKeyReads {
   /** Newest first. */
-  list(workspaceId: string, page: { limit: number; offset: number }): Promise<ApiKeyRow[]>
+  list(workspaceId: string, page: Slice): Promise<ApiKeyRow[]>
   count(workspaceId: string): Promise<number>
   /** What a key with a daily limit has spent on a day (UTC, `2026-05-04`). Refunds are not subtracted. */
   spentOn(workspaceId: string, of: { api_key_id: string; day: string }): Promise<Units>

@@ -1,3 +1,4 @@
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { AuditAction } from '../../contract/resources/audit.ts'
 import type { AuditEntryRow } from '../../rows/rows.ts'
 
@@ -23,17 +24,10 @@ export interface OverfullAudit {
 
 export interface AuditReads {
   /** Newest first. The empty workspace id selects the entries about the service. */
-  list(
-    workspaceId: string,
-    filter: AuditFilter,
-    page: { limit: number; offset: number },
-  ): Promise<AuditEntryRow[]>
+  list(workspaceId: string, filter: AuditFilter, page: Slice): Promise<AuditEntryRow[]>
   count(workspaceId: string, filter: AuditFilter): Promise<number>
   /** The operator's list: entries of all workspaces and of the service, newest first. */
-  ofAll(
-    filter: OperatorAuditFilter,
-    page: { limit: number; offset: number },
-  ): Promise<AuditEntryRow[]>
+  ofAll(filter: OperatorAuditFilter, page: Slice): Promise<AuditEntryRow[]>
   /** The workspaces that have more than `max` entries of an action, each with the id of the oldest entry to keep. */
   overfull(max: number): Promise<OverfullAudit[]>
 }

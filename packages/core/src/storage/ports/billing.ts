@@ -1,3 +1,4 @@
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { PurchaseRow } from '../../rows/rows.ts'
 import type { IdempotencyRecord } from '../../rules/accept.ts'
 
@@ -36,7 +37,7 @@ export interface PurchaseReads {
   /** The number of these purchases, on all pages. */
   countBegun(which: BegunPurchases): Promise<number>
   /** Newest first; of every workspace by default. */
-  list(which: WhichPurchases, page: { limit: number; offset: number }): Promise<PurchaseRow[]>
+  list(which: WhichPurchases, page: Slice): Promise<PurchaseRow[]>
 }
 
 /** The columns that change after a purchase is made. */

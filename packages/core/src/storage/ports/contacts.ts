@@ -1,3 +1,4 @@
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Channel } from '../../contract/resources/content.ts'
 import type { SuppressionReason } from '../../contract/resources/suppressions.ts'
 import type { ContactRow, SuppressionRow } from '../../rows/rows.ts'
@@ -25,11 +26,7 @@ export interface ContactReads {
   /** The contacts that have one of the keys. */
   holding(workspaceId: string, keys: ContactKeys): Promise<ContactRow[]>
   /** Newest first. */
-  list(
-    workspaceId: string,
-    filter: ContactFilter,
-    page: { limit: number; offset: number },
-  ): Promise<ContactRow[]>
+  list(workspaceId: string, filter: ContactFilter, page: Slice): Promise<ContactRow[]>
   count(workspaceId: string, filter: ContactFilter): Promise<number>
 }
 
@@ -54,11 +51,7 @@ export interface SuppressionReads {
   /** The suppressions of these addresses, on any channel. */
   of(workspaceId: string, addresses: readonly string[]): Promise<SuppressionRow[]>
   /** Newest first. */
-  list(
-    workspaceId: string,
-    filter: SuppressionFilter,
-    page: { limit: number; offset: number },
-  ): Promise<SuppressionRow[]>
+  list(workspaceId: string, filter: SuppressionFilter, page: Slice): Promise<SuppressionRow[]>
   count(workspaceId: string, filter: SuppressionFilter): Promise<number>
 }
 

@@ -1,3 +1,4 @@
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Units } from '../../contract/fields/units.ts'
 
 import type { EntryKind } from '../../rows/credits.ts'
@@ -22,7 +23,7 @@ export interface AccountRecord extends Account {
 export interface CreditReads {
   account(workspaceId: string): Promise<AccountRecord | null>
   /** Newest first. */
-  entries(workspaceId: string, page: { limit: number; offset: number }): Promise<Entry[]>
+  entries(workspaceId: string, page: Slice): Promise<Entry[]>
   /** Newest first, from number `seq` down. */
   entriesFrom(workspaceId: string, from: { seq: number; limit: number }): Promise<Entry[]>
   /** The entries that refer to one of these ids, oldest first. */
@@ -67,7 +68,7 @@ export type Terms = Partial<
 
 export interface CreditHoldReads {
   /** The open holds, the first to expire first. */
-  open(workspaceId: string, page: { limit: number; offset: number }): Promise<HoldRow[]>
+  open(workspaceId: string, page: Slice): Promise<HoldRow[]>
 }
 
 export interface CreditHoldWrites {

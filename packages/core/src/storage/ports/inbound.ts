@@ -1,3 +1,4 @@
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Channel } from '../../contract/resources/content.ts'
 import type {
   ConversationRow,
@@ -21,11 +22,7 @@ export interface ReceivedFilter {
 
 export interface ReceivedMessageReads {
   /** Newest first. */
-  list(
-    workspaceId: string,
-    filter: ReceivedFilter,
-    page: { limit: number; offset: number },
-  ): Promise<ReceivedMessageRow[]>
+  list(workspaceId: string, filter: ReceivedFilter, page: Slice): Promise<ReceivedMessageRow[]>
   count(workspaceId: string, filter: ReceivedFilter): Promise<number>
 }
 

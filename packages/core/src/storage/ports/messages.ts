@@ -1,3 +1,4 @@
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Units } from '../../contract/fields/units.ts'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 import type {
@@ -30,11 +31,7 @@ export type ShortMessageRow = Omit<MessageRow, 'content'> & {
 export interface MessageReads {
   byId(workspaceId: string, messageId: string): Promise<MessageRow | null>
   /** Newest first. */
-  list(
-    workspaceId: string,
-    filter: MessageFilter,
-    page: { limit: number; offset: number },
-  ): Promise<MessageRow[]>
+  list(workspaceId: string, filter: MessageFilter, page: Slice): Promise<MessageRow[]>
   /** As `list`, but a content longer than `content_length` is null and is not read into the calling thread. */
   listShort(
     workspaceId: string,

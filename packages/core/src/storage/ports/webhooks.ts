@@ -1,3 +1,4 @@
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Delivery } from '../../contract/resources/webhook-deliveries.ts'
 import type { DeliveryAttemptRow, DeliveryRow, EventRow, WebhookRow } from '../../rows/rows.ts'
 import type { FanOut, Subscriber } from '../../rules/fan-out.ts'
@@ -25,16 +26,13 @@ export type EventBody = Pick<EventRow, 'id' | 'body'>
 export interface WebhookReads {
   byId(workspaceId: string, webhookId: string): Promise<WebhookRow | null>
   /** Newest first. */
-  list(
-    workspaceId: string,
-    page: WebhookFilter & { limit: number; offset: number },
-  ): Promise<WebhookRow[]>
+  list(workspaceId: string, page: WebhookFilter & Slice): Promise<WebhookRow[]>
   count(workspaceId: string, filter?: WebhookFilter): Promise<number>
   /** Newest first. */
   deliveries(
     workspaceId: string,
     webhookId: string,
-    page: DeliveryFilter & { limit: number; offset: number },
+    page: DeliveryFilter & Slice,
   ): Promise<DeliveryRow[]>
   countDeliveries(workspaceId: string, webhookId: string, filter?: DeliveryFilter): Promise<number>
   delivery(workspaceId: string, webhookId: string, deliveryId: string): Promise<DeliveryRow | null>

@@ -1,3 +1,4 @@
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import type {
   AccountTokenRow,
   EndedSessionRow,
@@ -16,7 +17,7 @@ export interface WorkspaceReads {
   /** Addresses are compared in lower case. */
   byEmail(email: string): Promise<WorkspaceRow | null>
   /** Every workspace, oldest first: for the operator's commands. */
-  list(page: { limit: number; offset: number }): Promise<WorkspaceRow[]>
+  list(page: Slice): Promise<WorkspaceRow[]>
 }
 
 export interface WorkspaceWrites {

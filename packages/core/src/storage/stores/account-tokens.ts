@@ -45,8 +45,8 @@ export function accountTokenStore(
     },
     end,
     async forget(before, limit) {
-      const by = t.expires_at
-      return removeOldest(db, { from: t, by, condition: lt(by, before) }, limit)
+      const condition = lt(t.expires_at, before)
+      return removeOldest(db, { from: t, by: t.expires_at, condition }, limit)
     },
   }
 }

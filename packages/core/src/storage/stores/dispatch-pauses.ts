@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, isNotNull, lte, ne, or, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { DispatchPauseReads, DispatchPauseWrites, Doubt } from '../ports/dispatch-pauses.ts'
+import type { DispatchPauseReads, DispatchPauseWrites, Doubt } from '../ports/pauses.ts'
 
 /** For the whole service: the queries name no workspace. */
 export function dispatchPauseStore(

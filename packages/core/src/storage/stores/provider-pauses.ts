@@ -1,7 +1,7 @@
 import { and, asc, eq, ne } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { PauseReads, PauseWrites } from '../ports/provider-pauses.ts'
+import type { PauseReads, PauseWrites } from '../ports/pauses.ts'
 
 export function pauseStore(db: Db, { provider_pauses: t }: Tables): PauseReads & PauseWrites {
   const matching = ({ provider, sender, cause }: Parameters<PauseWrites['remove']>[0]) =>

@@ -1,5 +1,5 @@
 import type { Channel } from '../../contract/resources/messages.ts'
-import type { DispatchPauseRow } from '../../rows/rows.ts'
+import type { DispatchPauseRow, PauseRow } from '../../rows/rows.ts'
 
 /** Selects queued messages: accepted until `created_until`, and either due until `due_until` or claimed. */
 export interface Doubt {
@@ -46,4 +46,18 @@ export interface DispatchPauseWrites {
   put(pause: DispatchPauseRow): Promise<DispatchPauseRow>
   /** Returns false when there was none. */
   remove(scope: DispatchPauseRow['scope']): Promise<boolean>
+}
+
+export interface PauseReads {
+  /** All pauses of the service, which are few. */
+  list(): Promise<PauseRow[]>
+}
+
+export interface PauseWrites {
+  /** Replaces the present pause; only an operator's pause replaces an operator's pause. */
+  put(pause: PauseRow): Promise<void>
+  /** Returns false when there is none; with a `cause`, none with that cause. */
+  remove(
+    pause: Pick<PauseRow, 'provider' | 'sender'> & { cause?: PauseRow['cause'] },
+  ): Promise<boolean>
 }
