@@ -110,8 +110,7 @@ async function fillTable(
 function explained(error: unknown, table: string): never {
   const { code } = error as { code?: string }
   if (!/^(SQLITE_CONSTRAINT|23)/.test(code ?? '')) throw error
-  const text = `the archive was altered or damaged: ${table} takes no such row`
-  throw refusal('altered', text, error)
+  throw refusal('altered', `the archive was altered or damaged: ${table} takes no such row`, error)
 }
 
 async function verifyTable(

@@ -93,11 +93,7 @@ export async function connect(
 ): Promise<Connections> {
   const { config, address, password } = readUrl(url)
   const sockets = keepSockets()
-  const patient = {
-    ...config,
-    stream: sockets.open,
-    connectionTimeoutMillis: answer_max_ms / 2,
-  }
+  const patient = { ...config, stream: sockets.open, connectionTimeoutMillis: answer_max_ms / 2 }
   // Cuts the connection when it fires: the responses to later statements could not be distinguished.
   const bounded = { ...patient, query_timeout: answer_max_ms }
   const session = { ...SESSION, ...limits(answer_max_ms) }

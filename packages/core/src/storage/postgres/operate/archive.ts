@@ -1,78 +1,47 @@
-import type pg from 'pg'
 import type { ArchiveDatabase } from '../../archive/database.ts'
 import { refusal } from '../../archive/refusal.ts'
 import { migrationsOf, statusOf } from '../../migrations.ts'
-import { connect } from '../engine/connection.ts'
-import { withoutData } from '../engine/failure.ts'
 import { appliedIn, applyMigrations, MIGRATION_LOCK, migrate } from '../engine/migrate.ts'
 import type { Run } from '../engine/transaction.ts'
 import { readerOn, writerOn } from './archive-rows.ts'
+import { onPool, onSession } from './sessions.ts'
 
 /** The sessions of a server that ended a moment ago are still visible for a while. */
 const GOING_MAX_MS = 2_000
 const LOOK_EVERY_MS = 50
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
+const APPLICATION = 'svc_move'
 
 /** A PostgreSQL database as the source or target of a move. */
 export function postgresArchive(url: string): ArchiveDatabase {
   return {
     engine: 'postgres',
     status: () =>
-      onPool(url, (pool) =>
-        onClient(pool, async (run) =>
-          statusOf(migrationsOf('postgres'), (await appliedIn(run)) ?? new Set()),
-        ),
+      onSession(url, APPLICATION, async (run) =>
+        statusOf(migrationsOf('postgres'), (await appliedIn(run)) ?? new Set()),
       ),
-    migrate: () => onPool(url, migrate),
+    migrate: () => onPool(url, APPLICATION, migrate),
     read: ({ alone }, work) =>
-      onPool(url, (pool) =>
-        onClient(pool, async (run) => {
-          if (alone) await keepServersOut(run)
-          return transaction(run, 'isolation level repeatable read read only', () =>
-            work(readerOn(run)),
-          )
-        }),
-      ),
+      onSession(url, APPLICATION, async (run) => {
+        if (alone) await keepServersOut(run)
+        return transaction(run, 'isolation level repeatable read read only', () =>
+          work(readerOn(run)),
+        )
+      }),
     fill: (steps, work) =>
-      onPool(url, (pool) =>
-        onClient(pool, async (run) => {
-          await keepServersOut(run)
-          return transaction(run, '', async () => {
-            await applyMigrations(run, steps)
-            const applied = await appliedIn(run)
-            if (applied && applied.size > steps) {
-              throw refusal('not_empty', 'the database is past the schema of the archive already')
-            }
-            const result = await work(writerOn(run))
-            await applyMigrations(run)
-            return result
-          })
-        }),
-      ),
-  }
-}
-
-async function onPool<T>(url: string, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
-  // Another application name than the servers', so that their sessions can be counted.
-  const named = `${url}${url.includes('?') ? '&' : '?'}application_name=svc_move`
-  const connections = await connect(named, { log: silent })
-  try {
-    return await work(connections.slow)
-  } catch (error) {
-    throw withoutData(error)
-  } finally {
-    await connections.end()
-  }
-}
-
-/** Lends one session, which ends with `work`, together with its locks. */
-async function onClient<T>(pool: pg.Pool, work: (run: Run) => Promise<T>): Promise<T> {
-  const client = await pool.connect()
-  try {
-    return await work((query, values) => client.query(query as string, values))
-  } finally {
-    client.release(true)
+      onSession(url, APPLICATION, async (run) => {
+        await keepServersOut(run)
+        return transaction(run, '', async () => {
+          await applyMigrations(run, steps)
+          const applied = await appliedIn(run)
+          if (applied && applied.size > steps) {
+            throw refusal('not_empty', 'the database is past the schema of the archive already')
+          }
+          const result = await work(writerOn(run))
+          await applyMigrations(run)
+          return result
+        })
+      }),
   }
 }
 

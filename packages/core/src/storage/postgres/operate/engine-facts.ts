@@ -1,8 +1,5 @@
 import type { EngineFacts } from '../../inspect/facts.ts'
-import { connect } from '../engine/connection.ts'
-import { withoutData } from '../engine/failure.ts'
-
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
+import { onPool } from './sessions.ts'
 
 const SETTINGS = [
   'fsync',
@@ -17,11 +14,9 @@ const SETTINGS = [
 ]
 
 /** Facts about a PostgreSQL server and this database; `synchronous_commit` is that of the service's sessions. */
-export async function postgresFacts(url: string): Promise<EngineFacts> {
-  const named = `${url}${url.includes('?') ? '&' : '?'}application_name=svc_doctor`
-  const connections = await connect(named, { log: silent })
-  try {
-    const { rows } = await connections.slow.query<{
+export function postgresFacts(url: string): Promise<EngineFacts> {
+  return onPool(url, 'svc_doctor', async (pool) => {
+    const { rows } = await pool.query<{
       version: string
       now: Date
       size_bytes: string
@@ -43,9 +38,5 @@ export async function postgresFacts(url: string): Promise<EngineFacts> {
       size_bytes: Number(row.size_bytes),
       log_bytes: null,
     }
-  } catch (error) {
-    throw withoutData(error)
-  } finally {
-    await connections.end()
-  }
+  })
 }

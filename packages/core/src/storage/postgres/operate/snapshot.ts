@@ -1,38 +1,21 @@
 import { assertReadable, type NamedValues, type Snapshot } from '../../ledger/snapshot.ts'
 import { migrationsOf, statusOf } from '../../migrations.ts'
-import { connect } from '../engine/connection.ts'
-import { withoutData } from '../engine/failure.ts'
 import { appliedIn } from '../engine/migrate.ts'
 import type { Run } from '../engine/transaction.ts'
-
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
+import { onSession } from './sessions.ts'
 
 /** One read-only transaction, on its own session. */
-export async function onPostgresSnapshot<T>(
+export function onPostgresSnapshot<T>(
   url: string,
   work: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
-  // Another application name than the servers', so that their sessions can be counted.
-  const named = `${url}${url.includes('?') ? '&' : '?'}application_name=svc_ledger`
-  const connections = await connect(named, { log: silent })
-  try {
-    const client = await connections.slow.connect()
-    try {
-      const run: Run = (query, values) => client.query(query as string, values)
-      await run('begin isolation level repeatable read read only')
-      await run('set local idle_in_transaction_session_timeout = 0')
-      await run('set local statement_timeout = 0')
-      assertReadable(statusOf(migrationsOf('postgres'), (await appliedIn(run)) ?? new Set()))
-      return await work(snapshotOn(run))
-    } finally {
-      // Ends the session, and the transaction with it.
-      client.release(true)
-    }
-  } catch (error) {
-    throw withoutData(error)
-  } finally {
-    await connections.end()
-  }
+  return onSession(url, 'svc_ledger', async (run) => {
+    await run('begin isolation level repeatable read read only')
+    await run('set local idle_in_transaction_session_timeout = 0')
+    await run('set local statement_timeout = 0')
+    assertReadable(statusOf(migrationsOf('postgres'), (await appliedIn(run)) ?? new Set()))
+    return work(snapshotOn(run))
+  })
 }
 
 function snapshotOn(run: Run): Snapshot {

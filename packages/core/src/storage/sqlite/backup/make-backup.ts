@@ -63,11 +63,10 @@ export async function makeBackup(
       await sealBackup(partial, { as_of, made_by })
       const check = await checkBackup(partial, { verify, onProgress })
       renameSync(partial, file)
-      syncFolder(folder)
+      flushToDisk(folder)
       const isKept = keep !== null && isFolder
       const removed = isKept ? removeOldest(folder, keep, name) : []
-      const duration_ms = Math.round(performance.now() - began)
-      return { ...check, file, removed, duration_ms }
+      return { ...check, file, removed, duration_ms: Math.round(performance.now() - began) }
     } catch (error) {
       removeCopy(partial)
       throw explainFullDisk(error, folder)
@@ -125,12 +124,7 @@ async function copyInSteps(
     target,
     pace,
     onProgress,
-  }: {
-    partial: string
-    target: number
-    pace: ReturnType<typeof createPace>
-    onProgress: OnStep
-  },
+  }: { partial: string; target: number; pace: ReturnType<typeof createPace>; onProgress: OnStep },
 ): Promise<void> {
   const page_size = source.pragma('page_size', { simple: true }) as number
   const pages = Math.ceil(STEP_BYTES / page_size)
@@ -207,9 +201,9 @@ function removeCopy(partial: string): void {
   for (const suffix of ['', '-journal']) rmSync(`${partial}${suffix}`, { force: true })
 }
 
-/** Flushes the names in a folder to disk. */
-export function syncFolder(folder: string): void {
-  const handle = openSync(folder, 'r')
+/** Flushes a file, or the names in a folder, to disk. */
+export function flushToDisk(path: string, flags: 'r' | 'r+' = 'r'): void {
+  const handle = openSync(path, flags)
   try {
     fsyncSync(handle)
   } finally {

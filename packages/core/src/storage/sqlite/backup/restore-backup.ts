@@ -1,13 +1,10 @@
 import {
   chmodSync,
-  closeSync,
   constants,
   copyFileSync,
   existsSync,
-  fsyncSync,
   linkSync,
   mkdirSync,
-  openSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -24,7 +21,7 @@ import { flushLog } from '../engine/flush-log.ts'
 import { migrate } from '../engine/migrate.ts'
 import { pauseIn } from './backup-seal.ts'
 import { type CheckOptions, checkBackup } from './check-backup.ts'
-import { explainFullDisk, shareOwner, syncFolder } from './make-backup.ts'
+import { explainFullDisk, flushToDisk, shareOwner } from './make-backup.ts'
 
 export interface RestoreOptions extends CheckOptions {
   backup: string
@@ -112,7 +109,7 @@ async function prepare(
     const report = await verifyLedger(`file:${copy}`, { fast, signal, onProgress })
     if (!report.ok) throw refusal('damaged', 'the books of the backup do not add up')
   }
-  syncFile(copy)
+  flushToDisk(copy, 'r+')
   return migrated
 }
 
@@ -131,9 +128,9 @@ function replace(database: string, copy: string, at: Date): string | null {
   try {
     linkSync(database, kept)
     if (!held) for (const side of sidesOf(database)) rmSync(`${database}${side}`)
-    syncFolder(dirname(database))
+    flushToDisk(dirname(database))
     renameSync(copy, database)
-    syncFolder(dirname(database))
+    flushToDisk(dirname(database))
   } finally {
     held?.close()
   }
@@ -150,12 +147,10 @@ function putWhereNoneIs(database: string, copy: string, kept: string): void {
     if ((error as { code?: string }).code !== 'EEXIST') throw error
     throw refusal('in_use', `another program has made ${database} just now`, error)
   }
-  syncFolder(dirname(database))
+  flushToDisk(dirname(database))
 }
 
-/**
- * The database, locked for this process; null where it cannot be read: its log is then copied, to be kept with it.
- */
+/** The database, locked for this process; null where it cannot be read: its log is then copied, to be kept with it. */
 function holdWhole(database: string, kept: string): Connection | null {
   // Opening an unreadable database may remove its log, which may be all that remains.
   const sides = sidesOf(database)
@@ -212,13 +207,4 @@ function takeLock(database: string): Connection {
 
 function removeAll(file: string): void {
   for (const suffix of ['', ...SIDES]) rmSync(`${file}${suffix}`, { force: true })
-}
-
-function syncFile(file: string): void {
-  const handle = openSync(file, 'r+')
-  try {
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
 }

@@ -17,12 +17,9 @@ import { refusal } from '../../archive/refusal.ts'
 import type { ArchiveTable, ColumnKind } from '../../archive/tables.ts'
 import { migrationsOf, statusOf } from '../../migrations.ts'
 import { type Connection, connect } from '../engine/connection.ts'
-import { Sqlite } from '../engine/driver.ts'
 import { takeDispatchLock } from '../engine/file-lock.ts'
 import { appliedIn, migrate } from '../engine/migrate.ts'
-
-/** How long a statement waits for another process that writes. */
-const BUSY_TIMEOUT_MS = 5_000
+import { look } from './snapshot.ts'
 
 /** A SQLite file as the source or target of a move. */
 export function sqliteArchive(file: string): ArchiveDatabase {
@@ -104,11 +101,6 @@ async function using<T>(
   } finally {
     connection.close()
   }
-}
-
-/** A connection that changes nothing: not the file, even if it is not a database of svc, nor its journal mode. */
-function look(file: string): Connection {
-  return new Sqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
 }
 
 function assertThere(file: string): void {

@@ -1,18 +1,14 @@
 import { statSync } from 'node:fs'
-import type Database from 'better-sqlite3'
 import type { EngineFacts } from '../../inspect/facts.ts'
-import { Sqlite } from '../engine/driver.ts'
-
-const BUSY_TIMEOUT_MS = 5_000
+import type { Connection } from '../engine/connection.ts'
+import { look } from './snapshot.ts'
 
 /** The maximum number of reported faults, so that a ruined file does not fill the screen. */
 const FAULTS_MAX = 3
 
 const PRAGMAS = ['journal_mode', 'page_size', 'auto_vacuum', 'freelist_count', 'page_count']
 
-/**
- * Facts about a SQLite file. `synchronous` is not in the file: every connection of the service sets and checks it.
- */
+/** Facts about a SQLite file. `synchronous` is not in the file: every connection of the service sets and checks it. */
 export function sqliteFacts(file: string): EngineFacts {
   return looking(file, (connection) => ({
     engine: 'sqlite',
@@ -35,12 +31,8 @@ export function damageOf(file: string): string | null {
   })
 }
 
-function looking<T>(file: string, work: (connection: Database.Database) => T): T {
-  const connection = new Sqlite(file, {
-    readonly: true,
-    fileMustExist: true,
-    timeout: BUSY_TIMEOUT_MS,
-  })
+function looking<T>(file: string, work: (connection: Connection) => T): T {
+  const connection = look(file)
   try {
     return work(connection)
   } finally {

@@ -9,10 +9,11 @@ import {
   type ValueType,
 } from '../../ledger/snapshot.ts'
 import { migrationsOf, statusOf } from '../../migrations.ts'
+import type { Connection } from '../engine/connection.ts'
 import { Sqlite } from '../engine/driver.ts'
 import { appliedIn } from '../engine/migrate.ts'
 
-/** How long a statement waits for another process that changes the schema. */
+/** How long a statement waits for another process that writes. */
 const BUSY_TIMEOUT_MS = 5_000
 
 /** The largest distance of a Date from 1970. */
@@ -28,17 +29,18 @@ const NONE_OF: Readonly<Record<ValueType, (column: string) => string>> = {
     `typeof(${column}) <> 'integer' or ${column} not between -${DATE_MAX_MS} and ${DATE_MAX_MS}`,
 }
 
+/** A connection that changes nothing: not the file, even if it is not a database of svc, nor its journal mode. */
+export function look(file: string): Connection {
+  return new Sqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+}
+
 /** One read transaction on a connection that cannot write; a server on the same file continues meanwhile. */
 export async function onSqliteSnapshot<T>(
   file: string,
   work: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
   if (!existsSync(file)) throw refusal('not_found', `there is no database at ${file}`)
-  const connection = new Sqlite(file, {
-    readonly: true,
-    fileMustExist: true,
-    timeout: BUSY_TIMEOUT_MS,
-  })
+  const connection = look(file)
   try {
     // With the default small page cache: scans take 0.1 s less for a million entries than with one of 64 MB.
     connection.exec('begin')
