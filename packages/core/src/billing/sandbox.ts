@@ -6,9 +6,7 @@ export type Decision = 'pay' | 'decline'
 
 /** Simulated payments: no money moves, and the visitor of the payment page decides. */
 export interface SandboxPayments extends PaymentProvider {
-  /**
-   * Applies the decision if the session is open, and returns the notification of its current state.
-   */
+  /** Applies the decision if the session is open, and returns the notification of its current state. */
   decide(payment: Payment, decision: Decision): Promise<Notification>
 }
 

@@ -5,9 +5,7 @@ import { idOf } from './stripe-state.ts'
 
 type Webhooks = (typeof Stripe)['webhooks']
 
-/**
- * The event of a notification whose bytes one of the secrets signed at most five minutes from now; otherwise null.
- */
+/** The event of a notification whose bytes one of the secrets signed at most five minutes from now; otherwise null. */
 export function verifiedEvent(
   webhooks: Webhooks,
   { body, signature }: Notification,

@@ -4,7 +4,7 @@ import type { PurchaseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { PurchaseStatus } from '../storage/ports/billing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import type { PaymentProvider } from './payment.ts'
+import type { CheckoutParts } from './checkout.ts'
 import { createSyncPurchase, type Synced } from './sync-purchase.ts'
 
 /** The compared purchases. */
@@ -59,11 +59,7 @@ export function createSyncAll({
   storage,
   runtime,
   payments,
-}: {
-  storage: Storage
-  runtime: Runtime
-  payments: PaymentProvider | null
-}): (options?: SyncOptions) => Promise<SyncReport> {
+}: Omit<CheckoutParts, 'packages'>): (options?: SyncOptions) => Promise<SyncReport> {
   return async ({ since, workspaceId, onProgress = () => {} } = {}) => {
     if (!payments) throw invalid('payments', 'No payment provider is configured')
     const syncPurchase = createSyncPurchase({ storage, runtime, payments })

@@ -1,6 +1,6 @@
 import { type Units, units } from '../contract/fields/units.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
-import type { Operation } from '../rules/decide.ts'
+import { type Operation, UNPRICED } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { PaymentState, PurchaseStatus } from './payment.ts'
 
@@ -50,16 +50,12 @@ export function correction(
   // The first entry has number 0, each later one the version of the purchase that it belongs to.
   const amount = units(target - booked)
   return {
+    ...UNPRICED,
     id: runtime.id(),
     kind: isFirst ? 'purchase' : 'purchase_adjust',
     amount,
-    held_delta: units(0),
     counter_account: `payments:${purchase.provider}`,
     reference: { type: 'purchase', id: purchase.id, n: isFirst ? 0 : purchase.version + 1 },
-    channel: null,
-    quantity: null,
-    unit_price: null,
-    resolves: null,
     actor: null,
     description: `${describe(isFirst, amount)} ${purchase.package_id}`,
     at: runtime.now(),

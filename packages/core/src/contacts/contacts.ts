@@ -1,17 +1,22 @@
+import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
-import type { Quotas } from '../contract/limits.ts'
 import type { Contact, ContactFields } from '../contract/resources/contacts.ts'
 import type { Metadata } from '../contract/resources/messages.ts'
 import type { ContactRow } from '../rows/rows.ts'
-import type { Runtime } from '../runtime/runtime.ts'
-import type { Reads, Storage, Writes } from '../storage/ports/storage.ts'
+import type { Reads, Writes } from '../storage/ports/storage.ts'
 import { changeContact, fold, indexOf } from './change.ts'
 import { exportContacts } from './export.ts'
-import { importContacts } from './import.ts'
+import { type ContactParts, importContacts } from './import.ts'
 import { createOrder } from './order.ts'
 import { type ImportReport, tooManyContacts } from './plan-import.ts'
-import { addressesOf, type Suppressed, subscriptionsOf, suppressedBy } from './subscriptions.ts'
+import {
+  addressesOf,
+  optOutRows,
+  type Suppressed,
+  subscriptionsOf,
+  suppressedBy,
+} from './subscriptions.ts'
 
 export interface ContactQuery {
   /** A part of name, phone, email or external_id, in any case. */
@@ -37,7 +42,7 @@ export interface Contacts {
   list(
     workspaceId: string,
     query: ContactQuery,
-    page: { limit: number; offset: number },
+    page: Slice,
   ): Promise<{ contacts: Contact[]; total: number }>
   /** @throws SvcError `not_found`, also for another workspace's contact. */
   get(workspaceId: string, contactId: string): Promise<Contact>
@@ -59,15 +64,7 @@ export interface Contacts {
   forSending(workspaceId: string, contactIds: readonly string[]): Promise<Map<string, Addressee>>
 }
 
-export function createContacts({
-  storage,
-  runtime,
-  quotas,
-}: {
-  storage: Storage
-  runtime: Runtime
-  quotas: Pick<Quotas, 'contacts'>
-}): Contacts {
+export function createContacts({ storage, runtime, quotas }: ContactParts): Contacts {
   const { read } = storage
   // A search reads every contact of its workspace: one search at a time, so that other workspaces can read meanwhile.
   const inOrder = createOrder()
@@ -97,20 +94,13 @@ export function createContacts({
     const suppressed = suppressedBy(await stores.suppressions.of(workspaceId, addresses))
     const at = runtime.now()
     const made = { id: before?.id ?? runtime.id(), workspace_id: workspaceId, at }
-    const index = indexOf(holding)
-    const result = changeContact(before, fields, made, { index, suppressed, may_lift: true })
-    if (!result.ok) {
-      throw invalid(result.path, result.message)
-    }
+    const state = { index: indexOf(holding), suppressed, may_lift: true }
+    const result = changeContact(before, fields, made, state)
+    if (!result.ok) throw invalid(result.path, result.message)
     const { contact, opt_outs, lifts } = result
     await (before ? stores.contacts.update(contact) : stores.contacts.insert([contact]))
     await stores.suppressions.add(
-      opt_outs.map((each) => ({
-        ...each,
-        workspace_id: workspaceId,
-        reason: 'opt_out',
-        created_at: at,
-      })),
+      optOutRows(opt_outs, { workspace_id: workspaceId, created_at: at }),
     )
     for (const each of lifts) {
       await stores.suppressions.remove(workspaceId, { ...each, reason: 'opt_out' })

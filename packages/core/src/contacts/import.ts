@@ -17,12 +17,12 @@ import {
   type ImportState,
   planImport,
 } from './plan-import.ts'
-import { addressesOf, suppressedBy } from './subscriptions.ts'
+import { addressesOf, optOutRows, suppressedBy } from './subscriptions.ts'
 
 /** Contacts in one transaction: it takes a few milliseconds, and other writes wait. */
 const BATCH_CONTACTS = 50
 
-interface Parts {
+export interface ContactParts {
   storage: Storage
   runtime: Runtime
   quotas: Pick<Quotas, 'contacts'>
@@ -30,7 +30,7 @@ interface Parts {
 
 /** Creates and updates contacts in order: a later one sees the changes of an earlier one. */
 export async function importContacts(
-  parts: Parts,
+  parts: ContactParts,
   workspaceId: string,
   contacts: readonly unknown[],
 ): Promise<ImportReport> {
@@ -67,7 +67,7 @@ async function readAll(part: readonly unknown[], at: number) {
 }
 
 async function writeBatch(
-  { storage, runtime, quotas: { contacts: max } }: Parts,
+  { storage, runtime, quotas: { contacts: max } }: ContactParts,
   workspaceId: string,
   candidates: readonly Candidate[],
 ): Promise<ImportReport> {
@@ -77,19 +77,11 @@ async function writeBatch(
     const room = max - (await stores.contacts.count(workspaceId, {}))
     const state = { ...(await stateFor(stores, workspaceId, candidates)), room, max }
     const at = runtime.now()
-    const plan = planImport(candidates, state, () => ({
-      id: runtime.id(),
-      workspace_id: workspaceId,
-      at,
-    }))
+    const make = () => ({ id: runtime.id(), workspace_id: workspaceId, at })
+    const plan = planImport(candidates, state, make)
     await write(stores, plan.steps)
     await stores.suppressions.add(
-      plan.opt_outs.map((each) => ({
-        ...each,
-        workspace_id: workspaceId,
-        reason: 'opt_out',
-        created_at: at,
-      })),
+      optOutRows(plan.opt_outs, { workspace_id: workspaceId, created_at: at }),
     )
     return plan.report
   })

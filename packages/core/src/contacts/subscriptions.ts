@@ -59,6 +59,14 @@ export interface SubscriptionChange {
   lifts: { channel: Channel; address: string }[]
 }
 
+/** The suppressions to add for opt-outs. */
+export function optOutRows(
+  opt_outs: SubscriptionChange['opt_outs'],
+  { workspace_id, created_at }: Pick<SuppressionRow, 'workspace_id' | 'created_at'>,
+): SuppressionRow[] {
+  return opt_outs.map((each) => ({ ...each, workspace_id, reason: 'opt_out', created_at }))
+}
+
 /**
  * An opt-out also applies to a new address of the contact. `requested`: null is `subscribed` on every channel, undefined no
  * change.

@@ -1,4 +1,5 @@
 import type { Body } from '../contract/endpoints/endpoint.ts'
+import type { Slice } from '../contract/endpoints/paging.ts'
 import { SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import type { Channel } from '../contract/resources/content.ts'
@@ -14,7 +15,7 @@ export interface Suppressions {
   list(
     workspaceId: string,
     filter: SuppressionFilter,
-    page: { limit: number; offset: number },
+    page: Slice,
   ): Promise<{ suppressions: Suppression[]; total: number }>
   /** Stops sends to the address on the channel. Returns an existing suppression unchanged. */
   add(workspaceId: string, request: Body<typeof endpoints.add>): Promise<Suppression>
@@ -22,13 +23,8 @@ export interface Suppressions {
   remove(workspaceId: string, suppression: { channel: Channel; address: string }): Promise<void>
 }
 
-export function createSuppressions({
-  storage,
-  runtime,
-}: {
-  storage: Storage
-  runtime: Runtime
-}): Suppressions {
+export function createSuppressions(parts: { storage: Storage; runtime: Runtime }): Suppressions {
+  const { storage, runtime } = parts
   const { read } = storage
   return {
     async list(workspaceId, { search, ...rest }, page) {

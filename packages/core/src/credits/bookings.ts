@@ -1,6 +1,12 @@
 import { invalid } from '../contract/errors.ts'
 import { formatCredits, UNITS_PER_CREDIT, type Units } from '../contract/fields/units.ts'
-import { availableOf, type Entry, type Operation, type Reference } from '../rules/decide.ts'
+import {
+  availableOf,
+  type Entry,
+  type Operation,
+  type Reference,
+  UNPRICED,
+} from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 import { openLot } from './lots.ts'
@@ -65,16 +71,12 @@ export function grantOperation(
   },
 ): Operation {
   return {
+    ...UNPRICED,
     id: runtime.id(),
     kind: 'grant',
     amount: grant.amount,
-    held_delta: 0 as Units,
     counter_account: `promo:${grant.campaign}`,
     reference: grant.reference,
-    channel: null,
-    quantity: null,
-    unit_price: null,
-    resolves: null,
     actor: grant.actor,
     description: grant.description,
     at: runtime.now(),
@@ -130,16 +132,12 @@ function adjustmentOperation(
   runtime: Pick<Runtime, 'id' | 'now'>,
 ): Operation {
   return {
+    ...UNPRICED,
     id: runtime.id(),
     kind: 'adjustment',
     amount,
-    held_delta: 0 as Units,
     counter_account: 'adjust:operator',
     reference: { type: 'adjustment', id, n: 0 },
-    channel: null,
-    quantity: null,
-    unit_price: null,
-    resolves: null,
     actor,
     description: reason,
     at: runtime.now(),

@@ -1,6 +1,6 @@
 import type { Units } from '../contract/fields/units.ts'
 import type { LotRow } from '../rows/rows.ts'
-import { availableOf, type Entry, type Operation } from '../rules/decide.ts'
+import { availableOf, type Entry, type Operation, UNPRICED } from '../rules/decide.ts'
 import { burn, CONSUMING, expiring } from '../rules/lots.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Overdue } from '../storage/ports/credits.ts'
@@ -94,16 +94,12 @@ async function expireOf(
 
 function expireOperation(id: string, lot: LotRow, amount: Units, at: Date): Operation {
   return {
+    ...UNPRICED,
     id,
     kind: 'expire',
     amount: -amount as Units,
-    held_delta: 0 as Units,
     counter_account: 'breakage',
     reference: { type: 'lot', id: lot.id, n: 0 },
-    channel: null,
-    quantity: null,
-    unit_price: null,
-    resolves: null,
     actor: null,
     description: null,
     at,

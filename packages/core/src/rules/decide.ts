@@ -52,6 +52,15 @@ export interface Operation {
   at: Date
 }
 
+/** The fields of an operation that holds nothing and has no priced units. */
+export const UNPRICED = {
+  held_delta: 0 as Units,
+  channel: null,
+  quantity: null,
+  unit_price: null,
+  resolves: null,
+} as const
+
 /** One append-only row of the ledger: the operation and the account's sums after it. */
 export interface Entry {
   id: string
