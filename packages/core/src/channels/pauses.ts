@@ -95,8 +95,7 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
     async noteAccepted(provider, sender) {
       if (rows.size === 0) return
       const at = runtime.now()
-      const over = pausesOf(provider, sender).filter((row) => isProbing(row, at))
-      for (const row of over) {
+      for (const row of pausesOf(provider, sender).filter((row) => isProbing(row, at))) {
         rows.delete(keyOf(row.provider, row.sender))
         runtime.log.info({ provider, sender: row.sender || null }, 'a provider works again')
         await storage.write(({ providerPauses }) => providerPauses.remove(row))

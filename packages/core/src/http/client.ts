@@ -128,10 +128,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     bodyTimeout: 0,
     connect: countingBytes(connect),
   })
-  return {
-    call: (call) => callOnce(call, agent, options),
-    close: () => agent.destroy(),
-  }
+  return { call: (call) => callOnce(call, agent, options), close: () => agent.destroy() }
 }
 
 /**

@@ -31,8 +31,7 @@ export async function discardUnreadable(
     async webhook({ webhooks }, row, found) {
       const change = withoutLost(row, sealer, runtime)
       if (change === null) return
-      const updated_at = runtime.now()
-      await webhooks.change(row.workspace_id, row.id, { ...change, updated_at })
+      await webhooks.change(row.workspace_id, row.id, { ...change, updated_at: runtime.now() })
       found.webhooks += 1
     },
   }

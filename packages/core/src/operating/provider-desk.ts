@@ -124,7 +124,6 @@ export function createProviderDesk({
       if (sender !== '' && senders.length > 0 && !senders.includes(sender)) {
         throw invalid('sender', `It sends only from: ${senders.join(', ')}`)
       }
-      const created_at = runtime.now()
       const row: PauseRow = {
         provider: name,
         sender,
@@ -133,7 +132,7 @@ export function createProviderDesk({
         reason,
         failures: 0,
         retry_at: null,
-        created_at,
+        created_at: runtime.now(),
       }
       await storage.write(async ({ providerPauses, audit }) => {
         await providerPauses.put(row)

@@ -25,6 +25,8 @@ export type ProviderAnswer =
       json: unknown
     }
 
+export type Answered = Extract<ProviderAnswer, { type: 'answered' }>
+
 export interface ProviderClient extends Pick<HttpClient, 'close'> {
   /** Never rejects. */
   call(call: HttpCall): Promise<ProviderAnswer>

@@ -41,12 +41,7 @@ export type Outcome =
       status?: 'sent' | 'delivered'
     }
   /** The provider will never accept this message. `suppress`: nor any other for this recipient. */
-  | {
-      type: 'rejected'
-      error_code: string
-      error_message: string
-      suppress?: SuppressionReason
-    }
+  | { type: 'rejected'; error_code: string; error_message: string; suppress?: SuppressionReason }
   /** The provider did not accept the message now; `delay_ms` if it stated a delay. */
   | {
       type: 'retry'

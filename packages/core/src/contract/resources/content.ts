@@ -139,9 +139,7 @@ function voiceContentOf(room: Room) {
     })
     .refine(
       ({ text, language, voice }) => text !== undefined || (language ?? voice) === undefined,
-      {
-        error: 'content.language and content.voice need content.text',
-      },
+      { error: 'content.language and content.voice need content.text' },
     )
 }
 

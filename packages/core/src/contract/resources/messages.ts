@@ -17,12 +17,7 @@ export * from './message.ts'
 /** The statuses that filter a list; `read` does not. Source: interface. */
 const LISTED_STATUSES = ['queued', 'sent', 'delivered', 'failed'] as const
 
-const reading = {
-  auth: 'api_key',
-  scope: 'read_messages',
-  rate: 'general',
-  status: 200,
-} as const
+const reading = { auth: 'api_key', scope: 'read_messages', rate: 'general', status: 200 } as const
 const oneMessage = { params: z.object({ id: uuid }), not_found: 'Message not found' } as const
 
 /** Messages. `voice`: whether a voice provider is configured. Source: interface, Messages. */
@@ -97,9 +92,9 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
         recipient: phoneOrText(text(LIMITS.email_length)).optional(),
         page,
         limit,
-        cursor: text(LIMITS.cursor_length).optional().meta({
-          description: 'The `next_cursor` of the previous page; `page` is then ignored.',
-        }),
+        cursor: text(LIMITS.cursor_length)
+          .optional()
+          .meta({ description: 'The `next_cursor` of the previous page; `page` is then ignored.' }),
       }),
       data: z.object({
         messages: z.array(message),

@@ -124,10 +124,7 @@ export const webhookDeliveries = {
     method: 'POST',
     path: '/api/v1/webhooks/:id/recover',
     status: 200,
-    body: z.object({
-      since: dateTime,
-      until: dateTime.optional(),
-    }),
+    body: z.object({ since: dateTime, until: dateTime.optional() }),
     data: z.object({
       recovered: z.int().min(0),
       has_more: z.boolean().meta({ description: 'Whether to repeat the request for the rest.' }),

@@ -1,11 +1,9 @@
 import type { Outcome, SendJob } from '../../contract/outside/provider.ts'
 import { retryAfterMs } from '../../http/retry-after.ts'
-import type { ProviderAnswer } from '../http-client.ts'
+import type { Answered, ProviderAnswer } from '../http-client.ts'
 import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
 import { findsUnanswered, type HttpSettings, translated, type Verdict } from './settings.ts'
-
-type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
 export interface OutcomeContext {
   settings: HttpSettings
@@ -35,8 +33,7 @@ export function outcomeOf(answer: ProviderAnswer, job: SendJob, context: Outcome
   const provider_message_id = id_pointer ? idOf(valueAt(answer.json, id_pointer)) : null
   if (verdict === 'accepted') {
     // A repeated request may be acknowledged without the id. Any other answer without it does not match the settings.
-    const is_whole = !id_pointer || provider_message_id !== null || answer.status === 409
-    if (is_whole) {
+    if (!id_pointer || provider_message_id !== null || answer.status === 409) {
       return {
         type: 'accepted',
         provider_message_id,

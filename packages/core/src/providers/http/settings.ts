@@ -92,9 +92,9 @@ const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const
 
 /** The gateway's words and ours: see `translated`. */
 function dictionary<const T extends readonly [string, ...string[]]>(words: T) {
-  return z.record(word, z.enum(words)).refine((map) => Object.keys(map).length <= 200, {
-    error: 'must have at most 200 words',
-  })
+  return z
+    .record(word, z.enum(words))
+    .refine((map) => Object.keys(map).length <= 200, { error: 'must have at most 200 words' })
 }
 
 const answerSettings = z
@@ -227,10 +227,7 @@ export const settings = z
   .refine(
     ({ channels, senders }) =>
       Object.keys(senders).every((each) => channels.includes(each as never)),
-    {
-      path: ['senders'],
-      error: 'must only have the channels of "channels"',
-    },
+    { path: ['senders'], error: 'must only have the channels of "channels"' },
   )
   .refine(({ send }) => carriesContent(placeholdersIn(send)), {
     path: ['send'],
@@ -238,10 +235,7 @@ export const settings = z
   })
   .refine(
     ({ answer, lookup }) => answer.id !== undefined || lookup === undefined || !needsId(lookup),
-    {
-      path: ['lookup'],
-      error: 'needs "answer.id", the only source of {{provider_message_id}}',
-    },
+    { path: ['lookup'], error: 'needs "answer.id", the only source of {{provider_message_id}}' },
   )
 
 /** Whether the gateway can look up a message without the gateway's own id. */

@@ -4,23 +4,15 @@ import { findsUnanswered, type HttpSettings, settings } from './settings.ts'
 /** Any gateway that accepts messages over HTTP: docs/guides/generic-http-provider.md. */
 export const httpType = {
   settings,
-  traits: ({
+  traits: ({ channels, senders, idempotent, handles_stop, ...settings }) => ({
     channels,
     senders,
     idempotent,
-    lookup,
-    callback,
-    messages_per_second,
-    handles_stop,
-  }) => ({
-    channels,
-    senders,
-    idempotent,
-    lookup: findsUnanswered({ lookup }),
-    callback_bytes: callback?.max_bytes ?? null,
+    lookup: findsUnanswered(settings),
+    callback_bytes: settings.callback?.max_bytes ?? null,
     listens: false,
     connected: false,
-    messages_per_second: messages_per_second ?? null,
+    messages_per_second: settings.messages_per_second ?? null,
     handles_stop,
   }),
   open: async (settings, context) =>

@@ -68,10 +68,7 @@ interface Failure {
 
 /** The states of a failure, in the words of appendix B and in others that SMSCs use. */
 const FAILURES: Readonly<Record<string, Failure>> = {
-  EXPIRED: {
-    error_code: 'expired',
-    text: 'The validity period ended before the delivery',
-  },
+  EXPIRED: { error_code: 'expired', text: 'The validity period ended before the delivery' },
   UNDELIV: { error_code: 'undeliverable', text: 'The message could not be delivered' },
   DELETED: { error_code: 'undeliverable', text: 'The message was deleted' },
   REJECTD: { error_code: 'rejected', text: 'The message was refused' },

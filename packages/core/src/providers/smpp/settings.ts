@@ -33,18 +33,11 @@ const bind = z.strictObject({
 
 const kind = (ton: number, npi: number) =>
   z
-    .strictObject({
-      ton: z.number().int().min(0).max(6),
-      npi: z.number().int().min(0).max(18),
-    })
+    .strictObject({ ton: z.number().int().min(0).max(6), npi: z.number().int().min(0).max(18) })
     .default({ ton, npi })
 
 const addresses = z
-  .strictObject({
-    alphanumeric: kind(5, 0),
-    international: kind(1, 1),
-    short_code: kind(3, 0),
-  })
+  .strictObject({ alphanumeric: kind(5, 0), international: kind(1, 1), short_code: kind(3, 0) })
   .prefault({})
 
 const errors = z

@@ -40,10 +40,7 @@ function validityOf(hours: number): string {
 }
 
 const INVALID = {
-  content: {
-    error_code: 'invalid_content',
-    error_message: 'smpp: The message has no text',
-  },
+  content: { error_code: 'invalid_content', error_message: 'smpp: The message has no text' },
   sender: {
     error_code: 'sender_invalid',
     error_message: 'smpp: The sender is neither a number nor 1 to 11 characters of GSM-7',

@@ -76,11 +76,7 @@ function deliveryStatusOf(groups: Fields[]): MailReport | null {
   const recipients = groups.flatMap((fields) => recipientStatusOf(fields) ?? [])
   if (recipients.length === 0) return null
   const id = groups.find((fields) => fields.has('original-envelope-id'))
-  return {
-    type: 'delivery_status',
-    recipients,
-    evidence: id?.get('original-envelope-id') ?? '',
-  }
+  return { type: 'delivery_status', recipients, evidence: id?.get('original-envelope-id') ?? '' }
 }
 
 /** Null for the group of the whole mail. */

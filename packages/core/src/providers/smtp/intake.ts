@@ -55,11 +55,7 @@ export async function listenForMail({
   sink,
   limits = INTAKE_LIMITS,
   ...recipients
-}: Recipients & {
-  intake: IntakeSettings
-  sink: Sink
-  limits?: IntakeLimits
-}): Promise<Listening> {
+}: Recipients & { intake: IntakeSettings; sink: Sink; limits?: IntakeLimits }): Promise<Listening> {
   const { SMTPServer } = await import('smtp-server')
   const counts = { taken: 0, dropped: 0, refused: 0 }
   const unknown = new WeakMap<SMTPServerSession, number>()

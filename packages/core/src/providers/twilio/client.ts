@@ -1,5 +1,5 @@
 import twilio from 'twilio'
-import type { ProviderAnswer, ProviderClient } from '../http-client.ts'
+import type { Answered, ProviderAnswer, ProviderClient } from '../http-client.ts'
 import { fieldOf, UnsuccessfulCall } from './outcome.ts'
 import type { TwilioSettings } from './settings.ts'
 
@@ -54,8 +54,6 @@ function formOf(fields: object): URLSearchParams {
   }
   return form
 }
-
-type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
 function isSuccess(answer: ProviderAnswer, method: RequestOptions['method']): answer is Answered {
   if (answer.type !== 'answered') return false

@@ -1,9 +1,7 @@
 import type { Outcome } from '../../contract/outside/provider.ts'
 import { retryAfterMs } from '../../http/retry-after.ts'
-import type { ProviderAnswer } from '../http-client.ts'
+import type { Answered, ProviderAnswer } from '../http-client.ts'
 import { codeOf, type Meaning, meaningOf } from './codes.ts'
-
-type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
 /** A request without a success. The promises of Twilio's client reject with it. */
 export class UnsuccessfulCall extends Error {
@@ -58,11 +56,7 @@ function refusal(answer: Answered, now_ms: number): Outcome {
   const text = code === null ? `${meaning.text}` : `${code} ${meaning.text}`
   const error = { error_code: meaning.word, error_message: messageOf(text) }
   if (meaning.consequence === 'rejected') {
-    return {
-      type: 'rejected',
-      ...error,
-      ...(meaning.suppress && { suppress: meaning.suppress }),
-    }
+    return { type: 'rejected', ...error, ...(meaning.suppress && { suppress: meaning.suppress }) }
   }
   const delay_ms = retryAfterMs(headers, now_ms)
   if (meaning.consequence === 'retry') return { type: 'retry', ...error, delay_ms }

@@ -31,16 +31,15 @@ const OF_FAILED_MESSAGES: Readonly<Record<string, readonly [word: string, text: 
   canceled: ['canceled', 'Canceled'],
 }
 
-/** The receipt of a text message's status. Source: Twilio, Message resource, status values. */
-export function messageReceipt({
-  sid,
-  status,
-  code,
-}: {
+/** The fields of a message or a call; `code` is Twilio's error. */
+interface Resource {
   sid: string | null
   status: string
   code: number | null
-}): Receipt {
+}
+
+/** The receipt of a text message's status. Source: Twilio, Message resource, status values. */
+export function messageReceipt({ sid, status, code }: Resource): Receipt {
   const ours = own(OF_MESSAGES, status) ?? 'sent'
   if (ours !== 'failed') return receiptOf(ours, sid)
   return failure(sid, code, own(OF_FAILED_MESSAGES, status) ?? ['undelivered', 'Not delivered'])
@@ -55,12 +54,7 @@ export function callReceipt({
   status,
   code,
   duration_s,
-}: {
-  sid: string | null
-  status: string
-  code: number | null
-  duration_s: number | null
-}): Receipt {
+}: Resource & { duration_s: number | null }): Receipt {
   const unanswered = own(OF_ENDED_CALLS, status)
   if (unanswered) return { ...failure(sid, code, unanswered), duration_s: 0 }
   if (status !== 'completed' || duration_s === null) return receiptOf('sent', sid)

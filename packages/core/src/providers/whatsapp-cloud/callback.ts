@@ -13,9 +13,7 @@ export function signatureOf(app_secret: string, body: string | Uint8Array): stri
   return `sha256=${createHmac('sha256', app_secret).update(body).digest('hex')}`
 }
 
-/**
- * Meta verifies the URL with one GET, then sends notifications with POST. Source: Meta, Webhooks, Getting started.
- */
+/** Meta verifies the URL with one GET, then sends notifications with POST. Source: Meta, Webhooks, Getting started. */
 export function readCallback(
   request: CallbackRequest,
   settings: CallbackSettings,

@@ -1,10 +1,8 @@
 import { isRecord } from '../../contract/fields/fields.ts'
 import type { Outcome } from '../../contract/outside/provider.ts'
 import { retryAfterMs } from '../../http/retry-after.ts'
-import type { ProviderAnswer } from '../http-client.ts'
+import type { Answered, ProviderAnswer } from '../http-client.ts'
 import { type CodeMeaning, errorText, meaningOf } from './codes.ts'
-
-type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
 /** The time and number of an attempt, from which delays follow. */
 export interface Attempt {
