@@ -10,7 +10,9 @@ const FILES = ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 't
 const ALONE = ['packages/server/test/postgres/differential.test.ts']
 
 function project(name: string, test: TestProjectInlineConfiguration['test']) {
-  return { ...source, test: { name, testTimeout: 30_000, hookTimeout: 30_000, ...test } }
+  // The default of a poll, 1 s, is too short for a machine that does other work.
+  const limits = { testTimeout: 30_000, hookTimeout: 30_000, expect: { poll: { timeout: 15_000 } } }
+  return { ...source, test: { name, ...limits, ...test } }
 }
 
 export default defineConfig({
