@@ -108,8 +108,7 @@ async function post(
   const at = now()
   const began = performance.now()
   const { url, body } = job
-  const headers = { ...job.headers, ...ownHeaders(job, at) }
-  const answer = await client.call({ method: 'POST', url, headers, body })
+  const answer = await client.call({ method: 'POST', url, headers: headersOf(job, at), body })
   const is_answered = answer.type === 'answered'
   return {
     started_at_ms: at.getTime(),
@@ -125,12 +124,16 @@ async function post(
   }
 }
 
-function ownHeaders(job: DeliverJob, at: Date): Record<string, string> {
-  return {
-    'content-type': 'application/json',
-    'user-agent': 'Svc-Webhooks/1',
-    ...sign({ ...job, previous_secret: job.other_secret, at }),
-  }
+const OWN_HEADERS = { 'content-type': 'application/json', 'user-agent': 'Svc-Webhooks/1' }
+
+/**
+ * The webhook's own headers, then ours, which win. Not by spreading: literals that spread job, headers and answer cost a
+ * quarter of the CPU time of a delivery.
+ */
+function headersOf(job: DeliverJob, at: Date): Record<string, string> {
+  const { secret, other_secret: previous_secret, body, event, event_id, delivery_id, attempt } = job
+  const signed = sign({ secret, previous_secret, body, event, event_id, delivery_id, attempt, at })
+  return Object.assign({}, job.headers, OWN_HEADERS, signed)
 }
 
 /** A body as text without NUL, which a database cannot store. */
