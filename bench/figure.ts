@@ -2,7 +2,8 @@
 export interface Figure {
   name: string
   value: number
-  unit: 'x' | '/s' | 'ms' | 's' | 'MB'
+  /** `x` is a ratio of speeds, `times` a ratio of durations. */
+  unit: 'x' | 'times' | '/s' | 'ms' | 's' | 'MB'
   /** The minimum, or for a time or a size the maximum. */
   floor?: number
   /** The underlying numbers, and other facts to judge it. */
@@ -26,7 +27,7 @@ export function lineOf({ name, value, unit, floor, raw }: Figure): string {
 
 /** Whether a smaller number is better. */
 function isBounded(unit: Figure['unit']): boolean {
-  return unit === 'ms' || unit === 's' || unit === 'MB'
+  return unit !== 'x' && unit !== '/s'
 }
 
 function boundOf(unit: Figure['unit']): string {

@@ -17,6 +17,8 @@ export interface ServiceHandlers extends Handlers {
     secret: string
     metrics_url: string | null
   }
+  /** A test key of the workspace that `start` created. */
+  testKey(_: null): string
   /** The delay of its event loop since the last call. */
   delay(_: null): { p99_ms: number; max_ms: number }
   /** The longest turn of its event loop since the last call, without the time of other processes. Linux only. */

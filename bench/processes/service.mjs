@@ -7,6 +7,7 @@ import { answer } from './answer.mjs'
 // The service as an operator runs it, with a workspace that can pay for everything. Requests: `ServiceHandlers`.
 
 let running
+let workspace_id
 
 const delays = monitorEventLoopDelay({ resolution: 1 })
 let turns
@@ -21,6 +22,7 @@ answer({
       password: 'a password without a user',
       company_name: 'Bench',
     })
+    workspace_id = workspace.id
     const { key } = await core.apiKeys.create(workspace.id, {
       name: 'bench',
       mode: 'live',
@@ -32,6 +34,11 @@ answer({
       events: webhook_events,
     })
     return { url, key, secret, metrics_url }
+  },
+  async testKey() {
+    const scopes = ['read_messages']
+    const made = { name: 'bench test', mode: 'test', scopes }
+    return (await running.core.apiKeys.create(workspace_id, made)).key
   },
   delay() {
     const found = { p99_ms: delays.percentile(99) / 1e6, max_ms: delays.max / 1e6 }

@@ -157,7 +157,7 @@ describe('svc doctor', () => {
     change('delete from svc_migrations where rowid = (select max(rowid) from svc_migrations)')
     const behind = await troubles('database', '--offline')
     expect(behind.code).toBe(0)
-    expect(behind.list[0]?.message).toMatch(/^the schema is behind by 0013_test_data/)
+    expect(behind.list[0]?.message).toMatch(/^the schema is behind by 0014_counts_by_time/)
   })
 
   test('detects a damaged file', async () => {
@@ -195,7 +195,8 @@ describe('svc doctor', () => {
       values ('m', 'w', 'sms', 'send', 1, 0);
       insert into delivery_queue (delivery_id, workspace_id, webhook_id, due_at, token)
       values ('d', 'w', 'h', ${Date.now() + 9_000_000}, 't');
-      insert into message_counts (workspace_id, channel, status, count) values ('w', 'sms', 'sent', 2)`)
+      insert into message_counts (workspace_id, unit, since, channel, status, count)
+      values ('w', 'all', 0, 'sms', 'sent', 2)`)
     const { code, list } = await troubles('queue', '--offline')
     expect(code).toBe(1)
     expect(list.map(({ message }) => message)).toEqual([

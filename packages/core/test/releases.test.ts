@@ -9,6 +9,7 @@ import { decode } from '../src/contract/endpoints/decode.ts'
 import { createCore } from '../src/core.ts'
 import { type Runtime, systemRuntime } from '../src/runtime/runtime.ts'
 import { migrationStatus } from '../src/storage/archive/open.ts'
+import { inspectDatabase } from '../src/storage/inspect/inspect.ts'
 import { verifyLedger } from '../src/storage/ledger/verify-ledger.ts'
 import { createDatabase, type TestDatabase } from './postgres-database.ts'
 
@@ -83,6 +84,7 @@ describe.each(cases)('the database of $release on $engine', ({ release, engine }
   it('is brought to the schema of today, and its books add up', async () => {
     expect(await migrationStatus(url)).toMatchObject({ pending: [], is_newer: false })
     expect(await verifyLedger(url)).toMatchObject({ ok: true })
+    expect((await inspectDatabase(url)).faults.counts_differ).toBe(0)
   })
 
   it('has everything that the release had', async () => {

@@ -1,6 +1,6 @@
 import type { Received } from '../contract/outside/provider.ts'
-import type { MessageRow, ReceivedPartRow } from '../rows/rows.ts'
-import { countChanges, type StatusChange } from '../rules/count-changes.ts'
+import type { ReceivedPartRow } from '../rows/rows.ts'
+import { countNew } from '../rules/count-changes.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { idsFor } from './arrival-ids.ts'
@@ -90,7 +90,7 @@ export function createInbound({
         if (plan) plans.push(plan)
       }
       const replies = plans.flatMap((plan) => plan.replies)
-      await stores.receivedMessages.reply(replies, countChanges(replies.map(created)))
+      await stores.receivedMessages.reply(replies, countNew(replies))
       return plans
     })
   }
@@ -123,10 +123,6 @@ export function createInbound({
 /** A whole message, or one part of a long text. */
 interface Arriving extends Omit<Incoming, 'part'> {
   part: ReceivedPartRow | null
-}
-
-function created({ workspace_id, channel, livemode, status }: MessageRow): StatusChange {
-  return { workspace_id, channel, livemode, from: null, to: status }
 }
 
 /** In a form that databases accept: after an error the provider would send the message again without end. */

@@ -5,6 +5,9 @@ import type { Dialect } from './dialect.ts'
 
 type Message = ReturnType<typeof messageTables>['messages']['$inferSelect']
 
+/** The periods for which messages are counted. */
+export type CountUnit = 'all' | 'day' | 'hour'
+
 /** The values of a new message in the columns that only settling changes. */
 export const UNSETTLED = {
   status: 'queued',
@@ -84,13 +87,30 @@ export function messageTables(d: Dialect) {
     'message_counts',
     {
       workspace_id: d.text().notNull(),
+      /** The length of the period (UTC) in which the counted messages were created. */
+      unit: d.text().$type<CountUnit>().notNull(),
+      /** The begin of the period; 1970 for `all`. */
+      since: d.time().notNull(),
       channel: d.text().$type<Channel>().notNull(),
       status: d.text().$type<MessageStatus>().notNull(),
       count: d.long().notNull(),
       /** The share of test keys. */
       test_count: d.long().notNull().default(0),
+      /**
+       * The lowest and the highest id of the messages of a day or an hour, in the row of the status in which they were
+       * created. Ids alone do not tell the time: they grow also while the clock is set back.
+       */
+      first_id: d.text(),
+      last_id: d.text(),
     },
-    (t) => [d.primaryKey({ columns: [t.workspace_id, t.channel, t.status] })],
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.unit, t.since, t.channel, t.status] }),
+      // For the operator's totals of all workspaces.
+      d
+        .index('message_counts_all')
+        .on(t.workspace_id, t.channel, t.status)
+        .where(sql`unit = 'all'`),
+    ],
   )
   const bulks = d.table(
     'bulks',

@@ -82,8 +82,17 @@ describe('planAccept', () => {
     expect(plan.spending).toEqual([
       { workspace_id: 'w1', api_key_id: 'k1', day: '2026-05-04', spent: 4 * SMS_PRICE },
     ])
-    expect(plan.counts).toEqual([
-      { workspace_id: 'w1', channel: 'sms', status: 'queued', count: 2, test_count: 0 },
+    const counted = {
+      workspace_id: 'w1',
+      channel: 'sms',
+      status: 'queued',
+      count: 2,
+      test_count: 0,
+    }
+    expect(plan.counts).toMatchObject([
+      { ...counted, unit: 'all' },
+      { ...counted, unit: 'day' },
+      { ...counted, unit: 'hour' },
     ])
   })
 

@@ -1,6 +1,6 @@
 import type { Units } from '../contract/fields/units.ts'
 import type { BulkRow, HoldRow, MessageRow, TestUsageRow } from '../rows/rows.ts'
-import { type CountChange, countChanges, type StatusChange } from './count-changes.ts'
+import { type CountChange, countNew } from './count-changes.ts'
 import { type Account, decide, type Entry, type Operation, type Refusal } from './decide.ts'
 import { suppressedAddress, suppressionKey } from './suppression.ts'
 import { addTestUse, type TestQuotaExceeded, type TestUse } from './test-usage.ts'
@@ -126,7 +126,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     holds,
     bulks,
     messages,
-    counts: countChanges(messages.map(created)),
+    counts: countNew(messages),
     spending: [...batch.spending.values()],
     test_usage: [...batch.test_usage.values()],
     answers,
@@ -252,8 +252,4 @@ function remember({ workspace_id, idempotency, messages }: AcceptRequest, batch:
   const created_at = messages[0]?.created_at
   if (!created_at) throw new Error('a request without messages')
   batch.answers.push({ ...idempotency, workspace_id, created_at })
-}
-
-function created({ workspace_id, channel, livemode, status }: MessageRow): StatusChange {
-  return { workspace_id, channel, livemode, from: null, to: status }
 }

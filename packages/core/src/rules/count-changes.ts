@@ -1,44 +1,102 @@
 import type { Channel, MessageStatus } from '../contract/resources/messages.ts'
+import type { CountUnit } from '../rows/messages.ts'
+import type { MessageRow } from '../rows/rows.ts'
+import { HOUR_MS, startOfDay } from './periods.ts'
 
 /** A new message (`from` null), or one that changed its status. */
-export interface StatusChange {
-  workspace_id: string
-  channel: Channel
-  livemode: boolean
+export interface StatusChange
+  extends Pick<MessageRow, 'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at'> {
   from: MessageStatus | null
   to: MessageStatus
 }
 
-/** The change of the number of a workspace's messages of one channel and status. */
+/** The change of the number of a workspace's messages of one channel and status that were created in one period. */
 export interface CountChange {
   workspace_id: string
+  unit: CountUnit
+  since: Date
   channel: Channel
   status: MessageStatus
   count: number
   /** The share of `count` from test keys. */
   test_count: number
+  /** The lowest and the highest id of the new messages of a day or an hour. */
+  first_id: string | null
+  last_id: string | null
 }
 
-/** The sums for each key, without zeros, sorted by key: transactions that lock in one order cannot deadlock. */
+/**
+ * The sums for each key, without zeros, sorted by key: transactions that lock in one order cannot deadlock. Messages
+ * count in the hour and the day (UTC) of their creation, and in the whole history.
+ */
 export function countChanges(changes: readonly StatusChange[]): CountChange[] {
   const sums = new Map<string, CountChange>()
-  const add = (change: StatusChange, status: MessageStatus, count: number) => {
-    const { workspace_id, channel, livemode } = change
-    const key = `${workspace_id}\n${channel}\n${status}`
-    const test_count = livemode ? 0 : count
-    const sum = sums.get(key)
-    if (sum) {
-      sum.count += count
-      sum.test_count += test_count
-    } else sums.set(key, { workspace_id, channel, status, count, test_count })
-  }
-  for (const change of changes) {
-    if (change.from === change.to) continue
-    if (change.from) add(change, change.from, -1)
-    add(change, change.to, 1)
+  for (const sum of changesByHour(changes)) {
+    add(sums, { ...sum, unit: 'all', since: new Date(0), first_id: null, last_id: null })
+    add(sums, { ...sum, unit: 'day', since: startOfDay(sum.since) })
+    add(sums, sum)
   }
   return [...sums]
     .filter(([, { count, test_count }]) => count !== 0 || test_count !== 0)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, change]) => change)
+}
+
+/** The changes of the numbers by new messages. */
+export function countNew(messages: readonly MessageRow[]): CountChange[] {
+  return countChanges(messages.map(created))
+}
+
+function created({
+  id,
+  workspace_id,
+  channel,
+  livemode,
+  created_at,
+  status,
+}: MessageRow): StatusChange {
+  return { id, workspace_id, channel, livemode, created_at, from: null, to: status }
+}
+
+/** The sums by hour: a batch has many messages, but few hours and kinds. */
+function changesByHour(changes: readonly StatusChange[]): Iterable<CountChange> {
+  const sums = new Map<string, CountChange>()
+  const addOne = (change: StatusChange, status: MessageStatus, count: number) => {
+    const { id, workspace_id, channel, livemode, created_at } = change
+    const hour = Math.floor(created_at.getTime() / HOUR_MS)
+    const key = `${workspace_id}\n${hour}\n${channel}\n${status}`
+    let sum = sums.get(key)
+    if (!sum) {
+      const since = new Date(hour * HOUR_MS)
+      const period = { workspace_id, unit: 'hour', since, channel, status } as const
+      sum = { ...period, count: 0, test_count: 0, first_id: null, last_id: null }
+      sums.set(key, sum)
+    }
+    sum.count += count
+    if (!livemode) sum.test_count += count
+    if (change.from !== null) return
+    if (sum.first_id === null || id < sum.first_id) sum.first_id = id
+    if (sum.last_id === null || id > sum.last_id) sum.last_id = id
+  }
+  for (const change of changes) {
+    if (change.from === change.to) continue
+    if (change.from) addOne(change, change.from, -1)
+    addOne(change, change.to, 1)
+  }
+  return sums.values()
+}
+
+function add(sums: Map<string, CountChange>, change: CountChange): void {
+  const { workspace_id, unit, since, channel, status, first_id, last_id } = change
+  const key = `${workspace_id}\n${unit}\n${since.toISOString()}\n${channel}\n${status}`
+  const sum = sums.get(key)
+  if (!sum) {
+    sums.set(key, change)
+    return
+  }
+  sum.count += change.count
+  sum.test_count += change.test_count
+  if (sum.first_id === null || (first_id !== null && first_id < sum.first_id))
+    sum.first_id = first_id
+  if (sum.last_id === null || (last_id !== null && last_id > sum.last_id)) sum.last_id = last_id
 }

@@ -139,7 +139,7 @@ function isChanged(message: SettledMessage, { messages }: SettleState): boolean 
 }
 
 function moved(message: SettledMessage, { messages }: SettleState): StatusChange {
-  const { workspace_id, channel, livemode, status } = message
-  const from = messages.get(message.id)?.status ?? null
-  return { workspace_id, channel, livemode, from, to: status }
+  const { id, workspace_id, channel, livemode, created_at, status } = message
+  const from = messages.get(id)?.status ?? null
+  return { id, workspace_id, channel, livemode, created_at, from, to: status }
 }

@@ -47,7 +47,9 @@ it('counts rows that contradict each other', async () => {
   await client.query(`insert into delivery_queue (delivery_id, workspace_id, webhook_id, due_at, token)
     values ('d', 'w', 'h', now() + interval '2 hours', 't')`)
   await client.query(
-    `insert into message_counts values ('w', 'sms', 'sent', 2), ('w', 'sms', 'read', 0)`,
+    `insert into message_counts (workspace_id, unit, since, channel, status, count) values
+      ('w', 'all', to_timestamp(0), 'sms', 'sent', 2),
+      ('w', 'all', to_timestamp(0), 'sms', 'read', 0)`,
   )
   await client.query(`insert into messages (id, workspace_id, channel, recipient, content, metadata, livemode,
       status, accepted, credits_used, credits_refunded, sequence, created_at, updated_at)

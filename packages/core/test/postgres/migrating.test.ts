@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { units } from '../../src/contract/fields/units.ts'
 import { systemRuntime } from '../../src/runtime/runtime.ts'
+import { inspectDatabase } from '../../src/storage/inspect/inspect.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { builders } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { sendOnThreeDays } from '../storage/three-days.ts'
 
 const runtime = systemRuntime()
 
@@ -70,19 +71,27 @@ describe('migrating', () => {
       await workspaces.insert(row)
       await credits.open(row.id, runtime.now())
     })
-    const free = (livemode: boolean) => make.send(row.id, { credits_used: units(0), livemode })
-    await storage.hot.accept([free(true), free(false)])
+    await sendOnThreeDays(storage, row.id)
     await storage.close()
     const owner = await database.connect()
+    const counted = async () => {
+      const { rows } = await owner.query(
+        `select workspace_id, unit, since, channel, status, count, test_count from message_counts
+         where count <> 0 order by 1, 2, 3, 4, 5`,
+      )
+      return rows
+    }
+    const before = await counted()
+    // In each unit the kinds of the three messages.
+    expect(before).toHaveLength(2 + 3 + 3)
     await owner.query('drop table message_counts')
     const fill = migrationsOf('postgres').flatMap(({ sql }) =>
       sql.filter((statement) => statement.includes('message_counts')),
     )
-    expect(fill).toHaveLength(4)
+    expect(fill).toHaveLength(14)
     for (const statement of fill) await owner.query(statement)
-    expect((await owner.query('select * from message_counts')).rows).toEqual([
-      { workspace_id: row.id, channel: 'sms', status: 'queued', count: '2', test_count: '1' },
-    ])
+    expect(await counted()).toEqual(before)
+    expect((await inspectDatabase(database.url)).faults.counts_differ).toBe(0)
   })
 
   it('leaves nothing behind when it fails half-way', async () => {

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { inspectDatabase } from '../../src/storage/inspect/inspect.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { keptOpen } from '../postgres/kept-open.ts'
@@ -184,14 +185,22 @@ describe('the steps of the page', () => {
     expect(await rowsInUse()).toEqual([0, 0])
     for (const statement of statementsOf(sqlOfPlan('detach'))) await owner.query(statement)
 
-    const left = await bench.storage.read.messages.list(workspaceId, {}, EVERYTHING)
+    await owner.query(sqlOfPlan('totals'))
+
+    const { messages } = bench.storage.read
+    const left = await messages.list(workspaceId, {}, EVERYTHING)
     expect(left.map(({ id }) => id)).toEqual([after.id])
+    expect(await messages.count(workspaceId, {})).toBe(1)
+    expect(await messages.count(workspaceId, { until: new Date('2026-06-30Z') })).toBe(1)
     expect(await bench.callback(before, 'delivered')).toBe(false)
     const kept = await owner.query('select id from messages_until_2026_06_01 order by id')
     expect(kept.rows).toEqual([{ id: before.id }, { id: scheduled.id }])
     await owner.query(
       "alter table messages attach partition messages_until_2026_06_01 for values from (minvalue) to (svc_id_at('2026-06-01Z'))",
     )
+    await owner.query(sqlOfPlan('totals').replaceAll('count - gone', 'count + gone'))
     expect(await bench.callback(before, 'delivered')).toBe(true)
+    expect(await messages.count(workspaceId, {})).toBe(3)
+    expect((await inspectDatabase(database.url)).faults.counts_differ).toBe(0)
   })
 })

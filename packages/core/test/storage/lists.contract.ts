@@ -115,6 +115,16 @@ function messageLists(bench: Bench): void {
     ['status', { status: 'delivered' }, (m) => m.status === 'delivered'],
     ['lower bound, inclusive', { from }, (m) => m.created_at >= from],
     ['upper bound, inclusive', { until }, (m) => m.created_at <= until],
+    [
+      'status and both bounds',
+      { status: 'failed', from, until },
+      (m) => m.status === 'failed' && m.created_at >= from && m.created_at <= until,
+    ],
+    [
+      'bulk and lower bound',
+      { bulk_id: BULK_ID, from },
+      (m) => m.bulk_id === BULK_ID && m.created_at >= from,
+    ],
     ['bulk', { bulk_id: BULK_ID }, (m) => m.bulk_id === BULK_ID],
     ['recipient', { recipient: '+255700000001' }, (m) => m.recipient === '+255700000001'],
     [

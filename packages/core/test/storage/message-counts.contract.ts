@@ -2,6 +2,9 @@ import { expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
 import { CHANNELS } from '../../src/contract/resources/content.ts'
 import type { MessageStatus } from '../../src/contract/resources/messages.ts'
+import type { MessageRow } from '../../src/rows/rows.ts'
+import { countNew } from '../../src/rules/count-changes.ts'
+import type { MessageFilter } from '../../src/storage/ports/messages.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 const STATUSES: MessageStatus[] = ['queued', 'sent', 'delivered', 'read', 'failed']
@@ -23,6 +26,100 @@ export async function expectCounted(bench: Bench, workspaceId: string): Promise<
     kinds.map((kind) => messages.count(workspaceId, { ...kind, livemode: false })),
   )
   expect(tests).toEqual(kinds.map((kind) => ofKind(kind).filter((row) => !row.livemode).length))
+}
+
+const HOUR_MS = 3_600_000
+
+type Random = <T>(values: readonly T[]) => T
+
+/** A choice among values that depends only on the seed. */
+function randomOf(seed: number): Random {
+  let state = seed
+  return (values) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return values[Math.floor((state / 2 ** 32) * values.length)] as (typeof values)[number]
+  }
+}
+
+/**
+ * Messages of several days in every status, some erased, some of a clock that was set back. Returns the rows, newest id
+ * first.
+ */
+async function randomHistory(
+  bench: Bench,
+  workspaceId: string,
+  random: Random,
+): Promise<MessageRow[]> {
+  const sent: MessageRow[] = []
+  const steps = [
+    () =>
+      void bench.clock.advance(random([1, 977, HOUR_MS / 2, HOUR_MS, 7 * HOUR_MS, 30 * HOUR_MS])),
+    () => void bench.clock.step(-random([1, HOUR_MS, 26 * HOUR_MS])),
+    async () => {
+      const channel = random(['sms', 'email'] as const)
+      const created_at = new Date(bench.clock.now().getTime() - random([0, 0, 3, HOUR_MS]))
+      const of = { channel, created_at, credits_used: units(0), bulk_id: random([null, 'bulk']) }
+      const recipient = random(['+255700000001', '+255700000002'])
+      const livemode = random([true, true, false])
+      sent.push(await bench.queued(workspaceId, { ...of, recipient, livemode }))
+    },
+    async () => {
+      const message = random(sent)
+      if (message) await bench.callback(message, random(['sent', 'delivered', 'failed', 'read']))
+    },
+    async () => {
+      const message_ids = [random(sent)?.id ?? '']
+      const request = { workspace_id: workspaceId, message_ids, at: bench.clock.now() }
+      await bench.storage.hot.cancel(request)
+    },
+    async () => {
+      const ids = [random(sent)?.id ?? '']
+      await bench.storage.write(({ erasure }) =>
+        erasure.messages(workspaceId, ids, bench.clock.now()),
+      )
+    },
+    async () => {
+      const reply = bench.make.message(workspaceId, { livemode: random([true, false]) })
+      await bench.storage.write(({ receivedMessages }) =>
+        receivedMessages.reply([reply], countNew([reply])),
+      )
+      sent.push(reply)
+    },
+  ]
+  for (let i = 0; i < 150; i++) await random([...steps, steps[2] as () => Promise<void>])()
+  return bench.storage.read.messages.list(workspaceId, {}, EVERYTHING)
+}
+
+/** A filter, with bounds at, beside and between the times of the messages. */
+function randomFilter(all: readonly MessageRow[], random: Random): MessageFilter {
+  const moment = () => {
+    const at_ms = random(all).created_at.getTime()
+    const hour_ms = at_ms - (at_ms % HOUR_MS)
+    return new Date(random([at_ms, at_ms + 1, at_ms - 1, hour_ms, hour_ms - 1, hour_ms + HOUR_MS]))
+  }
+  return {
+    from: random([undefined, moment(), moment()]),
+    until: random([undefined, moment(), moment()]),
+    channel: random([undefined, undefined, 'sms', 'email']),
+    status: random([undefined, undefined, ...STATUSES]),
+    livemode: random([undefined, undefined, false]),
+    bulk_id: random([undefined, undefined, undefined, 'bulk']),
+    recipient: random([undefined, undefined, undefined, '+255700000001']),
+    before_id: random([undefined, undefined, undefined, random(all).id]),
+  }
+}
+
+function isSelected(row: MessageRow, filter: MessageFilter): boolean {
+  return (
+    (!filter.from || row.created_at >= filter.from) &&
+    (!filter.until || row.created_at <= filter.until) &&
+    (!filter.channel || row.channel === filter.channel) &&
+    (!filter.status || row.status === filter.status) &&
+    (filter.livemode === undefined || row.livemode === filter.livemode) &&
+    (!filter.bulk_id || row.bulk_id === filter.bulk_id) &&
+    (!filter.recipient || row.recipient === filter.recipient) &&
+    (!filter.before_id || row.id < filter.before_id)
+  )
 }
 
 /** Totals that cost the same however long the history is: kept up by every verb that changes a status. */
@@ -85,6 +182,27 @@ export function messageCountsContract(open: OpenStorage): void {
       await expectCounted(bench, id)
     }
   })
+
+  it.each([1, 2, 3])(
+    'are those of the rows for all dates, kinds and modes, history %i',
+    async (seed) => {
+      const workspaceId = await bench.workspace(1_000)
+      const random = randomOf(seed)
+      const all = await randomHistory(bench, workspaceId, random)
+      await expectCounted(bench, workspaceId)
+      const { messages } = bench.storage.read
+      for (let i = 0; i < 60; i++) {
+        const filter = randomFilter(all, random)
+        const expected = all.filter((row) => isSelected(row, filter)).map(({ id }) => id)
+        const listed = await messages.list(workspaceId, filter, EVERYTHING)
+        expect({ filter, ids: listed.map(({ id }) => id) }).toEqual({ filter, ids: expected })
+        expect({ filter, n: await messages.count(workspaceId, filter) }).toEqual({
+          filter,
+          n: expected.length,
+        })
+      }
+    },
+  )
 
   it('leave the refused and the rolled back uncounted', async () => {
     const workspaceId = await bench.workspace(1)

@@ -1,3 +1,4 @@
+import type { CountUnit } from '../../rows/messages.ts'
 import { refusal } from '../archive/refusal.ts'
 import type { MigrationStatus } from '../migrations.ts'
 
@@ -20,6 +21,8 @@ export interface Snapshot {
   shown(type: ValueType, column: string, options: { isContent: boolean }): string
   /** The name of a table whose name a `with` clause uses. */
   base(table: string): string
+  /** SQL: the begin of the period (UTC) of a time, as in `message_counts`. */
+  startOf(unit: CountUnit, column: string): string
   /** SQL for a whole number from 1 to 2^30 that differs for most pairs of texts. */
   markOf(column: string): string
 }

@@ -103,7 +103,7 @@ async function sizeOf({ snapshot, workspaceId }: Run): Promise<Size> {
   const [size] = await snapshot.rows<Record<keyof Size, string>>(
     `select cast(count(*) as text) as workspaces, cast(coalesce(sum(seq), 0) as text) as entries,
        cast(coalesce(sum(balance), 0) as text) as balance,
-       cast((select coalesce(sum(count), 0) from message_counts where ${own}) as text) as messages
+       cast((select coalesce(sum(count), 0) from message_counts where unit = 'all' and ${own}) as text) as messages
      from credit_accounts where ${own}`,
     { workspace: workspaceId },
   )

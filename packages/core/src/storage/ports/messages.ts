@@ -38,7 +38,7 @@ export interface MessageReads {
     filter: MessageFilter,
     page: { limit: number; offset: number; content_length: number },
   ): Promise<ShortMessageRow[]>
-  /** Exact. With no filter but channel and status, the cost does not depend on the length of the history. */
+  /** Exact. Without `bulk_id`, `recipient` and `before_id`, the cost grows with the days of the history, not its messages. */
   count(workspaceId: string, filter: MessageFilter): Promise<number>
   /** The history of one message, oldest first. */
   attempts(workspaceId: string, messageId: string): Promise<MessageAttemptRow[]>

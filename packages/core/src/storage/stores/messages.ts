@@ -4,7 +4,6 @@ import {
   desc,
   eq,
   getTableColumns,
-  gt,
   gte,
   inArray,
   lt,
@@ -23,6 +22,7 @@ import type {
   MessageWrites,
 } from '../ports/messages.ts'
 import { filledUp } from './batches.ts'
+import { idsAmong, type Kind, kindsAmong, messageTotals, totalOf } from './message-totals.ts'
 import { removeOldest } from './pages.ts'
 
 /** Past this offset, sorting the ids costs more than reading through the messages. */
@@ -39,45 +39,60 @@ export function messageStore(
   const { messages: t, message_attempts: attempts, message_events: events } = tables
   const { idempotency_keys: answers } = tables
 
+  const totals = messageTotals(db, tables)
+
   // Spelled as in the index: with a parameter, no engine uses it.
   const isTest = sql`${t.livemode} = false`
 
-  function matching(workspaceId: string, filter: MessageFilter) {
+  /** SQL: the ids of a bulk, from their index: SQLite would read the whole history in the order of a page. */
+  function idsOfBulk(workspaceId: string, bulkId: string): SQL {
+    const mine = and(eq(t.workspace_id, workspaceId), eq(t.bulk_id, bulkId))
+    const ids = db.select({ id: t.id }).from(t).where(mine)
+    return sql`(with bulk as materialized ${ids} select id from bulk)`
+  }
+
+  /**
+   * Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort. The few messages of
+   * a bulk are sorted by an expression: PostgreSQL would search the history for them in the order of the key.
+   */
+  function newest({ bulk_id }: MessageFilter): SQL {
+    return desc(bulk_id ? sql`${t.id} || ''` : t.id)
+  }
+
+  function matching(workspaceId: string, { ids, ...filter }: BoundedFilter) {
     return and(
       eq(t.workspace_id, workspaceId),
       filter.channel && eq(t.channel, filter.channel),
       filter.status && eq(t.status, filter.status),
       filter.from && gte(t.created_at, filter.from),
       filter.until && lte(t.created_at, filter.until),
-      filter.bulk_id ? eq(t.bulk_id, filter.bulk_id) : undefined,
+      filter.bulk_id ? inArray(t.id, idsOfBulk(workspaceId, filter.bulk_id)) : undefined,
       filter.recipient ? eq(t.recipient, filter.recipient) : undefined,
       filter.livemode === false ? isTest : undefined,
       filter.before_id ? lt(t.id, filter.before_id) : undefined,
+      ids?.first === undefined ? undefined : gte(t.id, ids.first),
+      ids?.last === undefined ? undefined : lte(t.id, ids.last),
     )
   }
 
-  /** The kinds of messages that pass the filter, with their counts, which each change of a status updates. */
-  async function kindsOf(
-    workspaceId: string,
-    { channel, status, livemode }: MessageFilter,
-  ): Promise<Kind[]> {
-    const { message_counts: counts } = tables
-    const count = livemode === false ? counts.test_count : counts.count
-    const mine = and(
-      eq(counts.workspace_id, workspaceId),
-      channel && eq(counts.channel, channel),
-      status && eq(counts.status, status),
-      gt(count, 0),
-    )
-    const kind = { channel: counts.channel, status: counts.status, count }
-    return db.select(kind).from(counts).where(mine)
+  /** The filter with the range of ids in which its dates are; null where no message has such a date. */
+  async function bounded(workspaceId: string, filter: MessageFilter): Promise<Bounded | null> {
+    const { from, until } = filter
+    const found = await totals.ofTime(workspaceId, filter)
+    const kinds = kindsAmong(found, filter)
+    if (!from && !until) return { filter, kinds }
+    const ids = idsAmong(found)
+    if (!ids) return null
+    // Without an end, a message that is created meanwhile belongs to the list.
+    const within = { first: from && ids.first, last: until && ids.last }
+    return { filter: { ...filter, ids: within }, kinds }
   }
 
   /**
    * SQL: the ids on a page of messages of these kinds. One subquery for each kind reads the index by kind in its order,
    * so a few rows among a million are found at once.
    */
-  function idsOf(workspaceId: string, filter: MessageFilter, kinds: Kind[], page: Page): SQL {
+  function idsOf(workspaceId: string, filter: BoundedFilter, kinds: Kind[], page: Page): SQL {
     const { limit, offset } = page
     const newest = kinds.map(({ channel, status }) => {
       const mine = matching(workspaceId, { ...filter, channel, status })
@@ -91,15 +106,17 @@ export function messageStore(
    * The condition of a filter by more than the kind. Test messages are read from their index first, by kind and with
    * their exact number: the planner would otherwise search all live messages for a few of them.
    */
-  async function narrowed(workspaceId: string, { livemode, ...filter }: MessageFilter) {
+  async function narrowed(workspaceId: string, { livemode, ...filter }: BoundedFilter) {
     const all = matching(workspaceId, filter)
     if (livemode === undefined) return all
-    const kinds = await kindsOf(workspaceId, { ...filter, livemode })
+    if (filter.bulk_id) return and(all, eq(t.livemode, livemode))
+    const { channel, status, before_id, ids } = filter
+    const kinds = kindsAmong(await totals.ofTime(workspaceId, {}), { channel, status, livemode })
     if (kinds.length === 0) return sql`false`
     const ofKinds = kinds.map(({ channel, status, count }) => {
-      const mine = matching(workspaceId, { channel, status, before_id: filter.before_id, livemode })
-      const ids = db.select({ id: t.id }).from(t).where(mine).orderBy(desc(t.id))
-      return sql`select id from (${ids.limit(count + CHANGED_MEANWHILE_MAX)}) kind`
+      const mine = matching(workspaceId, { channel, status, before_id, ids, livemode })
+      const found = db.select({ id: t.id }).from(t).where(mine).orderBy(desc(t.id))
+      return sql`select id from (${found.limit(count + CHANGED_MEANWHILE_MAX)}) kind`
     })
     const gathered = sql.join(ofKinds, sql` union all `)
     return and(all, sql`${t.id} in (with test as materialized (${gathered}) select id from test)`)
@@ -111,17 +128,17 @@ export function messageStore(
     filter: MessageFilter,
     page: Page,
   ): Promise<Listed | null> {
-    const { before_id: _, ...others } = filter
-    const { channel, status, livemode } = filter
+    const { before_id: _, from, until, channel, status, livemode, ...others } = filter
     const hasKind = channel !== undefined || status !== undefined || livemode !== undefined
-    if (hasKind && isOfKind(others) && page.offset <= OFFSET_BY_KIND_MAX) {
-      return listedByKind(workspaceId, filter, page)
-    }
-    return { where: await narrowed(workspaceId, filter), ...page }
+    const isByKind = hasKind && isEmpty(others) && page.offset <= OFFSET_BY_KIND_MAX
+    if (!isByKind && !from && !until) return { where: await narrowed(workspaceId, filter), ...page }
+    const found = await bounded(workspaceId, filter)
+    if (!found) return null
+    if (isByKind) return listedByKind(workspaceId, found, page)
+    return { where: await narrowed(workspaceId, found.filter), ...page }
   }
 
-  async function listedByKind(workspaceId: string, filter: MessageFilter, page: Page) {
-    const kinds = await kindsOf(workspaceId, filter)
+  function listedByKind(workspaceId: string, { filter, kinds }: Bounded, page: Page) {
     // Stops the query at the known number of messages.
     const left = filter.before_id ? page.limit : totalOf(kinds) - page.offset
     const limit = Math.min(page.limit, left)
@@ -141,8 +158,7 @@ export function messageStore(
       const found = await listed(workspaceId, filter, page)
       if (!found) return []
       const { where, limit, offset } = found
-      // Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort.
-      return db.select().from(t).where(where).orderBy(desc(t.id)).limit(limit).offset(offset)
+      return db.select().from(t).where(where).orderBy(newest(filter)).limit(limit).offset(offset)
     },
     async listShort(workspaceId, filter, { content_length, ...page }) {
       const found = await listed(workspaceId, filter, page)
@@ -151,15 +167,19 @@ export function messageStore(
       const isShort = sql`length(cast(${t.content} as text)) <= ${content_length}`
       const content = sql<MessageRow['content'] | null>`case when ${isShort} then ${t.content} end`
       const rows = db.select({ ...getTableColumns(t), content: content.mapWith(t.content) }).from(t)
-      return rows.where(where).orderBy(desc(t.id)).limit(limit).offset(offset)
+      return rows.where(where).orderBy(newest(filter)).limit(limit).offset(offset)
     },
     async count(workspaceId, filter) {
-      if (isOfKind(filter)) return totalOf(await kindsOf(workspaceId, filter))
-      const found = db
-        .select({ n: rowCount })
-        .from(t)
-        .where(await narrowed(workspaceId, filter))
-      return (await found)[0]?.n ?? 0
+      const { channel: _, status: __, livemode: ___, from, until, ...others } = filter
+      const isDated = from !== undefined || until !== undefined
+      if (isEmpty(others)) {
+        if (isDated) return totals.exact(workspaceId, filter)
+        return totalOf(kindsAmong(await totals.ofTime(workspaceId, {}), filter))
+      }
+      const found = isDated ? await bounded(workspaceId, filter) : { filter }
+      if (!found) return 0
+      const where = await narrowed(workspaceId, found.filter)
+      return (await db.select({ n: rowCount }).from(t).where(where))[0]?.n ?? 0
     },
     async attempts(workspaceId, messageId) {
       const mine = and(eq(attempts.workspace_id, workspaceId), eq(attempts.message_id, messageId))
@@ -195,12 +215,20 @@ export function messageStore(
   }
 }
 
-/** Whether the filter has only channel, status and mode. */
-function isOfKind({ channel: _, status: __, livemode: ___, ...others }: MessageFilter): boolean {
-  return Object.values(others).every((value) => value === undefined)
+function isEmpty(filter: MessageFilter): boolean {
+  return Object.values(filter).every((value) => value === undefined)
 }
 
-type Kind = Pick<Tables['message_counts']['$inferSelect'], 'channel' | 'status' | 'count'>
+/** A filter with bounds of ids; they are inclusive. */
+interface BoundedFilter extends MessageFilter {
+  ids?: { first: string | undefined; last: string | undefined } | undefined
+}
+
+/** A filter, and the kinds of messages that may pass it. */
+interface Bounded {
+  filter: BoundedFilter
+  kinds: Kind[]
+}
 
 interface Page {
   limit: number
@@ -210,10 +238,6 @@ interface Page {
 /** The messages on a page, in SQL. */
 interface Listed extends Page {
   where: SQL | undefined
-}
-
-function totalOf(kinds: Kind[]): number {
-  return kinds.reduce((sum, { count }) => sum + count, 0)
 }
 
 export function messagePartStore(db: Db, { message_parts: t }: Tables): MessagePartReads {

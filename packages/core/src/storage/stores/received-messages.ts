@@ -101,10 +101,14 @@ export function receivedMessageStore(
           .insert(counts)
           .values(change)
           .onConflictDoUpdate({
-            target: [counts.workspace_id, counts.channel, counts.status],
+            target: [counts.workspace_id, counts.unit, counts.since, counts.channel, counts.status],
             set: {
               count: sql`${counts.count} + excluded.count`,
               test_count: sql`${counts.test_count} + excluded.test_count`,
+              first_id: sql`case when ${counts.first_id} <= excluded.first_id then ${counts.first_id}
+                else coalesce(excluded.first_id, ${counts.first_id}) end`,
+              last_id: sql`case when ${counts.last_id} >= excluded.last_id then ${counts.last_id}
+                else coalesce(excluded.last_id, ${counts.last_id}) end`,
             },
           })
       }

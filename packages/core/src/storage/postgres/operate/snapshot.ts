@@ -31,6 +31,8 @@ function snapshotOn(run: Run): Snapshot {
           : `cast(${column} as text)`
       return `coalesce(${text}, 'NULL')`
     },
+    startOf: (unit, column) =>
+      unit === 'all' ? 'to_timestamp(0)' : `date_trunc('${unit}', ${column}, 'UTC')`,
     base: (table) => table,
     async rows<Row>(text: string, values: NamedValues = {}) {
       const names: string[] = []

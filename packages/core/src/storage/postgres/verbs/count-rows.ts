@@ -12,8 +12,10 @@ const inserted = insertInto('insert_message_counts', tables(dialects.postgres).m
  */
 export const addCounts: RowsStatement<CountChange> = {
   ...inserted,
-  text: `${inserted.text} order by r.workspace_id, r.channel, r.status
-         on conflict (workspace_id, channel, status)
+  text: `${inserted.text} order by r.workspace_id, r.unit, r.since, r.channel, r.status
+         on conflict (workspace_id, unit, since, channel, status)
          do update set count = message_counts.count + excluded.count,
-           test_count = message_counts.test_count + excluded.test_count`,
+           test_count = message_counts.test_count + excluded.test_count,
+           first_id = least(message_counts.first_id, excluded.first_id),
+           last_id = greatest(message_counts.last_id, excluded.last_id)`,
 }

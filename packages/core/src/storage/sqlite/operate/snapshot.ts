@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
+import type { CountUnit } from '../../../rows/messages.ts'
 import { refusal } from '../../archive/refusal.ts'
 import {
   assertReadable,
@@ -34,6 +35,14 @@ export function look(file: string): Connection {
   return new Sqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
 }
 
+const UNIT_MS = { hour: 3_600_000, day: 86_400_000 }
+
+function startOf(unit: CountUnit, column: string): string {
+  if (unit === 'all') return '0'
+  const ms = UNIT_MS[unit]
+  return `(${column} - (${column} % ${ms} + ${ms}) % ${ms})`
+}
+
 /** One read transaction on a connection that cannot write; a server on the same file continues meanwhile. */
 export async function onSqliteSnapshot<T>(
   file: string,
@@ -64,6 +73,7 @@ export async function onSqliteSnapshot<T>(
         `case typeof(${column}) when 'null' then 'NULL' when 'integer' then cast(${column} as text)
            when 'real' then cast(${column} as text) when 'text' then ${isContent ? `'text of ' || length(${column}) || ' characters'` : `'"' || substr(${column}, 1, 40) || '"'`}
            else typeof(${column}) || ' of ' || length(${column}) || ' bytes' end`,
+      startOf,
       base: (table) => `main.${table}`,
       // A random character of an id: SQLite has no cheaper hash, and each further character costs 0.05 s a million
       // rows.

@@ -1,0 +1,148 @@
+import { and, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import { dividedTime, type PartOfHour, type PeriodRange } from '../../rules/periods.ts'
+import type { MessageFilter } from '../ports/messages.ts'
+
+type Row = Tables['message_counts']['$inferSelect']
+
+/** The numbers of messages of one channel and status. */
+type Counted = Pick<Row, 'channel' | 'status' | 'count' | 'test_count' | 'first_id' | 'last_id'>
+
+/** The messages of one channel and status that a filter selects. */
+export type Kind = Pick<Row, 'channel' | 'status' | 'count'>
+
+/** The totals that each change of a status updates. */
+export function messageTotals(db: Db, { message_counts: counts, messages: t }: Tables) {
+  const ofRange = (workspaceId: string, { unit, from, before }: PeriodRange) =>
+    and(
+      eq(counts.workspace_id, workspaceId),
+      eq(counts.unit, unit),
+      from ? gte(counts.since, from) : undefined,
+      before ? lt(counts.since, before) : undefined,
+    )
+  const ofHour = (workspaceId: string, { hour }: PartOfHour) =>
+    and(eq(counts.workspace_id, workspaceId), eq(counts.unit, 'hour'), eq(counts.since, hour))
+
+  /** SQL: the number of messages of a part of an hour, counted among the ids of this hour. */
+  function countedPart(workspaceId: string, part: PartOfHour, filter: MessageFilter): SQL {
+    const { channel, status, livemode } = filter
+    const mine = ofHour(workspaceId, part)
+    const first = db
+      .select({ id: sql`min(${counts.first_id})` })
+      .from(counts)
+      .where(mine)
+    const last = db
+      .select({ id: sql`max(${counts.last_id})` })
+      .from(counts)
+      .where(mine)
+    const found = db
+      .select({ n: sql`count(*)` })
+      .from(t)
+      .where(
+        and(
+          eq(t.workspace_id, workspaceId),
+          sql`${t.id} between ${first} and ${last}`,
+          gte(t.created_at, part.from),
+          lt(t.created_at, part.before),
+          // An expression: an index by kind would be searched through the whole history.
+          channel && sql`${t.channel} || '' = ${channel}`,
+          status && sql`${t.status} || '' = ${status}`,
+          livemode === undefined ? undefined : eq(t.livemode, livemode),
+        ),
+      )
+    return sql`${found}`
+  }
+
+  /** SQL: the sum of whole periods. */
+  function summed(workspaceId: string, range: PeriodRange, filter: MessageFilter): SQL {
+    const { channel, status, livemode } = filter
+    const n = livemode === false ? counts.test_count : counts.count
+    const mine = and(
+      ofRange(workspaceId, range),
+      channel && eq(counts.channel, channel),
+      status && eq(counts.status, status),
+    )
+    const found = db
+      .select({ n: sql`coalesce(sum(${n}), 0)` })
+      .from(counts)
+      .where(mine)
+    return sql`${found}`
+  }
+
+  return {
+    /**
+     * The numbers of messages by channel and status: of the whole history, or at least of the filter's dates, whose first
+     * and last hour count whole.
+     */
+    async ofTime(
+      workspaceId: string,
+      { from, until }: Pick<MessageFilter, 'from' | 'until'>,
+    ): Promise<Counted[]> {
+      const { channel, status, count, test_count, first_id, last_id } = counts
+      const row = { channel, status, count, test_count, first_id, last_id }
+      if (!from && !until) {
+        const whole = and(eq(counts.workspace_id, workspaceId), eq(counts.unit, 'all'))
+        return db.select(row).from(counts).where(whole)
+      }
+      const { periods, parts } = dividedTime({ from, until })
+      const ranges = [
+        ...periods.map((range) => ofRange(workspaceId, range)),
+        ...parts.map((part) => ofHour(workspaceId, part)),
+      ].map((mine) => sql`select * from ${db.select(row).from(counts).where(mine)} one`)
+      if (ranges.length === 0) return []
+      return db
+        .select({
+          channel: sql<Row['channel']>`channel`,
+          status: sql<Row['status']>`status`,
+          count: sql<number>`cast(sum(count) as bigint)`,
+          test_count: sql<number>`cast(sum(test_count) as bigint)`,
+          first_id: sql<string | null>`min(first_id)`,
+          last_id: sql<string | null>`max(last_id)`,
+        })
+        .from(sql`(${sql.join(ranges, sql` union all `)}) period`)
+        .groupBy(sql`channel, status`)
+    },
+    /** The number of messages that a filter by kind and dates selects. */
+    async exact(workspaceId: string, filter: MessageFilter): Promise<number> {
+      const { periods, parts } = dividedTime(filter)
+      const terms = [
+        ...periods.map((range) => summed(workspaceId, range, filter)),
+        ...parts.map((part) => countedPart(workspaceId, part, filter)),
+      ]
+      if (terms.length === 0) return 0
+      const sum = sql.join(terms, sql` + `)
+      const one = db
+        .select({ n: sql<number>`n` })
+        .from(sql`(select cast(${sum} as bigint) as n) total`)
+      return (await one)[0]?.n ?? 0
+    },
+  }
+}
+
+/** The kinds of messages that a filter by channel, status and mode selects. */
+export function kindsAmong(
+  found: readonly Counted[],
+  { channel, status, livemode }: MessageFilter,
+): Kind[] {
+  return found
+    .filter((one) => (!channel || one.channel === channel) && (!status || one.status === status))
+    .map(({ channel, status, count, test_count }) => {
+      return { channel, status, count: livemode === false ? test_count : count }
+    })
+    .filter(({ count }) => count > 0)
+}
+
+/** The lowest and the highest id; null without messages. */
+export function idsAmong(found: readonly Counted[]): { first: string; last: string } | null {
+  const [first] = found.flatMap(({ first_id }) => first_id ?? []).sort()
+  const last = found
+    .flatMap(({ last_id }) => last_id ?? [])
+    .sort()
+    .at(-1)
+  return first && last ? { first, last } : null
+}
+
+export function totalOf(kinds: readonly Kind[]): number {
+  return kinds.reduce((sum, { count }) => sum + count, 0)
+}
