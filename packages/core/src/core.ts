@@ -275,9 +275,10 @@ function bindApi(parts: Parts) {
     suppressions: createSuppressions({ storage, runtime }),
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),
     sharesCounters: storage.hot.sweepCounters !== undefined,
-    count(counting) {
-      const at = { now: runtime.now(), elapsed_ms: runtime.elapsed() }
-      return whenReady(storage.hot.count([{ ...counting, ...at }]), ([counter]) => {
+    count({ key, window_ms, add }) {
+      const elapsed_ms = runtime.elapsed()
+      const counting = { key, window_ms, add, now: runtime.now(), elapsed_ms }
+      return whenReady(storage.hot.count([counting]), ([counter]) => {
         if (!counter) throw new Error('the storage returned no counter')
         return counter
       })
