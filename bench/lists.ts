@@ -69,7 +69,7 @@ const TEST_QUERIES: Record<string, Query> = {
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   const long = quick ? LONG / 10 : LONG
-  const rounds = quick ? 5 : 15
+  const rounds = quick ? 5 : 8
   return inFolder(async (folder) => {
     const services: Service[] = []
     const start = async (name: string, total: number) => {
@@ -108,7 +108,7 @@ export async function runPostgres({ quick }: BenchOptions): Promise<Figure[]> {
         short: await start('short', SHORT, short ?? ''),
         long: await start('long', long, other ?? ''),
       }
-      return await firstPages('PostgreSQL, lists', sides, { long, rounds: quick ? 5 : 15 })
+      return await firstPages('PostgreSQL, lists', sides, { long, rounds: quick ? 5 : 8 })
     } finally {
       await Promise.all(services.map(({ child }) => child.end()))
       await Promise.all(servers.map((server) => server.stop()))
