@@ -1,4 +1,4 @@
-import type { Client } from '@svc/core/contract'
+import type { Client, Fetch } from '@svc/core/contract'
 import type { Command } from 'commander'
 import { Failure, misconfigured, unreachable, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
@@ -11,6 +11,7 @@ import {
   SAFE_WAYS,
 } from './api-key-option.ts'
 import { devFilePath, readDevFile } from './dev-file.ts'
+import { httpFetch } from './http-fetch.ts'
 import { type Profile, readProfiles } from './profiles.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:3000'
@@ -168,19 +169,17 @@ export function addressOf(text: string): string {
 }
 
 /** A `fetch` that explains an unreachable server, and never follows a redirect with the key. */
-function fetchFrom(base_url: string): typeof fetch {
-  return async (input, init = {}) => {
+function fetchFrom(base_url: string): Fetch {
+  return async (url, init) => {
     const timeout = AbortSignal.timeout(ANSWER_MAX_MS)
     const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout
-    const response = await fetch(input, { ...init, signal, redirect: 'manual' }).catch(
-      (error: unknown) => {
-        if (init.signal?.aborted) throw error
-        const why = timeout.aborted ? `no answer in ${ANSWER_MAX_MS / 1000} s` : reasonOf(error)
-        throw unreachable(
-          `${base_url} cannot be reached (${why}): start the server with svc dev, or give its address with --url`,
-        )
-      },
-    )
+    const response = await httpFetch(url, { ...init, signal }).catch((error: unknown) => {
+      if (init.signal?.aborted) throw error
+      const why = timeout.aborted ? `no answer in ${ANSWER_MAX_MS / 1000} s` : reasonOf(error)
+      throw unreachable(
+        `${base_url} cannot be reached (${why}): start the server with svc dev, or give its address with --url`,
+      )
+    })
     if (response.status < 300 || response.status > 399) return response
     const location = response.headers.get('location') ?? 'elsewhere'
     throw new Failure(
@@ -191,7 +190,6 @@ function fetchFrom(base_url: string): typeof fetch {
 }
 
 function reasonOf(error: unknown): string {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
-  const { code, message } = cause as NodeJS.ErrnoException
-  return code ?? message ?? String(cause)
+  const { code, message } = error as NodeJS.ErrnoException
+  return code ?? message
 }

@@ -10,7 +10,18 @@ export interface ClientOptions {
   api_key?: string | undefined
   token?: string | undefined
   /** Default: the global `fetch`. */
-  fetch?: typeof fetch | undefined
+  fetch?: Fetch | undefined
+}
+
+/** Sends one request: the global `fetch`, or a function with the part of it that the client uses. */
+export type Fetch = (
+  url: string,
+  init: { method: string; headers: Record<string, string>; body?: string; signal?: AbortSignal },
+) => Promise<FetchedAnswer>
+
+/** The part of a `Response` that the client uses. */
+export interface FetchedAnswer extends Pick<Response, 'url' | 'ok' | 'status' | 'json'> {
+  readonly headers: Pick<Headers, 'get'>
 }
 
 /** Options of one call. */
@@ -60,9 +71,11 @@ async function call(
   { idempotency_key, signal }: CallOptions,
 ): Promise<unknown> {
   const { url, body } = urlAndBody(options.base_url, endpoint, args)
-  const headers = new Headers(credentials(options, endpoint))
-  if (idempotency_key !== undefined) headers.set('idempotency-key', idempotency_key)
-  if (body !== undefined) headers.set('content-type', 'application/json')
+  const headers = {
+    ...credentials(options, endpoint),
+    ...(idempotency_key !== undefined && { 'idempotency-key': idempotency_key }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  }
   const init = { method: endpoint.method, headers, ...(body !== undefined && { body }) }
   const response = await (options.fetch ?? fetch)(url, { ...init, ...(signal && { signal }) })
   const answer = await jsonOf(response)
@@ -96,17 +109,16 @@ function queryText(value: unknown): string {
   return value instanceof Date ? value.toISOString() : String(value)
 }
 
-function credentials({ api_key, token }: ClientOptions, { auth }: Endpoint): [string, string][] {
-  const bearer: [string, string][] =
-    token === undefined ? [] : [['authorization', `Bearer ${token}`]]
-  const key: [string, string][] = api_key === undefined ? [] : [['x-api-key', api_key]]
-  if (auth === 'none') return []
+function credentials({ api_key, token }: ClientOptions, { auth }: Endpoint) {
+  const bearer = token !== undefined && { authorization: `Bearer ${token}` }
+  const key = api_key !== undefined && { 'x-api-key': api_key }
+  if (auth === 'none') return {}
   if (auth === 'jwt') return bearer
   if (auth === 'api_key') return key
-  return bearer.length > 0 ? bearer : key
+  return bearer || key
 }
 
-async function jsonOf(response: Response): Promise<unknown> {
+async function jsonOf(response: FetchedAnswer): Promise<unknown> {
   try {
     return await response.json()
   } catch {
@@ -115,7 +127,7 @@ async function jsonOf(response: Response): Promise<unknown> {
   }
 }
 
-function refusal(response: Response, answer: unknown): SvcError {
+function refusal(response: FetchedAnswer, answer: unknown): SvcError {
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   const retry_after_s = Number.isFinite(seconds) ? seconds : undefined
   const envelope = failureEnvelope.safeParse(answer)

@@ -1,0 +1,30 @@
+import type { IncomingMessage } from 'node:http'
+import type { Fetch } from '@svc/core/contract'
+
+/**
+ * Sends a request and follows no redirect.
+ *
+ * The global `fetch` costs 200 ms of CPU at its first call, because it compiles a parser in WebAssembly; this costs 20.
+ */
+export const httpFetch: Fetch = async (address, { body, ...init }) => {
+  const url = new URL(address)
+  const { request } =
+    url.protocol === 'https:' ? await import('node:https') : await import('node:http')
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(url, init, resolve).on('error', reject).end(body)
+  })
+  const { statusCode: status = 0, headers } = response
+  return {
+    url: url.href,
+    ok: status >= 200 && status <= 299,
+    status,
+    headers: { get: (name) => headers[name]?.toString() ?? null },
+    json: async () => JSON.parse(await textOf(response)),
+  }
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const part of response.setEncoding('utf8')) text += part
+  return text
+}
