@@ -1,4 +1,4 @@
-import { WEBHOOK_RETRY_DELAYS_S, WEBHOOK_RETRY_JITTER } from '@svc/core/contract'
+import { retryAfterMs, WEBHOOK_RETRY_DELAYS_S, WEBHOOK_RETRY_JITTER } from '@svc/core/contract'
 import type { Answer } from './transport.ts'
 
 /**
@@ -6,9 +6,6 @@ import type { Answer } from './transport.ts'
  * once.
  */
 export type RetrySchedule = 'production' | readonly number[]
-
-/** The longest `Retry-After` that is followed. */
-const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1000
 
 /** An answer and the number of its attempt, from 1. */
 type Tried = Pick<Answer, 'status' | 'headers'> & { attempt: number }
@@ -26,17 +23,9 @@ export function retriesOf(
   return (tried, now) => {
     const wait_s = waits_s[tried.attempt - 1]
     if (wait_s === undefined) return null
-    const retry_after_ms = Math.min(retryAfterMs(tried, now), RETRY_AFTER_MAX_MS)
+    const asksToWait = tried.status === 429 || tried.status === 503
+    const requested_ms = asksToWait ? retryAfterMs(tried.headers, now.getTime()) : null
     const jitter_ms = random() * WEBHOOK_RETRY_JITTER * wait_s * 1000
-    return Math.round(Math.max(wait_s * 1000, retry_after_ms) + jitter_ms)
+    return Math.round(Math.max(wait_s * 1000, requested_ms ?? 0) + jitter_ms)
   }
-}
-
-/** Accepts seconds or a date; 0 without a usable `Retry-After`. */
-function retryAfterMs({ status, headers }: Tried, now: Date): number {
-  const value = headers['retry-after']
-  if ((status !== 429 && status !== 503) || value === undefined) return 0
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
-  const at = Date.parse(value)
-  return Number.isNaN(at) ? 0 : Math.max(0, at - now.getTime())
 }

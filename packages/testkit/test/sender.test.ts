@@ -103,11 +103,13 @@ describe('deliver', () => {
         { status: 503, retry_after: 999_999_999 },
         { status: 500, retry_after: 3_600 },
         { status: 429, retry_after: 'soon' },
+        // No HTTP date: the service ignores it too.
+        { status: 429, retry_after: '2026-05-06' },
       ],
       { now: clock.now },
     )
     await createSender({ secret, clock }).deliver(url, event)
-    expect(clock.sleeps).toEqual([3_600_000, 30_000, 86_400_000, 600_000, 1_800_000])
+    expect(clock.sleeps).toEqual([3_600_000, 30_000, 86_400_000, 600_000, 1_800_000, 7_200_000])
   })
 
   it('stops at a 410', async () => {

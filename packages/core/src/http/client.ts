@@ -220,7 +220,7 @@ function callOnce(
  * blocked for long.
  */
 function afterTurnOfLoop(work: () => void): void {
-  // The first check phase may be that of the present turn.
+  // The first check phase may be that of the current turn.
   setImmediate(() => setImmediate(work))
 }
 

@@ -1,7 +1,7 @@
+import { retryAfterMs } from '../contract/fields/retry-after.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { sign } from '../contract/signing/signature.ts'
 import { createHttpClient, type HttpClient, type HttpFailure } from '../http/client.ts'
-import { retryAfterMs } from '../http/retry-after.ts'
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../runtime/telemetry.ts'
 import { createTargetGuard, type TargetPolicy } from './target.ts'
 

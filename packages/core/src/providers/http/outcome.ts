@@ -1,5 +1,5 @@
+import { retryAfterMs } from '../../contract/fields/retry-after.ts'
 import type { Outcome, SendJob } from '../../contract/outside/provider.ts'
-import { retryAfterMs } from '../../http/retry-after.ts'
 import type { Answered, ProviderAnswer } from '../http-client.ts'
 import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'

@@ -1,6 +1,6 @@
 import { isRecord } from '../../contract/fields/fields.ts'
+import { retryAfterMs } from '../../contract/fields/retry-after.ts'
 import type { Outcome } from '../../contract/outside/provider.ts'
-import { retryAfterMs } from '../../http/retry-after.ts'
 import type { Answered, ProviderAnswer } from '../http-client.ts'
 import { type CodeMeaning, errorText, meaningOf } from './codes.ts'
 
