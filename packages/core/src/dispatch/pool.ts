@@ -32,7 +32,7 @@ export function createPool({
   isHere: (provider: string) => boolean
 }): Performer {
   const filename = workerFile()
-  let opened: Promise<{ pool: Piscina; loaded: Promise<unknown> }> | undefined
+  let opening: Promise<{ pool: Piscina; loaded: Promise<unknown> } | null> | undefined
 
   async function open() {
     const { Piscina } = await import('piscina')
@@ -61,10 +61,15 @@ export function createPool({
     return { pool, loaded }
   }
 
+  /** Null if the threads cannot be started: no provider or receiver was called. The next batch tries again. */
   async function run(name: keyof Performer, task: object) {
-    opened ??= open()
-    const { pool } = await opened
-    return pool.run(task, { name })
+    opening ??= open().catch((error) => {
+      opening = undefined
+      log.error({ err: error }, 'the worker threads could not be started')
+      return null
+    })
+    const opened = await opening
+    return opened === null ? null : opened.pool.run(task, { name })
   }
 
   return {
@@ -76,7 +81,7 @@ export function createPool({
       isHere(provider) ? here.lookup(provider, jobs) : run('lookup', { provider, jobs }),
     deliver: (jobs, start_by_ms) => run('deliver', { jobs, start_by_ms }),
     async close() {
-      const { pool, loaded } = (await opened) ?? {}
+      const { pool, loaded } = (await opening) ?? {}
       // Node 20 aborts the process when a thread is terminated while it loads a module.
       await Promise.allSettled([loaded])
       await Promise.all([pool?.destroy(), here.close()])

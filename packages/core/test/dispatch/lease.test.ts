@@ -115,3 +115,31 @@ it('a thread that gets its work too late calls no provider', async () => {
   expect(await pool.send('gateway', [httpJob()], early)).toMatchObject([{ type: 'accepted' }])
   expect(await pool.deliver([delivery], early)).toMatchObject([{ response_status: 200 }])
 })
+
+it('a pool whose threads cannot be started calls no provider, and starts them for the next batch', async () => {
+  const { peer, provider } = await openGateway()
+  const plain = {
+    targets: { allow_http: true },
+    providers: [provider],
+    public_url: 'https://svc.test',
+    secret: 'secret',
+  }
+  let copies = 0
+  // A thread gets a copy of its settings.
+  const settings = Object.defineProperty({ ...plain }, 'secret', {
+    enumerable: true,
+    get() {
+      copies += 1
+      if (copies === 1) throw new Error('no copy')
+      return 'secret'
+    },
+  })
+  const { now, log } = systemRuntime()
+  const here = createPerformer({ now, targets: plain.targets, providers: createProviders(plain) })
+  const pool = createPool({ threads: 1, log, settings, here, isHere: () => false })
+  closing.push(pool.close)
+  const early = uptimeMs() + 60_000
+  expect(await pool.send('gateway', [httpJob()], early)).toBeNull()
+  expect(peer.requests).toEqual([])
+  expect(await pool.send('gateway', [httpJob()], early)).toMatchObject([{ type: 'accepted' }])
+})
