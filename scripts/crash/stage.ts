@@ -31,7 +31,7 @@ export interface Play {
 }
 
 export interface Fault {
-  /** In words that follow a number of times. */
+  /** The name of the fault in the report, after the number of times that it occurred. */
   kind: string
   /** The duration of the slowest answer during the fault, in ms. */
   slowest_ms: number

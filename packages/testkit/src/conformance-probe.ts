@@ -6,7 +6,7 @@ import { fixture, type Overrides, type TestEvent } from './fixture.ts'
 import { deliveryOf, type SignedDelivery } from './sign.ts'
 import type { Answer, Transport } from './transport.ts'
 
-/** A fault in words that follow "it"; null without a fault. */
+/** What the receiver did wrong, without a subject, such as "answered 500"; null without a fault. */
 export type Finding = string | null
 
 /** The means by which checks test a receiver. */
@@ -113,7 +113,7 @@ const NO_ANSWERS: Record<NonNullable<Answer['error']>, string> = {
   failed: 'gave no valid HTTP answer',
 }
 
-/** Describes an answer in words that follow "it". */
+/** Describes an answer without a subject, such as "answered 500". */
 export function describeAnswer({ status, error, headers }: Answer): string {
   if (status === null) return NO_ANSWERS[error ?? 'failed']
   const to = status >= 300 && status < 400 && headers.location ? ` to ${headers.location}` : ''

@@ -34,7 +34,7 @@ export interface CheckResult {
   description: string
   /** `warned`: a `should` failed; `skipped`: not applicable; `not_reached`: no time was left. */
   outcome: 'passed' | 'failed' | 'warned' | 'skipped' | 'not_reached'
-  /** What the receiver did, in words that follow "it"; or why the check did not run. */
+  /** What the receiver did, without a subject, such as "answered 500"; or why the check did not run. */
   found: string | null
   /** How to fix the fault, in one sentence. */
   mend: string | null

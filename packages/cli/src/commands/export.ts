@@ -41,7 +41,7 @@ and messages: only its owner can read it.
 The command refuses a database on which a server runs, because later messages would be missing. --snapshot exports a
 consistent snapshot of it anyway: use it for a backup, never for a move.`,
       )
-      .argument('[file]', '- writes to stdout (default: svc-<time>.jsonl.gz)'),
+      .argument('[file]', 'the file to write, or - for stdout (default: svc-<time>.jsonl.gz)'),
   )
     .option('--snapshot', 'export while a server runs: later messages are missing')
     .option('--force', 'overwrite the file')

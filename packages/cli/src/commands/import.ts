@@ -32,7 +32,7 @@ export function addImport(program: Command, context: Context): void {
 the file while it reads it, and the database before it commits: after any failure the database is empty. It refuses a
 database that has rows, or on which a server runs.`,
       )
-      .argument('<file>', '- reads stdin'),
+      .argument('<file>', 'a file of svc export, or - for stdin'),
   ).action((file: string, { database }: { database?: string }) =>
     importFrom(context, file, database),
   )

@@ -33,7 +33,7 @@ export function addRestore(program: Command, context: Context): void {
     .summary('restore the SQLite database from a backup')
     .description(
       `Verifies a backup and replaces the SQLite database with it. Stop the server first. The old database is kept beside the new
-one. The next server accepts messages, but sends and delivers nothing until svc resume: messages that were queued in the
+one. The server that starts next accepts messages, but sends and delivers nothing until svc resume: messages that were queued in the
 backup may have been sent since. svc resume --dry-run shows them.
 
 --verify only verifies the file and changes nothing.`,

@@ -13,8 +13,8 @@ export function addSecrets(program: Command, context: Context): void {
     .command('secrets')
     .summary('encrypt the secrets in the database, and change their key')
     .description(
-      `Shows the keys that encrypt the secrets in the database, and encrypts the secrets again: those of sessions and
-providers, and the secrets and headers of webhooks. The server may run meanwhile. The keys come from SVC_SECRETS_KEY or
+      `Shows the keys that encrypt the secrets in the database, and encrypts the secrets with another key. The secrets
+are those of sessions and providers, and the secrets and headers of webhooks. The server may run meanwhile. The keys come from SVC_SECRETS_KEY or
 SVC_SECRETS_KEY_FILE: the first key encrypts, all keys decrypt. Only the id of a key is shown, never the key.`,
     )
   withExamples(secrets, 'svc secrets status', 'svc secrets encrypt')

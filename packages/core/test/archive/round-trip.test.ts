@@ -112,7 +112,7 @@ describe('a move', () => {
     expect(reported.at(-1)).toEqual({ step: 'export', rows: ROWS, rows_total: ROWS })
   })
 
-  it('of an archive of an older schema brings its rows to the present one', async () => {
+  it('of an archive of an older schema brings its rows to the current one', async () => {
     fillAtRandom(file('a.db'), 'older', 2)
     fillAtRandom(file('empty.db'), 'older', 0)
     const { older, left_out } = olderOf((await exported(url('a.db'))).bytes)

@@ -7,7 +7,7 @@ type Timed<R> = {
   [K in keyof R]: R[K] extends Date ? Time : R[K] extends Date | null ? Time | null : R[K]
 }
 
-/** All that a history of the ledger has written, as the engine has it; no order is promised but that of the keys. */
+/** The rows that a history of the ledger has written, as the engine stores them, sorted by key only. */
 export interface Rows {
   accounts: Timed<Account>[]
   entries: Timed<Entry>[]

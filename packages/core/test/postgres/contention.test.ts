@@ -36,7 +36,7 @@ describe('a deadlock with another session', () => {
     const { make, storage } = bench
     const accepted = storage.hot.accept([make.send(first), make.send(second)])
     await bench.untilSessionWaits()
-    // The session that waited longer gets the error: that is the request.
+    // PostgreSQL aborts the session that waited longer: the one of the request.
     await lockAccount(first)
     await other.query('rollback')
     expect(await accepted).toEqual([{ outcome: 'accepted' }, { outcome: 'accepted' }])

@@ -4,7 +4,7 @@ import { hotLimit, limitsOf, type Measured } from '../../../../bench/scaling/mod
 import { STEPS } from '../../../../bench/scaling/steps.ts'
 import { agrees, checksOf } from '../../../../bench/scaling/verification.ts'
 
-/** Round figures in the order of those that are measured. */
+/** Round figures of the same order of magnitude as the measured ones. */
 const MEASURED: Measured = {
   server_cpu_ms: 1,
   db_cpu_ms: 0.8,

@@ -6,7 +6,7 @@ import { type Bench, benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 const BULK_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
-/** Lists: their order, their pages, what they can be narrowed by, and their counts. */
+/** Lists: their order, pages, filters and counts. */
 export function listsContract(open: OpenStorage): void {
   const bench = benchFor(open)
 

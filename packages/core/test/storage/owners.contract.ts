@@ -79,7 +79,7 @@ export function ownersContract(open: OpenStorage): void {
     await same()
   })
 
-  it('changes a password without the present one, if the request does not name it', async () => {
+  it('changes a password without the current one, if the request does not name it', async () => {
     const { mine, at } = await two()
     const reset = () =>
       bench.storage.write(({ workspaces }) => workspaces.changePassword(mine.id, { to: 'x', at }))

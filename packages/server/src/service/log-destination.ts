@@ -198,7 +198,7 @@ export function createLogDestination(
           waiting_bytes -= line.bytes.length
           waiting.splice(in_flight, 1)
           if (written === line.bytes.length) continue
-          // Its rest would follow the lines of the thread's write.
+          // The rest of the line would come after the lines that the thread writes.
           is_torn = true
           lose(1)
           return

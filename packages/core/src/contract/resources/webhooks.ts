@@ -73,7 +73,7 @@ const headerNames = z
   .array(z.string('Header names must be strings'))
   .max(LIMITS.webhook_headers, `At most ${LIMITS.webhook_headers} entries are allowed`)
 
-/** New headers with their values, or the names of the headers to keep, as in a record. */
+/** New headers with their values, or the names of the headers to keep; a record has names only. */
 const changedHeaders = z
   .custom<Record<string, string> | string[]>((value) => Array.isArray(value) || isRecord(value), {
     error: 'headers must be an object, or an array of names',

@@ -102,7 +102,7 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
     silence_ms,
     /** The octets that the SMSC has not read yet. */
     unread: () => socket.writableLength,
-    /** Writes a PDU; ignored at the end of the connection. Those of one turn of the event loop go in one packet. */
+    /** Writes a PDU, unless the connection has ended. All PDUs of one turn of the event loop go in one packet. */
     write,
     destroy: () => void socket.destroy(),
   }

@@ -68,7 +68,7 @@ function assertKnown(has: readonly string[], all: readonly { name: string }[]): 
   return has.length === all.length
 }
 
-/** The columns' names become part of statements, so those of the present schema must match exactly. */
+/** The columns' names become part of statements, so those of the current schema must match exactly. */
 function assertExpected({ table, columns }: ArchivedTable, i: number, isCurrent: boolean): void {
   const known = archiveTables()
   const expected = isCurrent ? known[i] : known.find((each) => each.table === table)

@@ -14,7 +14,7 @@ async function answer(options: MakeOptions): Promise<void> {
   try {
     setPriority(NICE)
   } catch {
-    // Runs with the present priority then.
+    // The priority then stays as it is.
   }
   try {
     const { makeBackup } = await import('../sqlite/backup/make-backup.ts')

@@ -16,8 +16,8 @@ export interface LowBalanceWrites {
   /** Records that the owner is notified. Each crossing is returned to one caller; all others get null. */
   claimNotice(workspaceId: string): Promise<LowBalance | null>
   /**
-   * Gives a workspace its own threshold, or none. If the value is the present one, nothing changes: a default stays a
-   * default. A threshold above the present balance does not notify the owner: only a later fall below the threshold
+   * Gives a workspace its own threshold, or none. If the value is the current one, nothing changes: a default stays a
+   * default. A threshold above the current balance does not notify the owner: only a later fall below the threshold
    * does.
    */
   set(workspaceId: string, threshold: Units | null, at: Date): Promise<void>

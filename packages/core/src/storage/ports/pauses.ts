@@ -40,7 +40,7 @@ export interface DispatchPauseReads {
 
 export interface DispatchPauseWrites {
   /**
-   * Replaces the present pause, except that an operator's does not replace that of a restore. Returns the pause that
+   * Replaces the current pause, except that an operator's does not replace that of a restore. Returns the pause that
    * stands now.
    */
   put(pause: DispatchPauseRow): Promise<DispatchPauseRow>
@@ -54,7 +54,7 @@ export interface PauseReads {
 }
 
 export interface PauseWrites {
-  /** Replaces the present pause; only an operator's pause replaces an operator's pause. */
+  /** Replaces the current pause; only an operator's pause replaces an operator's pause. */
   put(pause: PauseRow): Promise<void>
   /** Returns false when there is none; with a `cause`, none with that cause. */
   remove(

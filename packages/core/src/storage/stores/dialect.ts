@@ -7,7 +7,7 @@ export interface StoreDialect {
   locked<Q>(query: Q): Q
   /** Prevents the removal of the rows that a query reads until the transaction ends; others may change them. */
   kept<Q>(query: Q): Q
-  /** The present for the queue of deliveries: `at`, or the database's clock where that counts. */
+  /** The current time for due times of deliveries: `at`, or on PostgreSQL the database's clock. */
   present(at: Date): SQL<Date> | Date
 }
 

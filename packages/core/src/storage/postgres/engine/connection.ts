@@ -54,7 +54,7 @@ function limits(answer_max_ms: number): Record<string, string> {
 
 /**
  * The verbs of `hot` look rows up by key, in the order in which they name the tables, and walk a queue in the order of
- * its index. They are planned anew each time, by the present size of the tables: a plan from when a queue was empty
+ * its index. They are planned anew each time, by the current size of the tables: a plan from when a queue was empty
  * scanned all of its 600,000 rows for each row.
  */
 const HOT_SESSION = {
