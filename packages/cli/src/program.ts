@@ -39,12 +39,59 @@ import { createOutput } from './show/output.ts'
 
 const HELP_WIDTH_MAX = 100
 
+type AddCommand = (program: Command, context: Context) => void
+
+/** The commands, by their heading in the help. */
+const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> = {
+  'Run the service:': {
+    dev: addDev,
+    serve: addServe,
+    init: addInit,
+    config: addConfig,
+  },
+  'Use it:': {
+    send: addSend,
+    bulk: addBulk,
+    messages: addMessages,
+    contacts: addContacts,
+    webhooks: addWebhooks,
+    profiles: addProfiles,
+  },
+  'Operate it, on its database:': {
+    top: addTop,
+    workspaces: addWorkspaces,
+    keys: addKeys,
+    credits: addCredits,
+    billing: addBilling,
+    providers: addProviders,
+    recipients: addRecipients,
+    ledger: addLedger,
+    audit: addAudit,
+    doctor: addDoctor,
+    secrets: addSecrets,
+    backup: addBackup,
+    restore: addRestore,
+    pause: addPauseAll,
+    resume: addResumeAll,
+    migrate: addMigrate,
+    export: addExport,
+    import: addImport,
+  },
+  'Check, without a server:': {
+    segments: addSegments,
+    verify: addVerify,
+  },
+  'Set up the shell:': {
+    completion: addCompletion,
+  },
+}
+
 /**
  * Runs the command of `argv` (without node and script) and returns its exit code: 0 done, 1 failed or invalid, 2 usage
  * or configuration, 3 server not reachable. Never throws and never exits.
  */
 export async function run(argv: readonly string[], io: ProcessIo): Promise<number> {
-  const { program, context } = createProgram(io)
+  const { program, context } = createProgram(io, argv)
   const { output } = context
   try {
     await program.parseAsync(argv, { from: 'user' })
@@ -61,12 +108,18 @@ export async function run(argv: readonly string[], io: ProcessIo): Promise<numbe
   }
 }
 
-/** Creates all commands and their context; the configuration file is read just before a command runs. */
-export function createProgram(io: ProcessIo): { program: Command; context: Context } {
+/**
+ * Creates the commands and their context: the command that `argv` begins with, else all commands. The configuration file
+ * is read just before a command runs.
+ */
+export function createProgram(
+  io: ProcessIo,
+  argv: readonly string[] = [],
+): { program: Command; context: Context } {
   const program = new Command('svc')
   const output = createOutput(io, () => program.opts().json === true)
   const context = { io, output }
-  prepare(program, context)
+  prepare(program, context, onlyCommand(argv))
   program.hook('preAction', async (_, command) => {
     if (NEEDS_NO_SETTINGS.includes(namesOf(command)[1] ?? '')) return
     const { config } = program.opts<{ config?: string }>()
@@ -77,6 +130,12 @@ export function createProgram(io: ProcessIo): { program: Command; context: Conte
 
 /** Commands that run although the configuration file is invalid. */
 const NEEDS_NO_SETTINGS = ['init', 'profiles', 'completion', 'segments']
+
+/** The first argument, if it names a command that needs no other command; an option before it may have a value. */
+function onlyCommand([first = '']: readonly string[]): string | undefined {
+  const isCommand = Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, first))
+  return isCommand && first !== 'completion' ? first : undefined
+}
 
 /** The command that the arguments name, or its nearest parent. */
 function calledCommand(program: Command, argv: readonly string[]): string {
@@ -96,7 +155,7 @@ function namesOf(command: Command): string[] {
   return names
 }
 
-function prepare(program: Command, context: Context): void {
+function prepare(program: Command, context: Context, only: string | undefined): void {
   const { io, output } = context
   const { stdout, stderr } = io
   program
@@ -124,42 +183,12 @@ function prepare(program: Command, context: Context): void {
       getOutHelpWidth: () => Math.min(stdout.columns ?? HELP_WIDTH_MAX, HELP_WIDTH_MAX),
       getErrHelpWidth: () => Math.min(stderr.columns ?? HELP_WIDTH_MAX, HELP_WIDTH_MAX),
     })
-  program.commandsGroup('Run the service:')
-  addDev(program, context)
-  addServe(program, context)
-  addInit(program, context)
-  addConfig(program, context)
-  program.commandsGroup('Use it:')
-  addSend(program, context)
-  addBulk(program, context)
-  addMessages(program, context)
-  addContacts(program, context)
-  addWebhooks(program, context)
-  addProfiles(program, context)
-  program.commandsGroup('Operate it, on its database:')
-  addTop(program, context)
-  addWorkspaces(program, context)
-  addKeys(program, context)
-  addCredits(program, context)
-  addBilling(program, context)
-  addProviders(program, context)
-  addRecipients(program, context)
-  addLedger(program, context)
-  addAudit(program, context)
-  addDoctor(program, context)
-  addSecrets(program, context)
-  addBackup(program, context)
-  addRestore(program, context)
-  addPauseAll(program, context)
-  addResumeAll(program, context)
-  addMigrate(program, context)
-  addExport(program, context)
-  addImport(program, context)
-  program.commandsGroup('Check, without a server:')
-  addSegments(program, context)
-  addVerify(program, context)
-  program.commandsGroup('Set up the shell:')
-  addCompletion(program, context)
+  for (const [heading, commands] of Object.entries(COMMANDS)) {
+    program.commandsGroup(heading)
+    for (const [name, add] of Object.entries(commands)) {
+      if (name === (only ?? name)) add(program, context)
+    }
+  }
   withExamples(
     program,
     'svc dev',
