@@ -8,8 +8,10 @@ import type { Fetch } from '@svc/core/contract'
  */
 export const httpFetch: Fetch = async (address, { body, ...init }) => {
   const url = new URL(address)
-  const { request } =
-    url.protocol === 'https:' ? await import('node:https') : await import('node:http')
+  // From Node 22.5 on, `import` of these modules also loads undici, for their getter `WebSocket`: 80 ms of CPU.
+  const { request } = process.getBuiltinModule(
+    url.protocol === 'https:' ? 'node:https' : 'node:http',
+  )
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     request(url, init, resolve).on('error', reject).end(body)
   })
