@@ -20,16 +20,23 @@ const SIZE_MAX: Readonly<Record<string, number>> = {
   '@svc/cli': 450_000,
 }
 
+/** Bytes of the types that an embedder reads: larger ones contain types of a dependency. */
+const TYPES_MAX = 60_000
+
 /** Faults in the contents of a tarball. */
 export function faultsOfContents({ manifest, file, files, size, unpacked }: Tarball): string[] {
   const there = new Set(files)
   const required = ['README.md', 'CHANGELOG.md', ...targetsOf(manifest), ...dataOf(manifest)]
   const max = SIZE_MAX[manifest.name] ?? 0
-  const text = execFileSync('tar', ['xzOf', file], { maxBuffer: 2 * unpacked }).toString()
+  const textOf = (...paths: string[]) =>
+    execFileSync('tar', ['xzOf', file, ...paths], { maxBuffer: 2 * unpacked }).toString()
+  const text = textOf()
+  const types = manifest.name === '@svc/core' ? textOf('package/dist/index.d.ts').length : 0
   return [
     ...required.filter((path) => !there.has(path)).map((path) => `lacks ${path}`),
     ...files.filter((path) => UNWANTED.test(path)).map((path) => `has ${path}`),
     ...BUILT_AT.filter((path) => text.includes(path)).map((path) => `names ${path}`),
+    ...(types > TYPES_MAX ? [`has ${types} bytes of types, more than ${TYPES_MAX}`] : []),
     ...(size > max ? [`has ${size} bytes, more than ${max}`] : []),
   ].map((fault) => `${manifest.name} ${fault}`)
 }

@@ -23,6 +23,7 @@ export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './operating/retention.ts
 export type { ResealOptions, ResealReport, SecretsStatus } from './operating/secrets-at-rest.ts'
 export { makesCallbacks } from './providers/registry.ts'
 export { type Awaitable, whenReady } from './runtime/awaitable.ts'
+export { within } from './runtime/within.ts'
 export { readSecretsKeys } from './secrets/keys.ts'
 export { type ExportOptions, exportArchive } from './storage/archive/export-archive.ts'
 export type { MoveReport, OnProgress, TableSum } from './storage/archive/format.ts'

@@ -8,9 +8,8 @@ import {
   SvcError,
   WIDE_NETWORK_FACTOR,
 } from '@svc/core/contract'
-import { type Awaitable, whenReady } from '@svc/core/operate'
+import { type Awaitable, whenReady, within } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { withTimeout } from '../timeout.ts'
 
 export type Bucket = keyof typeof RATES
 
@@ -164,7 +163,7 @@ export function createRateLimiter(
   /** As `stateOf`, with a short wait; an unknown state on timeout or failure. */
   async function queryBriefly(bucket: Bucket, who: Counted, add: 0 | 1): Promise<State> {
     const state = Promise.resolve(stateOf(bucket, who, add))
-    return withTimeout(SHOW_MAX_MS, state).catch(() => unknown(bucket))
+    return within(SHOW_MAX_MS, state, () => unknown(bucket)).catch(() => unknown(bucket))
   }
 
   /** Callers whose last request exceeded their own bucket. A hint only: a wrong entry costs a second wait. */

@@ -1,8 +1,7 @@
 import type { Core } from '@svc/core'
 import { UNITS_PER_CREDIT } from '@svc/core/contract'
-import type { Overview, ProviderStatus } from '@svc/core/operate'
+import { type Overview, type ProviderStatus, within } from '@svc/core/operate'
 import type { Registry } from 'prom-client'
-import { withTimeout } from '../timeout.ts'
 import { register, type Sample } from './series.ts'
 
 /** State that comes from the database. */
@@ -59,9 +58,10 @@ export function overviewMetrics(
       if (performance.now() - read_at < KEPT_MS && standing) return
       // One reading at a time: scrapes do not add queries to a database that hangs.
       reading ??= read()
-      await withTimeout(WAIT_MAX_MS, reading).catch(() => {
+      const forget = () => {
         standing = null
-      })
+      }
+      await within(WAIT_MAX_MS, reading, forget).catch(forget)
     },
   }
 }

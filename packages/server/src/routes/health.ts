@@ -1,6 +1,6 @@
 import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
-import { withTimeout } from '../timeout.ts'
+import { within } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 
 /** The time limit of the database's answer, after which it counts as down. */
@@ -35,8 +35,11 @@ function queueState(core: Core): 'ok' | 'paused' | 'stopped' {
 
 async function databaseState(core: Core): Promise<'ok' | 'error'> {
   try {
-    await withTimeout(PING_MAX_MS, core.ping())
-    return 'ok'
+    return await within<'ok' | 'error'>(
+      PING_MAX_MS,
+      core.ping().then(() => 'ok' as const),
+      () => 'error',
+    )
   } catch {
     return 'error'
   }

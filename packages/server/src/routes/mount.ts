@@ -13,6 +13,7 @@ import {
   type Query,
   SvcError,
 } from '@svc/core/contract'
+import { within } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { type Admission, endHook } from '../admission/admission.ts'
 import { type Identity, viewerOf } from '../admission/authenticator.ts'
@@ -20,7 +21,6 @@ import { plainAddress } from '../admission/rate-limiter.ts'
 import { failureOf, tooBusy } from '../failures.ts'
 import { acceptCsv, acceptRaw } from '../requests/body-parsers.ts'
 import { isDecodable } from '../requests/readable-url.ts'
-import { withTimeout } from '../timeout.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -132,13 +132,13 @@ function answerOf(
 ): unknown {
   if (call.idempotency_key === undefined) return handle(call)
   const work = Promise.resolve(handle(call))
-  return withTimeout(REPEATABLE_MAX_MS, work, () => {
+  return within(REPEATABLE_MAX_MS, work, () => {
     // The client gets no later failure, so the log does.
     work.catch((error) => {
       if (failureOf(error).status === 500)
         log.error({ err: error, request_id: id }, 'request failed')
     })
-    return tooBusy()
+    throw tooBusy()
   })
 }
 
