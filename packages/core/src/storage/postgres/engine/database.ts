@@ -10,10 +10,10 @@ export interface Statement<Row = unknown> {
   readonly row?: Row
 }
 
-/** A statement whose first value is a batch of rows. */
+/** A statement whose first two values are a batch of rows. */
 export interface RowsStatement<Row> extends Statement {
-  /** The rows as JSON texts, split by size; an empty array for no rows. */
-  textsOf(rows: readonly Row[]): string[]
+  /** These values for the rows, which are split by size; an empty array for no rows. */
+  batchesOf(rows: readonly Row[]): [string, string][]
 }
 
 /** Names a statement, and declares the type of its rows. */
@@ -68,8 +68,8 @@ export function databaseOn(
               rows: async <Row>(statement: Statement<Row>, ...values: unknown[]) =>
                 (await run(configOf(statement, values))).rows as Row[],
               write(statement, rows, ...values) {
-                for (const text of statement.textsOf(rows))
-                  run(configOf(statement, [text, ...values]))
+                for (const batch of statement.batchesOf(rows))
+                  run(configOf(statement, [...batch, ...values]))
               },
             }),
           fate,

@@ -60,8 +60,8 @@ export function prepareAccept(
   const credits = creditRows(t)
   const insertMessages = insertInto('insert_messages', t.messages)
   const insertQueued = insertInto('queue_messages', t.message_queue, {
-    due_at: dueAt('r.due_at', '$2'),
-    set_at: dueAt('r.set_at', '$2'),
+    due_at: dueAt('r.due_at', '$3'),
+    set_at: dueAt('r.set_at', '$3'),
   })
   const insertHolds = insertInto('insert_holds', t.credit_holds)
   const insertBulks = insertInto('insert_bulks', t.bulks)

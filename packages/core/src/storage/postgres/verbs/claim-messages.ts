@@ -73,8 +73,8 @@ export function prepareClaimMessages(
     key: ['message_id'],
     set: ['token', 'attempt'],
     instead: {
-      due_at: `${present('$2')} + $3::int * interval '1 millisecond'`,
-      set_at: present('$2'),
+      due_at: `${present('$3')} + $4::int * interval '1 millisecond'`,
+      set_at: present('$3'),
     },
   })
   const journal = insertInto('journal_attempts', t.message_attempts)

@@ -126,8 +126,8 @@ function prepareWrite(t: Tables, clock: Clock) {
     key: ['delivery_id'],
     set: ['due_at', 'set_at'],
     instead: {
-      due_at: dueAt('r.due_at', '$2'),
-      set_at: dueAt('r.set_at', '$2'),
+      due_at: dueAt('r.due_at', '$3'),
+      set_at: dueAt('r.set_at', '$3'),
       token: 'null',
     },
   })

@@ -208,7 +208,7 @@ function prepareWrite(t: Tables, clock: Clock) {
   const requeue = updateOf('requeue_messages', t.message_queue, {
     key: ['message_id'],
     set: ['task', 'token', 'unknown_since', 'due_at', 'set_at'],
-    instead: { due_at: dueAt('r.due_at', '$2'), set_at: dueAt('r.set_at', '$2') },
+    instead: { due_at: dueAt('r.due_at', '$3'), set_at: dueAt('r.set_at', '$3') },
   })
   const dequeue = removeFrom('dequeue_messages', t.message_queue, ['message_id'])
   const endHolds = removeFrom('end_holds', t.credit_holds, ['workspace_id', 'id'])
@@ -229,8 +229,8 @@ function prepareWrite(t: Tables, clock: Clock) {
   const insertEvents = insertInto('insert_events', t.events)
   const insertDeliveries = insertInto('insert_deliveries', t.deliveries)
   const insertQueued = insertInto('queue_deliveries', t.delivery_queue, {
-    due_at: dueAt('r.due_at', '$2'),
-    set_at: dueAt('r.set_at', '$2'),
+    due_at: dueAt('r.due_at', '$3'),
+    set_at: dueAt('r.set_at', '$3'),
   })
   return (tx: Transaction, plan: SettlePlan, settlements: readonly Settlement[]): void => {
     const plannedAt = new Map(settlements.map(({ message_id, at }) => [message_id, at]))
