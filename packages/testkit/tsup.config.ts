@@ -1,5 +1,6 @@
 import { cpSync, statSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { defineConfig, type Options } from 'tsup'
 import { declarations, packageBuild } from '../../scripts/tsup.ts'
 
@@ -48,7 +49,10 @@ function contractAsPlainData(): Plugin {
           conditions: ['source'],
         })
         const code = Buffer.from(outputFiles[0]?.contents ?? []).toString('base64')
-        return { contents: plainlyOf(await import(`data:text/javascript;base64,${code}`)) }
+        const plain = plainlyOf(await import(`data:text/javascript;base64,${code}`))
+        // Imports nothing, so it comes as it is.
+        const contents = `${plain}export * from './fields/retry-after.ts'\n`
+        return { contents, resolveDir: resolve('../core/src/contract') }
       })
     },
   }
