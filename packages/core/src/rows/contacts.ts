@@ -11,13 +11,13 @@ export function contactTables(d: Dialect) {
       name: d.text(),
       phone: d.text(),
       email: d.text(),
-      /** The address in lower case, for uniqueness. */
+      /** The address in lower case, which is unique in a workspace. */
       email_key: d.text(),
       external_id: d.text(),
       tags: d.json<string[]>().notNull(),
       attributes: d.json<Metadata>().notNull(),
       subscriptions: d.json<Subscriptions>().notNull(),
-      /** The searched text, in lower case. */
+      /** The text in which a search looks, in lower case. */
       search_text: d.text().notNull(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
@@ -48,7 +48,7 @@ export function contactTables(d: Dialect) {
     {
       workspace_id: d.text().notNull(),
       channel: d.text().$type<Channel>().notNull(),
-      /** E.164, or an e-mail address in lower case. */
+      /** A phone number in E.164, or an e-mail address in lower case. */
       address: d.text().notNull(),
       reason: d.text().$type<'opt_out' | 'bounce' | 'complaint' | 'manual'>().notNull(),
       created_at: d.time().notNull(),

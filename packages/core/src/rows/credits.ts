@@ -15,14 +15,14 @@ export function creditTables(d: Dialect) {
       credit_limit: d.units().notNull(),
       seq: d.long().notNull(),
       status: d.text().$type<'active' | 'frozen'>().notNull(),
-      /** Null for an active account. */
+      /** The reason of the freeze; null while the account is active. */
       frozen_reason: d.text(),
       /** The maximum that may be spent on a day (UTC); null for no limit. */
       daily_limit: d.units(),
-      /** The day of `spent`, in days since 1970. */
+      /** The day to which `spent` belongs, in days since 1970. */
       spent_on: d.int().notNull().default(0),
       spent: d.units().notNull().default(sql`0`),
-      /** The owner is notified when `available` falls below it; null for never. */
+      /** The owner is notified when `available` falls below this value; null for no notification. */
       low_balance: d.units(),
       /** Whether `low_balance` follows the service's default. */
       low_balance_default: d.boolean().notNull().default(true),
@@ -30,7 +30,7 @@ export function creditTables(d: Dialect) {
       updated_at: d.time().notNull(),
     },
     (t) => [
-      // For the job that notifies the owners.
+      // The job that notifies the owners uses this index.
       d.index('credit_accounts_low').on(t.workspace_id).where(sql`low_state = 'due'`),
       d.check('credit_accounts_held', sql`${t.held} >= 0`),
       d.check('credit_accounts_limit', sql`${t.credit_limit} >= 0`),
@@ -84,7 +84,7 @@ export function creditTables(d: Dialect) {
       workspace_id: d.text().notNull(),
       id: d.text().notNull(),
       message_id: d.text().notNull(),
-      /** Counts the holds of one message from 0: a long call holds again. */
+      /** The number of the hold within its message, from 0. */
       n: d.int().notNull(),
       amount: d.units().notNull(),
       expires_at: d.time().notNull(),
@@ -96,12 +96,12 @@ export function creditTables(d: Dialect) {
       d.index('credit_holds_expires').on(t.expires_at),
     ],
   )
-  /** Grants that expire, with their remaining credits, counted when a lot begins or ends. */
+  /** Grants that expire. Their remaining credits are counted when a lot begins or ends. */
   const credit_lots = d.table(
     'credit_lots',
     {
       workspace_id: d.text().notNull(),
-      /** The id of the grant's entry. */
+      /** The id of the ledger entry of the grant. */
       id: d.text().notNull(),
       amount: d.units().notNull(),
       remaining: d.units().notNull(),
@@ -125,13 +125,13 @@ export function creditTables(d: Dialect) {
       route: d.text().notNull(),
       key: d.text().notNull(),
       request_hash: d.text().notNull(),
-      /** The answer's `data` as JSON text, replayed byte for byte. */
+      /** The `data` of the response, as JSON text. A repeated request gets the same bytes. */
       response: d.text().notNull(),
       created_at: d.time().notNull(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.route, t.key] }),
-      // For the removal of old records.
+      // The removal of old records uses this index.
       d.index('idempotency_keys_created').on(t.created_at),
     ],
   )
@@ -145,22 +145,22 @@ export function creditTables(d: Dialect) {
         .text()
         .$type<'pending' | 'paid' | 'failed' | 'expired' | 'refunded' | 'disputed'>()
         .notNull(),
-      /** With the bonus. */
+      /** The purchased credits, with the bonus. */
       credits: d.units().notNull(),
       /** The price in minor units of its currency. */
       amount: d.int().notNull(),
       currency: d.text().notNull(),
       provider: d.text().notNull(),
-      /** The checkout session of the payment provider; null until it has answered. */
+      /** The checkout session of the payment provider; null until this provider has answered. */
       session_id: d.text(),
-      /** The payment of the session, named by refunds and disputes; null until it is known. */
+      /** The payment of the session; refunds and disputes name it. Null until the payment is known. */
       payment_id: d.text(),
       checkout_url: d.text(),
       success_url: d.text(),
       cancel_url: d.text(),
-      /** The number of changes: a change applies only to the version that was read. */
+      /** The number of changes. A change is refused if the purchase changed after it was read. */
       version: d.int().notNull(),
-      /** The reason for an operator's review: no credits are granted meanwhile. */
+      /** The reason for an operator's review. No credits are granted during the review. */
       review_reason: d.text(),
       expires_at: d.time(),
       created_at: d.time().notNull(),
@@ -171,7 +171,7 @@ export function creditTables(d: Dialect) {
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
       d.uniqueIndex('purchases_session').on(t.session_id),
       d.uniqueIndex('purchases_payment').on(t.payment_id),
-      // For the check of all purchases of a period.
+      // The check of all purchases of a period uses this index.
       d.index('purchases_created').on(t.created_at),
     ],
   )

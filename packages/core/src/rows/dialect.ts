@@ -18,8 +18,8 @@ import * as lite from 'drizzle-orm/sqlite-core'
 import type { Units } from '../contract/fields/units.ts'
 
 /**
- * The column types in which the engines differ. PostgreSQL gives the TypeScript types, because its builders have no
- * SQLite-only calls; one cast adapts SQLite. Both return the same rows: Date, boolean, parsed JSON, number, string.
+ * The column types that differ between the engines. Their TypeScript types are PostgreSQL's, because its builders have
+ * no SQLite-only calls; a cast adapts SQLite. Both return the same values: Date, boolean, parsed JSON, number, string.
  */
 const postgres = {
   table: pgTable,
@@ -29,13 +29,13 @@ const postgres = {
   check,
   text: () => text(),
   int: () => integer(),
-  /** Below 2^53. */
+  /** A whole number below 2^53. */
   long: () => bigint({ mode: 'number' }),
-  /** Whole micro-credits. */
+  /** An amount in whole micro-credits. */
   units: () => bigint({ mode: 'number' }).$type<Units>(),
   boolean: () => boolean(),
   time: () => timestamp({ withTimezone: true, precision: 3 }),
-  /** As text: a binary form would lose the order of the keys. */
+  /** JSON is stored as text: a binary form would lose the order of the keys. */
   json: <T>() => json().$type<T>(),
 }
 

@@ -47,7 +47,7 @@ export function messageTables(d: Dialect) {
       metadata: d.json<Metadata>().notNull(),
       livemode: d.boolean().notNull(),
       status: d.text().$type<MessageStatus>().notNull(),
-      /** Whether a provider accepted the message: decides on refunds and late receipts. */
+      /** Whether a provider accepted the message: refunds and late receipts depend on it. */
       accepted: d.boolean().notNull(),
       credits_used: d.units().notNull(),
       credits_refunded: d.units().notNull(),
@@ -57,7 +57,7 @@ export function messageTables(d: Dialect) {
       provider_message_id: d.text(),
       error_code: d.text(),
       error_message: d.text(),
-      /** The number of status changes; numbers the message's events. */
+      /** The number of status changes. It also numbers the message's events. */
       sequence: d.int().notNull(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
@@ -67,45 +67,45 @@ export function messageTables(d: Dialect) {
       delivered_at: d.time(),
       read_at: d.time(),
       failed_at: d.time(),
-      /** When recipient, content and metadata were removed, by retention or on request. */
+      /** The time at which retention or a request removed recipient, content and metadata. */
       erased_at: d.time(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
-      // For a list by channel or status: finds the first page at once, even if few of a million match.
+      // This index serves lists by channel or status. It finds a page at once, even if few of a million messages match.
       d.index('messages_kind').on(t.workspace_id, t.channel, t.status, t.id),
       d.index('messages_bulk').on(t.workspace_id, t.bulk_id, t.id).where(sql`bulk_id is not null`),
-      // For test keys. `livemode` is in the key for SQLite, which otherwise prefers the primary key.
+      // This index serves lists of test messages. Without `livemode` in its key, SQLite would prefer the primary key.
       d
         .index('messages_test')
         .on(t.workspace_id, t.livemode, t.channel, t.status, t.id)
         .where(sql`livemode = false`),
     ],
   )
-  /** The number of a workspace's messages: a count for each list would cost more with a longer history. */
+  /** The stored numbers of a workspace's messages. A count for each list would cost more with a longer history. */
   const message_counts = d.table(
     'message_counts',
     {
       workspace_id: d.text().notNull(),
       /** The length of the period (UTC) in which the counted messages were created. */
       unit: d.text().$type<CountUnit>().notNull(),
-      /** The begin of the period; 1970 for `all`. */
+      /** The start of the period; 1970 for `all`. */
       since: d.time().notNull(),
       channel: d.text().$type<Channel>().notNull(),
       status: d.text().$type<MessageStatus>().notNull(),
       count: d.long().notNull(),
-      /** The share of test keys. */
+      /** The number of these messages that test keys created. */
       test_count: d.long().notNull().default(0),
       /**
        * The lowest and the highest id of the messages of a day or an hour, in the row of the status in which they were
-       * created. Ids alone do not tell the time: they grow also while the clock is set back.
+       * created. Ids alone do not prove the time: they also grow while the clock is set back.
        */
       first_id: d.text(),
       last_id: d.text(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.unit, t.since, t.channel, t.status] }),
-      // For the operator's totals of all workspaces.
+      // This index serves the operator's totals of all workspaces.
       d
         .index('message_counts_all')
         .on(t.workspace_id, t.channel, t.status)
@@ -125,7 +125,7 @@ export function messageTables(d: Dialect) {
       rejected: d.int().notNull(),
       duplicates: d.int().notNull(),
       credits_used: d.units().notNull(),
-      /** The bulk whose failed messages this bulk retries; a bulk is retried once. */
+      /** The bulk whose failed messages this bulk retries; a bulk can be retried only once. */
       retry_of: d.text(),
       created_at: d.time().notNull(),
     },
@@ -144,14 +144,14 @@ export function messageTables(d: Dialect) {
       workspace_id: d.text().notNull(),
       channel: d.text().$type<Channel>().notNull(),
       task: d.text().$type<'send' | 'lookup'>().notNull(),
-      /** The time of the next claim; while claimed, the end of the lease. */
+      /** The time of the next claim; for a claimed row, the end of the lease. */
       due_at: d.time().notNull(),
-      /** When `due_at` was set. A time in the future means that the clock was ahead, and `due_at` with it. */
+      /** When `due_at` was set. A time in the future means that the clock was ahead, so `due_at` is too late. */
       set_at: d.time(),
       /** The fencing token of the claim; null without a claim. */
       token: d.text(),
       attempt: d.int().notNull(),
-      /** Since when it is unknown whether a provider has the message; null when known. */
+      /** The time since which it is unknown whether a provider has the message; null if this is known. */
       unknown_since: d.time(),
     },
     (t) => [d.index('message_queue_due').on(t.due_at)],
@@ -182,7 +182,7 @@ export function messageTables(d: Dialect) {
       workspace_id: d.text().notNull(),
       message_id: d.text().notNull(),
       id: d.text().notNull(),
-      /** The reported status; it changed the message only if `applied`. */
+      /** The reported status. It changed the message only if `applied` is true. */
       status: d.text().$type<MessageStatus>().notNull(),
       applied: d.boolean().notNull(),
       error_code: d.text(),

@@ -4,12 +4,12 @@ import type { Dialect } from './dialect.ts'
 export function operatingTables(d: Dialect) {
   /** The pause of all sending and delivery: one row, or none. */
   const dispatch_pauses = d.table('dispatch_pauses', {
-    /** Always `all`. */
+    /** The scope is always `all`. */
     scope: d.text().primaryKey(),
-    /** An operator; or the restore of a backup, until an operator has reviewed it. */
+    /** `operator`: an operator paused it; `restore`: a backup was restored, and an operator has not reviewed it yet. */
     cause: d.text().$type<'operator' | 'restore'>().notNull(),
     reason: d.text().notNull(),
-    /** For a restore: the time of the backup. Later events are not in the database. */
+    /** The time of the backup, for `restore`. Later events are not in the database. */
     backup_at: d.time(),
     created_at: d.time().notNull(),
   })
@@ -22,17 +22,17 @@ export function operatingTables(d: Dialect) {
         .text()
         .$type<'messages' | 'late_messages' | 'events' | 'received_messages'>()
         .notNull(),
-      /** Rows with lower ids are done. */
+      /** Retention has been applied to the rows with lower ids. */
       before_id: d.text().notNull(),
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.kind] })],
   )
-  /** Written in the transaction of the change, without contents, recipients or secrets. */
+  /** Audit entries. Each is written in the transaction of its change, without contents, recipients or secrets. */
   const audit_entries = d.table(
     'audit_entries',
     {
       id: d.text().notNull(),
-      /** Empty for changes of the service. */
+      /** The workspace; empty for changes of the service. */
       workspace_id: d.text().notNull(),
       action: d.text().$type<AuditAction>().notNull(),
       actor_kind: d.text().$type<ActorKind>().notNull(),
@@ -48,7 +48,7 @@ export function operatingTables(d: Dialect) {
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
-      // For the operator's list over all workspaces and the removal of old entries: ids are in the order of time.
+      // This index serves the operator's list and the removal of old entries: ids are sorted by time.
       d.index('audit_entries_id').on(t.id),
     ],
   )

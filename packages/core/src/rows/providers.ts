@@ -9,27 +9,27 @@ export function providerTables(d: Dialect) {
     'provider_pauses',
     {
       provider: d.text().notNull(),
-      /** Empty for the whole provider. */
+      /** The paused sender; empty for the whole provider. */
       sender: d.text().notNull(),
-      /** An operator, until the operator resumes it; or the provider's answer that its settings are wrong. */
+      /** `operator`: an operator paused it. `misconfigured`: the provider answered that its settings are wrong. */
       cause: d.text().$type<'operator' | 'misconfigured'>().notNull(),
       code: d.text(),
       reason: d.text().notNull(),
-      /** The number of pauses in a row for wrong settings; each is longer. */
+      /** The number of successive pauses for wrong settings; each is longer than the previous pause. */
       failures: d.int().notNull(),
-      /** When the pause ends; null until an operator ends it. */
+      /** The time at which the pause ends; null if only an operator ends it. */
       retry_at: d.time(),
       created_at: d.time().notNull(),
     },
     (t) => [d.primaryKey({ columns: [t.provider, t.sender] })],
   )
-  /** The parts of a message by the provider's ids, for receipts without the service's id. */
+  /** The parts of messages with the provider's ids. They assign receipts that do not contain the service's id. */
   const message_parts = d.table(
     'message_parts',
     {
       workspace_id: d.text().notNull(),
       message_id: d.text().notNull(),
-      /** Counts the parts of one attempt from 1. */
+      /** The number of the part within its attempt, from 1. */
       number: d.int().notNull(),
       attempt: d.int().notNull(),
       provider: d.text().notNull(),
@@ -42,7 +42,7 @@ export function providerTables(d: Dialect) {
       d.index('message_parts_provider').on(t.provider, t.provider_message_id, t.created_at),
     ],
   )
-  /** Receipts that arrived before their message was known: kept for a time and retried. */
+  /** Receipts that arrived before their message was known: they are kept for a time and retried. */
   const parked_receipts = d.table(
     'parked_receipts',
     {
@@ -54,14 +54,14 @@ export function providerTables(d: Dialect) {
     },
     (t) => [d.index('parked_receipts_created').on(t.created_at)],
   )
-  /** The last message of a workspace's sender to an address: assigns answers to workspaces. */
+  /** The last message of a workspace's sender to an address. It assigns answers to workspaces. */
   const conversations = d.table(
     'conversations',
     {
       workspace_id: d.text().notNull(),
       channel: d.text().$type<Channel>().notNull(),
       sender: d.text().notNull(),
-      /** As in `suppressions`. */
+      /** The address, in the same form as in `suppressions`. */
       address: d.text().notNull(),
       last_sent_at: d.time().notNull(),
     },
@@ -74,7 +74,7 @@ export function providerTables(d: Dialect) {
     'received_messages',
     {
       id: d.text().notNull(),
-      /** Empty when no workspace was found. */
+      /** The workspace; empty when none was found. */
       workspace_id: d.text().notNull(),
       channel: d.text().$type<Channel>().notNull(),
       provider: d.text().notNull(),
@@ -99,7 +99,7 @@ export function providerTables(d: Dialect) {
         .where(sql`livemode = false`),
     ],
   )
-  /** Received parts of a long text, until it is complete. */
+  /** Received parts of a long text, until the text is complete. */
   const received_parts = d.table(
     'received_parts',
     {
@@ -109,7 +109,7 @@ export function providerTables(d: Dialect) {
       reference: d.int().notNull(),
       total: d.int().notNull(),
       number: d.int().notNull(),
-      /** UTF-16BE as hex: a part can end within a surrogate pair. */
+      /** The text as UTF-16BE in hex: a part can end within a surrogate pair. */
       units: d.text().notNull(),
       created_at: d.time().notNull(),
     },

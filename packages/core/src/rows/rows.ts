@@ -1,6 +1,6 @@
 import type { Tables } from './tables.ts'
 
-/** A row of the table with that name, the same on both engines. */
+/** A row of the table with that name. It is the same on both engines. */
 export type Row<Name extends keyof Tables> = Tables[Name]['$inferSelect']
 export type WorkspaceRow = Row<'workspaces'>
 export type AccountTokenRow = Row<'account_tokens'>

@@ -1,12 +1,12 @@
 declare const sealed: unique symbol
 
 /**
- * A secret as stored: `svcenc1:<key id>:<base64url>`, or plain without a key. Only a `Sealer` makes one, so a plain
- * secret in a row does not compile.
+ * A stored secret: `svcenc1:<key id>:<base64url>`, or plain text if no encryption key is set. Only a `Sealer` makes
+ * this type, so code that stores a plain secret does not compile.
  */
 export type Sealed = string & { readonly [sealed]: true }
 
-/** The headers of a webhook as stored: sealed; an object without a key; `{}` for none. */
+/** The stored headers of a webhook: sealed, or an object if no encryption key is set; `{}` without headers. */
 export type SealedHeaders =
   | Sealed
   | (Readonly<Record<string, string>> & { readonly [sealed]: true })
@@ -14,7 +14,7 @@ export type SealedHeaders =
 /** The prefix of a sealed text, before the key id. No secret that the service makes starts with it. */
 export const SEALED_PREFIX = 'svcenc1:'
 
-/** In hex digits. */
+/** The length of a key id, in hex digits. */
 export const KEY_ID_LENGTH = 16
 
 const FORM = /^svcenc1:([0-9a-f]{16}):([\w-]{38,})$/

@@ -8,9 +8,9 @@ import { webhookTables } from './webhooks.ts'
 import { accountTables } from './workspaces.ts'
 
 /**
- * All tables, for both engines. Each key begins with `workspace_id`: no query runs without one, and the workspace can
- * become the distribution key of a sharded PostgreSQL. The queues are separate tables, so that the cost of a claim does
- * not grow with the history.
+ * All tables, for both engines. Keys begin with `workspace_id`, so that it can become the distribution key of a sharded
+ * PostgreSQL; docs/operating/scaling.md names the exceptions. The queues are separate tables, so that the cost of a
+ * claim does not grow with the history.
  */
 export function tables(d: Dialect) {
   return {

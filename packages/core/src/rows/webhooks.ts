@@ -10,19 +10,19 @@ export function webhookTables(d: Dialect) {
       url: d.text().notNull(),
       description: d.text(),
       events: d.json<string[]>().notNull(),
-      /** Whether it gets events of live messages, of test messages, or both. */
+      /** Whether the webhook gets events of live messages, of test messages, or both. */
       mode: d.text().$type<'all' | 'live' | 'test'>().notNull().default('all'),
       headers: d.json<SealedHeaders>().notNull(),
       secret: d.text().$type<Sealed>().notNull(),
       /** The secret before the last rotation, valid until `previous_secret_ends_at`. */
       previous_secret: d.text().$type<Sealed>(),
       previous_secret_ends_at: d.time(),
-      /** The fingerprint of the secret of the last request with a 2xx while a rotation overlapped. */
+      /** The fingerprint of the secret that signed the last request with a 2xx during a rotation's overlap. */
       accepted_secret: d.text(),
       is_active: d.boolean().notNull(),
       status: d.text().$type<'active' | 'failing' | 'disabled'>().notNull(),
       disabled_reason: d.text(),
-      /** When the owner enabled it again. */
+      /** The time at which the owner last enabled the webhook again. */
       enabled_at: d.time(),
       consecutive_failures: d.int().notNull(),
       last_success_at: d.time(),
@@ -36,7 +36,7 @@ export function webhookTables(d: Dialect) {
     'events',
     {
       workspace_id: d.text().notNull(),
-      /** The `webhook-id` of every delivery of this event. */
+      /** The header `webhook-id` of every delivery of this event. */
       id: d.text().notNull(),
       event: d.text().notNull(),
       message_id: d.text(),
@@ -57,7 +57,7 @@ export function webhookTables(d: Dialect) {
       message_id: d.text(),
       status: d.text().$type<'pending' | 'delivered' | 'failed' | 'discarded'>().notNull(),
       trigger: d.text().$type<'event' | 'test' | 'manual'>().notNull(),
-      /** The `livemode` of its event. */
+      /** The `livemode` of the delivery's event. */
       livemode: d.boolean().notNull().default(true),
       attempt_count: d.int().notNull(),
       max_attempts: d.int().notNull(),
@@ -81,11 +81,11 @@ export function webhookTables(d: Dialect) {
       workspace_id: d.text().notNull(),
       webhook_id: d.text().notNull(),
       due_at: d.time().notNull(),
-      /** When `due_at` was set, as in `message_queue`. */
+      /** The time at which `due_at` was set, as in `message_queue`. */
       set_at: d.time(),
       token: d.text(),
     },
-    // A claim goes webhook by webhook, so that one backlog cannot hide the others.
+    // A claim visits webhook after webhook, so that one backlog cannot block the others.
     (t) => [d.index('delivery_queue_due').on(t.webhook_id, t.due_at)],
   )
   const delivery_attempts = d.table(

@@ -9,11 +9,11 @@ export function accountTables(d: Dialect) {
       id: d.text().primaryKey(),
       name: d.text().notNull(),
       email: d.text().notNull(),
-      /** The address in lower case, for uniqueness and login. */
+      /** The address in lower case. It is unique, and the login uses it. */
       email_key: d.text().notNull(),
       email_verified: d.boolean().notNull(),
       password_hash: d.text().notNull(),
-      /** A password change raises it; tokens with a lower version are refused. */
+      /** A password change raises this number; tokens with a lower version are refused. */
       token_version: d.int().notNull(),
       phone: d.text(),
       country: d.text(),
@@ -29,7 +29,7 @@ export function accountTables(d: Dialect) {
       id: d.text().notNull(),
       workspace_id: d.text().notNull(),
       name: d.text().notNull(),
-      /** SHA-256 of the whole key, hex. The key is never stored. */
+      /** The SHA-256 of the whole key, in hex. The key is never stored. */
       key_hash: d.text().notNull(),
       key_prefix: d.text().notNull(),
       mode: d.text().$type<'live' | 'test'>().notNull(),
@@ -44,7 +44,7 @@ export function accountTables(d: Dialect) {
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
       d.uniqueIndex('api_keys_key_hash').on(t.key_hash),
-      // Counts the active keys at once, among any number of deactivated ones.
+      // This index counts the active keys fast, even among many deactivated keys.
       d.index('api_keys_active').on(t.workspace_id).where(sql`is_active`),
     ],
   )
@@ -54,7 +54,7 @@ export function accountTables(d: Dialect) {
     value: d.text().$type<Sealed>().notNull(),
     created_at: d.time().notNull(),
   })
-  /** Single-use tokens of mails; only the hash is stored. */
+  /** Single-use tokens in e-mails; only the hash is stored. */
   const account_tokens = d.table(
     'account_tokens',
     {
@@ -69,14 +69,14 @@ export function accountTables(d: Dialect) {
       d.index('account_tokens_expires').on(t.expires_at),
     ],
   )
-  /** Sessions that a logout ended: kept until the token expires. */
+  /** Sessions that a logout ended. Each is kept until its token expires. */
   const ended_sessions = d.table(
     'ended_sessions',
     {
       workspace_id: d.text().notNull(),
-      /** SHA-256 of the token without its signature, hex: one signature can be written in several ways. */
+      /** The SHA-256 of the token without its signature, in hex: one signature can be written in several ways. */
       session_hash: d.text().notNull(),
-      /** When the token expires. */
+      /** The time at which the token expires. */
       ends_at: d.time().notNull(),
     },
     (t) => [
@@ -84,7 +84,7 @@ export function accountTables(d: Dialect) {
       d.index('ended_sessions_ends').on(t.ends_at),
     ],
   )
-  /** The networks that an account logged in from, removed after a time: each has its own login bucket. */
+  /** The networks from which accounts logged in. Each has its own login bucket, and is removed after a time. */
   const login_networks = d.table(
     'login_networks',
     {
@@ -98,7 +98,7 @@ export function accountTables(d: Dialect) {
       d.index('login_networks_last_login').on(t.last_login_at),
     ],
   )
-  /** The last mail of each kind to a workspace's owner: limits the rate. */
+  /** The last mail of each kind to a workspace's owner. It limits the rate of mails. */
   const owner_mails = d.table(
     'owner_mails',
     {
@@ -114,7 +114,7 @@ export function accountTables(d: Dialect) {
     {
       workspace_id: d.text().notNull(),
       api_key_id: d.text().notNull(),
-      /** `2026-05-04`. */
+      /** The date, such as `2026-05-04`. */
       day: d.text().notNull(),
       spent: d.units().notNull(),
     },
@@ -123,7 +123,7 @@ export function accountTables(d: Dialect) {
   /** The use of a workspace's test keys on the last day (UTC) on which they sent messages. */
   const test_usage = d.table('test_usage', {
     workspace_id: d.text().primaryKey(),
-    /** In days since 1970. */
+    /** The day, in days since 1970. */
     day: d.int().notNull(),
     messages: d.long().notNull(),
     bytes: d.long().notNull(),

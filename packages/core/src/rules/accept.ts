@@ -5,25 +5,25 @@ import { type Account, decide, type Entry, type Operation, type Refusal } from '
 import { suppressedAddress, suppressionKey } from './suppression.ts'
 import { addTestUse, type TestQuotaExceeded, type TestUse } from './test-usage.ts'
 
-/** One priced send or bulk request: it is committed whole or not at all. */
+/** One priced send or bulk request: it is committed completely or not at all. */
 export interface AcceptRequest {
   workspace_id: string
-  /** Null for a request that costs nothing (test keys). */
+  /** The payment; null for a request of a test key, which costs nothing. */
   debit: Operation | null
   messages: MessageRow[]
   /** The row of a bulk, committed with its messages; null for a single send. */
   bulk: BulkRow | null
-  /** Null for a key without a daily limit. */
+  /** The daily limit of the key; null for a key without a limit. */
   spending: SpendingLimit | null
-  /** Null for a live key. */
+  /** The use of the test quotas; null for a live key. */
   test_use: TestUse | null
   idempotency: IdempotencyRecord | null
 }
 
-/** The debits of a key on one day (UTC), with this one, are at most `limit`. Refunds do not count. */
+/** The sum of a key's debits on one day (UTC), with this debit, is at most `limit`. Refunds do not reduce the sum. */
 export interface SpendingLimit {
   api_key_id: string
-  /** `2026-05-04`. */
+  /** The date, such as `2026-05-04`. */
   day: string
   limit: Units
 }
@@ -41,7 +41,7 @@ export type AcceptResult =
   | { outcome: 'accepted' }
   | { outcome: 'replayed'; response: string }
   | { outcome: 'key_reused' }
-  /** The suppressed recipients of live messages, spelled as in the request, each once. */
+  /** The suppressed recipients of live messages. Each is spelled as in the request and listed once. */
   | { outcome: 'suppressed'; recipients: string[] }
   | { outcome: 'insufficient_credits'; required: Units; available: Units }
   | {
@@ -57,17 +57,17 @@ export type AcceptResult =
 /** The rows that a batch of requests needs, read under the storage's locks. */
 export interface AcceptState {
   accounts: Map<string, Account>
-  /** By `idempotencyKeyOf`. */
+  /** The stored answers; `idempotencyKeyOf` makes the keys of this map. */
   answers: Map<string, { request_hash: string; response: string }>
-  /** Suppressed recipients, by `suppressionKey`. */
+  /** The suppressed recipients, as keys of `suppressionKey`. */
   suppressed: Set<string>
-  /** The amount spent so far, by `spendingKey`. */
+  /** The amounts spent so far; `spendingKey` makes the keys of this map. */
   spent: Map<string, Units>
-  /** By workspace. */
+  /** The use of the test quotas; the keys of this map are workspace ids. */
   test_usage: Map<string, TestUsageRow>
 }
 
-/** The amount that a key has spent on a day: one row of its table. */
+/** The amount that a key has spent on a day: one row of `api_key_spending`. */
 export interface Spending {
   workspace_id: string
   api_key_id: string
@@ -103,7 +103,7 @@ export function spendingKey(workspaceId: string, of: { api_key_id: string; day: 
 /** A call is tried for at most 4 h; its end may be reported up to 24 h later. */
 const HOLD_MS = (4 + 24) * 3_600_000
 
-/** Decides the requests in order, each on the state that the earlier ones left. A refused request changes nothing. */
+/** Decides the requests in order; each sees the effects of earlier requests. A refused request changes nothing. */
 export function planAccept(requests: readonly AcceptRequest[], state: AcceptState): AcceptPlan {
   const batch: Batch = {
     state,
@@ -212,7 +212,7 @@ function countUse(workspaceId: string, use: TestUse, batch: Batch): TestQuotaExc
   return null
 }
 
-/** A hold expires, so that its credits return when the end of the call is never reported. */
+/** A hold expires, so that its credits become available again if the end of the call is never reported. */
 function holdOf(
   { messages }: AcceptRequest,
   { id, workspace_id, held_delta, ref_id, ref_n, created_at }: Entry,

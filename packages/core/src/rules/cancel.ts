@@ -7,7 +7,7 @@ export interface CancelRequest {
   at: Date
 }
 
-/** `not_cancelable`: the message was sent, failed or canceled before, or a provider may have it. */
+/** `not_cancelable`: the message was sent, has failed or was canceled, or a provider may have it. */
 export type CancelOutcome = 'canceled' | 'not_cancelable' | 'not_found'
 
 export function cancellations({ workspace_id, message_ids, at }: CancelRequest): Settlement[] {
@@ -22,7 +22,7 @@ export function cancellations({ workspace_id, message_ids, at }: CancelRequest):
   }))
 }
 
-/** Cancels the messages that can be canceled: each fails and is refunded once. Outcomes are in the order given. */
+/** Cancels messages, if possible: each fails and is refunded once. Outcomes are in the order of `settlements`. */
 export function planCancel(
   settlements: readonly Settlement[],
   state: SettleState,

@@ -28,27 +28,27 @@ export const CLAIMED_MESSAGE_COLUMNS = [
   'sent_at',
 ] as const satisfies (keyof MessageRow)[]
 
-/** A due message, read under the claim's locks. `token` is that of the previous claim, if that did not settle. */
+/** A due message, read under the claim's locks. `token` is set if the previous claim did not settle. */
 export type DueMessage = Pick<MessageQueueRow, (typeof CLAIMED_QUEUE_COLUMNS)[number]> &
   Pick<MessageRow, (typeof CLAIMED_MESSAGE_COLUMNS)[number]>
 
 /** A message that a claim leased to this process. */
 export interface ClaimedMessage extends DueMessage {
   token: string
-  /** The claim before this one did not settle: its attempt may have reached the provider. */
+  /** Whether the previous claim did not settle: its attempt may have reached the provider. */
   interrupted: boolean
   /**
-   * The provider and sender of a message to send, or the provider of the interrupted attempt. Without a provider, no
+   * The provider and sender for the next attempt, or the provider of the interrupted attempt. Without a provider, no
    * attempt is journalled and the row keeps no token.
    */
   route: Route | null
-  /** The recipient opted out while the message waited. No attempt is journalled and the row keeps no token. */
+  /** Whether the recipient opted out during the wait. If so, no attempt is journalled and the row keeps no token. */
   suppressed: boolean
 }
 
 /**
- * The columns that routing reads. `provider` had the last attempt. While `unknown_since` is set (that provider may have
- * the message) or `accepted` is true (it has a part), no other provider may get the message.
+ * The columns that routing reads. `provider` got the last attempt. No other provider may get the message while
+ * `unknown_since` is set (`provider` may have it) or `accepted` is true (`provider` has a part of it).
  */
 export type Routed = Pick<
   MessageRow,
@@ -56,25 +56,25 @@ export type Routed = Pick<
 > &
   Pick<MessageQueueRow, 'attempt' | 'unknown_since'>
 
-/** The provider and sender of a message; or the reason why no provider can take it now, and the wait. */
+/** The provider and sender of a message; or the reason why no provider can take it now, and the time to wait. */
 export type Route =
   | { provider: string; sender: string | null }
   | { provider: null; wait_ms: number; error_message: string }
 
 /** The due messages for which the storage reads more rows before it plans the claim. */
 export interface ClaimLookups {
-  /** Messages whose recipients may have opted out since they were accepted. */
+  /** Messages whose recipients may have opted out after the messages were accepted. */
   waited: DueMessage[]
-  /** Messages whose last attempt was interrupted: its row names the provider. */
+  /** Messages whose last attempt was interrupted. The row of the attempt names the provider. */
   interrupted: DueMessage[]
 }
 
 export interface ClaimContext {
   now: Date
   token: string
-  /** Recipients of `waited` messages that are suppressed, by `suppressionKey`. */
+  /** The suppressed recipients of `waited` messages, as keys of `suppressionKey`. */
   suppressed: ReadonlySet<string>
-  /** The provider of each interrupted attempt, by message id. */
+  /** The provider of each interrupted attempt; the keys of this map are message ids. */
   interrupted: ReadonlyMap<string, string>
   route(message: Routed): Route
 }
@@ -82,7 +82,7 @@ export interface ClaimContext {
 /** The rows that the storage writes, in the transaction that locked the rows. `claimed` has the order of `due`. */
 export interface ClaimPlan {
   claimed: ClaimedMessage[]
-  /** The queue rows' tokens and attempts; null releases a row whose message is not sent now. */
+  /** The tokens and attempts of queue rows. A null token releases a row whose message is not sent now. */
   leases: { message_id: string; token: string | null; attempt: number }[]
   attempts: MessageAttemptRow[]
 }
@@ -143,12 +143,12 @@ function interruptedRoute({ message_id }: DueMessage, { interrupted }: ClaimCont
   return provider === undefined ? null : { provider, sender: null }
 }
 
-/** Below this age a message counts as sent at once: its recipient is not checked again. */
+/** A message below this age counts as sent at once. Its recipient is not checked again. */
 const SOON_MS = 60_000
 
 /**
- * Whether the recipient may have opted out since the message was accepted: it was scheduled or retried, or there was a
- * backlog. Never true of answers to STOP, which suppressed recipients get too, or of test messages.
+ * Whether the recipient may have opted out since the message was accepted: it was scheduled or retried, or waited in a
+ * backlog. False for test messages and for answers to STOP, which suppressed recipients get too.
  */
 export function hasWaited(
   message: Pick<

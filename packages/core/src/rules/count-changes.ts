@@ -3,14 +3,14 @@ import type { CountUnit } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { HOUR_MS, startOfDay } from './periods.ts'
 
-/** A new message (`from` null), or one that changed its status. */
+/** A new message (`from` is null), or a message that changed its status. */
 export interface StatusChange
   extends Pick<MessageRow, 'id' | 'workspace_id' | 'channel' | 'livemode' | 'created_at'> {
   from: MessageStatus | null
   to: MessageStatus
 }
 
-/** The change of the number of a workspace's messages of one channel and status that were created in one period. */
+/** The change of a count: the messages of one workspace, channel and status that were created in one period. */
 export interface CountChange {
   workspace_id: string
   unit: CountUnit
@@ -18,7 +18,7 @@ export interface CountChange {
   channel: Channel
   status: MessageStatus
   count: number
-  /** The share of `count` from test keys. */
+  /** The part of `count` that test keys created. */
   test_count: number
   /** The lowest and the highest id of the new messages of a day or an hour. */
   first_id: string | null
@@ -26,8 +26,8 @@ export interface CountChange {
 }
 
 /**
- * The sums for each key, without zeros, sorted by key: transactions that lock in one order cannot deadlock. Messages
- * count in the hour and the day (UTC) of their creation, and in the whole history.
+ * The sums for each key, without zeros. They are sorted by key, because transactions that lock in one order cannot
+ * deadlock. A message counts in the hour and the day (UTC) of its creation, and in the whole history.
  */
 export function countChanges(changes: readonly StatusChange[]): CountChange[] {
   const sums = new Map<string, CountChange>()
@@ -42,7 +42,7 @@ export function countChanges(changes: readonly StatusChange[]): CountChange[] {
     .map(([, change]) => change)
 }
 
-/** The changes of the numbers by new messages. */
+/** The changes of the counts for new messages. */
 export function countNew(messages: readonly MessageRow[]): CountChange[] {
   return countChanges(messages.map(created))
 }
@@ -58,7 +58,7 @@ function created({
   return { id, workspace_id, channel, livemode, created_at, from: null, to: status }
 }
 
-/** The sums by hour: a batch has many messages, but few hours and kinds. */
+/** The sums for each hour: a batch has many messages, but few hours, channels and statuses. */
 function changesByHour(changes: readonly StatusChange[]): Iterable<CountChange> {
   const sums = new Map<string, CountChange>()
   const addOne = (change: StatusChange, status: MessageStatus, count: number) => {

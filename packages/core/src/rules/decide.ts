@@ -6,27 +6,27 @@ export interface Account {
   workspace_id: string
   balance: Units
   held: Units
-  /** How far below zero `available` may go; zero for prepaid workspaces. */
+  /** The largest debt: `available` may fall to minus this amount. Zero for prepaid workspaces. */
   credit_limit: Units
   /** The number of entries; the next entry is `seq + 1`. */
   seq: number
   status: 'active' | 'frozen'
-  /** The maximum that may be spent on a day (UTC); null for no limit. Refunds do not count. */
+  /** The maximum that may be spent on a day (UTC); null for no limit. Refunds do not reduce `spent`. */
   daily_limit: Units | null
-  /** The day of `spent`, in days since 1970. */
+  /** The day to which `spent` belongs, in days since 1970. */
   spent_on: number
   spent: Units
-  /** The owner is notified when `available` falls below it; null for never. */
+  /** The owner is notified when `available` falls below this value; null for no notification. */
   low_balance: Units | null
-  /** Since `available` fell below `low_balance`: `due` until the owner is notified, then `told`. */
+  /** After `available` fell below `low_balance`: `due` until the owner is notified, then `told`. */
   low_state: 'no' | 'due' | 'told'
 }
 
-/** The business fact of an entry. It is unique with workspace and kind, so no fact is booked twice. */
+/** The business fact that an entry books. It is unique for its workspace and kind, so no fact is booked twice. */
 export interface Reference {
   type: string
   id: string
-  /** Distinguishes entries of one kind about one thing; 0 when there is only one. */
+  /** Distinguishes entries of one kind with the same `type` and `id`; 0 when there is only one entry. */
   n: number
 }
 
@@ -34,15 +34,15 @@ export interface Reference {
 export interface Operation {
   id: string
   kind: EntryKind
-  /** Signed change of the balance. */
+  /** The signed change of the balance. */
   amount: Units
-  /** Signed change of the held credits. */
+  /** The signed change of the held credits. */
   held_delta: Units
   /** The other side of the movement, such as `revenue:sms` or `promo:signup`; both sides sum to zero. */
   counter_account: string
   reference: Reference
   channel: string | null
-  /** The number of priced units and the unit price at that time: the history stays right when prices change. */
+  /** The number of priced units and the unit price at that time, so the history stays correct when prices change. */
   quantity: number | null
   unit_price: Units | null
   /** The id of the entry whose hold this operation ends. */
@@ -107,7 +107,7 @@ export function newAccount(workspaceId: string): Account {
   }
 }
 
-/** The operations that spend: refused without enough credits. All others state facts that already happened. */
+/** The kinds that spend: they are refused without enough credits. All other kinds book past facts. */
 const GUARDED: ReadonlySet<EntryKind> = new Set(['send', 'hold'])
 
 const DAY_MS = 86_400_000
@@ -126,8 +126,8 @@ const SIGNS: Record<EntryKind, { amount: -1 | 0 | 1 | 'any'; held: -1 | 0 | 1 }>
 }
 
 /**
- * Applies an operation to an account, or refuses it, for every storage. Pure; the caller holds the account's lock.
- * @throws RangeError for a wrong sign or a balance past the cap: a bug, never a client's error.
+ * Applies or refuses an operation on an account, for all storages. Pure; the caller holds the account's lock.
+ * @throws RangeError for a wrong sign or a balance past the cap: a bug, not a client's error.
  */
 export function decide(account: Account, operation: Operation): Decision {
   assertShape(operation)
@@ -151,7 +151,7 @@ export function decide(account: Account, operation: Operation): Decision {
   return { ok: true, account: after, entry: entryOf(after, operation) }
 }
 
-/** The reason why `required` may not be spent at that time, or null. Bookings and estimates share this rule. */
+/** The reason to refuse spending `required` at that time, or null. Bookings and estimates share this rule. */
 export function mayNotSpend(account: Account, required: Units, at: Date): Refusal | null {
   if (account.status !== 'active') return { ok: false, reason: 'account_frozen' }
   const available = availableOf(account)
@@ -180,8 +180,8 @@ export function dayOf(at: Date): number {
 }
 
 /**
- * The day (UTC) on which spending counts, in days since 1970. The account keeps the sum of one day only: a request from
- * just before midnight, or from a server whose clock is behind, counts on the next day if that has begun to count.
+ * The day (UTC) on which spending counts, in days since 1970. The account keeps the sum of one day only. A request from
+ * just before midnight, or from a server whose clock is behind, counts on the next day if `spent_on` is that day.
  */
 export function spendingDay({ spent_on }: Pick<Account, 'spent_on'>, at: Date): number {
   const day = dayOf(at)
@@ -199,7 +199,7 @@ function lowState(before: Account, after: Account): Account['low_state'] {
   return availableOf(before) >= low_balance ? 'due' : before.low_state
 }
 
-/** Whether the operation repeats the entry with its reference: both move the same credits. */
+/** Whether the operation repeats the entry that has its reference: both move the same credits. */
 export function isRepetition(entry: Entry, operation: Operation): boolean {
   return entry.amount === operation.amount && entry.held_delta === operation.held_delta
 }

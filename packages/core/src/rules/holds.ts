@@ -8,11 +8,11 @@ export interface Resolution {
   held_delta: Units
   /** The number of the hold within its message. */
   n: number
-  /** The entry of the hold; null after its release. */
+  /** The id of the hold's entry; null if the hold was released before. */
   resolves: string | null
   counter_account: string
   channel: string | null
-  /** Null when the amount is not a multiple of the price. */
+  /** The number of priced units; null when the amount is not a multiple of the price. */
   quantity: number | null
   unit_price: Units | null
   description: string | null
@@ -20,7 +20,7 @@ export interface Resolution {
 
 export type HoldEnd =
   | { outcome: 'post'; resolutions: Resolution[] }
-  /** The holds ended this way before, by these entries. */
+  /** The holds were ended in the same way before, by these entries. */
   | { outcome: 'repeated'; entries: Entry[] }
   /** The message was settled before, for another amount. */
   | { outcome: 'conflict'; standing: Entry }
@@ -28,12 +28,12 @@ export type HoldEnd =
   | { outcome: 'not_held' }
 
 /**
- * Settles `amount` (0 or above) against the open holds of a message, oldest first, with one entry each: `settle` for a
- * consumed hold, `void` for an untouched one. The remaining credits become available. The last entry carries the excess
- * over the holds: a call cannot be undone. An amount of 0 is a `settle` of 0 on the last hold, distinct from a `void`.
- * Without an open hold, one `settle` books the amount.
+ * Settles `amount` (0 or more) against the open holds of a message, oldest first. Each hold gets one entry: `settle` if
+ * it is consumed, `void` if not. The remaining credits become available. The last entry adds the excess over the holds:
+ * a call cannot be undone. An amount of 0 is a `settle` of 0 on the last hold, not a `void`. Without an open hold, one
+ * `settle` books the amount.
  *
- * Pure. `about`: all entries of the message, read under the account's lock. Source: ledger study, section 2.8.
+ * Pure. `about` has all entries of the message, read under the account's lock. Source: ledger study, section 2.8.
  */
 export function planHoldSettle(about: readonly Entry[], amount: Units): HoldEnd {
   if (!(amount >= 0)) throw new RangeError(`settle: nothing costs ${amount}`)
@@ -64,20 +64,20 @@ export function planHoldVoid(about: readonly Entry[]): HoldEnd {
   return { outcome: 'post', resolutions: open.map((hold) => voidOf(hold, null)) }
 }
 
-/** Releases the expired holds with these entry ids that are still open. Pure, like `planHoldSettle`. */
+/** Releases the expired holds with these entry ids, if they are still open. Pure, like `planHoldSettle`. */
 export function planHoldRelease(about: readonly Entry[], ids: ReadonlySet<string>): Resolution[] {
   const { open } = stateOf(about)
   return open.filter(({ id }) => ids.has(id)).map((hold) => voidOf(hold, 'hold expired'))
 }
 
-/** Whether all holds of the message were released without consumption, once those of `ending` have ended. */
+/** Whether all holds of the message are released without consumption after the holds of `ending` have ended. */
 export function isReleased(about: readonly Entry[], ending: readonly Resolution[]): boolean {
   const { open, ended } = stateOf(about)
   const ids = new Set(ending.map(({ resolves }) => resolves))
   return open.every(({ id }) => ids.has(id)) && ended.every(({ kind }) => kind === 'void')
 }
 
-/** Whether the message was settled: it has no open hold then. */
+/** Whether the message was settled. A settled message has no open hold. */
 export function isSettled(about: readonly Entry[]): boolean {
   return stateOf(about).ended.some(({ kind }) => kind === 'settle')
 }
@@ -89,7 +89,7 @@ export function resolutionOperation(
   return { ...resolution, ...rest, reference: { type: 'message', id: message_id, n } }
 }
 
-/** The holds of the message, oldest first; the open ones; the entries that ended the others. */
+/** The holds of the message, oldest first; the open holds; the entries that ended the other holds. */
 function stateOf(about: readonly Entry[]): { holds: Entry[]; open: Entry[]; ended: Entry[] } {
   const own = about.filter(({ ref_type }) => ref_type === 'message').sort((a, b) => a.seq - b.seq)
   const holds = own.filter(({ kind }) => kind === 'hold')
@@ -117,7 +117,7 @@ function settleOf(hold: Entry, share: Units, description: string | null): Resolu
   return {
     ...voidOf(hold, description),
     kind: 'settle',
-    // Not a negative zero.
+    // `0 - share` prevents a negative zero.
     amount: (0 - share) as Units,
     quantity: isWhole ? share / unit_price : null,
     unit_price,

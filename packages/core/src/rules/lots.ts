@@ -2,19 +2,19 @@ import type { Units } from '../contract/fields/units.ts'
 import type { EntryKind } from '../rows/credits.ts'
 import type { LotRow } from '../rows/rows.ts'
 
-/** The kinds that consume credits or refund consumption; their sum burns lots. */
+/** The kinds that consume credits or refund consumption. The sum of these entries is taken from the lots. */
 export const CONSUMING = ['send', 'settle', 'refund'] as const satisfies readonly EntryKind[]
 
 /** Granted credits that expire. */
 export type Lot = Pick<LotRow, 'id' | 'remaining' | 'granted_seq' | 'expires_at'>
 
 /**
- * Takes `consumed` off the open lots of a workspace, in the order of expiry, then of grant. Returns them in this order.
+ * Takes `consumed` from the open lots of a workspace, sorted by expiry and then by grant. Returns the sorted lots.
  *
- * No debit writes a lot. When a lot begins or ends, all open lots are counted: `consumed` is the net consumption (minus
- * the sum of the kinds `CONSUMING`) of the entries after their shared `counted_seq`, which then advances. A refund
- * counts only if its debit is among these entries: an earlier debit never used these lots or was counted before. Such a
- * refund would undo the consumption of others, and paid credits would expire. Source: ledger study, section 2.9.
+ * No debit writes a lot. All open lots are counted when a lot begins or ends. `consumed` is the net consumption (minus
+ * the sum of the kinds `CONSUMING`) of the entries after the lots' `counted_seq`, which then advances. A refund counts
+ * only if its debit is among these entries. An earlier debit never used these lots or was counted before; its refund
+ * would undo other consumption, and paid credits would expire. Source: ledger study, section 2.9.
  */
 export function burn<T extends Lot>(lots: readonly T[], consumed: Units): T[] {
   let left = Math.max(0, consumed)
@@ -25,7 +25,7 @@ export function burn<T extends Lot>(lots: readonly T[], consumed: Units): T[] {
   })
 }
 
-/** The credits that expire with a counted lot: its rest, at most `available`. Held credits do not expire. */
+/** The credits that expire with a counted lot: its `remaining`, at most `available`. Held credits do not expire. */
 export function expiring({ remaining }: Pick<Lot, 'remaining'>, available: Units): Units {
   return Math.min(remaining, Math.max(0, available)) as Units
 }

@@ -4,7 +4,7 @@ import { type HoldEnd, planHoldSettle, planHoldVoid, resolutionOperation } from 
 import type { Step } from './settlement.ts'
 import { startedMinutes } from './voice-minutes.ts'
 
-/** Refunds, once, a message that no provider accepted; for a call, releases its hold. */
+/** Refunds a message that no provider accepted, at most once; for a call, releases its hold. */
 export function giveBack(step: Step): void {
   const { message } = step
   if (message.channel === 'voice') endHold(step, planHoldVoid, units(0))
@@ -34,8 +34,8 @@ function refund(step: Step): void {
 }
 
 /**
- * Charges a call, once, by its started minutes and releases the rest of the hold. Never charges more than the hold: a
- * provider may count a second more than the call's limit.
+ * Charges a call once for its started minutes, and releases the rest of the hold. The charge never exceeds the hold,
+ * although a provider may count a second more than the call's limit.
  */
 export function chargeCall(step: Step, duration_s: number): void {
   const hold = step.state.entries_about.get(step.message.id)?.find(({ kind }) => kind === 'hold')
@@ -54,7 +54,7 @@ function endHold(
   const { message, settlement, state, context } = step
   const about = state.entries_about.get(message.id) ?? []
   const end = plan(about)
-  // The hold ended before, for example by its expiry: a later report moves no credits.
+  // The hold has ended, for example because it expired. A later report moves no credits.
   if (end.outcome === 'repeated') {
     message.credits_used = units(end.entries.reduce((sum, { amount }) => sum - amount, 0))
   }

@@ -6,9 +6,9 @@ const DAY_MS = 24 * HOUR_MS
 /** The counted periods of one unit that begin in [from, before). */
 export interface PeriodRange {
   unit: Exclude<CountUnit, 'all'>
-  /** Null: from the first. */
+  /** Null means from the first period. */
   from: Date | null
-  /** Null: to the last. */
+  /** Null means to the last period. */
   before: Date | null
 }
 
@@ -19,12 +19,12 @@ export interface PartOfHour {
   before: Date
 }
 
-/** The begin of the hour of a time. */
+/** The start of the hour of a time. */
 export function hourOf(at: Date): Date {
   return new Date(floor(at.getTime(), HOUR_MS))
 }
 
-/** The begin of the day (UTC) of a time. */
+/** The start of the day (UTC) of a time. */
 export function startOfDay(at: Date): Date {
   return new Date(floor(at.getTime(), DAY_MS))
 }
@@ -52,7 +52,7 @@ export function dividedTime({
   return { periods: wholePeriods(first, end), parts }
 }
 
-/** The days between two begins of hours, and the hours before and after them. */
+/** The whole days between two starts of hours, and the hours before and after these days. */
 function wholePeriods(first_ms: number, end_ms: number): PeriodRange[] {
   const days_from_ms = ceil(first_ms, DAY_MS)
   const days_end_ms = floor(end_ms, DAY_MS)

@@ -4,7 +4,7 @@ import { phone } from '../contract/fields/fields.ts'
 
 export interface Recipient {
   kind: 'phone' | 'email'
-  /** E.164, or an e-mail address in lower case with its domain as A-labels. */
+  /** A phone number in E.164, or an e-mail address in lower case with its domain as A-labels. */
   address: string
 }
 

@@ -2,7 +2,7 @@ import { LIMITS } from '../contract/limits.ts'
 import type { DeliveryAttemptRow, DeliveryRow, WebhookRow } from '../rows/rows.ts'
 import { MAX_ATTEMPTS, nextWaitMs, SCHEDULE_MS } from './schedule.ts'
 
-/** The result of one try of a delivery. Plain data: it is passed between threads. */
+/** The result of one try of a delivery. It is plain data, because it is passed between threads. */
 export interface DeliveryResult {
   workspace_id: string
   webhook_id: string
@@ -11,32 +11,32 @@ export interface DeliveryResult {
   token: string
   started_at: Date
   duration_ms: number
-  /** The receiver's status; null without an answer. */
+  /** The receiver's HTTP status; null without a response. */
   response_status: number | null
   response_body: string | null
   /** The reason of a failure without a status, as a stable word: `timeout`, `connect`, `reset`, … */
   error: string | null
   retry_after_ms: number | null
-  /** The fingerprint of the secret that signed the request, while a rotation overlaps; null otherwise. */
+  /** The fingerprint of the secret that signed the request, during a rotation's overlap; null otherwise. */
   signed_with?: string | null
-  /** The try tests whether a dead receiver works again; its other deliveries wait meanwhile. */
+  /** Whether the try tests a dead receiver. The receiver's other deliveries wait meanwhile. */
   is_probe?: boolean
-  /** The server does not know whether it sent the request; the try is not counted and is repeated. */
+  /** Whether the server does not know if it sent the request. Such a try is not counted and is repeated. */
   is_unknown?: boolean
 }
 
 export interface RecordState {
-  /** Deliveries that the result's claim still holds, by id. */
+  /** The deliveries that their claims still hold; the keys of this map are delivery ids. */
   deliveries: Map<string, DeliveryRow>
   webhooks: Map<string, WebhookHealth>
   /**
-   * By webhook id: failed deliveries made since the last success, up to `LIMITS.webhook_failing_deliveries`; only for
-   * webhooks without a success for `LIMITS.webhook_failing_s`. Test deliveries do not count.
+   * The number of failed deliveries made since a webhook's last success, at most `LIMITS.webhook_failing_deliveries`;
+   * only for webhooks without a success for `LIMITS.webhook_failing_s`. Test deliveries do not count.
    */
   failed_deliveries: Map<string, number>
 }
 
-/** The columns of a webhook that a record writes. */
+/** The columns of a webhook that the recording of results writes. */
 export const HEALTH = [
   'is_active',
   'status',
@@ -60,11 +60,11 @@ export interface RecordPlan {
   attempts: DeliveryAttemptRow[]
   webhooks: WebhookHealth[]
   requeue: { delivery_id: string; due_at: Date; set_at: Date }[]
-  /** Ids of deliveries that need nothing more. */
+  /** The ids of deliveries that need no further try. */
   dequeue: string[]
 }
 
-/** A webhook is shown as failing after this many failed attempts in a row. */
+/** A webhook is shown as failing after this number of failed attempts in a row. */
 const FAILING_AFTER = 5
 
 /** The wait before a try with an unknown outcome is repeated. */
@@ -77,7 +77,7 @@ export function isSuccess(status: number | null): boolean {
 
 type Since = Pick<WebhookHealth, 'last_success_at' | 'created_at' | 'enabled_at'>
 
-/** The time of a webhook's last success, creation or enabling, whichever is latest. */
+/** The latest of these times of a webhook: last success, creation, enabling. */
 export function silentSince({ last_success_at, created_at, enabled_at }: Since): Date {
   const times = [last_success_at ?? created_at, enabled_at ?? created_at]
   return new Date(Math.max(...times.map((time) => time.getTime())))
@@ -112,7 +112,7 @@ export function planRecord(
     const delivery = state.deliveries.get(result.delivery_id)
     plan.counted.push(delivery !== undefined)
     if (!delivery) continue
-    // The first result of a claim ends it.
+    // The first result of a claim ends the claim.
     state.deliveries.delete(result.delivery_id)
     const webhook = state.webhooks.get(result.webhook_id) ?? null
     if (result.is_unknown) {
@@ -189,8 +189,8 @@ function recordOne(
 }
 
 /**
- * Whether a delivery is older than the whole schedule, so that a dead receiver's deliveries end. Enabling the webhook
- * restarts the age.
+ * Whether a delivery is older than the whole schedule. This limit ends the deliveries to a dead receiver. Enabling the
+ * webhook restarts the age.
  */
 function isOverdue(
   { created_at }: DeliveryRow,

@@ -67,8 +67,8 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
 }
 
 /**
- * Waits as long as the time since `since`, so the wait doubles. A `since` in the future was written while the clock was
- * ahead: its distance bounds the rate of look-ups too.
+ * The wait equals the time since `since`, so the wait doubles. A `since` in the future was written while the clock was
+ * ahead; its distance from now limits the rate of look-ups too.
  */
 function pollWait(since: Date, at: Date): number {
   const waited_ms = Math.abs(at.getTime() - since.getTime())
@@ -86,8 +86,8 @@ export function settleCallback(
 }
 
 /**
- * The provider reports that it never accepted the attempt: the message fails and is refunded. The report has no effect
- * when a provider has the message, or when a repeated attempt with an unknown outcome may have arrived.
+ * Applies a report that the provider never accepted the attempt: the message fails and is refunded. The report has no
+ * effect if a provider has the message, or if the message is sent again because an outcome is unknown.
  */
 export function settleRefused(step: Step, receipt: Receipt): boolean {
   const { message, queued } = step
@@ -103,13 +103,13 @@ export function settleRefused(step: Step, receipt: Receipt): boolean {
   return true
 }
 
-/** Whether the callback makes the row's look-up unnecessary. A claimed row is left to its claim. */
+/** Whether the callback makes the row's look-up unnecessary. A claimed row does not change: its claim decides. */
 function isAnswered({ message, queued }: Step): boolean {
   if (!queued || queued.token || message.status === 'queued') return false
   return queued.unknown_since !== null || message.status !== 'sent'
 }
 
-/** Applies a provider's report. Statuses only go forward; other reports are added to the history. */
+/** Applies a provider's report. Statuses only go forward. A report without effect is only added to the history. */
 function applyReceipt(step: Step, reported: Receipt): void {
   const receipt = reachable(step, reported)
   // The failure of one provider changes nothing once another provider has the message.
@@ -119,7 +119,7 @@ function applyReceipt(step: Step, reported: Receipt): void {
   else for (const status of statuses) apply(step, status, whole.error_code, whole.error_message)
 }
 
-/** Only WhatsApp messages become `read`; elsewhere `read` means `delivered`. Source: interface, Status. */
+/** Only WhatsApp messages become `read`; on other channels `read` means `delivered`. Source: interface, Status. */
 function reachable({ message }: Step, receipt: Receipt): Receipt {
   if (receipt.status !== 'read' || message.channel === 'whatsapp') return receipt
   return { ...receipt, status: 'delivered' }
@@ -129,7 +129,7 @@ function reachable({ message }: Step, receipt: Receipt): Receipt {
 function take(step: Step, receipt: Receipt): Receipt | null {
   const { message, settlement } = step
   if (!wasRefunded(message)) message.accepted = true
-  // While the message is queued, its provider is only that of the last attempt.
+  // While the message is queued, its `provider` names only the provider of the last attempt.
   if (message.status === 'queued') assign(message, settlement.provider)
   message.provider ??= settlement.provider
   if (!isWithAnother(step) && !isErased(message)) {
@@ -147,8 +147,8 @@ function isWithAnother({ message, settlement }: Step): boolean {
 }
 
 /**
- * The report of a part's receipt on the whole message: delivered once all parts are, failed when one is, else null.
- * The receipt of a message without parts is returned as it is.
+ * The report on the whole message after a part's receipt: delivered once all parts are delivered, failed once a part
+ * failed, otherwise null. The receipt of a message without parts is returned unchanged.
  */
 function receiptOfParts(step: Step, receipt: Receipt): Receipt | null {
   const all = step.state.parts.get(step.message.id) ?? []

@@ -77,8 +77,8 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
 }
 
 /**
- * The attempt was not made and its claim is lost: the server that took the claim over found no outcome and set
- * `unknown_since`. The message is sent again, unless another claim holds it now.
+ * Handles an attempt that was not made and whose claim is lost: the server that took over the claim found no outcome
+ * and set `unknown_since`. The message is sent again, unless another claim holds it now.
  */
 function withdrawDoubt(step: Step, attempt: number, outcome: Outcome): boolean {
   const { message, queued } = step
@@ -95,8 +95,8 @@ function reachedBy({ status }: Extract<Outcome, { type: 'accepted' }>): ('sent' 
 }
 
 /**
- * Records sender and recipient: an answer goes to the workspace that wrote last. Test messages are not recorded: a free
- * message from a shared number would otherwise receive the answers to other workspaces' messages.
+ * Records sender and recipient, because an answer goes to the workspace that wrote last. Test messages are not
+ * recorded: with a free message from a shared number, a workspace could get the answers to other workspaces' messages.
  */
 function converse({ settlement, message, plan }: Step): void {
   const sender = settlement.result.task === 'send' ? settlement.result.sender : null
@@ -112,7 +112,7 @@ function converse({ settlement, message, plan }: Step): void {
   })
 }
 
-/** Continues the look-ups of a message that its provider has, if the provider supports them. */
+/** Continues the look-ups of a message that its provider has, if this provider supports look-ups. */
 function follow(step: Step): void {
   const { message, settlement } = step
   if (settlement.abilities.lookup && message.status !== 'failed') {
@@ -131,7 +131,7 @@ function retry(step: Step, attempt: number, outcome: Extract<Outcome, { type: 'r
   } else requeue(step, 'send', wait, step.queued?.unknown_since ?? null)
 }
 
-/** The provider's delay within bounds, or else the backoff. */
+/** The provider's delay, limited to the bounds; without a delay, the backoff. */
 function waitMs(
   attempt: number,
   delay_ms: number | null,
@@ -141,7 +141,7 @@ function waitMs(
   return Math.min(Math.max(delay_ms, DELAY_MIN_MS), DELAY_MAX_MS)
 }
 
-/** The provider may have the message, so it is sent again only with an idempotent provider. */
+/** Handles an unknown outcome: the provider may have the message, so only an idempotent provider gets it again. */
 function doubt(
   step: Step,
   attempt: number,
@@ -150,17 +150,17 @@ function doubt(
   const { message, settlement, context } = step
   const { lookup, idempotent } = settlement.abilities
   const since = unknownSince(step)
-  // A provider that is not idempotent after all delivers each repetition, so unanswered ones must end soon.
+  // A provider that is wrongly declared idempotent delivers each repetition, so unanswered repetitions must end soon.
   const isAnswering = lookup || (idempotent && answered !== undefined)
   const max_ms = isAnswering ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS
   if (settlement.at.getTime() - since.getTime() > max_ms) {
     failUnknown(step, error_message)
   } else if (lookup) {
-    // Look-up first: the outcome of a repetition may be unknown too.
+    // The look-up comes first, because the outcome of a repetition may be unknown too.
     requeue(step, 'lookup', LOOKUP.base_ms, since)
   } else if (idempotent) {
     const wait = waitMs(attempt, answered?.delay_ms ?? null, context)
-    // If the provider's delay passes the message's deadline, the last try is made at the deadline.
+    // If the provider's delay ends after the message's deadline, the last try is made at the deadline.
     const left_ms = since.getTime() + max_ms - settlement.at.getTime()
     requeue(step, 'send', Math.max(DELAY_MIN_MS, Math.min(wait, left_ms)), since)
   } else {

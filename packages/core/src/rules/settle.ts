@@ -14,8 +14,8 @@ import { deadlineMs, fail, failUnknown, requeue, UNKNOWN_MAX_MS, unknownMaxMs } 
 import { SUPPRESSED_TEXT } from './suppression.ts'
 
 /**
- * Plans the rows for settlements: statuses only go forward, a message is refunded at most once and only if no provider
- * can have it, and each change of status makes one event.
+ * Plans the rows for settlements. Statuses only go forward. A message is refunded at most once, and only if no provider
+ * can have it. Each change of status makes one event.
  */
 export function planSettle(
   settlements: readonly Settlement[],
@@ -85,7 +85,7 @@ function settle(step: Step): boolean {
   }
 }
 
-/** Only while no provider can have the message or a part of it: a worker with a claim may be sending it. */
+/** Cancels only while no provider can have the message or a part of it: a worker with a claim may be sending it. */
 function settleCancel(step: Step): boolean {
   const { message, queued } = step
   const isWaiting = queued !== null && queued.token === null && queued.unknown_since === null
@@ -94,7 +94,7 @@ function settleCancel(step: Step): boolean {
   return true
 }
 
-/** The recipient opted out while the message waited. The outcome of an earlier attempt may stay unknown. */
+/** Fails a message whose recipient opted out while it waited. The outcome of an earlier attempt may stay unknown. */
 function settleSuppressed(step: Step): boolean {
   const { message, queued } = step
   if (message.status !== 'queued' || queued === null || queued.token !== null) return false
@@ -102,7 +102,7 @@ function settleSuppressed(step: Step): boolean {
   return true
 }
 
-/** No provider can take the message now: it waits until its deadline. An unknown outcome keeps its limit. */
+/** Handles a message that no provider can take now: it waits until its deadline or the limit of an unknown outcome. */
 function settlePostponed(
   step: Step,
   { wait_ms, error_message }: { wait_ms: number; error_message: string },
@@ -120,7 +120,7 @@ function settlePostponed(
   return true
 }
 
-/** The last row of each key, sorted by key: transactions that lock in one order cannot deadlock. */
+/** The last row of each key, sorted by key, because transactions that lock in one order cannot deadlock. */
 function lastOf<
   Row extends { workspace_id: string; channel: string; address: string; sender?: string },
 >(rows: readonly Row[]): Row[] {

@@ -20,7 +20,7 @@ import type { FanOut, Subscriber } from './fan-out.ts'
 
 /**
  * One report about a message: the outcome of an attempt or a look-up, a callback or late refusal of its provider, its
- * cancellation, its recipient's opt-out, or that no provider can take it now.
+ * cancellation, its recipient's opt-out, or the fact that no provider can take it now.
  */
 export interface Settlement {
   workspace_id: string
@@ -68,18 +68,18 @@ export const FINISHED_ATTEMPT_COLUMNS = [
 export interface SettleState {
   messages: Map<string, SettledMessage>
   queue: Map<string, MessageQueueRow>
-  /** Active webhooks by workspace. */
+  /** The active webhooks of each workspace. */
   subscribers: Map<string, Subscriber[]>
   accounts: Map<string, Account>
-  /** By message; read only for callbacks. */
+  /** The parts of each message; only callbacks need them. */
   parts: Map<string, MessagePartRow[]>
-  /** By message: its ledger entries; read only for calls. */
+  /** The ledger entries about each message; only calls need them. */
   entries_about: Map<string, Entry[]>
 }
 
 /** The rows that the storage writes, in the transaction that read the state. */
 export interface SettlePlan extends FanOut {
-  /** For each settlement, whether it counted; a settlement of a lost claim does not. */
+  /** For each settlement, whether it counted. A settlement of a lost claim may be ignored. */
   counted: boolean[]
   /** The changed messages. */
   messages: SettledMessage[]
@@ -89,13 +89,13 @@ export interface SettlePlan extends FanOut {
     'workspace_id' | 'message_id' | 'number' | (typeof FINISHED_ATTEMPT_COLUMNS)[number]
   >[]
   message_events: MessageEventRow[]
-  /** New parts; an existing row is kept. */
+  /** New parts. The storage keeps an existing row. */
   parts: MessagePartRow[]
   /** The parts with a new status. */
   part_changes: MessagePartRow[]
-  /** They replace existing rows. */
+  /** Conversations, which replace existing rows. */
   conversations: ConversationRow[]
-  /** An existing row is kept. */
+  /** New suppressions. The storage keeps an existing row. */
   suppressions: SuppressionRow[]
   requeue: MessageQueueRow[]
   /** Ids of messages whose queue row is deleted. */

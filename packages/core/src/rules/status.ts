@@ -1,6 +1,6 @@
 import type { MessageStatus } from '../contract/resources/messages.ts'
 
-/** The event of each status; `queued` has none, because the 201 reported it. */
+/** The event of each status; `queued` has none, because the 201 response reported it. */
 export const STATUS_EVENTS = {
   sent: 'message.sent',
   delivered: 'message.delivered',
@@ -13,7 +13,7 @@ export type Reported = Exclude<MessageStatus, 'queued'>
 /**
  * The statuses that a message passes through, in order, when `reported` arrives; none for a late, repeated or
  * contradictory report. A delivery replaces a failure that came after the provider accepted the message, but not an
- * earlier failure, whose credits were refunded. A `read` without a `delivered` passes through both.
+ * earlier failure, whose credits were refunded. A `read` without an earlier `delivered` passes through both.
  */
 export function advance(
   current: { status: MessageStatus; accepted: boolean },

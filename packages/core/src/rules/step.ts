@@ -9,7 +9,7 @@ import { suppressedAddress } from './suppression.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Without `expires_in`, an older message is not sent. */
+/** The maximum age of a message without `expires_in`: an older message is not sent. */
 const MAX_AGE_MS: Record<Channel, number> = {
   sms: 4 * HOUR_MS,
   whatsapp: 4 * HOUR_MS,
@@ -25,18 +25,18 @@ export const LOOKUP = { base_ms: 2_000, cap_ms: 5 * MINUTE_MS }
 export const DELAY_MIN_MS = 1_000
 export const DELAY_MAX_MS = 24 * HOUR_MS
 
-/** An uncertain `not_found` counts from this age: before, the provider may not have processed or listed the request. */
+/** An uncertain `not_found` counts from this age: the provider may not have processed or listed a younger request. */
 export const NOT_FOUND_MIN_MS = MINUTE_MS
 
 /** The shortest time before a message with an unknown outcome fails as `outcome_unknown`. */
 export const UNKNOWN_MAX_MS = 10 * MINUTE_MS
 
-/** The same if a look-up or repetition can find the outcome: until the deadline, to survive a provider's outage. */
+/** This time if a look-up or repetition can find the outcome: until the deadline, to survive a provider's outage. */
 export function unknownMaxMs(message: SettledMessage, since: Date): number {
   return Math.max(UNKNOWN_MAX_MS, deadlineMs(message) - since.getTime())
 }
 
-/** Look-ups of a sent message end at this age: it stays `sent` unless a receipt comes. */
+/** Look-ups of a sent message end at this age: the message stays `sent` unless a receipt arrives. */
 export const FOLLOW_MAX_MS = 72 * HOUR_MS
 
 /** The time, in milliseconds since 1970, after which the message is not sent. */
@@ -58,7 +58,7 @@ export function apply(
   message.status = status
   message.sequence += 1
   message.updated_at = at
-  // A report that passes through several statuses gives them all one time.
+  // A report that passes through several statuses gives all of them the same time.
   if (status === 'sent') message.sent_at = at
   if (status === 'delivered') message.delivered_at = at
   if (status === 'read') message.read_at = at
@@ -94,17 +94,17 @@ export function note(
   })
 }
 
-/** Fails a message that no provider accepted whole, and refunds it if no provider accepted a part. */
+/** Fails a message that no provider accepted completely, and refunds it if no provider accepted a part. */
 export function fail(step: Step, code: string, text: string): void {
-  // The refusal of a repetition does not say that the attempt before it did not arrive.
+  // An earlier attempt may have arrived even if its repetition was refused.
   if (step.queued?.unknown_since) failUnknown(step, text)
   else failKnown(step, code, text)
 }
 
-/** The same when no earlier attempt arrived for certain. */
+/** Fails a message like `fail`, when it is certain that no earlier attempt arrived. */
 export function failKnown(step: Step, code: string, text: string): void {
   const { message } = step
-  // A call has no parts: its hold covers all of it.
+  // A call has no parts: its hold covers the whole call.
   if (!message.accepted || message.channel === 'voice') giveBack(step)
   for (const status of advance(message, 'failed')) apply(step, status, code, text)
   dequeue(step)
@@ -125,7 +125,7 @@ export function suppress({ message, settlement, plan }: Step, reason: Suppressio
   plan.suppressions.push({ workspace_id, channel, address, reason, created_at: settlement.at })
 }
 
-/** Requeues the message unclaimed, for `task` after `waitMs`. */
+/** Requeues the message without a claim. Its `task` is due after `waitMs`. */
 export function requeue(
   step: Step,
   task: 'send' | 'lookup',
@@ -145,7 +145,7 @@ export function requeue(
   })
 }
 
-/** The time since which the outcome is unknown; at the latest now, because the clock may have been ahead. */
+/** The time since which the outcome is unknown. A stored time in the future counts as now: the clock was ahead. */
 export function unknownSince({ queued, settlement }: Step): Date {
   const since = queued?.unknown_since
   return since && since < settlement.at ? since : settlement.at
@@ -165,7 +165,7 @@ export function wasRefunded({ status, accepted }: SettledMessage): boolean {
   return status === 'failed' && !accepted
 }
 
-/** Sets the provider that has the message or got the last attempt; clears the id of another provider. */
+/** Sets the provider that has the message or got the last attempt; clears an id that another provider gave. */
 export function assign(message: SettledMessage, provider: string): void {
   if (message.provider !== provider) message.provider_message_id = null
   message.provider = provider

@@ -10,17 +10,17 @@ export function suppressionKey(suppression: {
   return `${suppression.workspace_id}\n${suppression.channel}\n${suppression.address}`
 }
 
-/** It must not name the recipient. */
+/** The text of the error, which must not name the recipient. */
 export const SUPPRESSED_TEXT = 'The recipient is suppressed on this channel'
 
-/** The address under which a recipient is suppressed: e-mail addresses without regard to case. */
+/** The address under which a recipient is suppressed: for e-mail, in the form of `emailKey`. */
 export function suppressedAddress(to: { channel: Channel; recipient: string }): string {
   return to.channel === 'email' ? emailKey(to.recipient) : to.recipient
 }
 
 /**
  * Whether the message is the service's own answer to STOP, START or HELP, which suppressed recipients get too. Only
- * such messages have no key and cost nothing.
+ * such messages have no API key and cost nothing.
  */
 export function isReply({
   api_key_id,

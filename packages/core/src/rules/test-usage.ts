@@ -6,7 +6,7 @@ export type TestQuotas = Pick<Quotas, 'test_messages_per_day' | 'test_bytes_per_
 
 /** The use of the quotas by one request. */
 export interface TestUse extends TestQuotas {
-  /** In days since 1970. */
+  /** The day (UTC), in days since 1970. */
   day: number
   messages: number
   bytes: number
@@ -21,7 +21,7 @@ export interface TestQuotaExceeded {
   used: number
 }
 
-/** The day's use with the request, or the quota that the request exceeds: it counts whole or not at all. */
+/** The day's use with the request, or the quota that the request exceeds. A request counts completely or not at all. */
 export function addTestUse(
   workspace_id: string,
   before: TestUsageRow | undefined,
@@ -42,7 +42,7 @@ export function addTestUse(
   return { workspace_id, day: used.day, messages, bytes }
 }
 
-/** A server whose clock is behind counts on the day that another server has begun. */
+/** A server whose clock is behind counts on the next day if another server has begun it. */
 function usedOn(before: TestUsageRow | undefined, day: number): Omit<TestUsageRow, 'workspace_id'> {
   return before && (before.day === day || before.day === day + 1)
     ? before

@@ -1,22 +1,22 @@
 import type { VoiceContent } from '../contract/resources/content.ts'
 
-/** About 150 words a minute, or 4 characters a second of a script whose characters are syllables or words. */
+/** The speed of speech: about 150 words a minute; 4 characters a second if a character is a syllable or a word. */
 const LETTERS_PER_S = 14
 const SYLLABLES_PER_S = 4
 const SYLLABLE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/gu
 
-/** The time until the person who answers listens. */
+/** The time until the called person listens. */
 const GREETING_S = 5
 
-/** The slowest voice, as a factor of the average. */
+/** The duration with the slowest voice, as a factor of the average duration. */
 const SLOWEST = 1.25
 
-/** For a recording, because its length is unknown. */
+/** The held minutes of a recording, whose length is unknown. */
 const RECORDING_MINUTES = 3
 
 /**
- * The minutes that a call's hold covers, and the call's maximum length, so that its price never exceeds the hold.
- * Source: channels study, section 4.
+ * The minutes that a call's hold covers. They are also the call's maximum length, so that its price never exceeds the
+ * hold. Source: channels study, section 4.
  */
 export function heldMinutes({ text }: VoiceContent): number {
   if (text === undefined) return RECORDING_MINUTES

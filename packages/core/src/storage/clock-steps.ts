@@ -7,38 +7,36 @@ export const STEP_MIN_MS = 1_000
 export const REDATED_MAX = 5_000
 
 /**
- * Longer than any work is in flight: a delivery that began before the clock was set back is recorded by the earlier
- * clock, which also dates its next try.
+ * This is longer than any work is in flight. A delivery that began before the clock was set back is recorded with the
+ * earlier clock, which also sets the time of its next try.
  */
 const IN_FLIGHT_MAX_MS = 180_000
 
 /** The log message of a re-dating. */
 export const REDATED = 'the clock was ahead when these rows were queued; their waits count from now'
 
-/** Detects when the clock of due times was set forwards or back. One for each storage, in memory. */
+/** Detects when the clock of due times was set forwards or back. Each storage has one, in memory. */
 export interface ClockSteps {
   /**
-   * Records a reading of the clock, made between those two moments of `Runtime.elapsed`. A late answer alone is not a
-   * step of the clock: a step is a difference that the lateness cannot explain.
+   * Records a reading of the clock, made between two moments of `Runtime.elapsed`. A late answer alone is not a step of
+   * the clock: a step is a difference that the delay cannot explain.
    */
   saw(at: Date, before_ms: number, after_ms: number): void
   /**
-   * Whether a claim may take over expired leases. After the clock was set forwards: only after the length of a lease,
-   * because the work may still be in flight.
+   * Whether a claim may take over expired leases. After the clock was set forwards, this is false for the length of a
+   * lease, because the work may still be in flight.
    */
   takesOver(claim: Pick<Claim, 'elapsed_ms' | 'lease_ms'>): boolean
   /**
-   * Whether rows may be queued that a clock ahead of now has dated: at the start, and after the clock was set back.
+   * Whether the queue may have rows that were dated while the clock was ahead: at the start, and after it was set back.
    */
   isDoubtful(): boolean
-  /**
-   * Records that at most `count` rows of a queue were re-dated: fewer than `REDATED_MAX` means that no more are left.
-   */
+  /** Records the number of re-dated rows of a queue. A number below `REDATED_MAX` means that no such rows remain. */
   redated(count: number): void
 }
 
 export function createClockSteps(): ClockSteps {
-  /** The least and the most by which the clock can be ahead of `Runtime.elapsed`. */
+  /** The bounds of the difference between the clock and `Runtime.elapsed`. */
   let [least_ms, most_ms] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
   let forwards_at_ms = Number.NEGATIVE_INFINITY
   let again_at_ms = Number.POSITIVE_INFINITY

@@ -5,7 +5,7 @@ export type DatabaseUrl = { engine: 'sqlite'; file: string } | { engine: 'postgr
 
 /**
  * Reads a database's URL: `file:relative/path`, `file:/absolute` and `file:///absolute`, or `postgres://…`.
- * @throws Error for a URL of no known engine.
+ * @throws Error for a URL of an unknown engine.
  */
 export function readDatabaseUrl(url: string): DatabaseUrl {
   if (url.startsWith('file://')) return { engine: 'sqlite', file: fileURLToPath(url) }

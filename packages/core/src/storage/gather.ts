@@ -1,14 +1,14 @@
 /**
- * Batches calls: items of callers that arrive while a job still waits in the queue join it. Batches grow with the
- * load, an idle caller does not wait, and one flush to disk serves the whole batch: that makes a durable commit for
- * each request affordable.
+ * Batches calls: a caller's items join a job that still waits in the queue. Batches grow with the load, and an idle
+ * service adds no wait. One flush to disk serves the whole batch, which makes a durable commit for each request
+ * affordable.
  *
- * A failing batch is tried again caller by caller, so that one caller's error does not fail the others, unless the
- * failure is common to all.
+ * A failed batch is tried again caller by caller, so that one caller's error does not fail the others. A failure that
+ * is common to all callers is not tried again.
  */
 export function gather<Item, Result>(
   run: (items: readonly Item[]) => Result[] | Promise<Result[]>,
-  /** `again`: the job was admitted before, so that a bound must not refuse it now. */
+  /** `again`: the job was admitted before, so a limit must not refuse it now. */
   enqueue: (job: () => Result[] | Promise<Result[]>, again?: boolean) => Promise<Result[]>,
   {
     batch_max,

@@ -20,7 +20,7 @@ export interface MigrationStatus {
 
 /** The generated migrations of an engine, oldest first. */
 export function migrationsOf(engine: 'sqlite' | 'postgres'): Migration[] {
-  // Bundled code lies one folder deep in dist, sources two deep in src: the package root is where migrations/ is.
+  // The package root contains migrations/. Bundled code is one folder below the root, the sources are two below it.
   for (const up of ['..', '../..', '../../..']) {
     const folder = fileURLToPath(new URL(`${up}/migrations/${engine}`, import.meta.url))
     if (!existsSync(folder)) continue
@@ -34,8 +34,8 @@ export function migrationsOf(engine: 'sqlite' | 'postgres'): Migration[] {
 }
 
 /**
- * Which migrations a database still needs, given the hashes it has.
- * @throws Error when the database knows one that this program does not: it was made by a newer version.
+ * The migrations that a database with the hashes `applied` still needs.
+ * @throws Error when the database has a migration that this program does not know: a newer version made it.
  */
 export function pending(all: readonly Migration[], applied: ReadonlySet<string>): Migration[] {
   if (isNewer(all, applied)) {

@@ -5,17 +5,17 @@ import type { Storage } from './ports/storage.ts'
 export interface StorageOptions {
   /** Called when the database failed in a way that only a restart repairs. */
   onFailure?: ((error: Error) => void) | undefined
-  /** `caller` only under a simulated clock: otherwise several servers use the clock of their database. */
+  /** `caller` is only for a simulated clock: otherwise all servers use the clock of their database. */
   clock?: 'server' | 'caller'
   /** The time limit of one operation on PostgreSQL; default: 10 s. */
   answer_max_ms?: number | undefined
-  /** Reader threads of SQLite for long queries; default: 0, all reads in this thread. */
+  /** The number of SQLite's reader threads for long queries; default: 0, all reads run in this thread. */
   reading_threads?: number
 }
 
 /**
- * Opens the storage that a URL names, loading only that engine.
- * @throws Error for a URL of no known engine.
+ * Opens the storage that a URL names. Loads only the engine of the URL.
+ * @throws Error for a URL of an unknown engine.
  */
 export async function openStorage(
   url: string,

@@ -2,7 +2,7 @@ import type { RecordPlan } from '../rules/record.ts'
 import type { SettlePlan } from '../rules/settlement.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
 
-/** Reports commits; undefined without a telemetry. */
+/** Reports commits; undefined without telemetry. */
 export function reportCommitted(telemetry: Telemetry | undefined) {
   return telemetry && ((jobs: number, ms: number) => telemetry.committed(jobs, ms))
 }

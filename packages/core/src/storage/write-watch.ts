@@ -2,23 +2,23 @@
 export interface WriteWatch {
   /** Records that changes reached the disk. */
   wrote(): void
-  /** Records the error of a statement; one that does not concern the ability to write is ignored. */
+  /** Records the error of a statement; an error that does not concern the ability to write is ignored. */
   failed(error: unknown): void
   /**
-   * Resolves when the latest writes reached the disk. After two seconds without a write, makes the one of `probe`;
-   * simultaneous callers share it.
+   * Resolves when the latest writes reached the disk. After two seconds without a write, makes the write of `probe`;
+   * simultaneous callers share this write.
    * @throws Error when the disk refused a write within the last ten seconds, or refuses the probe.
    */
   check(): Promise<void>
 }
 
 /**
- * How long a failed write counts. A nearly full disk takes small writes, such as the probe's, between large ones that
- * fail: the health must not change with each.
+ * How long a failed write counts. A nearly full disk takes small writes, such as the probe's, between large writes that
+ * fail: the health must not change with each write.
  */
 const FAILURE_COUNTS_MS = 10_000
 
-/** How long a successful write counts: limits how often the probe writes when the health is checked often. */
+/** How long a successful write counts. It limits how often the probe writes when the health is checked often. */
 const SUCCESS_COUNTS_MS = 2_000
 
 export function createWriteWatch({
@@ -30,7 +30,7 @@ export function createWriteWatch({
   refuses: (error: unknown) => boolean
   /** One small write that reaches the disk. */
   probe: () => Promise<void>
-  /** Milliseconds of a monotonic clock. */
+  /** The time of a monotonic clock, in milliseconds. */
   now?: () => number
 }): WriteWatch {
   let wrote_at = Number.NEGATIVE_INFINITY
@@ -58,7 +58,7 @@ export function createWriteWatch({
     wrote,
     failed,
     async check() {
-      // The error itself may quote the values.
+      // The original error is left out, because it may quote values.
       if (now() - failed_at < FAILURE_COUNTS_MS) throw new Error('the disk refused a write')
       if (now() - wrote_at < SUCCESS_COUNTS_MS) return
       probing ??= probeOnce()

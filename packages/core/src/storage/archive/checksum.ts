@@ -7,11 +7,11 @@ export interface Checksum {
   /** Adds one row, as its line in the archive without the line break. */
   add(line: string): void
   rows(): number
-  /** 64 hexadecimal digits. */
+  /** The checksum: 64 hexadecimal digits. */
   sha256(): string
 }
 
-/** The sum of the SHA-256 of every row, modulo 2^256. Unlike their exclusive-or it detects a duplicated row. */
+/** The sum of the rows' SHA-256 hashes, modulo 2^256. Unlike an exclusive-or, the sum detects a duplicated row. */
 export function createChecksum(): Checksum {
   let rows = 0
   let sum = 0n

@@ -1,10 +1,10 @@
 import type { MigrationStatus } from '../migrations.ts'
 import type { ArchiveTable } from './tables.ts'
 
-/** A value in an archive. Times are milliseconds since 1970, JSON is its text as `JSON.stringify` writes it. */
+/** A value in an archive. A time is milliseconds since 1970, JSON is a text of `JSON.stringify`. */
 export type Value = string | number | boolean | null
 
-/** The values of a row, in the order of its table's columns. The same on every engine. */
+/** The values of a row, in the order of its table's columns. They are the same on every engine. */
 export type Row = Value[]
 
 /** The tables of one consistent snapshot. */
@@ -16,41 +16,41 @@ export interface TableReader {
 
 /** Tables that are being filled; reads include the inserted rows. */
 export interface TableWriter extends TableReader {
-  /** Blocks other writers of a table; returns whether it has no row. */
+  /** Blocks other writers of a table; returns whether the table is empty. */
   take(table: ArchiveTable): Promise<boolean>
   insert(table: ArchiveTable, rows: readonly Row[]): Promise<void>
 }
 
 /**
- * The functions of an engine that move a whole database. Nothing stays open between two calls, and nothing is
+ * The functions of an engine that move a whole database. No connection stays open between two calls, and no work is
  * dispatched.
  */
 export interface ArchiveDatabase {
   readonly engine: 'sqlite' | 'postgres'
-  /** The state of its schema. Changes nothing. */
+  /** Returns the state of the schema. Changes nothing. */
   status(): Promise<MigrationStatus>
   /**
-   * Brings it to the program's schema; returns the names of the steps that ran.
-   * @throws Error when it was made by a newer version.
+   * Migrates the database to the program's schema; returns the names of the steps that ran.
+   * @throws Error when a newer version made the database.
    */
   migrate(): Promise<string[]>
   /**
-   * One consistent snapshot, in constant memory. With `alone` no server may run on it, and none can start to dispatch
-   * meanwhile, so that nothing is accepted after the snapshot.
-   * @throws Error `in_use` where a server runs.
+   * Reads one consistent snapshot, in constant memory. With `alone`, no server may run on the database and none can
+   * start to dispatch meanwhile, so that no request is accepted after the snapshot.
+   * @throws Error `in_use` with `alone`, when a server runs.
    */
   read<T>(options: { alone: boolean }, work: (reader: TableReader) => Promise<T>): Promise<T>
   /**
-   * Brings it to the first `steps` of the schema, lets `work` fill it, and brings it to the whole schema: one
+   * Applies the first `steps` migrations, lets `work` fill the tables, and applies the other migrations, in one
    * transaction. If anything fails, nothing is written.
-   * @throws Error `in_use` when a server runs on it; `not_empty` when its schema is past those steps already.
+   * @throws Error `in_use` when a server runs on it; `not_empty` when its schema already has more steps.
    */
   fill<T>(steps: number, work: (writer: TableWriter) => Promise<T>): Promise<T>
 }
 
 /** The maximum number of rows of a batch. */
 export const BATCH_ROWS_MAX = 256
-/** The number of characters that end a batch before that. */
+/** The number of characters after which a batch ends, even with fewer rows. */
 export const BATCH_TEXT = 1024 * 1024
 
 /** The approximate size of a row in memory, in characters. */

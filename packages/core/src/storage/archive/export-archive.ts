@@ -12,11 +12,11 @@ import { archiveTables } from './tables.ts'
 /** Options of an export. */
 export interface ExportOptions {
   database_url: string
-  /** Receives the archive; it is not ended, and after a failure its content is not a valid archive. */
+  /** Receives the archive. The stream is not ended. After a failure its content is not a valid archive. */
   to: Writable
   /** The program and its version, for the header. */
   made_by: string
-  /** Whether a server may run meanwhile; what it accepts after this moment is not in the archive. */
+  /** Whether a server may run during the export. Requests that it accepts after the snapshot are not included. */
   snapshot?: boolean | undefined
   now?: (() => Date) | undefined
   signal?: AbortSignal | undefined
@@ -24,8 +24,8 @@ export interface ExportOptions {
 }
 
 /**
- * Writes the whole content of a database as one archive, secrets included: one consistent snapshot, in constant memory.
- * The database is not changed.
+ * Writes the whole content of a database as one archive, secrets included. Reads one consistent snapshot, in constant
+ * memory. The database is not changed.
  * @throws Error in one line, with a `code`: `not_found`, `in_use`, or `behind` or `newer` if the schema is not this
  *   program's.
  */
@@ -47,7 +47,7 @@ export async function exportArchive(options: ExportOptions): Promise<MoveReport>
     try {
       await pipeline(Readable.from(texts), createGzip(), to, { end: false, signal })
     } finally {
-      // After a stop in the middle of a table, its rows are still open.
+      // A stop in the middle of a table leaves the reader of its rows open.
       await texts.return(undefined)
     }
     return report
@@ -56,7 +56,7 @@ export async function exportArchive(options: ExportOptions): Promise<MoveReport>
 
 /**
  * Returns the steps of the schema.
- * @throws Error unless it is the program's schema.
+ * @throws Error unless the schema is the program's.
  */
 async function assertCurrent(database: ArchiveDatabase): Promise<string[]> {
   const { applied, pending, is_newer } = await database.status()
@@ -69,7 +69,7 @@ async function assertCurrent(database: ArchiveDatabase): Promise<string[]> {
   return applied
 }
 
-/** The lines of an archive, a batch of rows to a text; `report` gets the checksums. */
+/** The lines of an archive; each text has a batch of rows. `report` gets the checksums. */
 async function* textsOf(
   reader: TableReader,
   header: Header,

@@ -2,24 +2,24 @@ import * as z from 'zod'
 import { COLUMN_KINDS } from './tables.ts'
 
 /**
- * An archive is gzip'd lines of JSON: a header; for each table of the schema its columns and number of rows, the rows,
- * each an array of the columns' values, and their checksum; at the end the checksum of all earlier lines.
+ * An archive is JSON lines in gzip: a header; for each table a line with its columns and number of rows, an array of
+ * values for each row, and a line with their checksum; at the end a line with the checksum of all earlier lines.
  */
 export const FORMAT = 'svc-archive'
 export const FORMAT_VERSION = 1
 
 const count = z.int().min(0)
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
-/** Names become part of statements. */
+/** Names of tables and columns become part of statements. */
 const name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/)
 
 export const headerLine = z.strictObject({
   format: z.literal(FORMAT),
   version: z.literal(FORMAT_VERSION),
-  /** The program and its version. */
+  /** The program that made the archive, and its version. */
   made_by: z.string(),
   created_at: z.iso.datetime(),
-  /** The steps of the schema, oldest first; the last determines which program can read it. */
+  /** The steps of the schema, oldest first. The last step determines which program can read the archive. */
   migrations: z.array(z.string()).min(1),
 })
 export type Header = z.infer<typeof headerLine>
@@ -36,7 +36,7 @@ export type TableSum = z.infer<typeof checksumLine>
 
 export const endLine = z.strictObject({ end: z.literal(true), tables: count, rows: count, sha256 })
 
-/** The result of a move. */
+/** The result of a move, which is an export or an import. */
 export interface MoveReport {
   made_by: string
   created_at: string

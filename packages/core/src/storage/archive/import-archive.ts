@@ -19,11 +19,11 @@ export interface ImportOptions {
 }
 
 /**
- * Fills an empty database from an archive, creating and migrating it first; an archive of an older schema is imported
- * at that schema and then migrated. The archive is verified while it is read, and before the commit the checksums are
- * computed again from the database. After a failure nothing is written.
+ * Fills an empty database from an archive; creates and migrates the database first. An archive of an older schema is
+ * imported at that schema and then migrated. The archive is verified while it is read. Before the commit, the checksums
+ * are computed again from the database. After a failure nothing is written.
  * @throws Error in one line, with a `code`: `foreign`, `truncated`, `altered`, `newer`, `not_empty`, `in_use`, or
- *   `not_equal` where the database did not keep the imported values.
+ *   `not_equal` if the database did not keep the imported values.
  */
 export async function importArchive(options: ImportOptions): Promise<MoveReport> {
   const { database_url, from, signal, onProgress = () => {} } = options
@@ -68,7 +68,7 @@ function assertKnown(has: readonly string[], all: readonly { name: string }[]): 
   return has.length === all.length
 }
 
-/** The columns' names become part of statements, so those of the current schema must match exactly. */
+/** Names of columns become part of statements. An archive of the current schema must have exactly its columns. */
 function assertExpected({ table, columns }: ArchivedTable, i: number, isCurrent: boolean): void {
   const known = archiveTables()
   const expected = isCurrent ? known[i] : known.find((each) => each.table === table)
@@ -106,7 +106,7 @@ async function fillTable(
   }
 }
 
-/** Rows that violate a rule of the tables were never exported from them. */
+/** The archive was altered if a row violates a constraint of its table: no export contains such a row. */
 function explained(error: unknown, table: string): never {
   const { code } = error as { code?: string }
   if (!/^(SQLITE_CONSTRAINT|23)/.test(code ?? '')) throw error

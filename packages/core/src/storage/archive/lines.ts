@@ -5,11 +5,11 @@ import { refusal } from './refusal.ts'
 
 const LINE_BREAK = 0x0a
 
-/** Longer than any row: a foreign file must not fill the memory. */
+/** This is longer than any row. The limit prevents a foreign file from filling the memory. */
 const LINE_MAX_BYTES = 256 * 1024 * 1024
 
 /**
- * The lines of a gzip'd text as bytes, without their line breaks.
+ * The lines of a gzip-compressed text as bytes, without their line breaks.
  * @throws Error `truncated` if the end is missing, `foreign` if the file is not an archive, `altered` if it is damaged.
  */
 export async function* linesOf(source: Readable): AsyncGenerator<Buffer> {

@@ -3,8 +3,8 @@ import type { MigrationStatus } from '../migrations.ts'
 import type { ArchiveDatabase } from './database.ts'
 
 /**
- * The database of a URL as the source or target of a move; loads only that engine.
- * @throws Error for a URL of no known engine.
+ * The database of a URL as the source or target of a move; loads only the engine of the URL.
+ * @throws Error for a URL of an unknown engine.
  */
 export async function openArchiveDatabase(url: string): Promise<ArchiveDatabase> {
   const named = readDatabaseUrl(url)

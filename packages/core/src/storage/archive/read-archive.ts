@@ -19,11 +19,11 @@ import type { ArchiveTable, ColumnKind } from './tables.ts'
 
 /** A table of an archive that is being read. */
 export interface ArchivedTable extends ArchiveTable {
-  /** The announced number of rows. */
+  /** The number of rows that the archive announces. */
   rows_total: number
-  /** Its rows in batches. Read them to the end, which verifies them, before the next table. */
+  /** The rows in batches. Read all of them before the next table: only reading to the end verifies them. */
   rows(): AsyncGenerator<Row[]>
-  /** Known after the rows were read. */
+  /** The checksum, known after all rows were read. */
   sum(): TableSum
 }
 
@@ -35,7 +35,7 @@ export interface Archive {
 }
 
 /**
- * Opens an archive. Its content is verified once it was read to the end.
+ * Opens an archive. Its content is verified only after it was read to the end.
  * @throws Error in one line, with a `code`: `foreign`, `truncated`, `altered`, or `newer` for a later format.
  */
 export async function readArchive(source: Readable): Promise<Archive> {
@@ -61,7 +61,7 @@ export async function readArchive(source: Readable): Promise<Archive> {
 
 type Lines = ReturnType<typeof hashedLines>
 
-/** Lines as text, hashed when they are taken. */
+/** The lines as text. Each line is hashed when it is taken. */
 function hashedLines(source: Readable) {
   const found = linesOf(source)
   const whole = createHash('sha256')
@@ -74,7 +74,7 @@ function hashedLines(source: Readable) {
     return value
   }
   return {
-    /** The next line, without taking it. */
+    /** Returns the next line without taking it. */
     async peek(): Promise<string> {
       return (await look()).toString('utf8')
     },
@@ -157,7 +157,7 @@ async function readEnd(lines: Lines, counted: { tables: number; rows: number }):
   if (!isWhole || stated.sha256 !== sha256) throw altered('the checksum of the whole is another')
 }
 
-/** Checks that values are a row of the table: the archive may come from anywhere. */
+/** Checks that values are a row of the table: the archive may come from any source. */
 function rowCheck({ table, columns }: ArchiveTable): (values: unknown) => Row {
   const tests = columns.map(({ kind }) => CHECKS[kind])
   return (values) => {
@@ -178,7 +178,7 @@ const CHECKS: Record<ColumnKind, (value: unknown) => boolean> = {
   json: (value) => typeof value === 'string' && parsed(value) !== undefined,
 }
 
-/** Undefined for a text that is not JSON. */
+/** The value of a JSON text; undefined for any other text. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,4 +1,4 @@
-/** The reason why a move, a backup or a restore was refused: a stable word, by which callers choose the advice. */
+/** The reason why a move, a backup or a restore was refused: a stable word from which callers choose their advice. */
 export type RefusalCode =
   | 'in_use'
   | 'not_found'

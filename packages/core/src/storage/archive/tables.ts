@@ -2,7 +2,7 @@ import { getTableColumns, getTableName, type Table } from 'drizzle-orm'
 import { dialects } from '../../rows/dialect.ts'
 import { tables } from '../../rows/tables.ts'
 
-/** The types of values, independent of the engine's names. */
+/** The types of values, independent of the engines' type names. */
 export const COLUMN_KINDS = ['text', 'int', 'boolean', 'time', 'json'] as const
 export type ColumnKind = (typeof COLUMN_KINDS)[number]
 

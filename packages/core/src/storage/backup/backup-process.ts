@@ -5,16 +5,16 @@ import type { FromBackup } from './backup.ts'
 /** The lowest priority: a backup must not delay sends. */
 const NICE = 19
 
-/** The process that makes one backup: receives the options, and reports progress and result. */
+/** This process makes one backup. It receives the options, and reports progress and result. */
 process.once('message', (options: MakeOptions) => void answer(options))
-// The parent ended.
+// The parent process has ended.
 process.once('disconnect', () => process.exit(1))
 
 async function answer(options: MakeOptions): Promise<void> {
   try {
     setPriority(NICE)
   } catch {
-    // The priority then stays as it is.
+    // The backup then continues with the current priority.
   }
   try {
     const { makeBackup } = await import('../sqlite/backup/make-backup.ts')

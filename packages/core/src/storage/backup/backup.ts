@@ -18,14 +18,14 @@ export type FromBackup =
   | { failure: { name: string; message: string; code?: string | undefined } }
 
 /**
- * Makes a backup of a SQLite database that is in use, in its own process with a low priority, and verifies it. After
- * a failure the database is unchanged and no file of the backup's name exists.
- * @throws Error in one line; with a `code` where it was refused.
+ * Makes a backup of a SQLite database that is in use, in its own process with a low priority, and verifies it. After a
+ * failure the database is unchanged and no file with the backup's name exists.
+ * @throws Error in one line; with a `code` if the backup was refused.
  */
 export async function backupDatabase(options: BackupOptions): Promise<BackupReport> {
   const { signal, onProgress = () => {}, ...makeOptions } = options
   signal?.throwIfAborted()
-  // The built code needs no loader of this process, which would be slow to start.
+  // The built code does not need this process's loader; a loader would start slowly.
   const child = fork(processFile(), [], {
     execArgv: [],
     serialization: 'advanced',
@@ -43,7 +43,7 @@ export async function backupDatabase(options: BackupOptions): Promise<BackupRepo
   }
 }
 
-/** Resolves when the process has ended; it has removed its partial copy, or the next backup will. */
+/** Resolves when the process has ended. If it left a partial copy, the next backup removes the copy. */
 function reportOf(
   child: ChildProcess,
   makeOptions: MakeOptions,
@@ -72,7 +72,7 @@ function reportOf(
   })
 }
 
-/** The built file. Node 20 cannot run a process from TypeScript, so the sources use it too. */
+/** The built file. The sources use it too, because Node 20 cannot run a process from TypeScript. */
 function processFile(): string {
   const places = ['./backup-process.js', './storage/backup/backup-process.js']
   for (const place of [...places, '../../../dist/storage/backup/backup-process.js']) {

@@ -1,18 +1,18 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The names of backups in a folder, by their time. */
+/** The name of a backup in a folder, which contains its time. */
 const NAME = /^svc-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)\.db$/
 
-/** The ending of an incomplete copy. */
+/** The ending of the name of an incomplete copy. */
 export const PARTIAL = '.partial'
 
-/** `svc-2026-01-31T23-59-59-000Z.db`: the names sort by time. */
+/** Returns a name such as `svc-2026-01-31T23-59-59-000Z.db`. These names sort by time. */
 export function backupName(at: Date): string {
   return `svc-${at.toISOString().replace(/[:.]/g, '-')}.db`
 }
 
-/** A backup in a folder, by its name alone. */
+/** A backup in a folder. Only its name was read. */
 export interface NamedBackup {
   name: string
   at: Date
@@ -27,7 +27,7 @@ export function backupsIn(folder: string): NamedBackup[] {
   return found.sort((a, b) => (a.name < b.name ? 1 : -1))
 }
 
-/** Removes all except the newest `keep` backups, and never `spared`; returns the removed names. */
+/** Removes all backups except the newest `keep` and `spared`; returns the removed names. */
 export function removeOldest(folder: string, keep: number, spared: string): string[] {
   const old = backupsIn(folder).slice(keep)
   const removed = old.map(({ name }) => name).filter((name) => name !== spared)
@@ -35,7 +35,7 @@ export function removeOldest(folder: string, keep: number, spared: string): stri
   return removed
 }
 
-/** Removes the files of killed backups from a folder. */
+/** Removes the files that killed backup processes left in a folder. */
 export function removePartial(folder: string): void {
   for (const name of readdirSync(folder)) {
     const [base = '', rest] = name.split(PARTIAL)

@@ -1,12 +1,12 @@
 import type { LedgerReport } from '../ledger/report.ts'
 
-/** The depth of a verification: everything; only sums; or none. */
+/** The depths of a verification: everything, only sums, or nothing. */
 export const VERIFICATIONS = ['full', 'fast', 'none'] as const
 
 /** The depth of a verification. */
 export type Verification = (typeof VERIFICATIONS)[number]
 
-/** Reports progress: bytes of a copy, rows of a verification of the books. */
+/** Receives progress: the bytes of a copy, or the rows of verified books. */
 export type OnStep = (progress: { name: string; done: number; total: number }) => void
 
 /** The facts about a verified copy of a database. */
@@ -15,22 +15,22 @@ export interface BackupCheck {
   bytes: number
   /** The checksum of the whole file, in hexadecimal digits. */
   sha256: string
-  /** The moment of the copy: nothing in it is newer. */
+  /** The moment of the copy: no row in the copy is newer. */
   as_of: Date
-  /** The source of that moment: the copy's own mark or, without one, its newest rows. */
+  /** The source of `as_of`: the copy's mark or, without a mark, its newest rows. */
   as_of_from: 'mark' | 'rows'
-  /** The program and version that made it; null without a mark. */
+  /** The program and version that made the copy; null without a mark. */
   made_by: string | null
-  /** Missing migrations; a restore adds them. */
+  /** The missing migrations; a restore applies them. */
   migrations_missing: string[]
   verified: Verification
-  /** The size of the books; null where they were not read, for `none` or for an older schema. */
+  /** The size of the books; null for `none` and for an older schema, because they were not read. */
   ledger: Pick<LedgerReport, 'workspaces' | 'entries' | 'messages'> | null
 }
 
 /** The result of a backup. */
 export interface BackupReport extends BackupCheck {
-  /** Older backups that were removed afterwards. */
+  /** The names of older backups that were removed after this backup. */
   removed: string[]
   duration_ms: number
 }

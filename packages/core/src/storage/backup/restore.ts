@@ -4,7 +4,8 @@ import type { BackupCheck } from './report.ts'
 
 /**
  * Verifies a backup of a SQLite database and changes nothing: its checksum, its structure, its schema and its books.
- * @throws Error in one line; with a `code` (`not_found`, `foreign`, `damaged`, `newer`, `in_use`) for an invalid one.
+ * @throws Error in one line, with a `code` for an invalid backup: `not_found`, `foreign`, `damaged`, `newer` or
+ *   `in_use`.
  */
 export async function verifyBackup(file: string, options: CheckOptions): Promise<BackupCheck> {
   const { checkBackup } = await import('../sqlite/backup/check-backup.ts')
@@ -12,9 +13,9 @@ export async function verifyBackup(file: string, options: CheckOptions): Promise
 }
 
 /**
- * Replaces a SQLite database, on which no server runs, by a backup; the previous database is kept beside it. A server
- * started on it sends and delivers nothing until an operator resumes it.
- * @throws Error in one line; with a `code` where it was refused. Nothing was changed then.
+ * Replaces a SQLite database, on which no server runs, by a backup; the previous database is kept in the same folder. A
+ * server that starts on the restored database sends and delivers nothing until an operator resumes it.
+ * @throws Error in one line; with a `code` if the restore was refused. Nothing was changed then.
  */
 export async function restoreDatabase(options: RestoreOptions): Promise<RestoreReport> {
   const { restoreBackup } = await import('../sqlite/backup/restore-backup.ts')

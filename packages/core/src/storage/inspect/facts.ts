@@ -1,24 +1,24 @@
 /** Facts about an engine. */
 export interface EngineFacts {
   engine: 'sqlite' | 'postgres'
-  /** `3.53.0`, `18.4`. */
+  /** The version, such as `3.53.0` or `18.4`. */
   version: string
-  /** The time of the database; for a file, that of this process. */
+  /** The time of the database server; for a file, the time of this process. */
   now: Date
-  /** Settings that decide whether a commit survives a power cut, and some that explain its speed. */
+  /** Settings that decide whether a commit survives a power cut, and settings that explain the speed. */
   settings: Record<string, string>
   /** The size of the database on disk, without its log. */
   size_bytes: number
-  /** SQLite: the size of the write-ahead log that is not written back yet. */
+  /** The size of SQLite's write-ahead log; null for PostgreSQL. */
   log_bytes: number | null
 }
 
-/** Impossible rows: each field is a number of rows, 0 without faults. */
+/** The numbers of impossible rows; 0 without faults. */
 export interface QueueFaults {
-  /** Due work for a missing message or delivery. */
+  /** Queued work for a missing message or delivery. */
   messages_gone: number
   deliveries_gone: number
-  /** Claimed for longer than any lease lasts: the clock was set back, or was ahead at the claim. */
+  /** Claims that end later than any lease can end: the clock was set back, or was ahead at the claim. */
   leases_ahead: number
   /** Kinds of messages whose stored count is wrong. */
   counts_differ: number
@@ -26,11 +26,9 @@ export interface QueueFaults {
 
 /** The result of `inspectDatabase`. */
 export interface DatabaseFacts extends EngineFacts {
-  /**
-   * How far the database's clock is ahead of this one's, or behind it (below zero), beyond the duration of the query.
-   */
+  /** The lead of the database's clock over this process's clock; negative if behind. Excludes the query's duration. */
   clock_off_ms: number
   faults: QueueFaults
-  /** The time of the last booking; later than now means that a clock was wrong. Null for an empty database. */
+  /** The time of the last booking; a time in the future means that a clock was wrong. Null for an empty database. */
   newest_at: Date | null
 }

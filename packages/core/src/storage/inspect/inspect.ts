@@ -4,9 +4,9 @@ import type { DatabaseFacts, EngineFacts } from './facts.ts'
 import { newestOf, queueFaults } from './queue-faults.ts'
 
 /**
- * Inspects a database beside a running server: its engine, its settings, and contradictory rows. Changes nothing.
- * @throws Error in one line when it cannot be reached, is none of svc, has another schema than this program's, or
- *   would lose commits.
+ * Inspects a database, also while a server runs: its engine, its settings, and contradictory rows. Changes nothing.
+ * @throws Error in one line when the database cannot be reached, does not belong to svc, does not have this program's
+ *   schema, or would lose commits.
  */
 export async function inspectDatabase(
   url: string,
@@ -24,15 +24,15 @@ export async function inspectDatabase(
   })
 }
 
-/** How far a moment is after the end of a period, or before its start (below zero). */
+/** The time by which a moment is after the end of a period or, below zero, before its start. */
 function beyond(moment: Date, first: Date, last: Date): number {
   if (moment > last) return moment.getTime() - last.getTime()
   return Math.min(0, moment.getTime() - first.getTime())
 }
 
 /**
- * The damage of a SQLite file, after reading all of it. Null without any, or on PostgreSQL, which checks its own
- * pages.
+ * Reads all of a SQLite file and describes its damage. Returns null without damage, and for PostgreSQL, which checks
+ * its own pages.
  */
 export async function findDamage(url: string): Promise<string | null> {
   const named = readDatabaseUrl(url)

@@ -1,7 +1,7 @@
 import type { Snapshot } from '../ledger/snapshot.ts'
 import type { QueueFaults } from './facts.ts'
 
-/** Longer than any lease. */
+/** A time longer than any lease. */
 const LEASE_MAX_MS = 3_600_000
 
 const STATEMENTS: Record<keyof QueueFaults, string | ((snapshot: Snapshot) => string)> = {
@@ -17,8 +17,8 @@ const STATEMENTS: Record<keyof QueueFaults, string | ((snapshot: Snapshot) => st
 }
 
 /**
- * SQL: the number of kinds whose totals are wrong; a message in no total is one difference, not one for each period. A
- * list by dates searches among the ids of the periods, so these must include those of all messages.
+ * SQL: the number of kinds whose totals are wrong. A message in no total is one difference, not one for each period. A
+ * list by dates searches within the id ranges of the periods, so these ranges must include all messages.
  */
 function countsDiffer({ startOf }: Snapshot): string {
   return `with hours as materialized (

@@ -3,22 +3,22 @@ import type { Slice } from './slices.ts'
 import type { NamedValues, Snapshot } from './snapshot.ts'
 import type { EntrySums } from './sums.ts'
 
-/** The number of counter accounts that are summed in the main statement: one number holds three counts. */
+/** The number of counter accounts that are summed in the main statement: one number has room for three counts. */
 const KNOWN_MAX = 3
 const COUNT_BITS = 20n
 
-/** Sums by counter account, of slices. */
+/** The sums of slices for each counter account. */
 export interface Counters {
   /** The additional sums of the statement over a slice. */
   columns(): { columns: string; values: NamedValues }
-  /** Adds a slice: by these sums or, if it contains an unknown account, by an extra statement. */
+  /** Adds a slice: uses these sums or, for an unknown account in the slice, an extra statement. */
   add(snapshot: Snapshot, slice: Slice, rows: readonly EntrySums[]): Promise<void>
   accounts(): CounterAccount[]
 }
 
 /**
- * Almost all entries use few accounts: a known account costs 0.03 s for a million entries, where a statement that
- * groups by them costs 0.3 s. The most frequent account is the difference to the total.
+ * Almost all entries use few accounts. For a million entries a known account costs 0.03 s, and a statement that groups
+ * by account costs 0.3 s. The sum of the most frequent account is the difference to the total.
  */
 export function tallyCounters(): Counters {
   const sums = new Map<string, { entries: number; balance: bigint }>()
@@ -80,7 +80,7 @@ function countsOf({ known }: EntrySums): number[] {
   )
 }
 
-/** Whether all of its entries have known accounts, and are so few that no count overflows into the next. */
+/** Whether all entries of the row have known accounts, and no count can overflow into the next count. */
 function isCounted(row: EntrySums): boolean {
   if (row.entries >= 1 << Number(COUNT_BITS)) return false
   return countsOf(row).reduce((sum, count) => sum + count, 0) === row.entries

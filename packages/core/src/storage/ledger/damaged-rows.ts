@@ -24,7 +24,7 @@ const BOOKS = {
 } as const
 type Book = keyof typeof BOOKS
 
-/** The allowed words of a column. */
+/** The allowed values of columns. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   'ledger_entries.kind': ENTRY_KINDS,
   'messages.status': MESSAGE_STATUSES,

@@ -1,6 +1,6 @@
 import type { LedgerCheck } from './report.ts'
 
-/** A check of a row `t`: it fails where `when` and `fault` are true. All are SQL of both engines. */
+/** A check of a row `t`: it fails where `when` and `fault` are true. All texts are SQL of both engines. */
 export interface RowCheck {
   check: LedgerCheck
   when: string
@@ -9,7 +9,7 @@ export interface RowCheck {
   should: string
 }
 
-/** The rows that an entry is checked against: the entry before it, and the message that it refers to. */
+/** The rows with which an entry is compared: the previous entry, and the message to which it refers. */
 export const ENTRY_FROM = `ledger_entries t
   left join ledger_entries p on p.workspace_id = t.workspace_id and p.seq = t.seq - 1
   left join messages m on t.ref_type = 'message' and m.workspace_id = t.workspace_id and m.id = t.ref_id`
@@ -27,7 +27,7 @@ const isEnded = `exists (select 1 from ledger_entries r
   where r.workspace_id = t.workspace_id and r.resolves = t.id and r.resolves is not null)`
 const openHold = `(select o.amount from credit_holds o where o.workspace_id = t.workspace_id and o.id = t.id)`
 
-/** The checks of every entry, alone and against its message. */
+/** The checks of every entry, by itself and against its message. */
 export const ENTRY_CHECKS: readonly RowCheck[] = [
   {
     check: 'sequence',
@@ -124,5 +124,5 @@ const faultOf = (...checks: LedgerCheck[]) =>
 /** Whether an entry of a rare kind, neither send nor refund, has a fault that no sum covers. */
 export const IS_RARE_FAULT = faultOf('price', 'settle', 'resolves', 'hold', 'purchase')
 
-/** Whether a send or a refund ends a hold, which it must not. */
+/** Whether a send or a refund ends a hold, which is not allowed. */
 export const IS_WRONG_END = `t.resolves is not null and (${faultOf('resolves')})`

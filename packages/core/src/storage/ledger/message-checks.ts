@@ -7,14 +7,14 @@ const entry = (
 ) => `(select ${what} from ledger_entries e indexed by ledger_entries_reference
   where e.workspace_id = t.workspace_id and e.ref_id = t.id and e.kind = '${kind}' and e.ref_type = 'message')`
 
-/** A message that was charged by itself, not with its bulk. */
+/** Whether a message was charged by itself, not with its bulk. */
 export const IS_CHARGED = `t.livemode and t.bulk_id is null and t.credits_used > 0`
 
-/** Queued, past its time, and in no queue: it will never be sent. */
+/** Whether a queued message is past its time and has no queue row: it will never be sent. */
 export const IS_STUCK = `t.status = 'queued' and coalesce(t.scheduled_at, t.created_at) < :hour_ago
   and not exists (select 1 from message_queue q where q.message_id = t.id)`
 
-/** The message has a hold, not a send; only calls are looked up. */
+/** Whether the message has a hold instead of a send. Only calls are searched. */
 export const HAS_HOLD = `t.channel = 'voice' and t.bulk_id is null and ${entry('hold', 'count(*)')} > 0`
 
 /** The checks of every message. */

@@ -19,8 +19,8 @@ export interface ReadOptions {
 const BATCH_ROWS = 1_000
 
 /**
- * Passes all entries to `take` in batches, in the order of workspace and number: one snapshot, in constant memory.
- * Changes nothing; returns their number.
+ * Passes all entries to `take` in batches, in the order of workspace and number. Reads one snapshot, in constant
+ * memory. Changes nothing; returns the number of entries.
  * @throws Error in one line, with a `code`: `not_found`; `behind` or `newer` if the schema is not this program's.
  */
 export function readLedger(

@@ -34,7 +34,7 @@ export type LedgerCheck = (typeof LEDGER_CHECKS)[number]
 export interface LedgerDifference {
   check: LedgerCheck
   workspace_id: string
-  /** The number of the entry; null if there is not exactly one. */
+  /** The number of the entry; null if the difference does not concern exactly one entry. */
   seq: number | null
   /**
    * The subject: `message:<id>`, `purchase:<id>`, …; null for the account itself. For the check `row`, the unreadable

@@ -15,7 +15,7 @@ export interface Run {
   report(name: string, done: number, total: number): void
 }
 
-/** Adds the rows in which a check finds a fault: at most one more than are reported. */
+/** Adds the rows in which a check finds a fault: at most one row more than the report shows. */
 export async function nameFaults(
   run: Run,
   checks: readonly RowCheck[],

@@ -1,6 +1,6 @@
 import type { NamedValues, Snapshot } from './snapshot.ts'
 
-/** About the number of rows of one statement: keeps progress visible and memory small. */
+/** The approximate number of rows of one statement. It keeps progress visible and memory small. */
 const SLICE_ROWS = 50_000
 
 const ACCOUNTS = 1_000
@@ -11,17 +11,17 @@ export interface Slice {
   values: NamedValues
 }
 
-/** A table whose primary key is the workspace and one column more. */
+/** A table whose primary key is the workspace and one more column. */
 export interface Sliced {
   table: 'ledger_entries' | 'messages'
   key: 'seq' | 'id'
 }
 
 /**
- * All rows of a table, or of one workspace, in parts that follow each other by the primary key without a gap. Cut by
- * the numbers in the accounts, without reading the rows: counting rows up to a cut takes as long as the sum itself.
- * Wrong accounts only make the parts uneven. Each part is a range of workspaces, or a range within one, which the
- * index serves alone.
+ * All rows of a table, or of one workspace, in parts that follow each other by the primary key without a gap. The cuts
+ * come from the numbers of entries in the accounts: to count rows up to a cut takes as long as the sum itself. Wrong
+ * accounts only make the parts uneven. Each part is a range of workspaces, or a range within one workspace, which one
+ * range of the index serves.
  */
 export async function* slicesOf(
   snapshot: Snapshot,
@@ -39,8 +39,8 @@ export async function* slicesOf(
   for await (const { workspace_id, seq } of accountsOf(snapshot)) {
     const isLarge = seq > rows
     if (isLarge || sum + seq > rows) {
-      // Up to the account before or, if it is large itself, to just before it: no workspace between the two is left
-      // out.
+      // The part ends with the previous account, or just before a large account, so that no workspace between the two
+      // is left out.
       yield between(after, isLarge ? ['<', workspace_id] : ['<=', last])
       after = isLarge ? workspace_id : last
       sum = 0
@@ -99,8 +99,8 @@ async function* slicesIn(
 }
 
 /**
- * Where to cut near an entry; messages are cut by the reference of the entry, because their ids rise with time as the
- * entries do.
+ * The key at which to cut near an entry. For messages it is the id to which the entry refers, because ids of messages
+ * rise with time as entries do.
  */
 async function cutAt(
   snapshot: Snapshot,

@@ -2,7 +2,7 @@ import type { CountUnit } from '../../rows/messages.ts'
 import { refusal } from '../archive/refusal.ts'
 import type { MigrationStatus } from '../migrations.ts'
 
-/** Values of a statement by name: `:workspace`. */
+/** The values of a statement's named parameters, such as `:workspace`. */
 export type NamedValues = Readonly<Record<string, string | number | Date | null>>
 
 /** The type of a column. */
@@ -11,17 +11,17 @@ export type ValueType = 'text' | 'json' | 'number' | 'boolean' | 'time'
 /** A consistent snapshot of a database, for reading only. */
 export interface Snapshot {
   /**
-   * Runs one statement with `:name` parameters; times are `Date`. `indexed by` is for SQLite, which has no statistics
-   * here and would scan a whole workspace instead of using the index of references.
+   * Runs one statement with `:name` parameters; times are `Date`. A text may contain `indexed by` for SQLite, which has
+   * no statistics here and would scan a whole workspace instead of the index of references.
    */
   rows<Row>(text: string, values?: NamedValues): Promise<Row[]>
-  /** SQL: whether a value that is not null is not of the type. */
+  /** SQL: whether a value, which is not null, has another type. */
   isNo(type: ValueType, column: string): string
   /** SQL for the value of a column as text; for contents only their length. */
   shown(type: ValueType, column: string, options: { isContent: boolean }): string
-  /** The name of a table whose name a `with` clause uses. */
+  /** The name of the table itself, where a `with` clause has the same name. */
   base(table: string): string
-  /** SQL: the begin of the period (UTC) of a time, as in `message_counts`. */
+  /** SQL: the start of the period (UTC) of a time, as in `message_counts`. */
   startOf(unit: CountUnit, column: string): string
   /** SQL for a whole number from 1 to 2^30 that differs for most pairs of texts. */
   markOf(column: string): string

@@ -3,28 +3,28 @@ import { HAS_HOLD, IS_STUCK } from './message-checks.ts'
 import type { Slice } from './slices.ts'
 import type { NamedValues, Snapshot } from './snapshot.ts'
 
-/** Sums are compared modulo this prime, the largest below 2^31, so that products of two stay within 64 bits. */
+/** Sums are compared modulo this prime, the largest below 2^31, so that a product of two stays within 64 bits. */
 export const MODULUS = 2_147_483_647
 
-/** The weight of the held credits in the chain, beside the balance. */
+/** The weight of the held credits in the chain; the balance has the weight 1. */
 export const HELD_WEIGHT = 1_009
 
-/** The share of a send or refund that does not depend on its amount: two for one message differ from one. */
+/** The constant part of a send's or refund's share, so that two entries for one message differ from one entry. */
 const ONE = 1_000_003
 
 const moved = `(t.amount + ${HELD_WEIGHT} * t.held_delta) % ${MODULUS}`
 const stood = `(t.balance_after + ${HELD_WEIGHT} * t.held_after) % ${MODULUS}`
 
 /**
- * An entry's share of the chain. If each entry begins at the result of the one before, the sum of `seq` squared times
- * each change and `2 seq + 1` times each result equals `seq + 1` squared times the last result. In one pass: a join
- * with the entry before takes 0.4 s more for a million entries, window functions 1.3 s; the bare sum takes 0.13 s.
+ * An entry's share of the chain. If each entry starts at the result of its predecessor, the sum of `seq` squared times
+ * each change and `2 seq + 1` times each result equals `seq + 1` squared times the last result. One pass is enough: for
+ * a million entries, a join with the entry before takes 0.4 s more, window functions 1.3 s, the bare sum 0.13 s.
  */
 const CHAIN = `(${moved} * (t.seq * t.seq % ${MODULUS}) + ${stood} * (2 * t.seq + 1)) % ${MODULUS}`
 
 /**
- * The sums of the entries of one workspace in a slice, with its account, which may be missing, and its first and last
- * entry.
+ * The sums of one workspace's entries in a slice, with the workspace's account, which may be missing, and the first and
+ * last entry.
  */
 export interface EntrySums extends Marks {
   entries: number
@@ -36,21 +36,21 @@ export interface EntrySums extends Marks {
   seq: number | null
   first_seq: number
   last_seq: number
-  /** The balance at the entry that the account names as its last. */
+  /** The balance after the entry that the account names as its last entry. */
   last_balance: number | null
   last_held: number | null
-  /** The number of entries of each known counter account, in one number; and the amount of each except the first. */
+  /** `known` has the number of entries of each known counter account; `amount_1`, … their amounts, except the first. */
   known: string
   [counter: `amount_${number}`]: string
 }
 
-/** One side's sums of sends and refunds; those of the other side must be equal. */
+/** The sums of sends and refunds of one side: entries or messages. The sums of both sides must be equal. */
 export interface Marks {
   workspace_id: string
   mark: string
 }
 
-/** One pass over the entries of a slice. */
+/** Sums the entries of a slice in one pass. */
 export function sumEntries(
   snapshot: Snapshot,
   { where, values }: Slice,
@@ -73,7 +73,7 @@ export function sumEntries(
   )
 }
 
-/** An entry's share of its side, which a fault changes: one expression, so that its kind is tested once. */
+/** An entry's share of its side's sum. A fault changes this share. It is one expression, to test the kind once. */
 function entryMark(snapshot: Snapshot): string {
   const mark = snapshot.markOf('t.ref_id')
   return `case t.kind
@@ -98,7 +98,7 @@ export interface MessageSums extends Marks {
   messages: number
 }
 
-/** One pass over the messages of a slice. */
+/** Sums the messages of a slice in one pass. */
 export function sumMessages(
   snapshot: Snapshot,
   { where, values }: Slice,

@@ -12,7 +12,7 @@ const sumOf = (what: string, where: string) => `coalesce((select sum(${what}) ${
 const available = 't.balance - t.held'
 const heldOpen = sumOf('o.amount', 'from credit_holds o where o.workspace_id = t.workspace_id')
 
-/** The entry since which the available credits are below the limit. */
+/** SQL: the first entry after which the available credits stayed below the limit. */
 const crossing = `(1 + coalesce((select x.seq from ledger_entries x
   where x.workspace_id = t.workspace_id and x.balance_after - x.held_after >= -t.credit_limit
   order by x.seq desc limit 1), 0))`
@@ -22,7 +22,7 @@ const about = (kinds: string) => `from ledger_entries e indexed by ledger_entrie
 const booked = sumOf('e.amount', about(`'purchase', 'purchase_adjust'`))
 const purchases = `(select count(*) ${about(`'purchase'`)})`
 
-/** Available when the lot ended, and not taken by another lot that ended then. */
+/** SQL: whether credits were available when the lot ended, and no other lot that ended then took them. */
 const wasLeft = `exists (select 1 from ledger_entries e
   where e.workspace_id = t.workspace_id and e.seq = t.counted_seq and e.balance_after - e.held_after > 0)
   and not exists (select 1 from ledger_entries e

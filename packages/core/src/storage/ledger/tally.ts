@@ -10,10 +10,10 @@ export interface Ended {
   isSuspect: boolean
 }
 
-/** Running sums of slices that arrive workspace by workspace: in memory for one workspace at a time. */
+/** Running sums of slices that arrive workspace by workspace. Only one workspace is in memory at a time. */
 export interface Tally {
   add(sums: EntrySums): void
-  /** The last workspace; null when none is left. */
+  /** Ends the last workspace and returns its result; null when none is left. */
   end(): Ended | null
   workspace_id: string | null
   entries: number
@@ -72,7 +72,7 @@ function differencesOf(current: Current): LedgerDifference[] {
   return found
 }
 
-/** Whether the entries are numbered from 1 without a gap, and each begins at the result of the one before. */
+/** Whether the entries are numbered from 1 without a gap, and each starts at the result of the previous entry. */
 function isChained(current: Current): boolean {
   const { entries, first_seq, last_seq, seq, last_balance, last_held, total_chain } = current
   if (first_seq !== 1 || last_seq !== entries || seq !== last_seq) return false
@@ -81,10 +81,10 @@ function isChained(current: Current): boolean {
   return (left * BigInt(last_seq + 1) ** 2n - total_chain) % BigInt(MODULUS) === 0n
 }
 
-/** Sends and refunds of all workspaces, in one number: constant memory, and no workspace compensates another. */
+/** Sends and refunds of all workspaces, in one number of constant size. Faults of two workspaces do not cancel out. */
 export interface MarkTally {
   add(marks: Marks): void
-  /** Equal for equal sends and refunds. */
+  /** A text that is equal for equal sends and refunds. */
   text(): string
 }
 

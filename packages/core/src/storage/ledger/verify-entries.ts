@@ -8,14 +8,12 @@ import { tallyEntries, tallyMarks } from './tally.ts'
 
 const SLICED = { table: 'ledger_entries', key: 'seq' } as const
 
-/** The checks by sums within a workspace; all others compare with messages. */
+/** The checks that sums within a workspace cover; all other checks compare with messages. */
 const CHAIN_CHECKS: readonly LedgerCheck[] = ['sequence', 'balance_after', 'held_after']
 const OF_CHAIN = ENTRY_CHECKS.filter(({ check }) => CHAIN_CHECKS.includes(check))
 const OF_ONE = ENTRY_CHECKS.filter(({ check }) => !CHAIN_CHECKS.includes(check))
 
-/**
- * One pass over the entries for all sums; only the entries of workspaces with different sums are checked one by one.
- */
+/** Computes all sums in one pass. Only the entries of workspaces whose sums differ are checked one by one. */
 export async function verifyEntries(run: Run, total: number) {
   const { snapshot, workspaceId } = run
   const tally = tallyEntries()
@@ -46,7 +44,7 @@ export async function verifyEntries(run: Run, total: number) {
   return { entries: tally.entries, marks, counter_accounts: counters.accounts() }
 }
 
-/** Checks every entry by itself, against its message. */
+/** Checks every entry by itself and against its message. */
 export async function nameSingleEntries(run: Run): Promise<void> {
   for await (const slice of slicesOf(run.snapshot, SLICED, run.workspaceId)) {
     await nameEntries(run, slice, OF_ONE)

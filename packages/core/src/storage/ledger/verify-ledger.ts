@@ -16,7 +16,7 @@ import { verifyMessages } from './verify-messages.ts'
 export interface VerifyOptions {
   /** Only this workspace; default: all. */
   workspace_id?: string | undefined
-  /** Checks rows one by one only where sums differ: less than half the time, and finds nearly all faults. */
+  /** Checks rows one by one only where sums differ. Takes less than half the time and finds nearly all faults. */
   fast?: boolean | undefined
   /** Checks to skip. */
   without?: readonly LedgerCheck[] | undefined
@@ -33,10 +33,11 @@ const HOUR_MS = 3_600_000
 /**
  * Recomputes the books from their entries, in one snapshot and in constant memory, and reports the differences. Changes
  * nothing; a server may run meanwhile. A row with a value that its column cannot have is a difference, and all sums
- * leave it out. Every row is checked by itself; with `fast` only where sums differ. One wrong amount, balance or
- * number, or one missing row, makes the sums differ. They cannot show a reference to another message of the workspace
- * whose id has the same mark (on SQLite one in sixteen), nor several faults that compensate each other in sums weighted
- * by number or mark, or are off by a multiple of 2^31 - 1. Source: contract section 4, ledger study section 2.11.
+ * leave it out. Every row is checked by itself; with `fast`, only where sums differ. One wrong amount, balance or
+ * number, or one missing row, makes the sums differ. The sums do not show a reference to another message of the
+ * workspace with the same mark (on SQLite one in sixteen). They also do not show faults that compensate each other in
+ * sums weighted by number or mark, or are off by a multiple of 2^31 - 1. Source: contract section 4, ledger study
+ * section 2.11.
  * @throws Error in one line, with a `code`: `not_found`; `behind` or `newer` if the schema is not this program's.
  */
 export function verifyLedger(
@@ -117,7 +118,7 @@ async function sizeOf({ snapshot, workspaceId }: Run): Promise<Size> {
   }
 }
 
-/** One pass over each table for all of its checks; only a fault leads to a search for its rows. */
+/** Runs all checks of a table in one pass. Searches for the faulty rows only after a fault. */
 async function verifyTables(run: Run): Promise<void> {
   const { snapshot, workspaceId, hourAgo } = run
   const tables = [...new Set(TABLE_CHECKS.map(({ table }) => table))]
@@ -143,7 +144,7 @@ async function verifyTables(run: Run): Promise<void> {
   run.report('accounts, holds, lots, purchases', tables.length, tables.length)
 }
 
-/** The workspaces and the counter accounts share all credits: their sums are opposite. */
+/** The sum of all workspaces and the sum of all counter accounts must be opposite. */
 function verifyTrial(run: Run, balance: string, accounts: LedgerReport['counter_accounts']): void {
   const others = accounts.reduce((sum, account) => sum + BigInt(account.balance), 0n)
   if (BigInt(balance) + others === 0n) return

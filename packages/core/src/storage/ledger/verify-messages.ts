@@ -7,7 +7,7 @@ import { nameSingleEntries } from './verify-entries.ts'
 
 const SLICED = { table: 'messages', key: 'id' } as const
 
-/** One pass over the messages for all sums; only where the entries differ are both checked one by one. */
+/** Sums the messages in one pass. Checks entries and messages one by one only if their sums differ. */
 export async function verifyMessages(run: Run, total: number, booked: MarkTally): Promise<void> {
   const { snapshot, workspaceId, hourAgo } = run
   const marks = tallyMarks()

@@ -9,7 +9,7 @@ export interface AuditFilter {
   until?: Date | undefined
 }
 
-/** Selects entries of the operator's list: all, or those of one workspace. */
+/** Selects entries of the operator's list: all entries, or the entries of one workspace. */
 export interface OperatorAuditFilter extends AuditFilter {
   workspace_id?: string | undefined
 }
@@ -23,7 +23,7 @@ export interface OverfullAudit {
 }
 
 export interface AuditReads {
-  /** Newest first. The empty workspace id selects the entries about the service. */
+  /** Returns the newest first. The empty workspace id selects the entries about the service. */
   list(workspaceId: string, filter: AuditFilter, page: Slice): Promise<AuditEntryRow[]>
   count(workspaceId: string, filter: AuditFilter): Promise<number>
   /** The operator's list: entries of all workspaces and of the service, newest first. */
@@ -34,7 +34,7 @@ export interface AuditReads {
 
 export interface AuditWrites {
   record(entry: AuditEntryRow): Promise<void>
-  /** Removes at most `limit` entries from before a time; returns their number. */
+  /** Removes at most `limit` entries that are older than `before`; returns their number. */
   forget(before: Date, limit: number): Promise<number>
   /** Removes at most `limit` entries of an action that are older than `oldest_kept`; returns their number. */
   trim(over: OverfullAudit, limit: number): Promise<number>

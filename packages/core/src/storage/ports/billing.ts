@@ -8,11 +8,11 @@ export type PurchaseStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'refund
 export interface WhichPurchases {
   workspace_id?: string | undefined
   status?: PurchaseStatus | undefined
-  /** Only those that an operator should examine. */
+  /** Only purchases that an operator must review. */
   in_review?: boolean | undefined
 }
 
-/** A provider's purchases since a time that have a session, and pending ones without a session. */
+/** Selects a provider's purchases since a time: with a session, or pending without a session. */
 export interface BegunPurchases {
   provider: string
   since: Date
@@ -25,7 +25,7 @@ export interface PurchaseReads {
   bySession(sessionId: string): Promise<PurchaseRow | null>
   /** Searches all workspaces: a payment provider names only its own payment. */
   byPayment(paymentId: string): Promise<PurchaseRow | null>
-  /** Oldest first: either the pending purchases or all others. `after`: only those later than this one. */
+  /** Returns the oldest first: either the pending purchases or all others. `after`: only later purchases. */
   begun(
     which: BegunPurchases,
     page: {
@@ -36,7 +36,7 @@ export interface PurchaseReads {
   ): Promise<PurchaseRow[]>
   /** The number of these purchases, on all pages. */
   countBegun(which: BegunPurchases): Promise<number>
-  /** Newest first; of every workspace by default. */
+  /** Returns the newest first, from every workspace by default. */
   list(which: WhichPurchases, page: Slice): Promise<PurchaseRow[]>
 }
 
@@ -52,8 +52,8 @@ export type PurchaseChange = Partial<
 export interface PurchaseWrites {
   insert(purchase: PurchaseRow): Promise<void>
   /**
-   * Changes the purchase and raises its version, if the version is still the one that was read. Returns false, and
-   * writes nothing, when it changed meanwhile.
+   * Changes the purchase and raises its version, if the version is still `read.version`. Returns false, and writes
+   * nothing, if the purchase changed meanwhile.
    */
   change(
     read: Pick<PurchaseRow, 'workspace_id' | 'id' | 'version'>,
@@ -61,7 +61,7 @@ export interface PurchaseWrites {
   ): Promise<boolean>
 }
 
-/** Responses to requests with an `Idempotency-Key` that do not use `hot`. */
+/** Responses to requests with an `Idempotency-Key`, of routes that do not use `hot`. */
 export interface IdempotencyReads {
   byKey(
     workspaceId: string,
@@ -70,7 +70,7 @@ export interface IdempotencyReads {
 }
 
 export interface IdempotencyWrites {
-  /** Keeps the response unless one of that route and key exists; returns whether it did. */
+  /** Stores the response, unless this route and key have one; returns whether it was stored. */
   keepFirst(workspaceId: string, answer: IdempotencyRecord, at: Date): Promise<boolean>
   /** Removes a response, so that the key can be used again. */
   forget(workspaceId: string, request: Pick<IdempotencyRecord, 'route' | 'key'>): Promise<void>

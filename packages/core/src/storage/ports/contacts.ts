@@ -5,14 +5,14 @@ import type { ContactRow, SuppressionRow } from '../../rows/rows.ts'
 
 /** Selects contacts; an absent field does not restrict the list. */
 export interface ContactFilter {
-  /** A part of `search_text`, folded in the same way. */
+  /** A part of `search_text`, also in lower case. */
   search?: string | undefined
   tag?: string | undefined
-  /** Only contacts created before the one with this id. */
+  /** Only contacts created before the contact with this id. */
   before_id?: string | undefined
 }
 
-/** The keys that no two contacts of a workspace share. */
+/** The keys that are unique among the contacts of a workspace. */
 export interface ContactKeys {
   phones: readonly string[]
   email_keys: readonly string[]
@@ -25,7 +25,7 @@ export interface ContactReads {
   byIds(workspaceId: string, contactIds: readonly string[]): Promise<ContactRow[]>
   /** The contacts that have one of the keys. */
   holding(workspaceId: string, keys: ContactKeys): Promise<ContactRow[]>
-  /** Newest first. */
+  /** Returns the newest first. */
   list(workspaceId: string, filter: ContactFilter, page: Slice): Promise<ContactRow[]>
   count(workspaceId: string, filter: ContactFilter): Promise<number>
 }
@@ -50,7 +50,7 @@ export interface SuppressionFilter {
 export interface SuppressionReads {
   /** The suppressions of these addresses, on any channel. */
   of(workspaceId: string, addresses: readonly string[]): Promise<SuppressionRow[]>
-  /** Newest first. */
+  /** Returns the newest first. */
   list(workspaceId: string, filter: SuppressionFilter, page: Slice): Promise<SuppressionRow[]>
   count(workspaceId: string, filter: SuppressionFilter): Promise<number>
 }
@@ -58,7 +58,7 @@ export interface SuppressionReads {
 export interface SuppressionWrites {
   /** An existing suppression stays unchanged. */
   add(suppressions: readonly SuppressionRow[]): Promise<void>
-  /** Returns false when there is no such suppression; with a `reason`, none with that reason. */
+  /** Returns false when no such suppression exists. With a `reason`, only a suppression with that reason is removed. */
   remove(
     workspaceId: string,
     suppression: { channel: Channel; address: string; reason?: SuppressionReason | undefined },

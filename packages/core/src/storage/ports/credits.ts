@@ -13,7 +13,7 @@ export interface Overdue {
 
 /** An account with the columns that no decision needs. */
 export interface AccountRecord extends Account {
-  /** Why the account is frozen; null while it is active. */
+  /** The reason of the freeze; null while the account is active. */
   frozen_reason: string | null
   /** Whether `low_balance` follows the default of the service. */
   low_balance_default: boolean
@@ -22,16 +22,16 @@ export interface AccountRecord extends Account {
 
 export interface CreditReads {
   account(workspaceId: string): Promise<AccountRecord | null>
-  /** Newest first. */
+  /** Returns the newest first. */
   entries(workspaceId: string, page: Slice): Promise<Entry[]>
-  /** Newest first, from number `seq` down. */
+  /** Returns the newest first, starting with entry `seq`. */
   entriesFrom(workspaceId: string, from: { seq: number; limit: number }): Promise<Entry[]>
   /** The entries that refer to one of these ids, oldest first. */
   entriesAbout(workspaceId: string, referenceIds: readonly string[]): Promise<Entry[]>
 }
 
 export interface CreditWrites {
-  /** Opens an empty account; no limits by default. */
+  /** Opens an empty account, without limits by default. */
   open(
     workspaceId: string,
     at: Date,
@@ -40,20 +40,18 @@ export interface CreditWrites {
   /** The account, locked until the transaction ends. */
   lock(workspaceId: string): Promise<AccountRecord | null>
   /**
-   * Sets the given terms and keeps the others. `active` clears the reason of a freeze. Returns false without an
-   * account.
+   * Sets the given terms and keeps the others. The status `active` clears the reason of a freeze. Returns false if the
+   * account does not exist.
    */
   setTerms(workspaceId: string, terms: Terms, at: Date): Promise<boolean>
   /**
-   * Locks the account, calls `decide`, and writes account and entry together. An operation whose reference is booked
-   * already changes nothing: the same operation returns the existing entry, another amount is a conflict.
+   * Locks the account, calls `decide`, and writes account and entry together. An operation whose reference is already
+   * booked changes nothing: the same operation returns the existing entry, another amount is a conflict.
    */
   post(workspaceId: string, operation: Operation): Promise<Posted>
 }
 
-/**
- * The terms of an account: how far into debt, how much a day, whether it may spend, and when its owner is notified.
- */
+/** The terms of an account: its credit limit and daily limit, whether it may spend, and when its owner is notified. */
 export type Terms = Partial<
   Pick<
     AccountRecord,
@@ -67,23 +65,23 @@ export type Terms = Partial<
 >
 
 export interface CreditHoldReads {
-  /** The open holds, the first to expire first. */
+  /** The open holds, sorted by their expiry. */
   open(workspaceId: string, page: Slice): Promise<HoldRow[]>
 }
 
 export interface CreditHoldWrites {
   insert(hold: HoldRow): Promise<void>
   remove(workspaceId: string, ids: readonly string[]): Promise<void>
-  /** Expired holds of all workspaces, the longest expired first, after `after`. */
+  /** Expired holds of all workspaces after the position `after`, the longest expired first. */
   overdue(now: Date, page: { after: Overdue | null; limit: number }): Promise<HoldRow[]>
 }
 
 export interface CreditLotReads {
-  /** The lots that have not ended, in burn order; `remaining` is as of `counted_seq`. */
+  /** The lots that have not ended, in the order of their use. `remaining` includes entries up to `counted_seq`. */
   open(workspaceId: string): Promise<LotRow[]>
   /**
-   * The sum that the entries of these kinds consumed, from the first above `after` up to `up_to`. A refund returns
-   * what its debit consumed, so it counts only if the debit too is above `after`.
+   * The sum that entries of these kinds consumed, with numbers above `after` and at most `up_to`. A refund returns the
+   * consumption of its debit, so it counts only if its debit is above `after` too.
    */
   consumed(
     workspaceId: string,
@@ -100,11 +98,11 @@ export interface CreditLotWrites {
     lots: readonly Pick<LotRow, 'id' | 'remaining'>[],
   ): Promise<void>
   end(workspaceId: string, id: string, at: Date): Promise<void>
-  /** Expired lots of all workspaces that have not ended yet, the longest expired first, after `after`. */
+  /** Lots of all workspaces that expired and have not ended, after the position `after`, the longest expired first. */
   due(now: Date, page: { after: Overdue | null; limit: number }): Promise<LotRow[]>
 }
 
-/** The outcome of an operation: decided now, booked before, or in conflict with the entry under its reference. */
+/** The outcome of an operation: decided now, booked before, or in conflict with the entry that has its reference. */
 export type Posted =
   | Decision
   | { ok: true; repeated: Entry }

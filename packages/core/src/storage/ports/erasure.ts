@@ -1,10 +1,10 @@
 import type { EventRow, MessageRow } from '../../rows/rows.ts'
 import type { Recipient } from '../../rules/recipient.ts'
 
-/** The tables that are searched for an address by a scan, because they have no index on it. */
+/** The tables that are scanned for an address, because they have no index on addresses. */
 export type SearchedTable = 'messages' | 'events' | 'received_messages'
 
-/** The rows with ids after the first and up to the second. */
+/** The rows with ids above `after_id` and up to `last_id`. */
 export interface IdWindow {
   after_id: string
   last_id: string
@@ -17,15 +17,15 @@ export interface KeptAnswer {
   response: string
 }
 
-/** The queries return a superset for e-mail addresses: the caller compares with `isTo`. */
+/** For e-mail addresses, the queries return too many rows: the caller compares with `isTo`. */
 export interface ErasureReads {
-  /** The id of the last of the next `rows` rows after `after_id`; null where there are none. */
+  /** The last id among the next `rows` rows after `after_id`; null without such rows. */
   windowEnd(
     workspaceId: string,
     table: SearchedTable,
     next: { after_id: string; rows: number },
   ): Promise<string | null>
-  /** Messages of the window that are not erased; `is_queued` while they are in the queue. */
+  /** Messages of the window that are not erased; `is_queued` is true while a message is in the queue. */
   messagesTo(
     workspaceId: string,
     recipient: Recipient,
@@ -68,7 +68,7 @@ export interface ErasureWrites {
   removeConversations(workspaceId: string, recipient: Recipient): Promise<void>
   rewriteAnswer(workspaceId: string, answer: KeptAnswer): Promise<void>
   /**
-   * Removes the parts of incomplete long texts from the address. They belong to no workspace yet. Returns their number.
+   * Removes the parts of the address's incomplete long texts, which belong to no workspace yet. Returns their number.
    */
   removeParts(recipient: Recipient): Promise<number>
 }

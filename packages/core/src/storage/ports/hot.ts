@@ -8,15 +8,15 @@ import type { Settlement } from '../../rules/settlement.ts'
 import type { Awaitable } from '../../runtime/awaitable.ts'
 
 /**
- * The operations that every message passes through. Each takes a batch, is one transaction (or joins one), and
- * resolves only after that is durable. Results are in the order of the batch.
+ * The operations that every message passes through. Each takes a batch, is one transaction (or joins one), and resolves
+ * only after the transaction is durable. Results are in the order of the batch.
  */
 export interface HotVerbs {
-  /** The key with this hash, in any state; never from a cache, so that a deactivation counts at once. */
+  /** Finds the key with this hash, in any state. No cache is used, so that a deactivation counts at once. */
   findApiKey(keyHash: string): Promise<ApiKeyRow | null>
   /**
-   * A number that differs after each write that may have changed a key, of any process. Absent where only a query can
-   * find that out.
+   * A number that changes with each write, by any process, that may have changed a key. Absent on an engine where only
+   * a query can detect such a write.
    */
   keysVersion?(): number
   /**
@@ -25,18 +25,18 @@ export interface HotVerbs {
    */
   accept(requests: readonly AcceptRequest[]): Promise<AcceptResult[]>
   /**
-   * Leases due messages: no other claim gets them until the lease ends. Journals each attempt first. Checks messages
-   * that waited against the suppressions again.
+   * Leases due messages: no other claim gets them until the lease ends. Journals each attempt before the call. Checks
+   * messages that waited against the suppressions again.
    *
-   * The first claim, and each claim that finds that the clock was set back, re-dates the rows that were queued while
-   * the clock was ahead, deliveries too: each row starts its original wait again from now, and no scheduled message is
-   * due before its time. After the clock was set forwards, no lease is taken over for the length of a lease, because
-   * its work may still be in flight.
+   * The first claim, and each claim after the clock was set back, re-dates the messages and deliveries that were queued
+   * while the clock was ahead. Each row starts its original wait again from now, and no scheduled message is due before
+   * its time. After the clock was set forwards, no claim takes over a lease for the length of a lease, because its work
+   * may still be in flight.
    */
   claimMessages(claim: MessageClaim): Promise<ClaimedMessage[]>
   /**
-   * Writes statuses, refunds, events, delivery rows and the next step of each message in one transaction. Returns
-   * which settlements counted: one from a lost claim does not.
+   * Writes statuses, refunds, events, delivery rows and the next step of each message in one transaction. Returns which
+   * settlements counted. A settlement of a lost claim may be ignored.
    */
   settle(settlements: readonly Settlement[]): Promise<boolean[]>
   /**
@@ -45,16 +45,18 @@ export interface HotVerbs {
    */
   cancel(request: CancelRequest): Promise<CancelOutcome[]>
   /**
-   * Leases due deliveries, within the claim's limits for each webhook and each workspace, so that no backlog hides
-   * the others. Discards deliveries of a webhook that is disabled when they become due, except tests.
+   * Leases due deliveries, within the claim's limits for each webhook and each workspace, so that no backlog blocks the
+   * others. Discards the due deliveries of a disabled webhook, except tests.
    */
   claimDeliveries(claim: DeliveryClaim): Promise<ClaimedDelivery[]>
-  /** Records the results of tries: done, next try, or failed. Returns which results counted, as `settle` does. */
+  /**
+   * Records results: each delivery is done, tried again, or failed. Returns which results counted, as `settle` does.
+   */
   recordDeliveries(results: readonly DeliveryResult[]): Promise<boolean[]>
   /**
-   * Counts in fixed windows, exactly for each caller, in the order of the batch: over all servers of one database, or
-   * in this process where the engine allows only one. A window begins with the first count in it and is kept until
-   * its end, except that a crash of the database, or the end of the only process, resets all windows.
+   * Counts in fixed windows: each caller gets its exact count, in the order of the batch. All servers of a database
+   * share the counters; an engine for only one process keeps them in its memory. A window begins with the first count
+   * in it and is kept until its end. Only a crash of the database, or the end of the only process, resets all windows.
    */
   count(countings: readonly Counting[]): Awaitable<Counter[]>
   /**
@@ -63,8 +65,8 @@ export interface HotVerbs {
    */
   sweepCounters?(now: Date, limit: number): Promise<number>
   /**
-   * Where other processes queue work too: calls the listener when they do, before the next poll. Wake-ups can be
-   * lost, so polling continues. Returns a function that removes the listener.
+   * Calls the listener when another process queues work. Wake-ups can be lost, so polling continues. Returns a function
+   * that removes the listener. Absent where no other process queues work.
    */
   onWake?(listener: WakeListener): () => void
 }
@@ -74,40 +76,40 @@ export interface Counting {
   key: string
   /** The length of a window that begins with this access. */
   window_ms: number
-  /** 1 counts; 0 only reads. */
+  /** 1 adds to the counter; 0 only reads it. */
   add: 0 | 1
   now: Date
-  /** `Runtime.elapsed`: measures windows that are in the process. */
+  /** The value of `Runtime.elapsed`, for windows in the memory of the process. */
   elapsed_ms: number
 }
 
-/** The counter after that access, its own addition included. */
+/** The counter after an access, which includes the addition of the access. */
 export interface Counter {
   count: number
-  /** Milliseconds to the end of the window; without a window, the length of a new one. */
+  /** Milliseconds to the end of the window; without a window, the length of a new window. */
   ends_in_ms: number
 }
 
-/** What may be due: messages, deliveries, or (null) both. */
+/** Receives the kind of work that may be due; null means both kinds. */
 export type WakeListener = (work: Work | null) => void
 export type Work = 'messages' | 'deliveries'
 
 export interface Claim {
   now: Date
-  /** `Runtime.elapsed` at `now`: shows whether the clock was set since the previous claim. */
+  /** The value of `Runtime.elapsed` at `now`: shows whether the clock was set since the previous claim. */
   elapsed_ms: number
   limit: number
   lease_ms: number
-  /** Fences the claim: only its holder may settle what it claimed. */
+  /** The fencing token: only the holder of the claim may settle the claimed rows. */
   token: string
 }
 
 export interface MessageClaim extends Claim {
-  /** Chooses the provider of a message: journalled with the attempt, before the call. */
+  /** Chooses the provider of a message. It is journalled with the attempt, before the call. */
   route(message: Routed): Route
 }
 
-/** Limits for one webhook and one workspace; the maps name those with another limit. */
+/** Limits for each webhook and each workspace; the maps contain the exceptions. */
 export interface DeliveryClaim extends Claim {
   limit_per_webhook: number
   limit_per_workspace: number
@@ -129,7 +131,7 @@ export interface ClaimedDelivery {
   accepted_secret: string | null
   headers: SealedHeaders
   body: string
-  /** Counted from 1. */
+  /** The number of the try, from 1. */
   attempt: number
   token: string
 }

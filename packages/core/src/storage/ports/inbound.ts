@@ -21,7 +21,7 @@ export interface ReceivedFilter {
 }
 
 export interface ReceivedMessageReads {
-  /** Newest first. */
+  /** Returns the newest first. */
   list(workspaceId: string, filter: ReceivedFilter, page: Slice): Promise<ReceivedMessageRow[]>
   count(workspaceId: string, filter: ReceivedFilter): Promise<number>
 }
@@ -33,14 +33,14 @@ export type PartedText = Pick<
 >
 
 export interface ReceivedMessageWrites {
-  /** Returns false, and changes nothing, where the workspace already has a message with this provider id. */
+  /** Returns false, and changes nothing, if the workspace already has a message with this provider id. */
   insert(received: ReceivedMessageRow): Promise<boolean>
-  /** Whether one of these workspaces has it already. */
+  /** Whether one of these workspaces already has this message. */
   isKnown(
     workspaceIds: readonly string[],
     by: { provider: string; provider_message_id: string },
   ): Promise<boolean>
-  /** Whether this sender sent the keyword `help` to this recipient since then. */
+  /** Whether this sender sent the keyword `help` to this recipient since that time. */
   hasRequestedHelp(
     between: Pick<
       ReceivedMessageRow,
@@ -49,16 +49,16 @@ export interface ReceivedMessageWrites {
     since: Date,
   ): Promise<boolean>
   /**
-   * Queues messages that cost nothing, due at once. Call it last in a transaction: other writers lock the same
+   * Queues messages that cost nothing, due at once. Call it last in a transaction, because other writers lock the same
    * counts.
    */
   reply(messages: readonly MessageRow[], counts: readonly CountChange[]): Promise<void>
-  /** The parts of a text that arrived since then, in order. `number` 0 marks a text that was joined already. */
+  /** The parts of a text that arrived since then, sorted by number. Number 0 marks a text that was joined already. */
   partsOf(text: PartedText, since: Date): Promise<ReceivedPartRow[]>
-  /** Returns false where a part of that number exists. */
+  /** Returns false if a part with that number exists. */
   insertPart(part: ReceivedPartRow): Promise<boolean>
   removeParts(text: PartedText): Promise<void>
-  /** Keeps the last `kept` parts between two numbers, and those of the same millisecond. */
+  /** Keeps the newest `kept` parts from `sender` to `recipient`; parts of one millisecond stay together. */
   forgetOldestParts(
     between: Pick<ReceivedPartRow, 'provider' | 'sender' | 'recipient'>,
     kept: number,
@@ -69,18 +69,18 @@ export interface ReceivedMessageWrites {
 
 export interface ConversationWrites {
   /**
-   * The conversations with that address on the channel: those of this sender first, then others, each newest first. At
-   * most 1,000: beyond that, conversations of other senders are left out first.
+   * The conversations with that address on the channel: first the conversations of this sender, then all others, both
+   * newest first. Returns at most 1,000; conversations of other senders are left out first.
    */
   with(to: Pick<ConversationRow, 'channel' | 'address' | 'sender'>): Promise<ConversationRow[]>
   /** Whether the workspace has sent from that sender. */
   hasSender(of: Pick<ConversationRow, 'workspace_id' | 'channel' | 'sender'>): Promise<boolean>
-  /** Stores conversations; of two with the same key the later time stays. */
+  /** Stores conversations. If the key exists, the later time is kept. */
   note(conversations: readonly ConversationRow[]): Promise<void>
 }
 
 export interface ParkedReceiptReads {
-  /** Oldest first; with `after`, only later ones. */
+  /** Returns the oldest first; with `after`, only later receipts. */
   due(
     limit: number,
     after?: Pick<ParkedReceiptRow, 'created_at' | 'id'>,
@@ -89,6 +89,6 @@ export interface ParkedReceiptReads {
 
 export interface ParkedReceiptWrites {
   park(receipts: readonly ParkedReceiptRow[]): Promise<void>
-  /** Returns how many of them existed. */
+  /** Returns the number of removed receipts. */
   remove(ids: readonly string[]): Promise<number>
 }

@@ -23,39 +23,39 @@ export interface MessageFilter {
   before_id?: string | undefined
 }
 
-/** A message whose content is null where it is too long for a list. */
+/** A message whose content is null if it is too long for a list. */
 export type ShortMessageRow = Omit<MessageRow, 'content'> & {
   content: MessageRow['content'] | null
 }
 
 export interface MessageReads {
   byId(workspaceId: string, messageId: string): Promise<MessageRow | null>
-  /** Newest first. */
+  /** Returns the newest first. */
   list(workspaceId: string, filter: MessageFilter, page: Slice): Promise<MessageRow[]>
-  /** As `list`, but a content longer than `content_length` is null and is not read into the calling thread. */
+  /** Like `list`, but a content longer than `content_length` is null and is not read into the calling thread. */
   listShort(
     workspaceId: string,
     filter: MessageFilter,
     page: { limit: number; offset: number; content_length: number },
   ): Promise<ShortMessageRow[]>
-  /** Exact. Without `bulk_id`, `recipient` and `before_id`, the cost grows with the days of the history, not its messages. */
+  /** The exact number. Without `bulk_id`, `recipient` and `before_id`, the cost grows with days, not with messages. */
   count(workspaceId: string, filter: MessageFilter): Promise<number>
   /** The history of one message, oldest first. */
   attempts(workspaceId: string, messageId: string): Promise<MessageAttemptRow[]>
   events(workspaceId: string, messageId: string): Promise<MessageEventRow[]>
-  /** The messages of a bulk, all or those of one status, in the order of their creation. */
+  /** The messages of a bulk, all messages or only one status, in the order of creation. */
   ofBulk(workspaceId: string, bulkId: string, status?: MessageStatus): Promise<MessageRow[]>
 }
 
 export interface MessageWrites {
   /**
-   * Locks messages, so that settlements of them wait. Call it before locking the account: settling locks in this
-   * order.
+   * Locks messages, so that settlements of them wait. Call it before locking the account, because settling locks in
+   * this order.
    */
   lock(workspaceId: string, messageIds: readonly string[]): Promise<void>
   /** Sets the price of calls to 0 until their outcome is known. */
   uncharge(workspaceId: string, messageIds: readonly string[]): Promise<void>
-  /** Removes responses to requests with an `Idempotency-Key` from before that moment; returns their number. */
+  /** Removes responses to requests with an `Idempotency-Key` that are older than `before`; returns their number. */
   forgetAnswers(before: Date, limit: number): Promise<number>
 }
 
@@ -67,13 +67,13 @@ export interface BulkProgress {
 
 export interface BulkReads {
   byId(workspaceId: string, bulkId: string): Promise<BulkRow | null>
-  /** The bulk that retried this one's failed messages; null when there is none. */
+  /** The bulk that retried the failed messages of this bulk; null when there is none. */
   retryOf(workspaceId: string, bulkId: string): Promise<BulkRow | null>
-  /** The number of its messages by status, and the credits refunded for all of them. */
+  /** The number of the bulk's messages for each status, and the sum of refunded credits. */
   progress(workspaceId: string, bulkId: string): Promise<BulkProgress>
 }
 
 export interface MessagePartReads {
-  /** All parts that a provider knows by one of these ids, of all workspaces, newest first. */
+  /** All parts to which a provider gave one of these ids, from all workspaces, newest first. */
   byProvider(provider: string, providerMessageIds: readonly string[]): Promise<MessagePartRow[]>
 }

@@ -6,23 +6,23 @@ export interface QueueState {
   waiting: number
   /** Rows that are due now. */
   due: number
-  /** The due time of the row that is due longest; null when none is due. */
+  /** The earliest due time; null when no row is due. */
   oldest_due_at: Date | null
 }
 
 export interface MessageQueueState extends QueueState {
-  /** Messages of which it is unknown whether a provider has them. */
+  /** The messages for which it is unknown whether a provider has them. */
   unknown: number
 }
 
-/** Messages of all workspaces that have this status now. */
+/** The number of messages of all workspaces that have this status now. */
 export interface MessageTotal {
   channel: Channel
   status: MessageStatus
   count: number
 }
 
-/** Sums over all accounts, in micro-credits; rounded where a sum passes 2^53. */
+/** Sums over all accounts, in micro-credits; rounded if a sum exceeds 2^53. */
 export interface CreditTotals {
   workspaces: number
   frozen: number
@@ -46,7 +46,7 @@ export interface TroubledWebhook {
   last_failure_at: Date | null
 }
 
-/** Contains no content. */
+/** A failed message, without its content. */
 export interface FailedMessage {
   id: string
   workspace_id: string
@@ -59,7 +59,7 @@ export interface FailedMessage {
   failed_at: Date | null
 }
 
-/** The operator's figures: the whole service, over all workspaces. No request of a workspace leads here. */
+/** The operator's figures about the whole service. No request of a workspace uses them. */
 export interface OverviewReads {
   messageTotals(): Promise<MessageTotal[]>
   messageQueue(now: Date): Promise<MessageQueueState>
@@ -68,6 +68,6 @@ export interface OverviewReads {
   webhookTotals(): Promise<WebhookTotals>
   /** Failing or disabled webhooks, the latest failure first. */
   troubledWebhooks(limit: number): Promise<TroubledWebhook[]>
-  /** Failed messages, newest first; of one channel if it is given. */
+  /** Failed messages, newest first; with `channel`, only of this channel. */
   failedMessages(limit: number, channel?: Channel): Promise<FailedMessage[]>
 }

@@ -1,7 +1,7 @@
 import type { Channel } from '../../contract/resources/messages.ts'
 import type { DispatchPauseRow, PauseRow } from '../../rows/rows.ts'
 
-/** Selects queued messages: accepted until `created_until`, and either due until `due_until` or claimed. */
+/** Selects queued messages accepted until `created_until` that are either claimed or due until `due_until`. */
 export interface Doubt {
   created_until: Date
   due_until: Date
@@ -16,7 +16,7 @@ export interface DoubtfulTotal {
   newest_at: Date
 }
 
-/** Contains no content. */
+/** A message that a provider may have received after the backup, without its content. */
 export interface DoubtfulMessage {
   id: string
   workspace_id: string
@@ -25,26 +25,26 @@ export interface DoubtfulMessage {
   created_at: Date
   scheduled_at: Date | null
   attempt: number
-  /** The token of the claim that was in progress; null where none was. */
+  /** The token of the claim that was in progress; null without a claim. */
   token: string | null
 }
 
 export interface DispatchPauseReads {
-  /** The pause of this scope, if there is one. */
+  /** The pause of this scope, or null. */
   byScope(scope: DispatchPauseRow['scope']): Promise<DispatchPauseRow | null>
-  /** Sorted by workspace and channel. */
+  /** Returns the totals sorted by workspace and channel. */
   doubtfulTotals(doubt: Doubt): Promise<DoubtfulTotal[]>
-  /** Sorted by id, those whose id sorts after `after`. */
+  /** Returns the messages with ids above `after`, sorted by id. */
   doubtfulMessages(doubt: Doubt, page: { after: string; limit: number }): Promise<DoubtfulMessage[]>
 }
 
 export interface DispatchPauseWrites {
   /**
-   * Replaces the current pause, except that an operator's does not replace that of a restore. Returns the pause that
-   * stands now.
+   * Replaces the current pause, except that an operator's pause does not replace a restore's pause. Returns the pause
+   * that is now in effect.
    */
   put(pause: DispatchPauseRow): Promise<DispatchPauseRow>
-  /** Returns false when there was none. */
+  /** Returns false when there was no pause. */
   remove(scope: DispatchPauseRow['scope']): Promise<boolean>
 }
 
@@ -56,7 +56,7 @@ export interface PauseReads {
 export interface PauseWrites {
   /** Replaces the current pause; only an operator's pause replaces an operator's pause. */
   put(pause: PauseRow): Promise<void>
-  /** Returns false when there is none; with a `cause`, none with that cause. */
+  /** Returns false when no such pause exists. With a `cause`, only a pause with that cause is removed. */
   remove(
     pause: Pick<PauseRow, 'provider' | 'sender'> & { cause?: PauseRow['cause'] },
   ): Promise<boolean>

@@ -7,7 +7,7 @@ export interface SecretReads {
 }
 
 export interface SecretWrites {
-  /** Keeps the secret unless one of that name exists; returns the one that is kept. */
+  /** Stores the secret, unless a secret with that name exists. Returns the stored secret. */
   keepFirst(secret: SecretRow): Promise<Sealed>
 }
 
@@ -19,18 +19,18 @@ export type WebhookSecretColumns = Pick<
 
 /** All secrets, of the service and of every workspace, in their stored form: only for re-encryption. */
 export interface SealedValueReads {
-  /** The number of values by encryption key; null for plain text. */
+  /** The number of values for each encryption key; null stands for plain text. */
   forms(): Promise<{ key_id: string | null; count: number }[]>
   /** The number of rows that can contain such values. */
   countRows(): Promise<{ secrets: number; webhooks: number }>
 }
 
 export interface SealedValueWrites {
-  /** The first `limit` secrets of the service with a name after `after`, locked until the transaction ends. */
+  /** The first `limit` secrets of the service whose names sort after `after`, locked until the transaction ends. */
   lockSecrets(after: string, limit: number): Promise<SecretRow[]>
   changeSecret(name: string, value: Sealed): Promise<void>
   removeSecret(name: string): Promise<void>
-  /** The first `limit` webhooks after that one, by workspace and id, locked until the transaction ends. */
+  /** The first `limit` webhooks after `after`, sorted by workspace and id, locked until the transaction ends. */
   lockWebhooks(
     after: { workspace_id: string; id: string },
     limit: number,

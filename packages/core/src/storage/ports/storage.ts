@@ -5,7 +5,7 @@ export type { Reads, Writes }
 
 /**
  * The queries that find their rows by one key: they run in the calling thread. An engine may run every other query on a
- * reader thread, so that a long one delays no other request.
+ * reader thread, so that a long query delays no other request.
  */
 export const NEAR_READS = {
   workspaces: ['byId', 'byEmail'],
@@ -28,10 +28,10 @@ export const NEAR_READS = {
 
 /**
  * The storage of the service, in two parts. `read` and `write` serve the API through shared stores; `hot` serves the
- * operations that every message passes through, in batches. One contract suite proves both on every engine.
+ * operations that every message passes through, in batches. One contract suite tests both on every engine.
  */
 export interface Storage {
-  /** Sees committed data only. */
+  /** These stores see only committed data. */
   readonly read: Reads
   /**
    * One durable transaction. If `work` throws, nothing is written. `work` may await only its stores: no network, no
@@ -41,14 +41,14 @@ export interface Storage {
   write<T>(work: (stores: Writes) => Promise<T>): Promise<T>
   readonly hot: HotVerbs
   /**
-   * Takes the right to dispatch. Where the engine allows only one dispatcher, it refuses a second process, and makes
-   * the leases of a killed process due at once.
+   * Takes the right to dispatch. An engine that allows only one dispatcher refuses a second process, and makes the
+   * leases of a killed process due at once.
    * @throws Error naming the reason when another process holds the right.
    */
   startDispatch(): Promise<{ release(): Promise<void> }>
   /**
-   * Where several servers share a database: runs `work`, or returns null if one of them runs work of that name now.
-   * Absent where the process with the right to dispatch is the only one.
+   * Runs `work`, or returns null if another server of the database runs work with that name now. Absent where the
+   * process with the right to dispatch is the only one.
    */
   alone?<T>(name: string, work: () => Promise<T>): Promise<T | null>
   /**

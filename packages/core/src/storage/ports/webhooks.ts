@@ -25,10 +25,10 @@ export type EventBody = Pick<EventRow, 'id' | 'body'>
 
 export interface WebhookReads {
   byId(workspaceId: string, webhookId: string): Promise<WebhookRow | null>
-  /** Newest first. */
+  /** Returns the newest first. */
   list(workspaceId: string, page: WebhookFilter & Slice): Promise<WebhookRow[]>
   count(workspaceId: string, filter?: WebhookFilter): Promise<number>
-  /** Newest first. */
+  /** Returns the newest first. */
   deliveries(
     workspaceId: string,
     webhookId: string,
@@ -51,7 +51,7 @@ export interface WebhookReads {
 }
 
 export interface WebhookWrites {
-  /** The URLs of the workspace's webhooks, disabled ones too. Exact while the workspace is locked. */
+  /** The URLs of the workspace's webhooks, even if disabled. The list is exact while the workspace is locked. */
   targets(workspaceId: string): Promise<Pick<WebhookRow, 'id' | 'url'>[]>
   insert(webhook: WebhookRow): Promise<void>
   /** The webhook, locked until the transaction ends. */
@@ -64,8 +64,8 @@ export interface WebhookWrites {
   /** Stores an event and queues its deliveries. */
   queue(announced: FanOut): Promise<void>
   /**
-   * Makes deliveries due at `at`, as `manual` ones: a waiting one keeps its remaining tries, a finished one gets
-   * `tries` more, one in flight does not change. The webhook must be locked. Returns their number.
+   * Makes deliveries due at `at`, with the trigger `manual`. Waiting deliveries keep their remaining tries, finished
+   * deliveries get `tries` more, deliveries in flight do not change. Lock the webhook first. Returns their number.
    */
   requeue(
     workspaceId: string,

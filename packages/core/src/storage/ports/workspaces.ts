@@ -16,7 +16,7 @@ export interface WorkspaceReads {
   byId(workspaceId: string): Promise<WorkspaceRow | null>
   /** Addresses are compared in lower case. */
   byEmail(email: string): Promise<WorkspaceRow | null>
-  /** Every workspace, oldest first: for the operator's commands. */
+  /** Every workspace, oldest first, for the operator's commands. */
   list(page: Slice): Promise<WorkspaceRow[]>
 }
 
@@ -30,20 +30,20 @@ export interface WorkspaceWrites {
   /** Returns false, and writes nothing, if the address is already verified. */
   verifyEmail(workspaceId: string, at: Date): Promise<boolean>
   /**
-   * Replaces the password hash and ends every token issued before. With `from`: only while `from` is the present
-   * hash; returns false otherwise.
+   * Replaces the password hash and ends every token issued before. With `from`, only if `from` is the current hash;
+   * otherwise returns false.
    */
   changePassword(
     workspaceId: string,
     change: { from?: string; to: string; at: Date },
   ): Promise<boolean>
-  /** Replaces the hash by another one of the same password, unless the password changed meanwhile. Ends no token. */
+  /** Replaces the hash by another hash of the same password, unless the password changed meanwhile. Ends no token. */
   rehash(workspaceId: string, change: { from: string; to: string }): Promise<void>
 }
 
 type TokenKind = Pick<AccountTokenRow, 'workspace_id' | 'purpose'>
 
-/** Tokens in e-mails to owners, by their hash. */
+/** Tokens in e-mails to owners, found by their hash. */
 export interface AccountTokenReads {
   /** Whether this token exists and has not expired. */
   isGood(tokenHash: string, purpose: AccountTokenRow['purpose'], now: Date): Promise<boolean>
@@ -51,8 +51,7 @@ export interface AccountTokenReads {
 
 export interface AccountTokenWrites {
   /**
-   * Stores a token and ends the workspace's other tokens of that purpose: of simultaneous calls, one token stays
-   * valid.
+   * Stores a token and ends the workspace's other tokens of that purpose. After simultaneous calls, one token is valid.
    */
   issue(token: AccountTokenRow): Promise<void>
   /** Uses up a valid token: returns its workspace to one caller, null to all others. */
@@ -63,7 +62,7 @@ export interface AccountTokenWrites {
   forget(before: Date, limit: number): Promise<number>
 }
 
-/** Sessions, by the hash of their token. */
+/** Sessions, found by the hash of their token. */
 export interface SessionReads {
   /** The facts that decide whether a session is valid, in one query; null without such a workspace. */
   byHash(
@@ -82,8 +81,8 @@ export interface SessionWrites {
 /** The networks from which accounts logged in. */
 export interface LoginNetworkReads {
   /**
-   * Whether the account of an e-mail address logged in from that network since then: one query, whether or not the
-   * address has an account.
+   * Whether the account of an e-mail address logged in from that network since that time. It is one query, whether or
+   * not the address has an account.
    */
   byEmail(email: string, network: string, since: Date): Promise<boolean>
 }
@@ -99,8 +98,8 @@ export interface LoginNetworkWrites {
 
 export interface OwnerMailWrites {
   /**
-   * Records an e-mail to the owner, unless one was sent within the last `every_ms`: returns false then. Of
-   * simultaneous callers, one gets true.
+   * Records an e-mail to the owner and returns true; returns false if an e-mail was sent within the last `every_ms`.
+   * One of several simultaneous callers gets true.
    */
   claim(mail: OwnerMailRow, every_ms: number): Promise<boolean>
 }

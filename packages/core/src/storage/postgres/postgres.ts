@@ -27,36 +27,36 @@ import { prepareRecordDeliveries } from './verbs/record-deliveries.ts'
 import { prepareRedate } from './verbs/redate.ts'
 import { prepareSettle } from './verbs/settle.ts'
 
-/** The maximum number of items of a batch: limits how long it holds its locks. */
+/** The maximum number of items of a batch: limits how long the batch holds its locks. */
 const BATCH_MAX = 512
 
 /**
- * Calls gather while one batch of a verb is in flight. With two batches at once, the batches were smaller and a third
- * fewer sends were accepted (0.13 of the rate of the bare route, against 0.20).
+ * Calls join the next batch while one batch of a verb is in flight. With two batches at once, the batches were smaller
+ * and a third fewer sends were accepted (0.13 of the rate of the bare route, against 0.20).
  */
 const BATCHES_AT_ONCE = 1
 
-/** More than one batch, in callers: when a batch fails, each of its callers is tried again alone. */
+/** The maximum number of waiting jobs. It exceeds `BATCH_MAX`: each caller of a failed batch becomes a job. */
 const BATCHES_WAITING_MAX = 2 * BATCH_MAX
 
-/** Fewer than the connections, so that a read inside a change always gets one. */
+/** The number is below the number of connections, so that a read inside a change always gets a connection. */
 const WRITES_AT_ONCE = 4
 const WRITES_WAITING_MAX = 10_000
 
 /** Options of a PostgreSQL storage. */
 export interface PostgresOptions {
-  /** `caller` only under a simulated clock. */
+  /** `caller` is only for a simulated clock. */
   clock?: ClockKind | undefined
   /**
-   * The time limit of one operation, tries and pauses included; default: 10 s. Waiting in the queue is limited to
-   * half of it.
+   * The time limit of one operation, tries and pauses included; default: 10 s. Waiting in the queue is limited to half
+   * of this time.
    */
   answer_max_ms?: number | undefined
 }
 
 /**
  * Opens a PostgreSQL database as storage, migrating it as needed. Any number of processes may have it open.
- * @throws Error in one line when it cannot be reached, loses data, or was made by a newer version.
+ * @throws Error in one line when the database cannot be reached, would lose data, or was made by a newer version.
  */
 export async function openPostgres(
   url: string,
@@ -106,7 +106,7 @@ export async function openPostgres(
       telemetry,
       log,
     }),
-    // Several servers dispatch together: a lease stays valid whichever server starts meanwhile.
+    // Several servers dispatch together: a lease stays valid when another server starts.
     startDispatch: async () => ({ release: async () => {} }),
     alone: (name, work) => alone(cold, name, work),
     async ping() {

@@ -13,7 +13,7 @@ import { openReaders } from './engine/readers.ts'
 import { divideReads } from './engine/reads.ts'
 import { prepareCount } from './verbs/counters.ts'
 
-/** SQLite has one writer, which locks every row. */
+/** SQLite has one writer, so rows need no lock. */
 const dialect: StoreDialect = {
   locked: (query) => query,
   kept: (query) => query,
@@ -23,14 +23,14 @@ const dialect: StoreDialect = {
 /** Options of a SQLite storage. */
 export interface SqliteOptions {
   onFailure?: (error: Error) => void
-  /** Reader threads for long queries; default: 0, all reads in this thread. */
+  /** The number of reader threads for long queries; default: 0, all reads run in this thread. */
   reading_threads?: number
 }
 
 /**
  * Opens a SQLite file as storage, creating and migrating it as needed. Long queries run in reader threads, everything
- * else in this one: a writer thread was tried, and on two cores the handover cost more than the wait for the disk
- * (1,258 messages a second from send to webhook, against 1,738).
+ * else runs in this thread. A writer thread was slower on two cores, because the handover cost more than the wait for
+ * the disk (1,258 messages a second from send to webhook, against 1,738).
  */
 export function openSqlite(
   file: string,

@@ -32,7 +32,7 @@ export function apiKeyStore(
     },
     async countActive(workspaceId, now) {
       const lasting = or(isNull(t.expires_at), gt(t.expires_at, now))
-      // Spelled as in the index: SQLite compares the text.
+      // The condition has the same text as in the index, because SQLite compares the text.
       const active = and(eq(t.workspace_id, workspaceId), sql`${t.is_active}`, lasting)
       return (await db.select({ n: rowCount }).from(t).where(active))[0]?.n ?? 0
     },

@@ -50,7 +50,7 @@ export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & A
       await db.insert(t).values(entry)
     },
     async forget(before, limit) {
-      // The next start compares the settings with their newest entry.
+      // Entries about settings stay, because the next start compares the settings with the newest such entry.
       const condition = and(lt(t.id, idFloor(before)), ne(t.action, 'settings.changed'))
       return removeOldest(db, { from: t, by: t.id, condition }, limit)
     },

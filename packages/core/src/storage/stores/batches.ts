@@ -1,7 +1,7 @@
 /** The maximum number of rows in a statement. */
 const BLOCK_MAX = 64
 
-/** The rows in blocks of 64, 32, 16 … 1: each block size keeps a prepared statement, so there must be few. */
+/** The rows in blocks of 64, 32, 16 … 1: each block size keeps a prepared statement, so there must be few sizes. */
 export function blocksOf<T>(rows: readonly T[]): T[][] {
   const blocks: T[][] = []
   let size = BLOCK_MAX
@@ -12,7 +12,7 @@ export function blocksOf<T>(rows: readonly T[]): T[][] {
   return blocks
 }
 
-/** The distinct values, the last repeated up to a power of two: as `blocksOf`, for lists in a query. */
+/** The distinct values, for lists in a query. The last value repeats up to a power of two: see `blocksOf`. */
 export function filledUp<T>(values: readonly T[]): T[] {
   const once = [...new Set(values)]
   const last = once.at(-1)

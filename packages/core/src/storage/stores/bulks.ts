@@ -5,7 +5,7 @@ import type { Tables } from '../../rows/tables.ts'
 import type { BulkReads } from '../ports/messages.ts'
 
 export function bulkStore(db: Db, { bulks: t, messages }: Tables): BulkReads {
-  // Wide enough for a sum on either engine, and a number on both.
+  // `bigint` is wide enough for the sum on either engine, and becomes a number on both.
   const refunded = sql<number>`cast(sum(${messages.credits_refunded}) as bigint)`
   return {
     async byId(workspaceId, bulkId) {

@@ -30,7 +30,7 @@ export function contactStore(
     )
   }
 
-  /** One query a column: no index serves a condition over several. */
+  /** One query for each column: no index serves a condition on several columns. */
   async function among(workspaceId: string, column: PgColumn, values: readonly string[]) {
     if (values.length === 0) return []
     const known = and(eq(t.workspace_id, workspaceId), inArray(column, filledUp(values)))

@@ -20,7 +20,7 @@ export function conversationStore(db: Db, { conversations: t }: Tables): Convers
           .orderBy(...newest)
           .limit(limit)
       }
-      // The answered sender first: a workspace with many senders must not hide its conversations.
+      // The answered sender's conversations come first: a workspace with many senders must not hide them.
       const same = await last(eq(t.sender, sender), CONVERSATIONS_MAX)
       const left = CONVERSATIONS_MAX - same.length
       return left > 0 ? [...same, ...(await last(ne(t.sender, sender), left))] : same

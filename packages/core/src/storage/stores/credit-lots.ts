@@ -13,8 +13,8 @@ export function creditLotStore(
   const byId = (workspaceId: string, id: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
   /**
-   * The `seq` of a refund's debit: that of its message or of the message's bulk. Scalar subqueries, so that no engine
-   * reads all debits for a few refunds.
+   * The `seq` of a refund's debit: the debit of its message or of the message's bulk. The SQL uses scalar subqueries,
+   * so that no engine reads all debits for a few refunds.
    */
   const debitOf = (workspaceId: string) => sql`coalesce(
     (select d.seq from ${entries} d where d.workspace_id = ${workspaceId} and d.ref_id = ${entries.ref_id}
@@ -39,7 +39,7 @@ export function creditLotStore(
           and(eq(entries.ref_type, 'message'), sql`${debitOf(workspaceId)} > ${after}`),
         ),
       )
-      // As text: the sum has another type on PostgreSQL.
+      // The sum is read as text, because it has another type on PostgreSQL.
       const consumed = sql<string>`cast(coalesce(-sum(${entries.amount}), 0) as text)`
       const [row] = await db.select({ consumed }).from(entries).where(between)
       return Number(row?.consumed ?? 0) as Units

@@ -1,11 +1,11 @@
 import { is, type SQL, sql } from 'drizzle-orm'
 import { PgColumn } from 'drizzle-orm/pg-core'
 
-/** The SQL of the stores in which the engines differ. */
+/** The SQL of the stores that differs between the engines. */
 export interface StoreDialect {
   /** Locks the rows that a query reads until the transaction ends; a no-op with a single writer. */
   locked<Q>(query: Q): Q
-  /** Prevents the removal of the rows that a query reads until the transaction ends; others may change them. */
+  /** Until the transaction ends, other transactions cannot remove the rows that a query reads, but can change them. */
   kept<Q>(query: Q): Q
   /** The current time for due times of deliveries: `at`, or on PostgreSQL the database's clock. */
   present(at: Date): SQL<Date> | Date
@@ -13,7 +13,7 @@ export interface StoreDialect {
 
 /**
  * Whether a text contains `part`, without wildcards. The caller folds the case of both, because the engines fold
- * differently. LIKE would take seconds for 120 letters `a` in 100,000 such texts.
+ * differently. A search for 120 letters `a` in 100,000 such texts would take seconds with LIKE.
  */
 export function includes(column: PgColumn, part: string): SQL {
   // SQLite's columns are cast to PostgreSQL's types: see `dialects`.

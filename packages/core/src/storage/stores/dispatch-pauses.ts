@@ -3,7 +3,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { DispatchPauseReads, DispatchPauseWrites, Doubt } from '../ports/pauses.ts'
 
-/** For the whole service: the queries name no workspace. */
+/** These queries concern the whole service and name no workspace. */
 export function dispatchPauseStore(
   db: Db,
   { dispatch_pauses: t, message_queue: queue, messages }: Tables,

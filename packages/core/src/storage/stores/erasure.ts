@@ -109,7 +109,7 @@ export function erasureStore(
       if (messageIds.length === 0) return []
       const { id, workspace_id, erased_at } = messages
       const some = and(eq(workspace_id, workspaceId), inArray(id, filledUp(messageIds)))
-      // In the order in which a settlement locks them.
+      // The messages are locked in the same order as in a settlement.
       await locked(db.select({ id }).from(messages).where(some).orderBy(asc(id)))
       const inQueue = db
         .select({ id: queue.message_id })
@@ -181,19 +181,19 @@ export function erasureStore(
   }
 }
 
-/** The provider's id after erasure: ids of WhatsApp contain the recipient's number in base64. */
+/** The provider's id after erasure; null for WhatsApp, because its ids contain the recipient's number in base64. */
 function withoutNumber({ provider_message_id: id }: { provider_message_id: PgColumn }) {
   return sql<string | null>`case when ${id} like 'wamid.%' then null else ${id} end`
 }
 
-/** Compares e-mail addresses by the part before the domain, which has one spelling except for case. */
+/** Compares e-mail addresses by the part before the domain, which has only one spelling, apart from case. */
 function maybe(column: PgColumn, { kind, address }: Recipient) {
   if (kind === 'phone') return eq(column, address)
   const local = address.slice(0, address.lastIndexOf('@') + 1)
   return sql`lower(${column}) like ${`${escaped(local)}%`} escape '!'`
 }
 
-/** Whether a JSON text has the field, with the phone number or possibly the e-mail address. */
+/** Whether a JSON text has the field with the phone number or, possibly, with the e-mail address. */
 function includesName(column: PgColumn, field: string, { kind, address }: Recipient) {
   if (kind === 'phone') return includes(column, `"${field}":"${address}"`)
   const local = address.slice(0, address.lastIndexOf('@') + 1)

@@ -11,13 +11,13 @@ export function lowBalanceStore(
   { locked }: { locked: <Q>(query: Q) => Q },
 ): LowBalanceReads & LowBalanceWrites {
   const { workspace_id, balance, held, low_balance } = t
-  // A literal: with a parameter, no engine uses the partial index.
+  // The condition is a literal: with a parameter, no engine uses the partial index.
   const isDue = sql`${t.low_state} = 'due'`
   const isOther = (threshold: Units | null) =>
     threshold === null
       ? isNotNull(low_balance)
       : or(isNull(low_balance), ne(low_balance, threshold))
-  /** Credits above the new threshold end a low balance of the old one. */
+  /** An account above the new threshold is no longer low, whatever the old threshold was. */
   const under = (threshold: Units | null, at: Date) => ({
     low_balance: threshold,
     low_state:
@@ -51,7 +51,7 @@ export function lowBalanceStore(
     },
     async setDefault(threshold, at) {
       const others = and(eq(t.low_balance_default, true), isOther(threshold))
-      // Locks accounts in the order of all transactions: no deadlock.
+      // Locks accounts in the same order as all transactions, which prevents deadlocks.
       await locked(db.select({ workspace_id }).from(t).where(others).orderBy(asc(workspace_id)))
       await db.update(t).set(under(threshold, at)).where(others)
     },

@@ -45,7 +45,7 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
           sql`${t.id} between ${first} and ${last}`,
           gte(t.created_at, part.from),
           lt(t.created_at, part.before),
-          // An expression: an index by kind would be searched through the whole history.
+          // The expression prevents a search through the whole history in the index by kind.
           channel && sql`${t.channel} || '' = ${channel}`,
           status && sql`${t.status} || '' = ${status}`,
           livemode === undefined ? undefined : eq(t.livemode, livemode),
@@ -72,8 +72,8 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
 
   return {
     /**
-     * The numbers of messages by channel and status: of the whole history, or at least of the filter's dates, whose first
-     * and last hour count whole.
+     * The numbers of messages for each channel and status: of the whole history, or of the filter's dates. The first
+     * and the last hour of the dates count completely.
      */
     async ofTime(
       workspaceId: string,

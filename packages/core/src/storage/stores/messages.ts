@@ -41,10 +41,10 @@ export function messageStore(
 
   const totals = messageTotals(db, tables)
 
-  // Spelled as in the index: with a parameter, no engine uses it.
+  // The condition has the same text as in the index: with a parameter, no engine uses the index.
   const isTest = sql`${t.livemode} = false`
 
-  /** SQL: the ids of a bulk, from their index: SQLite would read the whole history in the order of a page. */
+  /** SQL: the ids of a bulk, read from their index: SQLite would otherwise read all messages in the order of a page. */
   function idsOfBulk(workspaceId: string, bulkId: string): SQL {
     const mine = and(eq(t.workspace_id, workspaceId), eq(t.bulk_id, bulkId))
     const ids = db.select({ id: t.id }).from(t).where(mine)
@@ -52,8 +52,8 @@ export function messageStore(
   }
 
   /**
-   * Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort. The few messages of
-   * a bulk are sorted by an expression: PostgreSQL would search the history for them in the order of the key.
+   * Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort. The few
+   * messages of a bulk are sorted by an expression: PostgreSQL would otherwise search the history in key order.
    */
   function newest({ bulk_id }: MessageFilter): SQL {
     return desc(bulk_id ? sql`${t.id} || ''` : t.id)
@@ -75,7 +75,7 @@ export function messageStore(
     )
   }
 
-  /** The filter with the range of ids in which its dates are; null where no message has such a date. */
+  /** The filter with the range of ids for its dates; null if no message has such a date. */
   async function bounded(workspaceId: string, filter: MessageFilter): Promise<Bounded | null> {
     const { from, until } = filter
     const found = await totals.ofTime(workspaceId, filter)
@@ -83,7 +83,7 @@ export function messageStore(
     if (!from && !until) return { filter, kinds }
     const ids = idsAmong(found)
     if (!ids) return null
-    // Without an end, a message that is created meanwhile belongs to the list.
+    // Without an end date, a message that is created meanwhile belongs to the list.
     const within = { first: from && ids.first, last: until && ids.last }
     return { filter: { ...filter, ids: within }, kinds }
   }
@@ -103,8 +103,8 @@ export function messageStore(
   }
 
   /**
-   * The condition of a filter by more than the kind. Test messages are read from their index first, by kind and with
-   * their exact number: the planner would otherwise search all live messages for a few of them.
+   * The condition of a filter that selects by more than the kind. Test messages are read from their index first, by
+   * kind and with their exact number: the planner would otherwise search all live messages.
    */
   async function narrowed(workspaceId: string, { livemode, ...filter }: BoundedFilter) {
     const all = matching(workspaceId, filter)
@@ -219,7 +219,7 @@ function isEmpty(filter: MessageFilter): boolean {
   return Object.values(filter).every((value) => value === undefined)
 }
 
-/** A filter with bounds of ids; they are inclusive. */
+/** A filter with inclusive bounds of ids. */
 interface BoundedFilter extends MessageFilter {
   ids?: { first: string | undefined; last: string | undefined } | undefined
 }

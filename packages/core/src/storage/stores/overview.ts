@@ -4,15 +4,15 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { OverviewReads, QueueState } from '../ports/overview.ts'
 
-/** The number of histories read for the last failures: those with most failures. */
+/** The number of histories (workspace and channel) searched for the last failures: those with the most failures. */
 const HISTORIES_MAX = 100
 
-/** The operator's view of all workspaces: with `sealedValues`, the stores whose queries name none. */
+/** The operator's view of all workspaces: its queries name no workspace. */
 export function overviewStore(db: Db, tables: Tables): OverviewReads {
   const { messages, message_counts: counts, message_queue, delivery_queue } = tables
   const { credit_accounts: accounts, webhooks } = tables
 
-  // Spelled as in the index: with a parameter, no engine uses it.
+  // The condition has the same text as in the index: with a parameter, no engine uses the index.
   const isWhole = sql`${counts.unit} = 'all'`
 
   async function queueState(
@@ -122,7 +122,7 @@ function countWhere(condition: SQL): SQL<number> {
   return sql<number>`cast(coalesce(sum(case when ${condition} then 1 else 0 end), 0) as integer)`
 }
 
-/** In floating point: the sum of many full accounts would overflow an integer. */
+/** The sum is a floating-point number, because many full accounts would overflow an integer. */
 function sumOf(column: PgColumn): SQL<number> {
   return sql<number>`coalesce(sum(cast(${column} as double precision)), 0)`
 }

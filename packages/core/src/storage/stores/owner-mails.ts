@@ -15,7 +15,7 @@ export function ownerMailStore(db: Db, { owner_mails: t }: Tables): OwnerMailWri
         .onConflictDoUpdate({
           target: [t.workspace_id, t.kind],
           set: { mailed_at },
-          // A time that is later by as much means that the clock was set back: such a time must not delay the mail.
+          // A stored time that is so far in the future means that the clock was set back: it must not delay the mail.
           setWhere: sql`${lte(t.mailed_at, before)} or ${gt(t.mailed_at, after)}`,
         })
         .returning({ kind: t.kind })

@@ -12,8 +12,8 @@ export function isAfter(
 }
 
 /**
- * Removes about `limit` of the rows that `condition` selects, the oldest by the column `by` first. Rows of equal age go
- * together. Returns the number of removed rows.
+ * Removes about `limit` of the rows that `condition` selects, the oldest by the column `by` first. Rows of equal age
+ * are removed together. Returns the number of removed rows.
  */
 export async function removeOldest(
   db: Db,

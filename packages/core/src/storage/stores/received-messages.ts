@@ -20,9 +20,9 @@ export function receivedMessageStore(
 ): ReceivedMessageReads & ReceivedMessageWrites {
   const { received_messages: t, messages, message_queue: queue, message_counts: counts } = tables
 
-  /** Ids of test rows, from their index: the primary key would search all live rows. */
+  /** The ids of test rows, read from their index: a search by the primary key would read all live rows. */
   function testIds(workspaceId: string): SQL {
-    // Spelled as in the index: with a parameter, no engine uses it.
+    // The condition has the same text as in the index: with a parameter, no engine uses the index.
     const mine = and(eq(t.workspace_id, workspaceId), sql`${t.livemode} = false`)
     const ids = db.select({ id: t.id }).from(t).where(mine)
     return sql`(with test as materialized ${ids} select id from test)`
@@ -95,7 +95,7 @@ export function receivedMessageStore(
         await db.insert(messages).values(block)
         await db.insert(queue).values(block.map(queuedRow))
       }
-      // One by one in the order of the keys: other transactions lock the same rows.
+      // The counts are changed one by one in the order of the keys, because other transactions lock the same rows.
       for (const change of changes) {
         await db
           .insert(counts)

@@ -31,7 +31,7 @@ export function sealedValueStore(
   { secrets, webhooks }: Tables,
   { locked }: Pick<StoreDialect, 'locked'>,
 ): SealedValueReads & SealedValueWrites {
-  // Literals, not parameters: grouping by an expression needs the same text twice.
+  // These are literals, not parameters: grouping by an expression needs the same text twice.
   const prefix = sql.raw(`'${SEALED_PREFIX}'`)
   const [from, length] = [SEALED_PREFIX.length + 1, KEY_ID_LENGTH].map((n) => sql.raw(`${n}`))
 
@@ -58,7 +58,7 @@ export function sealedValueStore(
         ...(await formsOf(webhooks, sql`${previous}`, sql`${previous} is not null`)),
         // A JSON text starts with a quote.
         ...(await formsOf(webhooks, sql`substr(${headers}, 2)`, sql`${headers} <> '{}'`)),
-        // Never encrypted: a fingerprint, or a secret of a version without fingerprints.
+        // This column is never encrypted: it has a fingerprint, or a secret from a version without fingerprints.
         ...(await formsOf(webhooks, sql`''`, sql`substr(${accepted}, 1, 7) <> 'sha256:'`)),
       ]
       const counts = new Map<string | null, number>()

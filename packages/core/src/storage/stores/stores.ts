@@ -50,7 +50,7 @@ import { webhookStore } from './webhooks.ts'
 import { workspaceStore } from './workspaces.ts'
 
 /**
- * The queries of `read`: committed rows, and only those of the named workspace. `NEAR_READS` names the queries that
+ * The queries of `read`: committed rows, and only rows of the named workspace. `NEAR_READS` names the queries that
  * return at once; every other query may take long.
  */
 export interface Reads {
@@ -83,7 +83,7 @@ export interface Reads {
   audit: AuditReads
 }
 
-/** All stores on one database handle: that of a transaction or of the readers. */
+/** All stores on one database handle: the handle of a transaction or of the readers. */
 export function openStores(db: Db, tables: Tables, dialect: StoreDialect) {
   return {
     workspaces: workspaceStore(db, tables, dialect),

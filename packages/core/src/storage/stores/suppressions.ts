@@ -20,7 +20,7 @@ export function suppressionStore(
   return {
     async of(workspaceId, addresses) {
       if (addresses.length === 0) return []
-      // With the channels, because they precede the address in the key.
+      // The condition names all channels, because the channel precedes the address in the key.
       const known = and(
         eq(t.workspace_id, workspaceId),
         inArray(t.channel, [...CHANNELS]),

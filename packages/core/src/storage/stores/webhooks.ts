@@ -114,7 +114,7 @@ export function webhookStore(
     },
     async disableAll(workspaceId, { reason, at }) {
       const active = and(eq(t.workspace_id, workspaceId), eq(t.is_active, true))
-      // In the order in which delivery results lock them.
+      // The webhooks are locked in the same order as by delivery results.
       await locked(db.select({ id: t.id }).from(t).where(active).orderBy(asc(t.id)))
       const disabled = { is_active: false, status: 'disabled', disabled_reason: reason } as const
       const changed = await db

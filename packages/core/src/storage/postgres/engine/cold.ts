@@ -15,7 +15,7 @@ import { type OnCommit, type Run, retrying, runOnce, transact } from './transact
 /** Rows that a change depends on are locked until its transaction ends. */
 const locked = <Q>(query: Q) => lock(query, 'update')
 
-/** As in `settle`: two transactions that queue deliveries for the same webhooks do not block each other. */
+/** The lock of `settle`: two transactions that queue deliveries for the same webhooks do not block each other. */
 const kept = <Q>(query: Q) => lock(query, 'key share')
 
 function lock<Q>(query: Q, strength: 'update' | 'key share'): Q {
@@ -34,12 +34,12 @@ function dialectFor(clock: Clock): StoreDialect {
 /** The time limit of a health check. */
 const PING_MAX_MS = 2_000
 
-/** A commit that is flushed to disk, and waits for standbys as other commits do, without a table. */
+/** A commit without a table. It is flushed to disk and waits for standbys, as other commits do. */
 const PROBE = `select pg_logical_emit_message(true, 'svc', '')`
 
 const t = tables(dialects.postgres)
 
-/** `read` and `write` on PostgreSQL: the shared stores. Reads run alone, or all in one transaction. */
+/** `read` and `write` on PostgreSQL: the shared stores. A query of `read` runs alone, a `write` is one transaction. */
 export function openCold(
   pool: pg.Pool,
   {
@@ -75,7 +75,7 @@ export function openCold(
   }
 }
 
-/** drizzle over a function that runs statements; values have the types that `hot` uses. */
+/** A drizzle handle whose statements `run` executes. Its values have the same types as in `hot`. */
 function handle(run: Run): Db {
   const query = (config: pg.QueryConfig, values: unknown[]) =>
     run({ ...config, types: parsers }, values)

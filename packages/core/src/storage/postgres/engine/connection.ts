@@ -7,7 +7,7 @@ import { within } from '../../../runtime/within.ts'
 import { textOf, withoutPassword } from './failure.ts'
 import { parsers } from './parsers.ts'
 
-/** The oldest tested server version; older ones get no fixes. */
+/** The oldest tested server version. Older versions get no fixes. */
 const VERSION_MIN = 15
 
 /** The default time limit of one operation. */
@@ -16,17 +16,12 @@ export const ANSWER_MAX_MS = 10_000
 /** The time limit for closing the connections. */
 const GOODBYE_MAX_MS = 1_000
 
-/**
- * The connections that a batch needs at once, with some spare: every process holds this number of the server's
- * connections.
- */
+/** The connections that a batch needs at once, and spare connections. Every process takes this number. */
 const HOT_CONNECTIONS = 8
 const COLD_CONNECTIONS = 8
 const SLOW_CONNECTIONS = 1
 
-/**
- * The settings of every session, which must not depend on the configuration of the server, the database or the role.
- */
+/** The settings of every session. They must not depend on the configuration of the server, the database or the role. */
 const SESSION = {
   synchronous_commit: 'on',
   default_transaction_isolation: 'read committed',
@@ -36,8 +31,8 @@ const SESSION = {
 }
 
 /**
- * The server's time limits, all before the caller's: a statement or a transaction that no caller waits for any more,
- * because the server paused, must not be committed when the server resumes. A lock that is held longer is requested
+ * The time limits in the server. All are shorter than the caller's limit: when a paused server resumes, it must not
+ * commit a statement or a transaction for which no caller waits any more. If a lock is held longer, it is requested
  * again.
  */
 function limits(answer_max_ms: number): Record<string, string> {
@@ -47,15 +42,15 @@ function limits(answer_max_ms: number): Record<string, string> {
     lock_timeout: share(0.35),
     idle_in_transaction_session_timeout: share(0.5),
     statement_timeout: share(0.8),
-    // From PostgreSQL 17 on.
+    // This setting exists from PostgreSQL 17 on.
     transaction_timeout: share(0.9),
   }
 }
 
 /**
- * The verbs of `hot` look rows up by key, in the order in which they name the tables, and walk a queue in the order of
- * its index. They are planned anew each time, by the current size of the tables: a plan from when a queue was empty
- * scanned all of its 600,000 rows for each row.
+ * The verbs of `hot` look up rows by key, in the order in which they name the tables, and read a queue in the order of
+ * its index. Statements are planned anew each time, for the current size of the tables: a plan that was made for an
+ * empty queue scanned all of its 600,000 rows for each row.
  */
 const HOT_SESSION = {
   plan_cache_mode: 'force_custom_plan',
@@ -71,11 +66,11 @@ export const IS_WRITABLE = `select not pg_is_in_recovery() and current_setting('
 
 /** The connections of one process to the server. */
 export interface Connections {
-  /** For the verbs of `hot`. */
+  /** The pool for the verbs of `hot`. */
   hot: pg.Pool
-  /** For everything else. */
+  /** The pool for everything else. */
   cold: pg.Pool
-  /** For long work: its statements have no time limit. */
+  /** The pool for long work. Its statements have no time limit. */
   slow: pg.Pool
   /** One more connection, outside the pools, for the listener. */
   connect(): Promise<pg.Client>
@@ -84,7 +79,7 @@ export interface Connections {
 }
 
 /**
- * Opens the connections to a server, after one check of it.
+ * Checks a server once, and then opens the connections to it.
  * @throws Error in one line, without the password, when the server cannot be reached or would lose data.
  */
 export async function connect(
@@ -94,7 +89,7 @@ export async function connect(
   const { config, address, password } = readUrl(url)
   const sockets = keepSockets()
   const patient = { ...config, stream: sockets.open, connectionTimeoutMillis: answer_max_ms / 2 }
-  // Cuts the connection when it fires: the responses to later statements could not be distinguished.
+  // This timeout cuts the connection, because the responses to later statements could not be distinguished.
   const bounded = { ...patient, query_timeout: answer_max_ms }
   const session = { ...SESSION, ...limits(answer_max_ms) }
   const pool = (config: pg.ClientConfig, session: object, max: number) =>
@@ -136,7 +131,7 @@ export async function connect(
 
 /**
  * Whether a URL leads to another host without TLS.
- * @throws Error when the driver cannot read it.
+ * @throws Error when the driver cannot read the URL.
  */
 export function isExposed(url: string): boolean {
   const { host, ssl } = readUrl(url)
@@ -171,12 +166,12 @@ function readUrl(url: string): {
   }
   const { host, port, database = '', password } = client
   const place = host.startsWith('/') ? `${host} ${database}` : `${host}:${port}/${database}`
-  // The driver's types omit that false means no TLS.
+  // The driver's types do not name the value false, which means no TLS.
   const ssl = Boolean((client as { ssl?: unknown }).ssl)
   return { config, address: `the PostgreSQL database ${place}`, password, host, ssl }
 }
 
-/** The sockets of all connections, so that none outlives the end. */
+/** Keeps the sockets of all connections, so that `end` can close each of them. */
 function keepSockets() {
   const sockets = new Set<Socket>()
   return {
@@ -207,7 +202,7 @@ async function prepareSession(client: pg.ClientBase, session: object): Promise<v
   await assertWritable(client)
 }
 
-/** @throws Error on a standby, or where only reads are allowed: after a failover the same address may lead there. */
+/** @throws Error on a standby, or where only reads are allowed: after a failover the same address may lead to one. */
 async function assertWritable(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ is_writable: boolean }>(IS_WRITABLE)
   if (!rows[0]?.is_writable) throw new Error('the database takes no writes')

@@ -3,10 +3,10 @@ import { type OnCommit, retrying, runOnce, transact } from './transaction.ts'
 
 /** A statement that each connection prepares once. */
 export interface Statement<Row = unknown> {
-  /** Unique among all statements. */
+  /** The name, which is unique among all statements. */
   readonly name: string
   readonly text: string
-  /** Only for the compiler: the type of its rows. */
+  /** The type of the statement's rows, only for the compiler. */
   readonly row?: Row
 }
 
@@ -21,10 +21,10 @@ export function statement<Row>(name: string, text: string): Statement<Row> {
   return { name, text }
 }
 
-/** A transaction in progress. Statements are sent at once and run in order: one wait covers all of them. */
+/** A transaction in progress. Statements are sent immediately and run in order, so one wait covers all of them. */
 export interface Transaction {
   rows<Row>(statement: Statement<Row>, ...values: unknown[]): Promise<Row[]>
-  /** Sends a statement for these rows, if there are any. If it fails, so does the transaction. */
+  /** Sends a statement for these rows, if there are any. If the statement fails, the transaction fails. */
   write<Row>(statement: RowsStatement<Row>, rows: readonly Row[], ...values: unknown[]): void
 }
 

@@ -6,12 +6,12 @@ import { SvcError } from '../../../contract/errors.ts'
 const CONTENTION = new Set(['40001', '40P01', '55P03'])
 
 /**
- * The connection or the server is gone or takes no writes, the session was idle too long, or no connection was free:
- * SQLSTATEs and system codes.
+ * SQLSTATEs and system codes: the connection or the server is lost or takes no writes, the session was idle too long,
+ * or no connection was free.
  */
 const GONE =
   /^(08...|25006|25P0[34]|53300|57P0[1-3]|ECONN(RESET|REFUSED|ABORTED)|E(PIPE|NOTCONN|TIMEDOUT|NOENT|HOSTUNREACH|NETUNREACH|AI_AGAIN))$/
-/** The driver's messages without a code. */
+/** The driver's messages for errors without a code. */
 const TERMINATED =
   /^(Connection terminated|Client has encountered a connection error|timeout expired|Query read timeout)/
 
@@ -35,7 +35,7 @@ export function isGone(error: unknown): boolean {
 }
 
 /**
- * The error for work whose connection was lost. It was not done; or, if its commit had been sent, the outcome is
+ * The error for work whose connection was lost. The work was not done; but if its commit had been sent, the outcome is
  * unknown, and only idempotent work may be repeated.
  */
 export function away(error: unknown, { commit_sent }: { commit_sent: boolean }): Error {
@@ -48,8 +48,8 @@ export function away(error: unknown, { commit_sent }: { commit_sent: boolean }):
 }
 
 /**
- * Whether the failure is common to all callers: the database is away, or the queue is full. Trying each caller alone
- * would only make them wait one after the other.
+ * Whether the failure is common to all callers: the database is unreachable, or the queue is full. Trying each caller
+ * alone would only make them wait one after the other.
  */
 export function isCommon(error: unknown): boolean {
   if (error instanceof SvcError) return error.code === 'rate_limit_exceeded'
@@ -76,7 +76,7 @@ export function withoutData(error: unknown): unknown {
   })
 }
 
-/** The cause of drizzle's error, which quotes the statement and its values. */
+/** The cause of a drizzle error; drizzle's own text quotes the statement and its values. */
 function causeOf(error: unknown): unknown {
   return error instanceof DrizzleQueryError ? error.cause : error
 }

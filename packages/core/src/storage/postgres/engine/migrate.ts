@@ -3,16 +3,16 @@ import { migrationsOf, pending } from '../../migrations.ts'
 import { isContention } from './failure.ts'
 import { type Run, transact } from './transaction.ts'
 
-/** For ten minutes: a table to change may be in use. */
+/** The tries last ten minutes, because a table to change may be in use. */
 const TRIES_MAX = 120
 const PAUSE_MS = 3_000
 
-/** Any number, the same in every version: all starting servers must take the same lock. */
+/** An arbitrary number, the same in every version: all starting servers must take the same lock. */
 export const MIGRATION_LOCK = 7_376_200_001
 
 /**
- * Brings the database to the program's schema: one transaction under an advisory lock, so that servers which start
- * together do it once. Returns the names of the steps that ran.
+ * Brings the database to the program's schema: one transaction under an advisory lock, so that servers that start
+ * together migrate only once. Returns the names of the steps that ran.
  * @throws Error when the database was made by a newer version.
  */
 export async function migrate(pool: pg.Pool): Promise<string[]> {
@@ -28,23 +28,23 @@ export async function migrate(pool: pg.Pool): Promise<string[]> {
 
 function migrateOnce(pool: pg.Pool): Promise<string[]> {
   return transact(pool, async (run) => {
-    // The first server may take longer than the usual lock timeout.
+    // The server that migrates may take longer than the usual lock timeout.
     await run('set local lock_timeout = 0')
     await run('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
-    // Waiting for the lock of a table in use, for example by a backup, blocks all later statements on it: give up
-    // early.
+    // A wait for the lock of a table in use, for example by a backup, blocks all later statements on it. A short
+    // timeout limits this wait.
     await run(`set local lock_timeout = '2s'`)
     return applyMigrations(run)
   })
 }
 
 /**
- * Applies the missing steps of the program, or of the first `count`, in the transaction of the caller, which has the
- * lock.
+ * Applies the missing steps of the program, or of its first `count` steps, in the transaction of the caller. The caller
+ * has the lock.
  */
 export async function applyMigrations(run: Run, count?: number): Promise<string[]> {
   const applied = await appliedIn(run)
-  // Created only where it is missing: otherwise a role that cannot create tables is enough.
+  // The table is created only if it is missing. With the table, a role without the right to create tables is enough.
   if (!applied) {
     await run('create table svc_migrations (hash text primary key, applied_at bigint not null)')
   }
@@ -58,7 +58,7 @@ export async function applyMigrations(run: Run, count?: number): Promise<string[
   return missing.map(({ name }) => name)
 }
 
-/** The hashes of the steps of a database; null where it is new. */
+/** The hashes of the steps of a database; null for a new database. */
 export async function appliedIn(run: Run): Promise<Set<string> | null> {
   const known = await run("select to_regclass('svc_migrations') is not null as is_there")
   if (!known.rows[0]?.is_there) return null

@@ -2,7 +2,7 @@ import pg from 'pg'
 
 const { builtins } = pg.types
 
-/** Parsers by type, which give the values the types of the stores' rows. */
+/** The parser for each type. The values get the types of the stores' rows. */
 export const parsers: pg.CustomTypesConfig = {
   getTypeParser(type: number, format?: 'text' | 'binary') {
     if (format === 'binary') return pg.types.getTypeParser(type, format)
@@ -14,7 +14,7 @@ export const parsers: pg.CustomTypesConfig = {
 
 /**
  * A 64-bit number as a JavaScript number.
- * @throws RangeError where it is not exact.
+ * @throws RangeError when the result is not exact.
  */
 function parseLong(text: string): number {
   const value = Number(text)

@@ -3,17 +3,17 @@ import { tooBusy } from './failure.ts'
 /** A queue of jobs. */
 export interface Queue {
   /**
-   * Runs `job` in its turn, at the earliest after the requests that are already on the sockets were read:
+   * Runs `job` in its turn, but not before the requests that are already on the sockets have been read, so that
    * simultaneous callers share a batch.
-   * @throws SvcError `rate_limit_exceeded` when the queue is full, or the job's turn did not come in time: it did not
-   *   run.
+   * @throws SvcError `rate_limit_exceeded` when the queue is full, or the job's turn did not come in time. The job did
+   *   not run.
    */
   run<T>(job: () => T | Promise<T>): Promise<T>
-  /** Resolves when nothing waits or runs any more; refuses new jobs. */
+  /** Refuses new jobs. Resolves when no job waits or runs. */
   close(): Promise<void>
 }
 
-/** A queue that runs a few jobs at once; other jobs wait, and gather. */
+/** A queue that runs a few jobs at once; other jobs wait. */
 export function createQueue({
   at_once,
   waiting_max,

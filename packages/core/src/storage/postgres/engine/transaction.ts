@@ -11,17 +11,17 @@ const PAUSE = { base_ms: 20, cap_ms: 500 }
 /** The maximum number of callers that wait for a connection of a pool; further callers are refused at once. */
 const WAITING_MAX = 1_000
 
-/** One try, and its state. */
+/** The state of one try. */
 export interface Try {
-  /** From then on a lost connection leaves the outcome unknown. */
+  /** Whether the commit was sent: a connection lost after that leaves the outcome unknown. */
   commit_sent: boolean
-  /** When the caller's time is over, in `performance.now()`. */
+  /** The time of `performance.now()` at which the caller's time is over. */
   until: number
 }
 
 /**
- * Repeats work that conflicted with another transaction, or lost its connection before the commit was sent: it had no
- * effect. All tries together take at most `answer_max_ms`. Errors do not contain the values of rows.
+ * Repeats work that conflicted with another transaction, or lost its connection before the commit was sent: such work
+ * had no effect. All tries together take at most `answer_max_ms`. Errors do not contain the values of rows.
  */
 export function retrying({
   random,
@@ -30,7 +30,7 @@ export function retrying({
 }: {
   random: () => number
   answer_max_ms: number
-  /** Called for each error, also for those after which the work is repeated. */
+  /** Called for each error, also for errors after which the work is repeated. */
   onError?: ((error: unknown) => void) | undefined
 }) {
   return async <T>(attempt: (fate: Try) => Promise<T>, max_ms = answer_max_ms): Promise<T> => {
@@ -77,7 +77,7 @@ export function transact<T>(
     const answers: Promise<unknown>[] = []
     const run: Run = (query, values) => {
       const answer = client.query(query as string, values)
-      // Checked with the commit; until then a rejection must not count as unhandled.
+      // The answer is checked with the commit; until then a rejection must not count as unhandled.
       answer.catch(() => {})
       answers.push(answer)
       return answer
@@ -146,10 +146,10 @@ async function acquire(pool: pg.Pool, until: number): Promise<pg.PoolClient> {
   }
 }
 
-/** The pool's own message. */
+/** The pool's message when no connection is free. */
 const NONE_FREE = 'timeout exceeded when trying to connect'
 
-/** Calls back at that moment; returns a function that cancels it. */
+/** Calls back at that moment; returns a function that cancels the call. */
 function at(moment: number, callback: () => void): () => void {
   if (moment === Number.POSITIVE_INFINITY) return () => {}
   const timer = setTimeout(callback, Math.max(0, moment - performance.now()))

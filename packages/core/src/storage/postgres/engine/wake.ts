@@ -6,7 +6,7 @@ import { textOf } from './failure.ts'
 
 const CHANNEL = 'svc_work'
 
-/** The shortest time between the announcements of one process: the first is sent at once, later ones together. */
+/** The minimum time between announcements of one process: the first is sent at once, the others are sent together. */
 const ANNOUNCE_EVERY_MS = 20
 
 /** The wait before a lost connection is opened again. */
@@ -20,14 +20,14 @@ export interface Waker {
    * Notifies the other processes that something may be due. A notification can be lost: its receivers must poll too.
    */
   announce(work: Work): void
-  /** Listens to the other processes, over a connection of its own; returns a function that stops it. */
+  /** Listens to the other processes, over a separate connection; returns a function that stops it. */
   onWake(listener: WakeListener): () => void
   close(): Promise<void>
 }
 
 /**
- * Wake-ups between the processes of one database. They are sent after the commit, on their own: a commit that
- * notifies takes a lock that serializes all such commits of the server until they are flushed.
+ * Wake-ups between the processes of one database. They are sent separately, after the commit: a commit that notifies
+ * takes a lock that serializes all such commits of the server until they are flushed.
  */
 export function createWaker({
   database,
@@ -37,13 +37,13 @@ export function createWaker({
 }: {
   database: Database
   connect: () => Promise<pg.Client>
-  /** Distinguishes this process's announcements from the others'. */
+  /** Distinguishes the announcements of this process from those of other processes. */
   id: string
   log: Log
 }): Waker {
   const listeners = new Set<WakeListener>()
   const listening = listen({ connect, log, onWake: wake })
-  /** Whether to announce again, by work whose next announcement has to wait. */
+  /** The kinds of work whose next announcement must wait, and whether to announce them again. */
   const held = new Map<Work, { again: boolean; timer: NodeJS.Timeout }>()
   const sending = new Set<Promise<unknown>>()
 
@@ -120,7 +120,7 @@ function listen({
       onWake(null)
       await gone
     } finally {
-      // Not awaited: a paused server never answers.
+      // The end is not awaited: a paused server never answers.
       void client.end()
     }
   }

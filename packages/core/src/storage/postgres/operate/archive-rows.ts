@@ -36,10 +36,10 @@ export function readerOn(run: Run): TableReader {
   }
 }
 
-/** The next rows may be e-mails of 2 MB, even if all earlier rows were small. */
+/** The maximum of rows at once: the next rows may be e-mails of 2 MB, even if all earlier rows were small. */
 const ROWS_AT_ONCE = Math.min(BATCH_ROWS_MAX, 64)
 
-/** Fewer rows at once where they are large; then gradually more. */
+/** The number of rows to fetch: fewer if the rows are large, then gradually more. */
 function fetchCount(before: number, rowSize: number): number {
   const batchRows = Math.floor(BATCH_TEXT / Math.max(rowSize, 1))
   return Math.max(1, Math.min(ROWS_AT_ONCE, 2 * before, batchRows))
@@ -75,7 +75,7 @@ const SELECTED: Record<ColumnKind, (column: string) => string> = {
   text: (column) => column,
   int: (column) => column,
   boolean: (column) => column,
-  // As a number: years beyond 9999 and before 1 have no text that both sides can parse.
+  // The time is a number: years beyond 9999 and before 1 have no text that both sides can parse.
   time: (column) => `(extract(epoch from ${column}) * 1000)::bigint`,
   json: (column) => `${column}::text`,
 }
@@ -103,7 +103,7 @@ function plainIn({ columns }: ArchiveTable, rows: Row[]): void {
   })
 }
 
-/** PostgreSQL cannot store U+0000 in a text: refuses it and names the column. */
+/** Refuses a text with U+0000, which PostgreSQL cannot store, and names the column. */
 function assertStorable({ table, columns }: ArchiveTable, rows: readonly Row[]): void {
   columns.forEach(({ name }, i) => {
     for (const row of rows) {

@@ -13,7 +13,7 @@ const SETTINGS = [
   'autovacuum',
 ]
 
-/** Facts about a PostgreSQL server and this database; `synchronous_commit` is that of the service's sessions. */
+/** Facts about a PostgreSQL server and this database; `synchronous_commit` is the setting of the service's sessions. */
 export function postgresFacts(url: string): Promise<EngineFacts> {
   return onPool(url, 'svc_doctor', async (pool) => {
     const { rows } = await pool.query<{

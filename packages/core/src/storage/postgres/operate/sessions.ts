@@ -5,7 +5,7 @@ import type { Run } from '../engine/transaction.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Connects under another application name than the servers', so that their sessions can be counted. */
+/** Connects with another application name than the servers use, so that the servers' sessions can be counted. */
 export async function onPool<T>(
   url: string,
   application: string,

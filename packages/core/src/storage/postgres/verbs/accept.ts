@@ -49,8 +49,8 @@ const findTestUsage = statement<TestUsageRow>(
 )
 
 /**
- * The verb `accept` on PostgreSQL: lock, look up, plan, write; two round trips. The account's lock also orders
- * requests with one idempotency key: the later one sees the response to the first.
+ * The verb `accept` on PostgreSQL: lock, look up, plan, write; two round trips. The account's lock also orders requests
+ * with the same idempotency key: the later request sees the response to the first.
  */
 export function prepareAccept(
   database: Database,
@@ -67,7 +67,7 @@ export function prepareAccept(
   const insertBulks = insertInto('insert_bulks', t.bulks)
   const insertAnswers = insertInto('insert_answers', t.idempotency_keys)
   const storeSpent = storeSpending(t)
-  // Read under the account's lock, as the spending is.
+  // The test usage is read under the account's lock, as the spending is.
   const storeTestUsage = insertInto(
     'store_test_usage',
     t.test_usage,
@@ -123,7 +123,7 @@ export function prepareAccept(
       tx.write(storeSpent, plan.spending)
       tx.write(storeTestUsage, plan.test_usage)
       tx.write(insertAnswers, plan.answers)
-      // Last, right before the commit: other transactions settle messages of the same workspaces meanwhile.
+      // The counts come last, right before the commit: other transactions settle messages of the same workspaces.
       tx.write(addCounts, plan.counts)
       return plan
     })
@@ -142,8 +142,7 @@ function storeSpending(t: Tables): RowsStatement<Spending> {
 }
 
 /**
- * Whether the account's lock is needed: to spend, to use a quota, or to be the only request with that idempotency
- * key.
+ * Whether the account's lock is needed: to spend, to use a quota, or to be the only request with its idempotency key.
  */
 function isExclusive({ debit, test_use, idempotency }: AcceptRequest): boolean {
   return debit !== null || test_use !== null || idempotency !== null

@@ -4,15 +4,15 @@ import { type Clock, present } from '../engine/clock.ts'
 import { type Database, statement } from '../engine/database.ts'
 
 /**
- * SQL: the first webhook with a due delivery among those of the condition. Deliveries that are due later are skipped
- * within the index: 20,000 webhooks with only later retries cost 1 ms, and 130 ms with a look-up of each.
+ * SQL: the first webhook with a due delivery that meets the condition. Deliveries that are due later are skipped within
+ * the index: 20,000 webhooks with only later retries cost 1 ms; a look-up of each webhook costs 130 ms.
  */
 const first = (condition: string) =>
   `select q.webhook_id, q.workspace_id from delivery_queue q where ${condition} and q.due_at <= ${present('$1')}
      and (q.token is null or $11::boolean)
    order by q.webhook_id limit 1`
 
-/** SQL: those webhooks one after the other: one index seek for each, independent of its number of rows. */
+/** SQL: these webhooks one after the other, with one index seek for each, whatever its number of rows. */
 const walk = (name: string, start: string, end: string) =>
   `${name}(id, workspace_id) as (
      (${first(`${start}${end}`)})
@@ -21,9 +21,9 @@ const walk = (name: string, start: string, end: string) =>
    )`
 
 /**
- * One statement: walk the webhooks with due deliveries, first those after the last one served ($3), then the others;
- * take a bounded number of due rows of each; lease or discard them; read the data of a try. The walk ends as soon as
- * enough is taken. Rows above the share of their workspace are returned but not leased.
+ * One statement: walk the webhooks with due deliveries, first the webhooks after the last served webhook ($3), then the
+ * others; take a bounded number of due rows of each; lease or discard the rows; read the data of a try. The walk ends
+ * when enough rows are taken. Rows above the share of their workspace are returned but not leased.
  */
 const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted: boolean }>(
   'take_due_deliveries',
@@ -77,12 +77,12 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
    from known order by place`,
 )
 
-/** Queried first, so that a clock that was set forwards ends no lease. */
+/** The time is queried before the claim, so that a clock that was set forwards ends no lease. */
 const readTime = statement<{ at: Date }>('read_time', `select ${present('$1')} as at`)
 
 /**
- * The maximum number of queries of a claim, even if more rows must be discarded: the deliveries that it already took
- * wait for its end.
+ * The maximum number of queries of a claim, even if more rows must be discarded: the deliveries that the claim already
+ * took wait for its end.
  */
 const LOOKS_MAX = 16
 
@@ -111,7 +111,7 @@ export function prepareClaimDeliveries(
       JSON.stringify(Object.fromEntries(claim.room_of_workspace)),
       steps.takesOver({ elapsed_ms: clock.elapsed(claim), lease_ms: claim.lease_ms }),
     )
-    // With fewer rows, the walk returned to its start. Discarded rows count: others follow them.
+    // With fewer rows, the walk returned to its start. Discarded rows count too, because other rows follow them.
     if (found.length === claim.limit) last = found.at(-1)?.webhook_id ?? last
     return found
   }
@@ -133,7 +133,7 @@ export function prepareClaimDeliveries(
         claimed.push({ ...row, token: claim.token })
       }
       if (found.length < rest.limit || fitting.length === found.length) return claimed
-      // Deliveries behind hidden or discarded rows wait: the next query continues after these.
+      // Deliveries wait behind rows that were discarded or not leased: the next query continues after these rows.
       rest = without(rest, claimed, claim)
     }
     return claimed

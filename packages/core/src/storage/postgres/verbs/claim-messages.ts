@@ -19,10 +19,10 @@ import type { prepareRedate } from './redate.ts'
 
 type Due = Pick<DueMessage, (typeof CLAIMED_QUEUE_COLUMNS)[number]>
 
-/** How long claims continue without re-dating after it failed. */
+/** How long claims continue without re-dating after a re-dating failed. */
 const REDATE_AGAIN_MS = 30_000
 
-/** At least one row, which returns the time when nothing is due. */
+/** Returns at least one row, which contains only the time when nothing is due. */
 const takeDue = statement<{ at: Date } & (Due | { message_id: null })>(
   'take_due_messages',
   `with due as (
@@ -51,7 +51,7 @@ const findAttempts = statement<Pick<MessageAttemptRow, 'message_id' | 'provider'
 /**
  * The verb `claimMessages` on PostgreSQL: take due rows that no claim holds, move their due time to the end of the
  * lease, journal the attempts. The messages are read after their queue rows were locked, so that a claim sees the
- * settlement before it.
+ * previous settlement.
  */
 export function prepareClaimMessages(
   database: Database,
@@ -79,10 +79,10 @@ export function prepareClaimMessages(
   })
   const journal = insertInto('journal_attempts', t.message_attempts)
 
-  /** The due rows. A lease that is over only because the clock was set forwards stays. */
+  /** The due rows. A lease that ended only because the clock was set forwards stays valid. */
   async function dueOf(tx: Transaction, claim: MessageClaim): Promise<Due[]> {
     const { lease_ms } = claim
-    // The claim may have waited for a connection, or be a repetition: only the moments around the query count.
+    // The claim may have waited for a connection or may be a repetition: only the moments around the query count.
     const before_ms = clock.elapsed(claim)
     const takes_over = steps.takesOver({ elapsed_ms: before_ms, lease_ms })
     const found = await tx.rows(takeDue, clock.now(claim.now), claim.limit, takes_over)
@@ -93,7 +93,7 @@ export function prepareClaimMessages(
     return stillTakesOver ? due : due.filter(({ token }) => token === null)
   }
 
-  /** Re-dates rows that a clock ahead of now has dated. The claim succeeds even if this fails. */
+  /** Re-dates rows that were dated while the clock was ahead. The claim succeeds even if this fails. */
   async function redateQueued(claim: MessageClaim): Promise<void> {
     if (!steps.isDoubtful() || clock.elapsed(claim) < redate_from_ms) return
     try {
@@ -136,7 +136,7 @@ export function prepareClaimMessages(
   }
 }
 
-/** The messages of locked queue rows, in their order; rows whose message is gone are left out. */
+/** The messages of locked queue rows, in the order of the rows. Rows without a message are left out. */
 async function readDue(tx: Transaction, due: readonly Due[]): Promise<DueMessage[]> {
   const messages = await tx.rows(
     readMessages,
@@ -151,7 +151,7 @@ async function readDue(tx: Transaction, due: readonly Due[]): Promise<DueMessage
   })
 }
 
-/** The providers of interrupted attempts, by message id. */
+/** The providers of interrupted attempts; the keys of this map are message ids. */
 async function findProviders(
   tx: Transaction,
   interrupted: readonly DueMessage[],

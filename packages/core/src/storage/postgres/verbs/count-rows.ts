@@ -7,8 +7,8 @@ import { insertInto } from '../engine/rows.ts'
 const inserted = insertInto('insert_message_counts', tables(dialects.postgres).message_counts)
 
 /**
- * Adds to the stored counts of messages. Written after the accounts are locked, row by row in the order of the keys,
- * which prevents deadlocks.
+ * Adds to the stored counts of messages. The counts are written after the accounts are locked, row by row in the order
+ * of the keys, which prevents deadlocks.
  */
 export const addCounts: RowsStatement<CountChange> = {
   ...inserted,

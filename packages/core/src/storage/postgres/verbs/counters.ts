@@ -8,12 +8,12 @@ interface Found extends Counter {
 }
 
 /**
- * A window may have begun in another server's statement while this one waited for the row. A window that ends later
- * than a new one by more than this was written while the database's clock was ahead: it starts again.
+ * Another server's statement may have begun the window while this statement waited for the row. A window that ends
+ * later than a new window by more than this was written while the database's clock was ahead: it starts again.
  */
 const LATER_MAX = `interval '30 seconds'`
 
-/** SQL: whether the window of a counter is running, where a new one would end at `ends_at`. */
+/** SQL: whether the window of a counter is running, where a new window would end at `ends_at`. */
 const isRunning = (ends_at: string) =>
   `(c.ends_at > ${present('$4')} and c.ends_at <= ${ends_at} + ${LATER_MAX})`
 const begunNow = `${present('$4')} + a.window_ms * interval '1 millisecond'`
@@ -21,7 +21,7 @@ const endsInMs = `(extract(epoch from c.ends_at - ${present('$4')}) * 1000)::flo
 
 /**
  * Rows are locked in the order of their keys, which prevents deadlocks between servers. After a wait for a row, its
- * window may have begun after this statement: the count then goes to that window.
+ * window may have begun after this statement began. The statement then counts in that window.
  */
 const count = statement<Found>(
   'count',
@@ -60,8 +60,8 @@ interface Sum {
 }
 
 /**
- * The verb `count` on PostgreSQL: one statement for a batch, with each key once; its results are then divided among
- * the callers. After a lost connection it counts again: possibly once too often.
+ * The verb `count` on PostgreSQL: one statement for a batch, with each key once. The results are then divided among the
+ * callers. After a lost connection the statement runs again, so it may count twice.
  */
 export function prepareCount(database: Database, clock: Clock) {
   return async (countings: readonly Counting[]): Promise<Counter[]> => {
@@ -77,7 +77,7 @@ export function prepareCount(database: Database, clock: Clock) {
   }
 }
 
-/** Removes counters that ended; skips those that are being changed. */
+/** Removes counters whose window ended; skips counters that are being changed. */
 export function prepareSweepCounters(
   database: Database,
   clock: Clock,
@@ -99,7 +99,7 @@ function latestOf(countings: readonly Counting[]): Date {
   return new Date(Math.max(...countings.map(({ now }) => now.getTime())))
 }
 
-/** The number of each caller: the count before the batch, and the additions of the batch up to this caller. */
+/** The count for each caller: the count before the batch, and the additions of the batch up to this caller. */
 function dealOut(
   countings: readonly Counting[],
   sums: ReadonlyMap<string, Sum>,
@@ -111,7 +111,7 @@ function dealOut(
     const before = (counter?.count ?? 0) - (sums.get(key)?.added ?? 0)
     const mine = (counts.get(key) ?? before) + add
     counts.set(key, mine)
-    // A window that began while the statement waited ends a little later than one that begins now.
+    // A window that began while the statement waited ends a little later than a window that begins now.
     return { count: mine, ends_in_ms: Math.min(counter?.ends_in_ms ?? window_ms, window_ms) }
   })
 }

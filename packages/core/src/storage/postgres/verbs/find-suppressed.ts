@@ -9,7 +9,7 @@ const find = statement<Pick<SuppressionRow, 'workspace_id' | 'channel' | 'addres
    join suppressions s using (workspace_id, channel, address)`,
 )
 
-/** Finds the suppressed recipients of messages, by `suppressionKey`; without messages it makes no query. */
+/** Finds the suppressed recipients of messages, as keys of `suppressionKey`. Makes no query without messages. */
 export async function findSuppressed(
   tx: Transaction,
   messages: readonly Pick<MessageRow, 'workspace_id' | 'channel' | 'recipient'>[],

@@ -16,11 +16,11 @@ import { type Clock, dueAt } from '../engine/clock.ts'
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
 
-/** SQL: since when a webhook has had no success. */
+/** SQL: the time since which a webhook has had no success. */
 const SINCE =
   'greatest(coalesce(w.last_success_at, w.created_at), coalesce(w.enabled_at, w.created_at))'
 
-/** SQL: the number of deliveries created since then that failed: by their ids, which are indexed. */
+/** SQL: the number of failed deliveries created since that time. Their ids contain the time and are indexed. */
 const FAILED = `(
   select count(*)::int from (
     select 1 from deliveries d, lpad(to_hex((extract(epoch from ${SINCE}) * 1000)::bigint), 12, '0') ms

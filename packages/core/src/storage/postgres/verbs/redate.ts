@@ -46,7 +46,7 @@ const redateDeliveries = statement<{ n: number }>(
 
 /**
  * Re-dates rows that were queued while the clock was ahead of now: each is due after its original wait, counted from
- * now. Returns the larger number of the two queues. Rows that another server holds are re-dated by that server.
+ * now. Returns the larger of both queues' numbers. Rows that another server holds are re-dated by that server.
  */
 export function prepareRedate(database: Database, clock: Clock): (now: Date) => Promise<number> {
   return async (now) => {

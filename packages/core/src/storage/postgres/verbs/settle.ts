@@ -117,7 +117,7 @@ function prepareLookUp(t: Tables) {
      join message_parts p on p.workspace_id = r.workspace_id and p.message_id = r.id
      order by p.message_id, p.attempt, p.number`,
   )
-  // Locked against removal, because otherwise a delivery could be queued for a removed webhook.
+  // The webhooks are locked against removal, because otherwise a delivery could be queued for a removed webhook.
   const findSubscribers = statement<Subscriber>(
     'find_subscribers',
     `select id, workspace_id, events, mode from webhooks
@@ -173,8 +173,8 @@ function prepareLookUp(t: Tables) {
 }
 
 /**
- * Whether the account is needed: not where a provider has the message, which is the usual case, and no call ended.
- * Settling then never waits for sends of the same workspace.
+ * Whether the account is needed. It is not needed if a provider has the message, which is the usual case, and no call
+ * ended. Settling then never waits for sends of the same workspace.
  */
 function mayMoveCredits({ result }: Settlement): boolean {
   switch (result.task) {
@@ -257,7 +257,7 @@ function prepareWrite(t: Tables, clock: Clock) {
     tx.write(endHolds, plan.ended_holds)
     tx.write(insertEvents, plan.events)
     tx.write(insertDeliveries, plan.deliveries)
-    // Announced events are due at once.
+    // The deliveries of new events are due at once.
     tx.write(
       insertQueued,
       plan.delivery_queue.map((row) => {
@@ -266,7 +266,7 @@ function prepareWrite(t: Tables, clock: Clock) {
       }),
       clock.origin,
     )
-    // Last, right before the commit: other transactions accept messages of the same workspaces meanwhile.
+    // The counts come last, right before the commit: other transactions accept messages of the same workspaces.
     tx.write(addCounts, plan.counts)
   }
 }

@@ -1,16 +1,16 @@
 import { realpathSync, statSync } from 'node:fs'
 
-/** The rest, in durations of the step: a busy disk delays every commit. */
+/** The length of a rest, in durations of the step: a busy disk delays every commit. */
 const REST = 4
 const REST_MAX_MS = 1_000
-/** After this time without a write, no writer needs the rest. */
+/** After this time without a write, the backup does not rest. */
 const QUIET_MS = 5_000
-/** The log cannot be written back until the copy is made: after this growth there are no rests. */
+/** The log cannot be written back until the copy is complete. After this growth of the log, there are no rests. */
 const LOG_GROWTH_MAX = 1024 ** 3
 
 /**
- * How long a backup rests after a step of `step_ms`, depending on the log of the database: not at all while nothing is
- * written; the more the log has grown since the call, the shorter the rest.
+ * How long a backup rests after a step of `step_ms`, depending on the log of the database. Without writes there is no
+ * rest. The rest becomes shorter as the log grows, counted from this call.
  */
 export function createPace(database: string): (step_ms: number, now: Date) => number {
   const log = `${realpathSync(database)}-wal`

@@ -4,14 +4,14 @@ import { refusal } from '../../archive/refusal.ts'
 import type { Connection } from '../engine/connection.ts'
 import { Sqlite } from '../engine/driver.ts'
 
-/** The description of a backup, in a table of its own. */
+/** The description of a backup, in a separate table. */
 export interface Mark {
   as_of: Date
   made_by: string
 }
 
 /**
- * `<random>:<sha256>`: the first locates the second in the file, which is hashed with zeros in place of the second.
+ * `<random>:<sha256>`: the random text locates the checksum in the file; the hash has zeros in the checksum's place.
  */
 interface Sealed extends Mark {
   seal: string
@@ -22,14 +22,14 @@ const NO_HASH = '0'.repeat(HEX)
 const BLOCK = 1024 * 1024
 
 /**
- * Marks a copy as a backup of `as_of`, so that a server started on it does not send, even if it was copied into place
- * by hand; and seals it: any later change of a byte is detected.
+ * Marks a copy as a backup of `as_of`, so that a server that starts on it does not send, even if the copy was put in
+ * place by hand. Seals the copy, so that any later change of a byte is detected.
  */
 export async function sealBackup(file: string, { as_of, made_by }: Mark): Promise<void> {
   const nonce = randomBytes(16).toString('hex')
   const copy = new Sqlite(file)
   try {
-    // A server writes its log beside the file; a backup is one file.
+    // A server writes its log into a second file, but a backup must be one file.
     copy.pragma('journal_mode = DELETE')
     copy.transaction(() => {
       copy.exec('drop table if exists svc_backup')
@@ -55,7 +55,7 @@ export async function sealBackup(file: string, { as_of, made_by }: Mark): Promis
   }
 }
 
-/** Pauses the copy until an operator resumes it; older schemas have no place for the pause. */
+/** Stores a pause in the copy, which lasts until an operator ends it. Older schemas have no table for the pause. */
 export function pauseIn(copy: Connection, { as_of, at }: { as_of: Date; at: Date }): void {
   if (!hasTable(copy, 'dispatch_pauses')) return
   const reason = `Restored from a backup of ${as_of.toISOString()}`
@@ -67,7 +67,7 @@ export function pauseIn(copy: Connection, { as_of, at }: { as_of: Date; at: Date
     .run(reason, as_of.getTime(), at.getTime())
 }
 
-/** The mark of a copy; null without one. */
+/** The mark of a copy; null without a mark. */
 export function markOf(copy: Connection): Mark | null {
   const sealed = sealedOf(copy)
   return sealed && { as_of: sealed.as_of, made_by: sealed.made_by }
@@ -108,7 +108,7 @@ function hasTable(copy: Connection, name: string): boolean {
   return known.get(name) !== undefined
 }
 
-/** The hash of the whole file; and that with zeros in place of the seal, which begins at `at`. */
+/** The hash of the whole file, and the hash with zeros in place of the seal, which begins at `at`. */
 async function hashesOf(file: string, nonce: string, signal?: AbortSignal | undefined) {
   const at = nonce === '' ? null : await placeOf(file, `${nonce}:`, signal)
   const whole = createHash('sha256')
@@ -127,14 +127,14 @@ function blocksOf(file: string, signal: AbortSignal | undefined) {
   return createReadStream(file, { highWaterMark: BLOCK, ...(signal && { signal }) })
 }
 
-/** The block with zeros for the digits of the seal from `from` on, as far as they are in it. */
+/** The block with zeros in place of those digits of the seal that are in the block; the digits begin at `from`. */
 function zeroed(block: Buffer, from: number): Buffer {
   const [start, end] = [Math.max(from, 0), Math.min(from + HEX, block.length)]
   if (start >= end) return block
   return Buffer.from(block).fill('0', start, end)
 }
 
-/** The position after `text` in a file; null unless it occurs exactly once. */
+/** The position after `text` in a file; null unless the text occurs exactly once. */
 async function placeOf(
   file: string,
   text: string,

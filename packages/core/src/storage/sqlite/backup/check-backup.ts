@@ -26,10 +26,9 @@ const TIMES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Verifies a copy of a database: its seal, SQLite's own structure, that its schema is known, and the books. Changes
- * nothing.
- * @throws Error in one line, with a `code`: `not_found`, `foreign`, `damaged`, `newer`, `in_use` for a database with
- *   a log beside it, which is not a copy.
+ * Verifies a copy of a database: its seal, its SQLite structure, its schema and its books. Changes nothing.
+ * @throws Error in one line, with a `code`: `not_found`, `foreign`, `damaged`, `newer`, `in_use` for a file with a log
+ *   beside it: a database in use, not a copy.
  */
 export async function checkBackup(file: string, options: CheckOptions): Promise<BackupCheck> {
   const { verify, onProgress, signal } = options
@@ -69,7 +68,7 @@ export async function checkBackup(file: string, options: CheckOptions): Promise<
   })
 }
 
-/** @throws Error `foreign` where a view has the name of a table: reading it might never end. */
+/** @throws Error `foreign` where a view has the name of a table: reading such a view might never end. */
 function assertTables(file: string, copy: Connection): void {
   const views = copy.prepare("select name from sqlite_schema where type = 'view'").pluck().all()
   const ours = new Set([

@@ -26,12 +26,12 @@ import { checkBackup } from './check-backup.ts'
 
 export interface MakeOptions {
   database: string
-  /** An existing folder, in which the backup is named by its time; or the name of a new file. */
+  /** An existing folder, in which the backup's name contains its time; or the name of a new file. */
   to: string
-  /** The number of backups kept in the folder, this one included; null keeps all. A named file removes none. */
+  /** The number of backups kept in the folder, this one included; null keeps all. With a file name, none is removed. */
   keep: number | null
   verify: Verification
-  /** The program and its version. */
+  /** The program that makes the backup, and its version. */
   made_by: string
 }
 
@@ -40,7 +40,7 @@ const STEP_BYTES = 1024 * 1024
 
 /**
  * Copies a consistent snapshot of a database that may be in use, verifies the copy, and then gives it its name. After a
- * failure no file of that name exists. This process does nothing else meanwhile.
+ * failure no file has that name. This process is blocked meanwhile.
  * @throws Error in one line, with a `code`.
  */
 export async function makeBackup(
@@ -74,7 +74,7 @@ export async function makeBackup(
   })
 }
 
-/** @throws Error unless its folder exists and the file does not. */
+/** @throws Error unless the folder of the file exists and the file does not exist. */
 function assertTarget(
   to: string,
   { database, folder, isFolder }: { database: string; folder: string; isFolder: boolean },
@@ -90,16 +90,16 @@ function assertTarget(
 async function copyTo(partial: string, database: string, onProgress: OnStep): Promise<Date> {
   const source = new Sqlite(database, { readonly: true, fileMustExist: true })
   try {
-    // One transaction for all steps: without it every commit of the server would restart the copy.
+    // One transaction covers all steps: without it, every commit of the server would restart the copy.
     source.exec('begin')
     const { applied, is_newer } = statusOf(migrationsOf('sqlite'), appliedIn(source))
-    // After the first read, which fixes the moment of the copy: no message in it is newer, which a restore would
-    // treat as accepted later.
+    // The time is taken after the first read, which fixes the moment of the copy. So no message in the copy is newer; a
+    // restore would treat a newer message as accepted after the backup.
     const as_of = new Date()
     if (applied.length === 0) throw refusal('foreign', `${database} is not a database of svc`)
     if (is_newer) throw refusal('newer', `${database} was made by a newer version of svc`)
     assertSpace(partial, sizeOf(source))
-    // Contains secrets and message contents: only for the owner.
+    // The file contains secrets and message contents, so only its owner may read it.
     const target = openSync(partial, 'wx', 0o600)
     try {
       shareOwner(dirname(partial), partial)
@@ -114,8 +114,8 @@ async function copyTo(partial: string, database: string, onProgress: OnStep): Pr
 }
 
 /**
- * Each step is flushed to disk before the next one and followed by a rest, so that a commit of the server never waits
- * for much; and the backup can be cancelled after any step. `vacuum into` does neither.
+ * Each step is flushed to disk and followed by a rest, so that commits of the server wait only for a short time. The
+ * backup can be cancelled after any step. `vacuum into` has neither property.
  */
 async function copyInSteps(
   source: Connection,
@@ -142,7 +142,7 @@ async function copyInSteps(
   })
 }
 
-/** @throws Error `no_space` unless the disk has this space left. */
+/** @throws Error `no_space` unless the disk has this number of free bytes. */
 function assertSpace(partial: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(dirname(partial))
   if (bavail * bsize >= bytes) return
@@ -157,7 +157,7 @@ function sizeOf(source: Connection): number {
   return (pages ?? 0) * (size ?? 0)
 }
 
-/** How long a backup waits for another one in its folder, and how often it checks. */
+/** How long a backup waits for another backup in its folder, and how often it checks. */
 const LOCK_WAIT_MS = 15_000
 const LOCK_LOOK_MS = 250
 
@@ -174,7 +174,7 @@ async function takeLock(file: string): Promise<Connection> {
   }
 }
 
-/** One backup at a time in a folder. */
+/** Runs `work` while no other backup runs in the folder. */
 async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
   let lock: Connection
   try {
@@ -221,8 +221,8 @@ export function explainFullDisk(error: unknown, folder: string): unknown {
 }
 
 /**
- * Gives a file that root has made to the owner of `model`: the server runs as that user, and could not open it
- * otherwise. Other users keep what they make.
+ * Gives a file that root has made to the owner of `model`: the server runs as that user and could not open the file
+ * otherwise. Files that another user makes keep their owner.
  */
 export function shareOwner(model: string, made: string): void {
   if (process.getuid?.() !== 0) return

@@ -25,9 +25,9 @@ import { explainFullDisk, flushToDisk, shareOwner } from './make-backup.ts'
 
 export interface RestoreOptions extends CheckOptions {
   backup: string
-  /** The place of the database. An existing one is kept beside it. */
+  /** The file of the database. An existing database is kept in the same folder. */
   database: string
-  /** Accepts a copy without a mark, whose bytes no checksum proves. */
+  /** Accepts a copy without a mark, although no checksum proves its bytes. */
   unsealed?: boolean | undefined
   now?: (() => Date) | undefined
 }
@@ -36,19 +36,19 @@ export interface RestoreOptions extends CheckOptions {
 export interface RestoreReport extends BackupCheck {
   database: string
   restored_at: Date
-  /** The new place of the previous database; null where there was none. */
+  /** The new place of the previous database; null if there was none. */
   kept: string | null
   migrated: string[]
 }
 
-/** The files that SQLite keeps beside a database: they belong to that one, and would damage another. */
+/** The files that SQLite keeps beside a database: they belong to that database, and would damage another database. */
 const SIDES = ['-wal', '-shm', '-journal']
 
 /**
- * Replaces a database by a backup: copied, verified, brought to the program's schema, and marked so that a server
- * started on it sends nothing until an operator resumes it. After any failure or crash, either the previous database
- * or the restored one is in place, complete.
- * @throws Error in one line, with a `code`: those of `checkBackup`; `in_use` while a server runs on the database;
+ * Replaces a database by a backup, which is copied, verified, brought to the program's schema and marked. A server that
+ * starts on it sends nothing until an operator resumes it. After any failure or crash, either the complete previous
+ * database or the complete restored database is in place.
+ * @throws Error in one line, with a `code`: the codes of `checkBackup`; `in_use` while a server runs on the database;
  *   `unsealed` for a copy without a mark.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
@@ -62,7 +62,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   }
   mkdirSync(dirname(database), { recursive: true, mode: 0o700 })
   const lock = takeLock(database)
-  // Where the name is a link, the file itself is replaced, on its own disk.
+  // If the name is a link, the target of the link is replaced, on the target's disk.
   const place = existsSync(database) ? realpathSync(database) : database
   const copy = `${place}.restoring`
   try {
@@ -114,9 +114,9 @@ async function prepare(
 }
 
 /**
- * The database changes in one moment, by a rename. Before it, all commits are written into the one file, which gets a
- * second name; until it is over no other process can use that file, so that none leaves a log under the name of the
- * restored one.
+ * The database changes in one moment, by a rename. Before the rename, all commits are written into the previous file,
+ * which gets a second name. No other process can use this file until the rename is done, so that no process leaves a
+ * log under the name of the restored database.
  */
 function replace(database: string, copy: string, at: Date): string | null {
   const kept = `${database}.before-${at.toISOString().replace(/[:.]/g, '-')}`
@@ -137,9 +137,9 @@ function replace(database: string, copy: string, at: Date): string | null {
   return kept
 }
 
-/** Not by a rename, which would replace a file that a server has just made. */
+/** Creates a link, because a rename would replace a file that a server has just made. */
 function putWhereNoneIs(database: string, copy: string, kept: string): void {
-  // A log without its database may be all that remains of it.
+  // A log without its database may contain the only remaining data.
   for (const side of sidesOf(database)) renameSync(`${database}${side}`, `${kept}${side}`)
   try {
     linkSync(copy, database)
@@ -150,9 +150,9 @@ function putWhereNoneIs(database: string, copy: string, kept: string): void {
   flushToDisk(dirname(database))
 }
 
-/** The database, locked for this process; null where it cannot be read: its log is then copied, to be kept with it. */
+/** The database, locked for this process; null if it cannot be read. Its log is then copied and kept with it. */
 function holdWhole(database: string, kept: string): Connection | null {
-  // Opening an unreadable database may remove its log, which may be all that remains.
+  // Opening an unreadable database may remove its log, which may contain the only remaining data.
   const sides = sidesOf(database)
   for (const side of sides) copyFileSync(`${database}${side}`, `${kept}${side}`)
   let isWhole = true
@@ -167,9 +167,9 @@ function holdWhole(database: string, kept: string): Connection | null {
 
 /**
  * Writes a database's log into its file, which is then complete, and keeps other processes from it until it is closed.
- * A process that opened the file earlier and waits is refused by SQLite after another file has got the name. Returns
- * null for a file that cannot be read.
- * @throws Error `in_use` when another process has it open.
+ * If a process opened the file earlier and waits, SQLite refuses it after another file has got the name. Returns null
+ * for a file that cannot be read.
+ * @throws Error `in_use` when another process has the file open.
  */
 function holdAlone(database: string): Connection | null {
   const connection = new Sqlite(database, { timeout: 1_000 })

@@ -11,23 +11,23 @@ const SYNCHRONOUS_FULL = 2
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * The log is written back at this number of pages (32 MiB); with the default each page is written back 8 times as
+ * The log is written back at this number of pages (32 MiB); with SQLite's default, each page is written back 8 times as
  * often.
  */
 const CHECKPOINT_PAGES = 8_000
 
-/** The size to which a grown log, as beside a backup, is cut when it restarts. */
+/** A log that grew, for example during a backup, is cut to this size when it restarts. */
 const LOG_KEPT_BYTES = 64 * 1024 * 1024
 
 /**
  * Opens one connection in WAL mode that flushes every commit to disk. A writing connection first flushes the existing
  * log.
- * @throws Error when the durable setting does not hold: better-sqlite3 is compiled to fall back to NORMAL at the
+ * @throws Error when the durable setting is not in effect: better-sqlite3 is compiled to fall back to NORMAL at the
  *   first statement in WAL mode, so the setting is made explicitly and checked after a statement has run.
  */
 export function connect(file: string, { readonly = false } = {}): Connection {
-  // Contains secrets and message contents: only for the owner. SQLite gives its side files the same mode. Only a
-  // missing file is opened here: closing it would release the locks by which this process protects its log.
+  // Only the owner may read the file, which contains secrets and message contents. SQLite gives its side files the same
+  // mode. Only a missing file is opened here: closing an existing file would release this process's locks on its log.
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const connection = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS })
   try {
@@ -54,8 +54,8 @@ function prepare(connection: Connection): void {
 }
 
 /**
- * SQLite refuses at once, without waiting, to change a new file to WAL while another process does the same,
- * because both would wait for ever. So it is tried again.
+ * While another process changes a new file to WAL, SQLite refuses the same change at once, because both processes would
+ * wait for ever. So the change is tried again.
  */
 function enterWal(connection: Connection): void {
   const until = Date.now() + BUSY_TIMEOUT_MS

@@ -6,7 +6,7 @@ import type BetterSqlite3 from 'better-sqlite3'
  * connection (WiseLibs/better-sqlite3#1514), so it uses version 12.
  *
  * Version 12 must not be used on later versions of Node: compiled with the headers of Node 24.19 or newer, it aborts
- * the process when an allocation of JavaScript code starts the collection that finalizes a statement
+ * the process when a memory allocation of JavaScript code starts the garbage collection that finalizes a statement
  * (nodejs/node#65446).
  */
 const NODE_API_NEEDED = 10
@@ -20,7 +20,7 @@ export function driverFor(node_api: string | undefined): 'better-sqlite3' | 'bet
   return Number(node_api) < NODE_API_NEEDED ? 'better-sqlite3-12' : 'better-sqlite3'
 }
 
-/** @throws Error that names the package to install, where version 12 is needed and missing. */
+/** @throws Error that names the package to install, if version 12 is needed and missing. */
 export function loadDriver(
   name: ReturnType<typeof driverFor>,
   require: (name: string) => unknown,

@@ -23,7 +23,7 @@ import { createWriter, refusesWrites, type Writer } from './writer.ts'
 /** The maximum number of requests of a batch: limits how long a commit takes. */
 const BATCH_MAX = 512
 
-/** The same for the dispatcher's work, for which callers wait: 64 settlements take about 4 ms. */
+/** The maximum for the dispatcher's work. Callers wait for a running batch: 64 settlements take about 4 ms. */
 const BACKGROUND_BATCH_MAX = 64
 
 /** The writing connection, its writer and the verbs. */
@@ -78,13 +78,13 @@ export function openEngine(
     onError: watch.failed,
     onCommit(jobs, duration_ms) {
       committed?.(jobs, duration_ms)
-      // A commit without changes, such as that of an empty claim, writes nothing.
+      // A commit without changes, such as the commit of an empty claim, writes nothing.
       const before = changes
       changes = countChanges.get() as number
       if (changes !== before) watch.wrote()
     },
   })
-  /** Writes one page to the log: SQLite writes this number, which svc does not use, even if it does not change. */
+  /** Writes one page to the log: SQLite writes this number even if it does not change. svc does not use the number. */
   const probe = () => void connection.pragma('user_version = 0')
   const t = tables(dialects.sqlite)
   const { run, runInBackground } = writer
@@ -105,7 +105,7 @@ export function openEngine(
   })
   const claimDeliveries = prepareClaimDeliveries(connection, { steps })
   const query = queryOver(connection)
-  // On the writer's connection: every commit of another connection empties a reader's cache.
+  // The query uses the writer's connection: every commit of another connection empties a reader's cache.
   const findKey = selectFrom(connection, t.api_keys, namesOf(t.api_keys), 'key_hash = ?')
   const dataVersion = connection.prepare('pragma data_version').pluck()
   let seenVersion: unknown
@@ -123,7 +123,7 @@ export function openEngine(
     claimDeliveries: (claim) => runInBackground(() => claimDeliveries(claim)),
     recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
     keysVersion() {
-      // Changes with each commit of another connection; own commits are counted in `transaction`.
+      // The pragma changes with each commit of another connection; `transaction` counts the commits of this one.
       const seen = dataVersion.get()
       if (seen !== seenVersion) version += 1
       seenVersion = seen
@@ -136,7 +136,7 @@ export function openEngine(
           return work(query)
         })
       } finally {
-        // Again after the commit or rollback: a key that was read in between is not as it is stored.
+        // The version rises again at the end: a key that was read in between may differ from the stored key.
         version += 1
       }
     },
@@ -152,8 +152,8 @@ export function openEngine(
     async close() {
       await writer.idle()
       lock?.close()
-      // Closing makes a checkpoint, which must not happen before the next process has opened the file: see
-      // `flushLog`.
+      // After a failure the connection stays open: closing makes a checkpoint, which must not happen before the next
+      // process has opened the file (see `flushLog`).
       if (hasFailed) return
       connection.pragma('wal_checkpoint(TRUNCATE)')
       connection.close()

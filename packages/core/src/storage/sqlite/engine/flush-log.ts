@@ -12,14 +12,14 @@ import type Database from 'better-sqlite3'
 const CHUNK_BYTES = 1024 * 1024
 
 /**
- * Brings to disk what the log holds when a database is opened for writing.
+ * Flushes the existing log to disk when a database is opened for writing.
  *
- * After a flush that failed, Linux keeps the pages in memory and marks them as written: the next process reads them, and
- * its own flushes skip them (source: wiki.postgresql.org/wiki/Fsync_Errors). Commits that are appended to such a log are
- * lost in a power cut, since recovery ends at the first frame that is missing. Writing the same bytes again makes them
- * pages that the next flush writes, or reports. A checkpoint is not sufficient: it writes newer pages into the database
- * file while the log on disk still ends with older ones, and a power cut in between mixes both.
- * @throws Error when the disk refuses, or when another process writes for longer than the connection waits.
+ * After a flush that failed, Linux keeps the pages in memory and marks them as written: the next process reads them,
+ * and its own flushes skip them (source: wiki.postgresql.org/wiki/Fsync_Errors). Commits that are appended to such a
+ * log are lost in a power cut, because recovery ends at the first missing frame. After the same bytes are written
+ * again, the next flush writes them or reports an error. A checkpoint is not sufficient: it writes newer pages into the
+ * database file while the log on disk still ends with older pages, and a power cut at that time mixes both.
+ * @throws Error when the disk refuses the write, or when another process writes for longer than the connection waits.
  */
 export function flushLog(connection: Database.Database, file: string): void {
   const log = `${realpathSync(file)}-wal`

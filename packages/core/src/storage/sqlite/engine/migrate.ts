@@ -24,7 +24,7 @@ export function migrate(connection: Connection, count?: number): string[] {
   return apply.immediate()
 }
 
-/** The hashes of the steps of a database; none where it is new. */
+/** The hashes of the steps of a database; none for a new database. */
 export function appliedIn(connection: Connection): Set<string> {
   const known = connection.prepare("select 1 from sqlite_schema where name = 'svc_migrations'")
   if (known.get() === undefined) return new Set()

@@ -3,7 +3,7 @@ import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import type { Db } from '../../../rows/dialect.ts'
 import type { Connection } from './connection.ts'
 
-/** One statement of drizzle. Plain data in both directions, so that it can cross a thread border. */
+/** Runs one statement of drizzle. All values are plain data, so that they can pass between threads. */
 export type Query = (
   text: string,
   parameters: unknown[],
@@ -32,7 +32,7 @@ export function queryOver(connection: Connection): Query {
   }
 }
 
-/** drizzle, asynchronous like PostgreSQL's, so that both engines use the same stores. */
+/** A drizzle handle that is asynchronous, as on PostgreSQL, so that both engines use the same stores. */
 export function dbOver(query: Query): Db {
   return drizzle(query as Parameters<typeof drizzle>[0]) as unknown as Db
 }

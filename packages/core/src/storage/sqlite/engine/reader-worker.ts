@@ -3,7 +3,7 @@ import { connect } from './connection.ts'
 import { queryOver } from './query.ts'
 import type { ReaderRequest, ReaderResponse } from './readers.ts'
 
-/** Every commit of the writer empties a reader's cache, so a large one is of no use. 8 MiB. */
+/** Every commit of the writer empties a reader's cache, so a cache above 8 MiB has no benefit. */
 const CACHE_KIB = 8_192
 
 const { file } = workerData as { file: string }

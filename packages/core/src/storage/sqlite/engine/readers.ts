@@ -22,7 +22,7 @@ export interface Readers {
   close(): Promise<void>
 }
 
-/** The maximum number of queries that wait for a thread; further ones are refused. */
+/** The maximum number of queries that wait for a thread; further queries are refused. */
 const WAITING_MAX = 1_000
 
 interface Waiting {
@@ -31,7 +31,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** An idle thread ends after this time: it holds 20 MB. */
+/** An idle thread ends after this time, because it holds 20 MB of memory. */
 const IDLE_MS = 30_000
 
 interface Thread {
@@ -41,8 +41,8 @@ interface Thread {
 }
 
 /**
- * Reads a database in up to `threads` threads, started when they are needed and ended when they are idle. A thread that
- * dies fails its query and is replaced for the next one.
+ * Reads a database in up to `threads` threads, which start when they are needed and end when they are idle. If a thread
+ * dies, its query fails, and a new thread runs the next query.
  */
 export function openReaders(
   file: string,
@@ -53,7 +53,7 @@ export function openReaders(
   let isClosed = false
 
   function start(): Thread {
-    // The built code needs no loader of this process, which would be slow to start.
+    // The built code does not need this process's loader; a loader would start slowly.
     const thread: Thread = {
       worker: new Worker(worker, { workerData: { file }, execArgv: [] }),
       running: null,
@@ -127,9 +127,9 @@ export function openReaders(
 export interface ReaderOptions {
   threads: number
   log: Pick<Log, 'error'>
-  /** After how many milliseconds an idle thread ends; default: 30,000. */
+  /** The time in milliseconds after which an idle thread ends; default: 30,000. */
   idle_ms?: number
-  /** The start file of a thread; default: the built one. */
+  /** The start file of a thread; default: the built file. */
   worker?: string
 }
 
@@ -143,7 +143,7 @@ function busy(): SvcError {
   })
 }
 
-/** The built worker. Node 20 cannot run a thread from TypeScript, so the sources use it too. */
+/** The built worker. The sources use it too, because Node 20 cannot run a thread from TypeScript. */
 function workerFile(): string {
   const places = ['./reader-worker.js', './storage/sqlite/reader-worker.js']
   for (const place of [...places, '../../../../dist/storage/sqlite/reader-worker.js']) {

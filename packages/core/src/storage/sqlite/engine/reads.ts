@@ -2,7 +2,7 @@ import { NEAR_READS, type Reads } from '../../ports/storage.ts'
 
 type Verbs = Record<string, (...values: unknown[]) => Promise<unknown>>
 
-/** The queries of two equal sets of stores: `near` runs those of `NEAR_READS`, `far` runs all others. */
+/** Combines two equal sets of stores: `near` runs the queries of `NEAR_READS`, `far` runs all others. */
 export function divideReads(near: Reads, far: Reads): Reads {
   const nearVerbs: { [store: string]: readonly string[] } = NEAR_READS
   const stores = Object.entries(near).map(([name, store]: [string, Verbs]) => {
@@ -16,7 +16,7 @@ export function divideReads(near: Reads, far: Reads): Reads {
   return Object.fromEntries(stores)
 }
 
-/** Throws the thread's own error: drizzle wraps it into an error that quotes the values of the query. */
+/** Throws the thread's own error, because drizzle's error around it quotes the values of the query. */
 function withoutValues(query: Verbs[string]): Verbs[string] {
   return async (...values) => {
     try {

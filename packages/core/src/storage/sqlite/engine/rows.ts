@@ -2,18 +2,18 @@ import { Column, getTableColumns, getTableName, type Table } from 'drizzle-orm'
 import type { Connection } from './connection.ts'
 
 /**
- * Prepared statements for whole rows: columns from the table definition, values mapped by the column's own codec, so
- * that the stores read what the hot verbs write.
+ * Prepared statements for whole rows. The columns come from the table definition, and the column's own codec maps the
+ * values, so that the stores can read the rows of the hot verbs.
  */
 type Columns<T extends Table> = T['_']['columns']
 type RowOf<T extends Table> = T['$inferSelect']
 
-/** Writes the values of a row's columns into one array, used again for each row: a statement copies what it binds. */
+/** Writes the values of a row's columns into one array. All rows use this array: a statement copies what it binds. */
 function binder(columns: readonly Column[]): (row: Record<string, unknown>) => unknown[] {
   const bound: unknown[] = columns.map(() => null)
   const codecs = columns.map((column) => ({
     name: column.name,
-    // Most columns map a value to itself; calling that for each of 29 columns costs more than the insert.
+    // Most columns map a value to itself; calling the codec for each of 29 columns costs more than the insert.
     encode: isPlain(column) ? null : (value: unknown) => column.mapToDriverValue(value),
   }))
   return (row) => {
@@ -51,7 +51,7 @@ export function insertInto<T extends Table>(
   }
 }
 
-/** `update … set <set> where <key>`; returns how many rows matched. */
+/** `update … set <set> where <key>`; returns the number of matching rows. */
 export function updateOf<
   T extends Table,
   Key extends keyof Columns<T> & string,

@@ -1,7 +1,7 @@
 import { SvcError } from '../../../contract/errors.ts'
 import type { Connection } from './connection.ts'
 
-/** Work inside the writer's transaction. Synchronous if possible; it may await only its own stores. */
+/** Work inside the writer's transaction. It is synchronous if possible, and may await only its own stores. */
 export type Job<T> = () => T | Promise<T>
 
 export interface Writer {
@@ -13,11 +13,11 @@ export interface Writer {
   /** Reports that a waiting job of `run` got more items. */
   grew(): void
   /**
-   * The same for the dispatcher's work, after the callers' jobs. A caller may wait for the running job, so each must
-   * be short; each commit has at least one such job, even with many callers.
+   * Runs a job of the dispatcher in the same way, after the callers' jobs. A caller may wait for the running job, so
+   * each must be short. Each commit takes at least one waiting job of this kind, even with many callers.
    */
   runInBackground<T>(job: Job<T>): Promise<T>
-  /** Called by a job: runs `work` once that job is on disk, and never if it fails. */
+  /** A job calls this function. It runs `work` once the job is on disk, and never if the job fails. */
   afterCommit(work: () => void): void
   /** Resolves when all waiting jobs have been written. */
   idle(): Promise<void>
@@ -26,21 +26,21 @@ export interface Writer {
 /** The maximum number of callers' jobs in one commit; each may be a batch. */
 const JOBS_MAX = 128
 
-/** The maximum number of turns that a commit waits for more jobs. */
+/** The maximum number of turns of the event loop for which a commit waits for more jobs. */
 const TURNS_MAX = 8
 
-/** The maximum number of waiting jobs of each kind; further ones are refused. */
+/** The maximum number of waiting jobs of each kind; further jobs are refused. */
 const WAITING_MAX = 10_000
 
 /**
- * After this time a commit starts no further background job, because the event loop does not turn meanwhile. With 25
- * ms the event loop was 43 ms late at p99 beside a draining backlog, with 12 ms 19 ms.
+ * After this time a commit starts no further background job, because the commit blocks the event loop. While a backlog
+ * drained, the event loop was 43 ms late at p99 with 25 ms, and 19 ms late with 12 ms.
  */
 const BACKGROUND_MS = 12
 
 /**
- * In a commit with callers, background jobs may take the time of the callers plus this multiple of the last flush:
- * with less, a slow disk would leave almost nothing to the dispatcher. A caller waits for at most two such commits.
+ * In a commit with callers, background jobs may take the time of the callers' jobs plus this multiple of the last
+ * flush: with less, a slow disk would starve the dispatcher. A caller waits for at most two such commits.
  */
 const BACKGROUND_FLUSHES = 2
 
@@ -58,9 +58,9 @@ interface Waiting {
 }
 
 /**
- * The only writer of a SQLite database. Waiting jobs commit together (group commit), each in its own savepoint, and
- * no caller gets a response before the commit returned. Measured with synchronous=FULL: 280 commits a second one by
- * one, 5,300 sends a second with 32 to a commit.
+ * The only writer of a SQLite database. Waiting jobs commit together (group commit), each in its own savepoint, and no
+ * caller gets a response before the commit returned. Measured with synchronous=FULL: 280 sends a second in single
+ * commits, 5,300 sends a second with 32 in each commit.
  */
 export function createWriter(
   connection: Connection,
@@ -70,7 +70,7 @@ export function createWriter(
     onError = () => {},
   }: {
     onFailure: (error: Error) => void
-    /** Called for each error that undid a job or a whole transaction. */
+    /** Called for each error that rolled back a job or a whole transaction. */
     onError?: ((error: unknown) => void) | undefined
     /** Called for each commit, with the number of its jobs and their duration. */
     onCommit?: ((jobs: number, duration_ms: number) => void) | undefined
@@ -96,7 +96,7 @@ export function createWriter(
     const before = afterwards.length
     try {
       const pending = one.job()
-      // Awaiting gives up the turn, so only asynchronous jobs are awaited: a synchronous batch is not interrupted.
+      // Only asynchronous jobs are awaited: an await would let other code interrupt a synchronous batch.
       const value = pending instanceof Promise ? await pending : pending
       release.run()
       return () => one.resolve(value)
@@ -111,8 +111,8 @@ export function createWriter(
   }
 
   /**
-   * Waits for turns of the event loop while each brings more callers: requests that were read together are written
-   * together, and a single caller waits for one turn only.
+   * Waits for turns of the event loop while each turn brings more callers, so that requests that were read together are
+   * written together. A single caller waits for only one turn.
    */
   async function gatherMore(): Promise<void> {
     for (let turn = 0; turn < TURNS_MAX; turn++) {
@@ -130,7 +130,7 @@ export function createWriter(
     }
   }
 
-  /** After an I/O error a commit may or may not be on disk: this process can promise nothing more. */
+  /** After an I/O error a commit may or may not be on disk: this process can guarantee no further commit. */
   function fail(cause: unknown): void {
     failure ??= new Error('the database failed; restart the service', { cause })
     onFailure(failure)
@@ -157,7 +157,7 @@ export function createWriter(
       const from = performance.now()
       const callers_ms = from - began
       const most_ms = first.length > 0 ? callers_ms + BACKGROUND_FLUSHES * flush_ms : BACKGROUND_MS
-      // The event loop does not turn in this loop: another connection of this process would wait for this
+      // This loop does not yield to the event loop: in a turn, another connection of this process could wait for this
       // transaction.
       while (next.length > 0) {
         await runAll(next)

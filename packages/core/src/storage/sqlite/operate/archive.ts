@@ -60,10 +60,7 @@ export function sqliteArchive(file: string): ArchiveDatabase {
   }
 }
 
-/**
- * Changes a file in one transaction while no server runs on it. If that fails, removes the file, unless it existed
- * before.
- */
+/** Changes a file in one transaction while no server runs on it. If the change fails, a new file is removed. */
 async function changing<T>(file: string, work: (connection: Connection) => Promise<T>): Promise<T> {
   const isNew = !existsSync(file)
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -135,7 +132,7 @@ function readerOn(connection: Connection): TableReader {
         yield batch
         batch = []
         size = 0
-        // Lets a signal to stop take effect.
+        // This turn of the event loop lets a stop signal take effect.
         await setImmediate()
       }
       if (batch.length > 0) yield batch

@@ -22,7 +22,7 @@ export function sqliteFacts(file: string): EngineFacts {
   }))
 }
 
-/** The faults of the file's pages and indexes; null without any. */
+/** The faults of the file's pages and indexes; null without faults. */
 export function damageOf(file: string): string | null {
   return looking(file, (connection) => {
     const rows = connection.pragma(`quick_check(${FAULTS_MAX})`) as { quick_check: string }[]

@@ -17,7 +17,7 @@ import { appliedIn } from '../engine/migrate.ts'
 /** How long a statement waits for another process that writes. */
 const BUSY_TIMEOUT_MS = 5_000
 
-/** The largest distance of a Date from 1970. */
+/** The largest distance of a Date from 1970, in milliseconds. */
 const DATE_MAX_MS = 8_640_000_000_000_000
 
 /** A file may contain any value: another tool may ignore the types, or the disk may be damaged. */
@@ -30,7 +30,7 @@ const NONE_OF: Readonly<Record<ValueType, (column: string) => string>> = {
     `typeof(${column}) <> 'integer' or ${column} not between -${DATE_MAX_MS} and ${DATE_MAX_MS}`,
 }
 
-/** A connection that changes nothing: not the file, even if it is not a database of svc, nor its journal mode. */
+/** A connection that changes neither the file, even if it is not a database of svc, nor its journal mode. */
 export function look(file: string): Connection {
   return new Sqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
 }
@@ -51,7 +51,7 @@ export async function onSqliteSnapshot<T>(
   if (!existsSync(file)) throw refusal('not_found', `there is no database at ${file}`)
   const connection = look(file)
   try {
-    // With the default small page cache: scans take 0.1 s less for a million entries than with one of 64 MB.
+    // The page cache keeps its small default size: scans of a million entries take 0.1 s less than with 64 MB.
     connection.exec('begin')
     assertReadable(statusOf(migrationsOf('sqlite'), appliedIn(connection)))
     const statements = new Map<string, Database.Statement>()
@@ -64,7 +64,7 @@ export async function onSqliteSnapshot<T>(
           value instanceof Date ? value.getTime() : value,
         ])
         const rows = statement.all(Object.fromEntries(bound)) as Row[]
-        // Lets a signal to stop take effect.
+        // This turn of the event loop lets a stop signal take effect.
         await setImmediate()
         return rows
       },
@@ -75,8 +75,8 @@ export async function onSqliteSnapshot<T>(
            else typeof(${column}) || ' of ' || length(${column}) || ' bytes' end`,
       startOf,
       base: (table) => `main.${table}`,
-      // A random character of an id: SQLite has no cheaper hash, and each further character costs 0.05 s a million
-      // rows.
+      // The mark is one random character of an id: SQLite has no cheaper hash, and each further character costs 0.05 s
+      // for a million rows.
       markOf: (column) => `ifnull(unicode(substr(${column}, 18)), 1)`,
     })
   } finally {

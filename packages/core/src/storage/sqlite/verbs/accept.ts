@@ -93,7 +93,7 @@ export function prepareAccept(connection: Connection, t: Tables) {
   }
 }
 
-/** A new message's row in the queue: due when it was made, or when it is scheduled. */
+/** A new message's row in the queue. It is due at the time of creation or at the scheduled time. */
 export function queuedRow(message: MessageRow): MessageQueueRow {
   return {
     message_id: message.id,

@@ -3,7 +3,7 @@ import type { ClockSteps } from '../../clock-steps.ts'
 import type { ClaimedDelivery, DeliveryClaim } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
 
-/** Sorts after every id. */
+/** A text that sorts after every id. */
 const LAST_ID = '~'
 
 /** A webhook with a due delivery. */
@@ -25,18 +25,18 @@ interface Found {
   headers: string
   body: string
   attempt: number
-  /** 0 when the webhook is disabled, or now has another mode. */
+  /** 1 for a delivery to send; 0 when the webhook is disabled or now has another mode. */
   wanted: number
 }
 
 /**
- * The verb `claimDeliveries` on SQLite. Walks the webhooks with due deliveries, one index seek each, and takes a
- * bounded number of rows from each; the next claim continues after the last webhook. Measured: with a plain `order by
+ * The verb `claimDeliveries` on SQLite. Walks the webhooks with due deliveries, with one index seek for each, and takes
+ * a bounded number of rows from each; the next claim continues after the last webhook. Measured: with a plain `order by
  * due_at limit 512`, a 771,000-row backlog of one webhook blocked all others for 1,500 batches.
  */
 export function prepareClaimDeliveries(connection: Connection, { steps }: { steps: ClockSteps }) {
-  // One statement that jumps along the index: a query for each of 5,000 webhooks with only later retries cost 220 ms
-  // for each claim, one statement 12 ms.
+  // One statement jumps along the index: for 5,000 webhooks with only later retries it cost 12 ms for each claim, a
+  // query for each webhook cost 220 ms.
   const dueWebhooks = connection.prepare(
     `with recursive waiting(id) as (
          select min(webhook_id) from delivery_queue where webhook_id > $after
@@ -73,10 +73,10 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
   const dequeue = connection.prepare('delete from delivery_queue where delivery_id = ?')
   let last = ''
 
-  /** The webhooks with due deliveries: first those after the last one served, then the others. */
+  /** The webhooks with due deliveries: first those after the last served webhook, then the others. */
   function* webhooksOf(claim: DeliveryClaim): Generator<Waiting> {
     const now = claim.now.getTime()
-    // The page is larger by the webhooks without room, which must not crowd out the others.
+    // The page is larger by the number of webhooks without room, so that these do not displace the others.
     const limit = claim.limit + claim.room_of_webhook.size
     for (const [start, until] of [
       [last, LAST_ID],
@@ -91,7 +91,7 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
     }
   }
 
-  /** The due rows of one webhook, leased; discarded where it is disabled, or now has another mode. */
+  /** Leases the due rows of one webhook; discards them if it is disabled or now has another mode. */
   function take(webhook: string, limit: number, claim: DeliveryClaim): ClaimedDelivery[] {
     const now = claim.now.getTime()
     const taken: ClaimedDelivery[] = []

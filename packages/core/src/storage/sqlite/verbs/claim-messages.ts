@@ -62,7 +62,7 @@ export function prepareClaimMessages(
     'workspace_id = ? and message_id = ? and number = ?',
   )
 
-  /** Re-dates rows that a clock ahead of now has dated. */
+  /** Re-dates rows that were dated while the clock was ahead. */
   function redateQueued(now: Date): void {
     const count = redate(now)
     afterCommit(() => {
@@ -71,7 +71,7 @@ export function prepareClaimMessages(
     })
   }
 
-  /** The providers of interrupted attempts, by message id. */
+  /** The providers of interrupted attempts; the keys of this map are message ids. */
   function findProviders(interrupted: readonly DueMessage[]): Map<string, string> {
     return new Map(
       interrupted.flatMap(({ workspace_id, message_id, attempt }) =>

@@ -1,7 +1,7 @@
 import type { CountChange } from '../../../rules/count-changes.ts'
 import type { Connection } from '../engine/connection.ts'
 
-/** The rows of one statement: a change of one status counts in three periods. */
+/** The number of rows of one statement: a change of one status counts in three periods. */
 const ROWS = 3
 
 /** Adds to the stored counts of messages. */

@@ -5,13 +5,13 @@ interface Window {
   ends_at_ms: number
 }
 
-/** The number of counters at which ended ones are swept. */
+/** Counters whose window ended are removed at this number of counters. */
 const SWEEP_AT = 100_000
 
 /**
- * The verb `count` for the only process on a file: in its memory. Unlike a bounded cache, it keeps every counter
- * until its window ends: a throttled client cannot evict its own counter by using many keys. Windows are measured by
- * `elapsed_ms`: setting the clock neither shortens nor lengthens them.
+ * The verb `count` for the only process on a file. The counters are in its memory. Unlike a bounded cache, it keeps
+ * every counter until its window ends: a throttled client cannot evict its own counter by using many keys. `elapsed_ms`
+ * measures windows: setting the clock does not change their length.
  */
 export function prepareCount(): HotVerbs['count'] {
   const windows = new Map<string, Window>()

@@ -3,7 +3,7 @@ import { suppressedAddress, suppressionKey } from '../../../rules/suppression.ts
 import type { Connection } from '../engine/connection.ts'
 
 /**
- * Finds the suppressed recipients of messages, by `suppressionKey`. A workspace without suppressions needs one
+ * Finds the suppressed recipients of messages, as keys of `suppressionKey`. A workspace without suppressions needs one
  * statement for all of its messages.
  */
 export function prepareFindSuppressed(connection: Connection) {

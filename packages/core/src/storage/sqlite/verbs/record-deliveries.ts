@@ -36,7 +36,7 @@ export function prepareRecordDeliveries(
     ['id', 'workspace_id', 'created_at', 'enabled_at', ...HEALTH],
     'workspace_id = ? and id = ?',
   )
-  // The deliveries created since then: by their ids, which are indexed.
+  // The ids of deliveries contain the time of creation and are indexed.
   const countFailed = connection
     .prepare(
       `select count(*) from (

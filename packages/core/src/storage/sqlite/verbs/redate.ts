@@ -17,8 +17,8 @@ interface QueuedDelivery {
 }
 
 /**
- * Re-dates rows that were queued while the clock was ahead of now: each is due after its original wait, counted from
- * now. Returns the larger number of the two queues.
+ * Re-dates rows that were queued while the clock was ahead of now: each row is due after its original wait, counted
+ * from now. Returns the larger of both queues' numbers.
  */
 export function prepareRedate(connection: Connection): (now: Date) => number {
   const messages = connection.prepare(
