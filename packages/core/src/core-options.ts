@@ -18,13 +18,13 @@ export interface CoreOptions {
   /** `file:/path/to/svc.db` (SQLite) or `postgres://…`. */
   database_url: string
   /**
-   * Keys that encrypt the secrets in the database, each 32 bytes as base64, base64url or 64 hex digits. The first encrypts,
-   * all decrypt. Default: none, and the secrets are stored as plain text.
+   * Keys that encrypt the secrets in the database, each 32 bytes as base64, base64url or 64 hex digits. The first key
+   * encrypts, all keys decrypt. Default: no keys; the secrets are then stored as plain text.
    */
   secrets_keys?: readonly string[]
   /**
-   * Whether opening fails while the database holds values of missing keys. Default true. False is only for programs that
-   * read and write no secrets.
+   * Whether opening fails while the database holds values that missing keys encrypted. Default true. False is only for
+   * programs that read and write no secrets.
    */
   require_secrets_keys?: boolean
   /** Prices as decimal strings of credits. Default for each channel: the specification's price. */
@@ -47,15 +47,15 @@ export interface CoreOptions {
   /** Credits of a new workspace, as a decimal string. Default 0. */
   signup_credits?: string
   /**
-   * When a new workspace gets its credits: at signup, or at the first verification of its e-mail address. Default
-   * `verification` where mails to owners are really sent (`mailer`, or a provider of type `smtp`), else `signup`.
+   * When a new workspace gets its credits: at signup, or at the first verification of its e-mail address. Default:
+   * `verification` if mails to owners are really sent (`mailer`, or a provider of type `smtp`), otherwise `signup`.
    */
   signup_credits_on?: SignupCreditsOn | undefined
   /** Maximum credits that a new workspace spends on a day (UTC), as a decimal string. Default: no limit. */
   signup_daily_limit?: string | null
   /**
-   * Owners without a threshold of their own are mailed when their credits fall below this decimal string; null for never.
-   * Dispatching writes it to their accounts at its start. Default: the accounts keep their thresholds.
+   * An owner without a threshold gets a mail when the credits fall below this decimal string; null: never. At its start,
+   * dispatching writes this threshold to the accounts of these owners. Default: the accounts keep their thresholds.
    */
   low_balance?: string | null
   /** Credit packages that can be bought. Default: none. */
@@ -69,7 +69,7 @@ export interface CoreOptions {
   providers?: readonly ProviderSettings[]
   /** Base URL of links in mails, without a slash at its end; called for each mail. Default `http://127.0.0.1:3000`. */
   public_url?: () => string
-  /** Sends the mails to owners. Default: a provider of type `smtp`; without one, `mails` shows them and none is sent. */
+  /** Sends the mails to owners. Default: a provider of type `smtp`; without one, no mail is sent and `mails` shows them. */
   mailer?: Mailer
   /**
    * Threads for providers and webhooks. Default 1. With 0 all work is done in this thread, which a `runtime` with a
@@ -77,14 +77,14 @@ export interface CoreOptions {
    */
   threads?: number
   /**
-   * Lease of claimed work in milliseconds: another server takes over after it. Default: about a minute. Much less is only
-   * safe with providers and receivers that answer at once.
+   * Lease of claimed work in milliseconds; after it, another server takes the work over. Default: about a minute. A much
+   * shorter lease is safe only with providers and receivers that answer at once.
    */
   lease_ms?: number | undefined
   /** Maximum time of a PostgreSQL operation in milliseconds before the caller gets an error. Default 10,000. */
   answer_max_ms?: number | undefined
   runtime?: Runtime
-  /** Called after a database failure that only a restart repairs: the process should end. */
+  /** Called after a database failure that only a restart repairs; the process should end. */
   onFailure?: (error: Error) => void
 }
 
@@ -109,7 +109,7 @@ export function readOptions(options: CoreOptions) {
   }
 }
 
-/** Decimal credits as units; null without a text. */
+/** Decimal credits as units; null if there is no text. */
 function optionalCredits(option: keyof CoreOptions, text: string | null = null): Units | null {
   return text === null ? null : ofOption(option, () => parseCredits(text))
 }

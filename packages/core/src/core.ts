@@ -57,7 +57,7 @@ export interface Core {
   recipients: Recipients
   /** Pauses and resumes all sending and delivering. */
   dispatch: DispatchControl
-  /** Whether a provider makes calls: the channel `voice` is offered then. */
+  /** Whether a provider makes calls; the channel `voice` is then offered. */
   hasVoice: boolean
   messages: Messages
   /** Messages that recipients wrote. */
@@ -68,11 +68,11 @@ export interface Core {
   /** Handles the unsubscribe links of e-mails. */
   unsubscribe: Unsubscribe
   mails: Mails
-  /** Whether the database keeps the counters, for all its servers. */
+  /** Whether the database keeps the counters, so that all its servers share them. */
   sharesCounters: boolean
   /** Counts a request, or reads its counter: exact over all servers on one PostgreSQL; with SQLite, in this process. */
   count(counting: Omit<Counting, 'now' | 'elapsed_ms'>): Awaitable<Counter>
-  /** A secret that the service generated: the same for all servers of the database, and permanent. */
+  /** A secret that the service generated. It is permanent and the same for all servers of the database. */
   secret(name: string): Promise<string>
   /** The encryption of secrets in the database. */
   secretsAtRest: SecretsAtRest
@@ -87,8 +87,8 @@ export interface Core {
   isDispatching(): boolean
   /**
    * Stops dispatching, waits at most `grace_ms` (default 25,000) for work in flight, and closes the database. After the
-   * first call every other function throws or rejects with an error of `code` `closed`; a later call returns the promise
-   * of the first.
+   * first call, every other function throws or rejects with an error whose `code` is `closed`. A later call returns the
+   * promise of the first call.
    */
   close(options?: { grace_ms?: number }): Promise<void>
 }
@@ -101,17 +101,17 @@ export interface Mails extends Pick<SandboxMailer, 'list' | 'onMail'> {
 
 const GRACE_MS = 25_000
 
-/** The name of the secret that providers sign with, to recognise their own tokens. */
+/** The name of the secret with which providers sign tokens, so that they can recognise their own tokens. */
 const PROVIDERS_SECRET = 'providers'
 
-/** Two, so that a page deep in a long history does not hold up the first page of another workspace. */
+/** Two threads, so that a page deep in a long history does not delay the first page of another workspace. */
 const READING_THREADS = 2
 const MAIL_GRACE_MS = 5_000
 
 /**
- * Opens the service on its database, and creates and migrates that as needed.
- * @throws Error that names a wrong option; with `code` `secrets_key`, an error that names the keys that the database's
- *   secrets need and `secrets_keys` lacks.
+ * Opens the service on its database, and creates and migrates the database as needed.
+ * @throws Error that names a wrong option; with `code` `secrets_key`, an error that names the keys that encrypted secrets
+ *   in the database and are missing in `secrets_keys`.
  */
 export async function createCore(options: CoreOptions): Promise<Core> {
   const parts = await openParts(options)
@@ -310,7 +310,7 @@ function bindMessages(parts: Parts, contacts: Contacts): Messages {
   })
 }
 
-/** Takes in what providers report and what recipients write. */
+/** Receives the reports of providers and the messages of recipients. */
 function bindIntake({ options, storage, runtime, tracing, carriers, dispatching }: Parts) {
   const inbound = createInbound({
     storage,

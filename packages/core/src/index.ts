@@ -1,4 +1,4 @@
-/** The messaging service without a framework: `createCore` opens one on its database. */
+/** The messaging service without a framework: `createCore` opens the service on its database. */
 export type { ApiKeys, KeyIdentity } from './api-keys/api-keys.ts'
 export type { Viewer } from './api-keys/viewer.ts'
 export type { Audit } from './audit/audit.ts'

@@ -1,6 +1,6 @@
 /**
- * What runs a service, for operators' tools: reading settings, backups, archives, the ledger, the state of the database.
- * `@svc/server` and the command use it; a program that embeds the service needs `@svc/core` alone.
+ * Functions for operators' tools: reading settings, backups, archives, the ledger, the state of the database. `@svc/server`
+ * and the `svc` command use them; a program that embeds the service needs `@svc/core` alone.
  */
 export type { OperatorAuditEntry } from './audit/audit.ts'
 export { signNotification } from './billing/notification-signature.ts'

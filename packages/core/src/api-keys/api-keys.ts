@@ -22,7 +22,7 @@ export interface KeyIdentity {
   api_key_id: string
   scopes: readonly Scope[]
   mode: 'live' | 'test'
-  /** The maximum number of credits it may spend in a day (UTC); null for no limit. */
+  /** The maximum number of credits that the key may spend in a day (UTC); null: no limit. */
   daily_credit_limit: Units | null
 }
 
@@ -34,7 +34,7 @@ export interface ApiKeys {
     request: Body<typeof endpoints.create>,
     actor?: Actor,
   ): Promise<Data<typeof endpoints.create>>
-  /** Newest first. */
+  /** Returns a page of the keys, newest first, and their total number. */
   list(
     workspaceId: string,
     page: { limit: number; offset: number },
@@ -42,13 +42,13 @@ export interface ApiKeys {
   /** @throws SvcError `not_found` when the workspace has no such key. */
   deactivate(workspaceId: string, keyId: string, actor?: Actor): Promise<void>
   /**
-   * Returns the identity of a key. A deactivated key is refused from the next request on.
+   * Returns the identity of a key. After a deactivation, the very next request with the key is refused.
    * @throws SvcError `unauthorized`; `forbidden` for an address that the key does not allow.
    */
   authenticate(key: string, address: string): Promise<KeyIdentity>
   /**
-   * As `authenticate`, without a look-up: for a key that was authenticated and whose row is certainly unchanged since.
-   * Null for all others.
+   * Does the same as `authenticate`, without a look-up, for a key that was authenticated before and whose row has certainly
+   * not changed since. Returns null for every other key.
    */
   authenticateKnown(key: string, address: string): KeyIdentity | null
   /** Stores pending changes of `last_used_at`. */
@@ -56,7 +56,7 @@ export interface ApiKeys {
   close(): Promise<void>
 }
 
-/** How many keys are known at once; one more empties the list. */
+/** The maximum number of keys in `known`. At this number the map is emptied before the next key is added. */
 const KNOWN_MAX = 10_000
 
 const ONCE = 'Store this key now: it is shown only once and cannot be recovered.'
@@ -73,9 +73,9 @@ export function createApiKeys({
   quotas: Pick<Quotas, 'api_keys'>
 }): ApiKeys {
   const usage = createUsage({ storage, runtime })
-  // By the text of the list: a changed list has another text.
+  // The key of the map is the text of the list, so a changed list gets a new entry.
   const parsed = new Map<string, BlockList>()
-  // By the text of the key: its hash costs as much as the other checks together.
+  // The key of the map is the API key itself, not its hash: hashing costs as much as all other checks together.
   const known = new Map<string, ApiKeyRow>()
   let knownVersion = -1
 
@@ -128,7 +128,7 @@ export function createApiKeys({
       }
       const isVerified = await storage.write(async (stores) => {
         const { workspaces, apiKeys, audit } = stores
-        // Locks the workspace too: concurrent requests would otherwise count the same keys.
+        // This call also locks the workspace: without the lock, concurrent requests would count the same keys.
         await assertCredentialHolds(stores, workspaceId, actor)
         const active = await apiKeys.countActive(workspaceId, at)
         if (active >= quotas.api_keys) throw tooMany(quotas.api_keys)
@@ -165,7 +165,7 @@ export function createApiKeys({
       })
     },
     async authenticate(text, address) {
-      // Read before the row: a write in between makes the entry outdated, never the reverse.
+      // The version is read before the row. After a write between both reads, the entry counts as outdated, never as current.
       const version = storage.hot.keysVersion?.()
       const row = isWellFormed(text) ? await storage.hot.findApiKey(hashKey(text)) : null
       if (!row) throw unknownKey()

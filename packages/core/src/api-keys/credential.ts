@@ -3,9 +3,9 @@ import { SvcError } from '../contract/errors.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 
 /**
- * Checks the credential of a request again, in the transaction that creates a key or a webhook, which outlives the
- * credential. The first check came before the body was read and host names were resolved, and a client can prolong both.
- * Locks the workspace, as the revocation of all credentials does: the change is either revoked with them or refused.
+ * Checks the credential of a request again, in the transaction that creates a key or a webhook: the new row outlives the
+ * credential. The first check came before the body was read and host names were resolved; a client can delay both steps.
+ * Locks the workspace, as the revocation of all credentials does, so that the new row is either revoked too or refused.
  * @throws SvcError 401 for an ended session or a deactivated key.
  */
 export async function assertCredentialHolds(

@@ -7,7 +7,7 @@ const RANDOM_LENGTH = 32
 const CHECKSUM_LENGTH = 6
 const SHOWN_LENGTH = 12
 
-/** Higher bytes would make the first characters of the alphabet more likely than the last. */
+/** Bytes from this value on are not used: with them, the first characters of the alphabet would be more likely. */
 const FAIR_BYTES = 256 - (256 % BASE)
 
 const FORM = /^svc_(?:test_)?[0-9A-Za-z]{38}$/

@@ -3,12 +3,12 @@ import type { ApiKeyRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** A first use is stored within a second; later ones at most once a minute. */
+/** The first use of a key is stored within a second; later uses are stored at most once a minute. */
 const FIRST_MS = 1_000
 
 const WRITE_MAX = 50
 
-/** Keys whose use waits to be stored. */
+/** The maximum number of keys whose use waits to be stored. */
 const WAITING_MAX = 10_000
 
 /** Stores `last_used_at` in the background, at most once a minute for each key. */
@@ -20,11 +20,11 @@ export function createUsage({ storage, runtime }: { storage: Storage; runtime: R
     if (timer) clearTimeout(timer)
     timer = null
     if (waiting.size === 0) return
-    // Sorted, so that servers which update the same keys do not deadlock.
+    // The uses are sorted, so that servers that update the same keys do not deadlock.
     const uses = [...waiting.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
     waiting = new Map()
     try {
-      // In small transactions, because sends wait while one runs.
+      // The transactions are small, because sends wait while a transaction runs.
       for (let at = 0; at < uses.length; at += WRITE_MAX) {
         await storage.write(({ apiKeys }) => apiKeys.touch(uses.slice(at, at + WRITE_MAX)))
       }
@@ -37,7 +37,7 @@ export function createUsage({ storage, runtime }: { storage: Storage; runtime: R
     flush,
     note(key: Pick<ApiKeyRow, 'workspace_id' | 'id' | 'last_used_at'>, at: Date): void {
       const age_s = key.last_used_at ? (at.getTime() - key.last_used_at.getTime()) / 1000 : null
-      // A use in the future was stored while the clock was ahead.
+      // A `last_used_at` in the future was stored while the clock was ahead.
       if (age_s !== null && Math.abs(age_s) < LIMITS.api_key_touch_s) return
       if (waiting.has(key.id) || waiting.size >= WAITING_MAX) return
       waiting.set(key.id, { workspace_id: key.workspace_id, id: key.id, at })

@@ -1,8 +1,8 @@
 import type { KeyIdentity } from './api-keys.ts'
 
 /**
- * The reader of a workspace's data. A workspace id sees all of it; a test key sees and changes test data only, and gets
- * `not_found` for live data.
+ * The reader of a workspace's data. A workspace id gives access to all data. A test key reads and changes only test data,
+ * and gets `not_found` for live data.
  */
 export type Viewer = string | Pick<KeyIdentity, 'workspace_id' | 'mode'>
 
@@ -18,7 +18,7 @@ export function viewOf(viewer: Viewer): View {
   return mode === 'test' ? { workspace_id, livemode: false } : { workspace_id }
 }
 
-/** The row if the view contains it; null for a live row and a test key. */
+/** Returns the row if the view contains it. Returns null for a live row if the viewer has a test key. */
 export function seen<Row extends { livemode: boolean }>(
   { livemode }: Pick<View, 'livemode'>,
   row: Row | null,

@@ -8,7 +8,7 @@ import type { OperatorAuditFilter } from '../storage/ports/audit.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { auditRow, SERVICE } from './entry.ts'
 
-/** An entry with its workspace; null for the service itself. */
+/** An entry with its workspace; null for a change of the service itself. */
 export interface OperatorAuditEntry extends AuditEntry {
   workspace_id: string | null
 }
@@ -23,8 +23,8 @@ export interface Audit {
   /** The entries of all workspaces and of the service itself, newest first, for the operator. */
   ofAll(filter: OperatorAuditFilter, page: Slice): Promise<OperatorAuditEntry[]>
   /**
-   * Records the names of settings that differ from the last start; at the first start of a database, of all settings.
-   * Values are stored only as keyed digests.
+   * Records the names of the settings that changed since the last start. At the first start on a database, records the names
+   * of all settings. Values are stored only as keyed digests.
    */
   noteSettings(settings: Readonly<Record<string, string>>): Promise<void>
 }
@@ -74,8 +74,8 @@ export function createAudit({
 }
 
 /**
- * 16 bits: enough to find a change (one in 65,536 is missed), and too few to test guesses of a password with a stolen
- * database. Keyed, so that databases differ.
+ * A digest has 16 bits. They are enough to find a change (one in 65,536 is missed), and too few to test guesses of a
+ * password with a stolen database. The digests are keyed, so that two databases have different digests.
  */
 function digestOf(key: string, name: string, value: string): string {
   return createHmac('sha256', key).update(`${name}\0${value}`).digest('hex').slice(0, 4)

@@ -7,20 +7,20 @@ export interface Actor {
   kind: ActorKind
   /** The id of the API key, or the name of the operator; otherwise null. */
   id: string | null
-  /** The IP address of the client; null without a client. */
+  /** The IP address of the client; null if there is no client. */
   address: string | null
-  /** The `X-Request-Id` of the response; null without a request. */
+  /** The `X-Request-Id` of the response; null if there is no request. */
   request_id: string | null
-  /** A change by a session checks it again in its transaction, so that an ended session changes nothing. */
+  /** The session that makes the change. The transaction checks it again, so that an ended session changes nothing. */
   session?: { session_hash: string; token_version: number }
 }
 
 /** The default actor of every change: svc itself, or the program that embeds it. */
 export const SERVICE: Actor = { kind: 'service', id: null, address: null, request_id: null }
 
-/** A change: names of fields, amounts and counts, never contents, recipients or secrets. */
+/** A change. It contains names of fields, amounts and counts, never contents, recipients or secrets. */
 export interface AuditedChange {
-  /** Empty for a change of the whole service. */
+  /** The changed workspace; empty for a change of the whole service. */
   workspace_id: string
   action: AuditAction
   /** The changed object; absent for the workspace itself. */

@@ -36,7 +36,7 @@ export interface Purchase {
   cancel_url: string | null
   /** The number of changes to this purchase. */
   version: number
-  /** Why an operator must review it. While it is set, no credits are granted or taken. */
+  /** The reason why an operator must review the purchase. While a reason is set, no credits are granted or taken. */
   review_reason: string | null
   expires_at: Date | null
   created_at: Date
@@ -48,20 +48,20 @@ export interface Purchase {
 export interface Billing {
   packages(): CreditPackage[]
   /**
-   * Begins a purchase and returns the payment page. With the idempotency key of an earlier request, returns its result.
-   * @throws SvcError `insufficient_credits` when no provider is configured or it refuses; `validation_error` for an
+   * Begins a purchase and returns the payment page. A repeated idempotency key returns the result of the earlier request.
+   * @throws SvcError `insufficient_credits` when no provider is configured or the provider refuses; `validation_error` for an
    * unknown package, or a key that was used with another request.
    */
   checkout: Checkout
-  /** A page of the changes of the balance, newest first, and their total number. */
+  /** Returns a page of the changes of the balance, newest first, and the total number of changes. */
   transactions(
     workspaceId: string,
     page: Slice,
   ): Promise<{ transactions: Transaction[]; total: number }>
   /**
    * Synchronizes the purchase of a notification with the payment's current state at the provider. The content of the
-   * notification is only a hint: it may come twice, late, or at the same time as another.
-   * @throws SvcError `validation_error` without a valid signature or a payment provider.
+   * notification is only a hint, because a notification may come twice, late, or at the same time as another notification.
+   * @throws SvcError `validation_error` if the signature is not valid or no payment provider is configured.
    */
   notify(notification: Notification): Promise<void>
   /** The purchase of a session at the payment provider, in any workspace. */
@@ -71,28 +71,28 @@ export interface Billing {
    * @throws SvcError `not_found`, also for a purchase of another workspace.
    */
   purchase(workspaceId: string, purchaseId: string): Promise<Purchase>
-  /** Purchases, newest first, for operators. Default: of every workspace. */
+  /** Purchases, newest first, for operators. Default: the purchases of every workspace. */
   purchases(which: WhichPurchases, page: Slice): Promise<Purchase[]>
   /**
-   * Refunds a whole payment, for operators. Takes the credits back, even below zero, except for a purchase in review.
+   * Refunds a whole payment, for operators. Takes the credits back unless the purchase is in review; the balance may be below 0.
    * @throws SvcError `not_found`, also for a purchase of another workspace; `validation_error` when nothing was paid.
    */
   refund(workspaceId: string, purchaseId: string, actor?: Actor): Promise<Purchase>
   /**
    * Compares recent purchases with their payments and repairs differences, for operators. A purchase that cannot be
-   * compared is reported, and the others continue.
+   * compared is reported and does not stop the comparison of the others.
    * @throws SvcError `validation_error` when no payment provider is configured.
    */
   sync(options?: SyncOptions): Promise<SyncReport>
 }
 
-/** Without `payments` no package can be bought. */
+/** If `payments` is absent, no package can be bought. */
 export function createBilling(parts: CheckoutParts): Billing {
   const { storage, runtime, packages, payments } = parts
 
   const syncPurchase = payments && createSyncPurchase({ storage, runtime, payments })
 
-  /** The purchase of a notification: by our rows, else by the metadata of the payment. */
+  /** Finds the purchase of a notification in our rows, otherwise through the metadata of the payment. */
   async function purchaseOf({ session_id, payment_id }: Subject): Promise<PurchaseRow | null> {
     const { purchases } = storage.read
     if (session_id) return purchases.bySession(session_id)
@@ -113,7 +113,7 @@ export function createBilling(parts: CheckoutParts): Billing {
     packages: () => [...packages],
     checkout: createCheckout(parts),
     async transactions(workspaceId, { limit, offset }) {
-      // Entries are numbered without gaps: the newest number is their count.
+      // Entries are numbered from 1 without gaps, so the newest number is the number of entries.
       const total = (await storage.read.credits.account(workspaceId))?.seq ?? 0
       const newest = total - offset
       if (newest <= 0) return { transactions: [], total }
@@ -127,7 +127,7 @@ export function createBilling(parts: CheckoutParts): Billing {
       }
       const purchase = await purchaseOf(about)
       if (purchase && (await syncPurchase?.(purchase))) return
-      // A payer may get no credits: after a restore of an older backup, or with the key of another Stripe account.
+      // The payer may get no credits. Possible causes: a restore of an older backup, or the key of another Stripe account.
       if (about.session_id || about.payment_id) {
         runtime.log.warn(
           { ...about, purchase_id: purchase?.id ?? null },
@@ -144,7 +144,7 @@ export function createBilling(parts: CheckoutParts): Billing {
       if (!payments || !syncPurchase || !payment || !mayBePaid(purchase)) {
         throw invalid('purchase_id', 'Nothing was paid for this purchase')
       }
-      // Before the request to the provider: a refund whose response is lost is recorded too.
+      // The audit entry is written before the request to the provider, in case the response gets lost.
       const refunded = {
         workspace_id: workspaceId,
         action: 'purchase.refunded',
@@ -158,7 +158,7 @@ export function createBilling(parts: CheckoutParts): Billing {
   }
 }
 
-/** A payment in review was made or is in progress: the provider knows which. */
+/** A payment in review was made or is in progress; only the provider knows which of the two is true. */
 function mayBePaid({ paid_at, review_reason }: PurchaseRow): boolean {
   return paid_at !== null || review_reason !== null
 }

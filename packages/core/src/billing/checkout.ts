@@ -15,7 +15,7 @@ type Begun = Data<typeof endpoints.checkout>
 /** A request with an idempotency key. */
 type KeyedRequest = Omit<IdempotencyRecord, 'response'>
 
-/** Begins a purchase, or with `replayed` returns the one that the same key began. */
+/** Begins a purchase, or returns the purchase that the same key began before; `replayed` is then true. */
 export type Checkout = (
   workspaceId: string,
   request: Request,
@@ -30,8 +30,8 @@ export interface CheckoutParts {
 }
 
 /**
- * Begins purchases. The row is stored first, and its id is the idempotency key at the provider: a repeated or concurrent
- * request with the same key, also after a crash, continues the same purchase.
+ * Begins purchases. The row is stored first, and its id is the idempotency key at the provider. A repeated or concurrent
+ * request with the same key therefore continues the same purchase, also after a crash.
  */
 export function createCheckout({ storage, runtime, packages, payments }: CheckoutParts): Checkout {
   /** The purchase that the key of this request began, or null. */
@@ -49,7 +49,7 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
     return begun
   }
 
-  /** Stores a new purchase, or returns the one that its key began. */
+  /** Stores a new purchase, or returns the purchase that the same idempotency key began before. */
   async function begin(
     purchase: PurchaseRow,
     answer: IdempotencyRecord | null,
@@ -63,7 +63,7 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
         return { purchase, isNew }
       }
       const begun = await begunBefore({ idempotencyRecords, purchases }, workspace_id, answer)
-      // The provider refused that purchase meanwhile, which released the key.
+      // The provider refused the earlier purchase meanwhile, and the refusal released the key.
       if (!begun) throw retrySoon()
       return { purchase: begun, isNew }
     })
@@ -73,13 +73,13 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
     try {
       return await provider.open(order)
     } catch (error) {
-      // The session may have been opened: the purchase and its key stay, and a retry finds the session.
+      // The provider may have opened the session. The purchase and its key stay, so that a retry finds the session.
       runtime.log.warn({ err: error, purchase_id: order.purchase_id }, 'no checkout was opened')
       throw refused()
     }
   }
 
-  /** A refusal is not stored: the key may be used again. */
+  /** The refusal is not stored, so that the client can use the key again. */
   async function refuse(purchase: PurchaseRow, answer: IdempotencyRecord | null): Promise<never> {
     const updated_at = runtime.now()
     await storage.write(async ({ purchases, idempotencyRecords }) => {
@@ -89,7 +89,7 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
     throw refused()
   }
 
-  /** Stores the session; false when a concurrent request has stored one. */
+  /** Stores the session. Returns false if a concurrent request has already stored a session. */
   async function keepSession(purchase: PurchaseRow, session: Session): Promise<boolean> {
     const updated_at = runtime.now()
     return storage.write(({ purchases }) => purchases.change(purchase, { ...session, updated_at }))
@@ -163,7 +163,7 @@ function keyedOf(request: Request, key: string): KeyedRequest {
   }
 }
 
-/** Stored before the request to the provider, it holds only the purchase's id; the row has the rest of the response. */
+/** The record is stored before the request to the provider, so it holds only the purchase's id. The row has the rest. */
 function answerOf({ id }: PurchaseRow, keyed: KeyedRequest): IdempotencyRecord {
   return { ...keyed, response: JSON.stringify({ purchase_id: id }) }
 }

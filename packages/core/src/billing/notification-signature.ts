@@ -9,7 +9,7 @@ export function signNotification(secret: string, body: string | Uint8Array, at: 
   return `t=${t},v1=${digestOf(secret, t, body)}`
 }
 
-/** Whether one `v1` signature of the header matches secret and body, and its time is at most five minutes from `now`. */
+/** Whether a `v1` signature of the header matches secret and body, and the header's time is within 5 minutes of `now`. */
 export function isSignedBy(
   secret: string,
   { body, signature = '' }: { body: Uint8Array; signature: string | undefined },

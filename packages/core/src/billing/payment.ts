@@ -2,13 +2,13 @@
 export interface Order {
   workspace_id: string
   purchase_id: string
-  /** Shown to the payer. */
+  /** The text that the payer sees. */
   description: string
-  /** In minor units of the currency. */
+  /** The price in minor units of the currency. */
   amount: number
-  /** ISO 4217, in capitals. */
+  /** The ISO 4217 code in capitals. */
   currency: string
-  /** The payer's browser goes there after the payment; null for the provider's default. */
+  /** The page that the payer's browser opens after the payment; null: the provider's default page. */
   success_url: string | null
   cancel_url: string | null
   expires_at: Date
@@ -20,7 +20,7 @@ export interface Session {
   checkout_url: string
 }
 
-/** A payment as our rows have it. A provider with its own records needs only the session. */
+/** A payment as our database has it. A provider that keeps its own records needs only the id of the session. */
 export interface Payment {
   session_id: string
   status: PurchaseStatus
@@ -34,13 +34,13 @@ export type PurchaseStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'refund
 
 /** The current state of a payment at the provider. */
 export interface PaymentState {
-  /** An `open` payment can still be paid. A paid one stays `paid`, even when refunded or disputed. */
+  /** An `open` payment can still be paid. A paid payment stays `paid`, even after a refund or a dispute. */
   status: 'open' | 'paid' | 'failed' | 'expired'
   /** The price for the payer, in minor units. */
   amount: number
-  /** ISO 4217, in capitals. */
+  /** The ISO 4217 code in capitals. */
   currency: string
-  /** The part of it in refunds, and in disputes that are open or lost. */
+  /** The part of `amount` that was refunded or that is in open or lost disputes, in minor units. */
   reversed: number
   /** Whether a dispute is open or lost. */
   disputed: boolean
@@ -48,15 +48,15 @@ export interface PaymentState {
   payment_id?: string | null
 }
 
-/** A request from a provider, not trusted before its signature is verified. */
+/** A request from a provider. It is not trusted before its signature is verified. */
 export interface Notification {
-  /** The raw bytes. */
+  /** The raw bytes of the body. */
   body: Uint8Array
-  /** The header `Stripe-Signature`. */
+  /** The value of the header `Stripe-Signature`. */
   signature: string | undefined
 }
 
-/** The session or the payment of a notification; both null for one that does not concern us. */
+/** The session or the payment of a notification; both are null if the notification does not concern our purchases. */
 export interface Subject {
   session_id: string | null
   payment_id?: string | null
@@ -66,25 +66,25 @@ export interface Subject {
 export interface PaymentProvider {
   readonly name: string
   /**
-   * Opens a session for an order; a repeated call returns the same session. Null when the provider refuses.
+   * Opens a session for an order; a repeated call returns the same session. Returns null when the provider refuses.
    * @throws Error when the provider cannot be reached; a retry is safe.
    */
   open(order: Order): Promise<Session | null>
-  /** The subject of a notification; null without a valid signature. Makes no request. */
+  /** Reads the subject of a notification; null if the signature is not valid. Makes no request. */
   read(notification: Notification): Promise<Subject | null>
   /**
-   * The order of a payment; null when it is not ours. Only for providers whose notifications name payments.
+   * Returns the order of a payment; null for a foreign payment. Needed only if the provider's notifications name payments.
    * @throws Error when the provider cannot be reached.
    */
   orderOf?(paymentId: string): Promise<Pick<Order, 'workspace_id' | 'purchase_id'> | null>
   /**
-   * The current state of a payment; null when the provider does not know it.
+   * Returns the current state of a payment; null when the provider does not know the payment.
    * @throws Error when the provider cannot be reached.
    */
   look(payment: Payment): Promise<PaymentState | null>
   /**
    * Refunds a whole payment; repeated calls refund it once.
-   * @throws SvcError `validation_error` when the provider refuses; Error when it cannot be reached.
+   * @throws SvcError `validation_error` when the provider refuses; Error when the provider cannot be reached.
    */
   refund(payment: Payment): Promise<void>
 }

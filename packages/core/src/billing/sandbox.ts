@@ -6,7 +6,7 @@ export type Decision = 'pay' | 'decline'
 
 /** Simulated payments: no money moves, and the visitor of the payment page decides. */
 export interface SandboxPayments extends PaymentProvider {
-  /** Applies the decision if the session is open, and returns the notification of its current state. */
+  /** Applies the decision if the session is open, and returns a notification of the session's current state. */
   decide(payment: Payment, decision: Decision): Promise<Notification>
 }
 
@@ -22,22 +22,22 @@ const EVENT_TYPES = {
   expired: 'checkout.session.expired',
 } as const
 
-/** The newest outcomes that are kept: older ones are in the rows of their purchases. */
+/** The maximum number of outcomes in memory; older outcomes are in the rows of the purchases. */
 const OUTCOMES_MAX = 10_000
 
 const encoder = new TextEncoder()
 
 /**
- * The payment provider of `svc dev`. It has no storage: outcomes from before the process started come from our rows.
+ * The payment provider of `svc dev`. It has no storage: outcomes from before the process started come from the purchases.
  */
 export function createSandboxPayments({
   secret,
   public_url,
   now,
 }: {
-  /** Signs its notifications, as Stripe does. */
+  /** The secret that signs the notifications, in Stripe's scheme. */
   secret: string
-  /** The address of the payment page, read for each session; without a trailing slash. */
+  /** The base address of the payment page, without a trailing slash; called for each session. */
   public_url: () => string
   now: () => Date
 }): SandboxPayments {
@@ -51,7 +51,7 @@ export function createSandboxPayments({
 
   function stateOf(payment: Payment): PaymentState {
     const { session_id, amount, currency, expires_at } = payment
-    // An operator refunds in another process.
+    // An operator's command refunds in another process, so only the row shows the refund.
     const isRefunded = payment.status === 'refunded'
     const outcome = isRefunded ? 'refunded' : (outcomes.get(session_id) ?? outcomeIn(payment))
     const isOver = expires_at !== null && expires_at <= now()

@@ -5,7 +5,7 @@ import { idOf } from './stripe-state.ts'
 
 type Webhooks = (typeof Stripe)['webhooks']
 
-/** The event of a notification whose bytes one of the secrets signed at most five minutes from now; otherwise null. */
+/** Returns the event if one of the secrets signed the bytes at most five minutes from now; otherwise null. */
 export function verifiedEvent(
   webhooks: Webhooks,
   { body, signature }: Notification,
@@ -18,7 +18,7 @@ export function verifiedEvent(
       const tolerance_s = LIMITS.signature_tolerance_s
       return webhooks.constructEvent(body, signature, secret, tolerance_s, undefined, receivedAt)
     } catch {
-      // Signed with another secret, too old, or not an event.
+      // This secret did not sign the notification, or the notification is too old, or it is not an event.
     }
   }
   return null
@@ -33,7 +33,7 @@ function isFromTheFuture(signature: string, now: Date): boolean {
 
 const NOTHING: Subject = { session_id: null, payment_id: null }
 
-/** The session or the payment of an event; both null for other types. */
+/** The session or the payment of an event; both are null for other types of events. */
 export function subjectOf(event: Stripe.Event): Subject {
   switch (event.type) {
     case 'checkout.session.completed':

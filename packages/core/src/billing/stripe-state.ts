@@ -22,7 +22,7 @@ export function stateOf(
     status: statusOf(session),
     amount,
     currency: (session.currency ?? '').toUpperCase(),
-    // A payment may be refunded and disputed at once; the total is at most the payment.
+    // A payment may be both refunded and disputed; the total is limited to the amount of the payment.
     reversed: Math.min(amount, refunded + disputed),
     disputed: disputed > 0,
     payment_id: idOf(session.payment_intent),
@@ -39,17 +39,17 @@ function statusOf(session: Stripe.Checkout.Session): PaymentState['status'] {
   if (payment_status === 'paid' || payment_status === 'no_payment_required') return 'paid'
   if (status === 'expired') return 'expired'
   if (status !== 'complete') return 'open'
-  // A payment method that takes days has failed when its payment needs a method again.
+  // With a payment method that takes days, a payment has failed when it needs a payment method again.
   const step = typeof payment_intent === 'object' ? payment_intent?.status : undefined
   return step === 'requires_payment_method' || step === 'canceled' ? 'failed' : 'open'
 }
 
-/** A pending refund counts; a failed one returned the money to us. */
+/** A pending refund counts. A failed refund does not count, because it returned the money to us. */
 function goesBack({ status }: Pick<Stripe.Refund, 'status'>): boolean {
   return status !== 'failed' && status !== 'canceled'
 }
 
-/** Stripe takes the money when a dispute is raised, and returns it when the dispute is won. Inquiries move none. */
+/** Stripe takes the money when a dispute is raised, and returns it when the dispute is won. An inquiry moves no money. */
 function withdrawnBy({ status, amount, balance_transactions }: Dispute): number {
   switch (status) {
     case 'needs_response':
@@ -65,7 +65,7 @@ function withdrawnBy({ status, amount, balance_transactions }: Dispute): number 
     case 'warning_closed':
       return 0
     default:
-      // An unknown status: the transactions decide. Their amounts are in the currency of our account, not of the payment.
+      // For an unknown status, the transactions decide. Their amounts are in our account's currency, not in the payment's.
       return sum(balance_transactions.map((moved) => moved.amount)) < 0 ? amount : 0
   }
 }

@@ -11,22 +11,22 @@ type Transport = NonNullable<NonNullable<ConstructorParameters<typeof Stripe>[1]
 /** The account at Stripe that takes the payments. */
 export interface StripeOptions {
   /**
-   * `sk_test_…` or `sk_live_…`, or a restricted key (`rk_…`) that may write checkout sessions and refunds, and read those,
-   * payment intents, charges and disputes.
+   * A key `sk_test_…` or `sk_live_…`, or a restricted key (`rk_…`). A restricted key must be allowed to read and write
+   * checkout sessions and refunds, and to read payment intents, charges and disputes.
    */
   secret_key: string
-  /** The signing secrets of the endpoint (`whsec_…`). A signature of any of them is valid, so that one can be rotated. */
+  /** The signing secrets of the endpoint (`whsec_…`). A signature by any of them is valid, so that a secret can be rotated. */
   webhook_secrets: readonly string[]
   now: () => Date
-  /** Logs events of the other mode, and refusals that only the operator can resolve. Default: no log. */
+  /** The log for events of another mode than the key's, and for refusals that only the operator can resolve. Default: none. */
   log?: Log | undefined
-  /** Base of the default success page `<public_url>/pay/<session id>`. Without a trailing slash. */
+  /** The base of the default success page `<public_url>/pay/<session id>`, without a trailing slash. */
   public_url?: (() => string) | undefined
   /** The address of the API. Default: Stripe's. */
   api_url?: string | undefined
   /** The timeout of one try. Default: 10 s. */
   timeout_ms?: number | undefined
-  /** Retries of an unanswered request, with the same idempotency key. Default: 2. */
+  /** The maximum number of retries of an unanswered request, all with the same idempotency key. Default: 2. */
   retries_max?: number | undefined
   /** The HTTP client. Default: the library's. */
   transport?: Transport | undefined
@@ -42,9 +42,9 @@ const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} }
 /**
  * Payments with Stripe Checkout, through Stripe's own library, which is imported only here.
  *
- * Amounts are in minor units as Stripe counts them: yen in whole yen, and dinars of three decimals in thousandths, of
- * which Stripe accepts only multiples of ten.
- * @throws Error for an invalid key, or without a signing secret.
+ * Amounts are in Stripe's minor units: yen in whole yen; dinars, which have three decimals, in thousandths. Stripe accepts
+ * only multiples of ten for currencies with three decimals.
+ * @throws Error if the key is invalid or there is no signing secret.
  */
 export async function createStripePayments(options: StripeOptions): Promise<PaymentProvider> {
   const { secret_key, webhook_secrets, now, log = SILENT } = options
@@ -70,7 +70,7 @@ export async function createStripePayments(options: StripeOptions): Promise<Paym
     return statusCode >= 400 && statusCode < 500 && statusCode !== 409 && statusCode !== 429
   }
 
-  /** The response, or null for 404. */
+  /** Returns the response, or null for the status 404. */
   async function found<T>(response: Promise<T>): Promise<T | null> {
     try {
       return await response
@@ -114,7 +114,7 @@ export async function createStripePayments(options: StripeOptions): Promise<Paym
     const payment_intent = session && idOf(session.payment_intent)
     if (!payment_intent) throw invalid('purchase_id', 'Nothing was paid for this purchase')
     try {
-      // Without an idempotency key: Stripe replays a refusal for a day, and a second full refund is refused anyway.
+      // There is no idempotency key: Stripe would replay a refusal for a day, and it refuses a second full refund anyway.
       await stripe.refunds.create({ payment_intent })
     } catch (error) {
       if (!isRefusal(error)) throw error
@@ -182,7 +182,7 @@ function sessionFor(order: Order, landing: string): Stripe.Checkout.SessionCreat
     success_url: order.success_url ?? landing,
     ...(order.cancel_url !== null && { cancel_url: order.cancel_url }),
     expires_at: Math.floor(expires_at.getTime() / 1000),
-    // The payer pays the price of the package, in its currency.
+    // The payer pays the price of the package, in the package's currency.
     allow_promotion_codes: false,
     adaptive_pricing: { enabled: false },
   }

@@ -7,11 +7,11 @@ import type { Storage } from '../storage/ports/storage.ts'
 import type { CheckoutParts } from './checkout.ts'
 import { createSyncPurchase, type Synced } from './sync-purchase.ts'
 
-/** The compared purchases. */
+/** Selects the purchases to compare. */
 export interface SyncOptions {
-  /** Compares purchases from this time on. Default: the last 30 days. */
+  /** Compares purchases that began at this time or later. Default: the purchases of the last 30 days. */
   since?: Date | undefined
-  /** Default: every workspace. */
+  /** Compares the purchases of this workspace. Default: every workspace. */
   workspaceId?: string | undefined
   onProgress?: ((progress: SyncProgress) => void) | undefined
 }
@@ -31,27 +31,27 @@ export interface SyncChange {
   status: PurchaseStatus
   /** The booked credits; negative when credits were taken. */
   credits: Units
-  /** Why an operator must review it, or null. */
+  /** The reason why an operator must review the purchase, or null. */
   review_reason: string | null
 }
 
 /** The result of a run. */
 export interface SyncReport {
-  /** Purchases that were compared with their payments, or that expired without a session. */
+  /** The number of purchases that were compared with their payments, or that expired without a session. */
   looked: number
   changed: SyncChange[]
-  /** Purchases that the provider could not be queried about or does not know: they did not change. */
+  /** Purchases that did not change, because the query to the provider failed or the provider does not know the payment. */
   failed: { workspace_id: string; purchase_id: string; error: string }[]
 }
 
 const DAY_MS = 24 * 60 * 60_000
 const SINCE_MS = 30 * DAY_MS
-/** Concurrent requests to the provider: far below the limits of payment providers. */
+/** The number of concurrent requests to the provider, far below the limits of payment providers. */
 const AT_ONCE = 4
 const PAGE = 100
 
 /**
- * Compares purchases with their payments, unpaid ones first, and repairs differences that no notification reported.
+ * Compares purchases with their payments, unpaid purchases first, and repairs differences that no notification reported.
  * Purchases without a session expire.
  * @throws SvcError `validation_error` when no payment provider is configured.
  */
@@ -106,7 +106,7 @@ export function createSyncAll({
           limit: PAGE,
         })
         after = page.length === PAGE ? (page.at(-1) ?? null) : null
-        // A pending purchase that was settled meanwhile comes again among the others.
+        // A pending purchase that was settled meanwhile is read again with the purchases that are not pending.
         await eachOf(
           page.filter(({ id }) => !seen.has(id)),
           look,
@@ -119,8 +119,8 @@ export function createSyncAll({
 }
 
 /**
- * Expires a purchase whose process died before it stored a session, so that no payer could pay. Null for any other
- * purchase, one that is not over, or one that was changed since it was read.
+ * Expires a purchase whose process died before it stored a session, so that no payer could pay. Returns null if the
+ * purchase is not pending or has a session, if it can still be paid, or if it changed since it was read.
  */
 export async function expireUnopened(
   { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now'> },
@@ -140,7 +140,7 @@ export async function expireUnopened(
   }
 }
 
-/** Runs `perform` for all, four at a time. */
+/** Calls `perform` for each item, for at most four items at the same time. */
 async function eachOf<T>(all: readonly T[], perform: (one: T) => Promise<void>): Promise<void> {
   const waiting = all.values()
   const worker = async () => {

@@ -15,13 +15,13 @@ export interface Synced {
   credits: Units
 }
 
-/** Concurrent changes of a purchase between look and write before the error. */
+/** The maximum number of tries. Each concurrent change between the look-up and the write causes another try. */
 const TRIES_MAX = 20
 
 /**
- * Brings a purchase to the current state of its payment: the only code that writes payments, safe to run concurrently.
- * Null when the provider does not know the payment, or when it belongs to another provider.
- * @throws Error when the provider cannot be reached or the credits cannot be booked; nothing has changed then.
+ * Brings a purchase to the current state of its payment. No other code writes payments; concurrent calls are safe.
+ * Returns null when the provider does not know the payment, or when the payment belongs to another provider.
+ * @throws Error when the provider cannot be reached or the credits cannot be booked; in both cases nothing has changed.
  */
 export function createSyncPurchase({
   storage,
@@ -37,7 +37,7 @@ export function createSyncPurchase({
     for (let i = 0; i < TRIES_MAX && purchase; i++) {
       const payment = paymentOf(purchase)
       if (!payment || purchase.provider !== payments.name) return null
-      // After the row was read, outside a transaction: the version shows whether the row has changed meanwhile.
+      // The state is read after the row and outside a transaction: `version` shows whether the row has changed meanwhile.
       const state = await payments.look(payment)
       if (!state) return null
       const synced = await write({ storage, runtime }, purchase, state)
@@ -48,15 +48,15 @@ export function createSyncPurchase({
   }
 }
 
-/** The payment of a purchase; null without a session. */
+/** The payment of a purchase; null if the purchase has no session. */
 export function paymentOf(purchase: PurchaseRow): Payment | null {
   const { session_id, status, amount, currency, expires_at } = purchase
   return session_id === null ? null : { session_id, status, amount, currency, expires_at }
 }
 
 /**
- * Brings a purchase and its credits to `state`; null if the purchase was changed since it was read. The version rises even
- * when nothing else changes: otherwise a concurrent process could later write an older state of the payment.
+ * Brings a purchase and its credits to `state`. Returns null if the purchase changed since it was read. The version rises
+ * even if nothing else changes: otherwise a concurrent process could later write an older state of the payment.
  */
 async function write(
   { storage, runtime }: { storage: Storage; runtime: Runtime },
@@ -94,7 +94,7 @@ function changeOf(purchase: PurchaseRow, state: PaymentState, at: Date): Purchas
   const payment_id = state.payment_id ?? purchase.payment_id
   const review_reason = mismatchOf(purchase, state)
   if (review_reason !== null) {
-    // A closed purchase may reopen: its refund fails or its dispute is won.
+    // A closed purchase may reopen, because its refund fails or its dispute is won.
     const isClosed = purchase.status === 'refunded' || purchase.status === 'disputed'
     const status = isClosed ? 'pending' : purchase.status
     return { status, payment_id, review_reason, updated_at: at }
@@ -103,7 +103,7 @@ function changeOf(purchase: PurchaseRow, state: PaymentState, at: Date): Purchas
   return { status: statusFor(state), payment_id, review_reason, paid_at, updated_at: at }
 }
 
-/** Without grants and adjustments that an operator made with the purchase as reference. */
+/** Leaves out grants and adjustments for which an operator named the purchase as the reference. */
 function ownOf(entries: readonly Entry[]): Entry[] {
   return entries.filter(({ ref_type }) => ref_type === 'purchase')
 }

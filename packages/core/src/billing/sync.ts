@@ -5,8 +5,8 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { PaymentState, PurchaseStatus } from './payment.ts'
 
 /**
- * The difference between a payment and its purchase, as `review_reason`; null when there is none, or when the whole
- * payment was reversed and no decision is needed.
+ * The difference between a payment and its purchase, as `review_reason`. Null when there is no difference, or when the
+ * whole payment was reversed, which needs no decision.
  */
 export function mismatchOf(
   { amount, currency }: Pick<PurchaseRow, 'amount' | 'currency'>,
@@ -26,8 +26,8 @@ export function statusFor(state: PaymentState): PurchaseStatus {
 }
 
 /**
- * The total credits of a purchase for the state of its payment. A reversal takes its share of them, rounded in the
- * workspace's favour.
+ * The total credits of a purchase for the state of its payment. If a part of the payment is reversed, the same part of the
+ * credits is taken, rounded in the workspace's favour.
  */
 export function creditsFor({ credits }: Pick<PurchaseRow, 'credits'>, state: PaymentState): Units {
   const { status, amount, reversed } = state
@@ -47,7 +47,7 @@ export function correction(
   { booked, target, isFirst }: { booked: Units; target: Units; isFirst: boolean },
 ): Operation | null {
   if (target === booked) return null
-  // The first entry has number 0, each later one the version of the purchase that it belongs to.
+  // The first entry has the number 0. Each later entry has the new version of the purchase as its number.
   const amount = units(target - booked)
   return {
     ...UNPRICED,

@@ -5,7 +5,7 @@ import type { Entry } from '../rules/decide.ts'
 
 /**
  * A ledger entry as its workspace sees it: amounts are changes of the available credits, as in `credits_balance`. Holds
- * are entries too, so each `balance_after` is the previous one plus `credits`.
+ * are entries too, so each `balance_after` is the `balance_after` of the previous entry plus `credits`.
  */
 export function transactionOf(entry: Entry): Transaction {
   return {

@@ -2,17 +2,17 @@ import type { Traits } from '../contract/outside/provider.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import { type ProviderSettings, SANDBOX, traitsOf } from '../providers/registry.ts'
 
-/** A provider for a message, and the sender that the message has there. */
+/** A provider for a message, and the sender of the message with this provider. */
 export interface Carrier {
   provider: string
   sender: string | null
 }
 
-/** The providers for messages, by the settings alone. */
+/** The providers for messages, as the settings alone determine them. */
 export interface Carriers {
   /**
-   * In the order of the settings. The sandbox for test keys, and for a channel without a provider. Empty if another
-   * `provider` was tried before and none serves the channel any more: the message must not be shown as delivered.
+   * Returns providers, ordered as in the settings. Test messages, and channels without a provider, get the sandbox. Empty
+   * if a real `provider` was tried before and none serves the channel now: the sandbox would report the message as delivered.
    */
   of(message: {
     channel: Channel
@@ -20,15 +20,15 @@ export interface Carriers {
     sender: string | null
     provider?: string | null
   }): Carrier[]
-  /** The message's own sender, else the provider's first for the channel, else null. */
+  /** The message's own sender, otherwise the provider's first sender for the channel, otherwise null. */
   senderOf(provider: string, message: { channel: Channel; sender: string | null }): string | null
-  /** The error message when no provider has the sender; otherwise null. Not for test keys, which may use any sender. */
+  /** The error message when no provider has the sender; otherwise null. Not called for test keys: they may use any sender. */
   senderFault(channel: Channel, sender: string | undefined): string | null
   /** Whether the settings of any provider list the sender for the channel. */
   hasSender(channel: Channel, sender: string): boolean
   /** Whether the settings of the provider list the sender. */
   isListed(provider: string, sender: string): boolean
-  /** The traits of a provider; undefined for one that is no longer configured. */
+  /** The traits of a provider; undefined if the provider is no longer configured. */
   traits(provider: string): Traits | undefined
   /** Whether a provider other than the sandbox serves the channel. */
   serves(channel: Channel): boolean
@@ -79,7 +79,7 @@ export function createCarriers(providers: readonly ProviderSettings[]): Carriers
   }
 }
 
-/** A provider without senders accepts any. Every provider accepts any sender of an e-mail, which is only a name. */
+/** A provider whose settings list no senders accepts any sender. The sender of an e-mail is only a name, so any is accepted. */
 function takes({ senders }: Traits, channel: Channel, sender: string | null): boolean {
   const known = senders[channel]
   if (sender === null || channel === 'email') return true

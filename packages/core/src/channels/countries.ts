@@ -1,4 +1,4 @@
-/** Every country and territory with numbers of its own: ISO 3166-1, and as there Ascension, Tristan da Cunha and Kosovo. */
+/** The codes of countries and territories with their own numbers: ISO 3166-1, AC (Ascension), TA (Tristan da Cunha), XK. */
 export const COUNTRIES: ReadonlySet<string> = new Set(
   `AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW BY BZ CA CC CD CF
 CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG

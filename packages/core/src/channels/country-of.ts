@@ -2,12 +2,12 @@ import { parsePhoneNumberFromString } from 'libphonenumber-js/min'
 import metadata from 'libphonenumber-js/min/metadata'
 
 /**
- * The country of an E.164 number, as ISO 3166-1; null for a number of no country (satellites, international services,
- * unassigned numbers).
+ * The ISO 3166-1 code of an E.164 number's country; null if the number belongs to no country (satellites, international
+ * services, unassigned numbers).
  *
- * This module takes about 60 ms and 10 MB to load, so it is loaded only for a rule. A look-up takes well under 1 µs, or
- * about 12 µs where several countries share a calling code (+1, +7, +44 …). The smallest set of metadata distinguishes
- * them as well as the largest: it only lacks the type of number.
+ * This module takes about 60 ms and 10 MB to load, so it is loaded only when a rule is set. A look-up takes less than 1 µs,
+ * or about 12 µs if several countries share the calling code (+1, +7, +44 …). The smallest set of metadata distinguishes
+ * these countries as well as the largest set does; it only lacks the types of numbers.
  */
 export function countryOf(number: string): string | null {
   for (const end of CODE_ENDS) {
@@ -19,7 +19,7 @@ export function countryOf(number: string): string | null {
   return null
 }
 
-/** The ends of calling codes of one, two or three digits after the `+`. No code is a prefix of another. */
+/** The positions after a calling code of one, two or three digits that follows the `+`. No code is a prefix of another code. */
 const CODE_ENDS = [2, 3, 4]
 
 const BY_CODE = new Map(Object.entries<string[]>(metadata.country_calling_codes))

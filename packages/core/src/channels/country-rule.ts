@@ -1,11 +1,11 @@
 import type { Channel } from '../contract/resources/content.ts'
 import { countryName } from './countries.ts'
 
-/** The countries whose numbers may receive messages, by ISO 3166-1. */
+/** The countries whose numbers may receive messages, as ISO 3166-1 codes. */
 export interface CountryRule {
-  /** Null for all countries. */
+  /** The allowed countries; null: all countries. */
   allowed: readonly string[] | null
-  /** Takes precedence over `allowed`. */
+  /** The refused countries, also if `allowed` contains them. */
   denied: readonly string[]
 }
 
@@ -13,8 +13,8 @@ export interface CountryRule {
 export type CountryFault = (channel: Channel, recipient: string) => string | null
 
 /**
- * Applies the rule to numbers; e-mail addresses have no country. A number of no known country is refused if `allowed` is
- * set, and accepted if only `denied` is.
+ * Applies the rule to numbers; e-mail addresses have no country. A number without a known country is refused if `allowed`
+ * is set, and accepted if only `denied` is set.
  */
 export function createCountryRule(
   { allowed, denied }: CountryRule,
@@ -35,7 +35,7 @@ export function createCountryRule(
 
 export const ANY_COUNTRY: CountryFault = () => null
 
-/** Loads the metadata of numbers, which is large, only for a rule. */
+/** Loads the metadata of phone numbers only if there is a rule, because the metadata is large. */
 export async function openCountryRule(rule: CountryRule | null): Promise<CountryFault> {
   if (rule === null) return ANY_COUNTRY
   const { countryOf } = await import('./country-of.ts')

@@ -1,4 +1,4 @@
-/** Limits the messages per second of a sender, and retries to a share of a provider's sends. */
+/** Limits the messages per second of a sender, and limits retries to a share of a provider's sends. */
 export interface Pace {
   /** Returns 0 and counts the message if it may be sent now; otherwise the waiting time in ms. */
   take(of: {
@@ -6,33 +6,33 @@ export interface Pace {
     sender: string | null
     per_second: number | null
     isRetry: boolean
-    /** Milliseconds of `Runtime.elapsed`: with a clock that is set back, no tokens would be added. */
+    /** The `Runtime.elapsed` in ms. If the clock were used and set back, no tokens would be added. */
     at_ms: number
   }): number
 }
 
 /**
- * A waiting message gets a time of its own within this period. Messages beyond it must ask again, spread over another such
- * period, so that a long backlog is not read all the time.
+ * Within this period, each waiting message gets a time of its own. Later messages must ask again; their requests are spread
+ * over a second period of this length, so that a long backlog is not read all the time.
  */
 const TURNS_MS = 60_000
 
 /**
- * The share of a second's messages that may be sent at once. Due messages are claimed several times a second: with a
- * smaller share, capacity would be lost between two claims.
+ * The share of a second's messages that may be sent at once. Due messages are claimed several times a second, so with a
+ * smaller share capacity would be lost between two claims.
  */
 const BURST_SHARE = 0.25
 
 /**
- * The budget of retries grows with each first send, and per second, so that retries end when nothing new is sent;
- * `RETRIES_MAX` is its maximum. It protects a provider that is down from retries of the whole backlog.
+ * The budget of retries grows with each first send and with time, up to `RETRIES_MAX`. Without the growth with time, retries
+ * would stop when no new message is sent. The budget keeps the retries of a whole backlog away from a provider that is down.
  */
 const RETRY_SHARE = 0.2
 const RETRIES_PER_SECOND = 10
 const RETRIES_MAX = 100
 const RETRY_WAIT_MS = 5_000
 
-/** Beyond this number, the least recently used sender is removed. */
+/** The maximum number of senders in memory. Beyond it, the least recently used sender is removed. */
 const SENDERS_MAX = 10_000
 
 interface Budget {
@@ -41,12 +41,12 @@ interface Budget {
 }
 
 interface Bucket {
-  /** Messages that may be sent now. */
+  /** The number of messages that may be sent now. */
   tokens: number
   at_ms: number
   /** The latest assigned time. */
   assigned_ms: number
-  /** Messages that must ask again, counted to spread them. */
+  /** The number of messages that had to ask again; it spreads their waiting times. */
   put_off: number
 }
 
@@ -55,7 +55,7 @@ export function burstOf(per_second: number): number {
   return 1 + per_second * BURST_SHARE
 }
 
-/** The limits apply to this process: each of several servers may send that much. */
+/** The limits apply to one process; with several servers, each server may send up to the limits. */
 export function createPace(): Pace {
   const buckets = new Map<string, Bucket>()
   const budgets = new Map<string, Budget>()
@@ -94,7 +94,7 @@ export function createPace(): Pace {
     return Math.ceil(TURNS_MS * (1 + spread(bucket.put_off)))
   }
 
-  /** The retries that a provider may get now. */
+  /** The budget of retries that a provider may get now. */
   function budgetOf(provider: string, at_ms: number): Budget {
     const budget = budgets.get(provider) ?? { left: RETRIES_MAX, at_ms }
     const gained = ((at_ms - budget.at_ms) / 1_000) * RETRIES_PER_SECOND

@@ -2,24 +2,24 @@ import type { PauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** The pauses of providers and senders. Kept in the database: all servers read them, and they survive a restart. */
+/** The pauses of providers and senders. They are in the database, so that all servers read them and they survive a restart. */
 export interface Pauses {
   /**
-   * Whether the provider may send from this sender. One paused for its settings is tried again after a while, with a
-   * single message at a time.
+   * Whether the provider may send from this sender. After a pause for wrong settings, sends are tried again with a single
+   * message at a time.
    */
   allows(provider: string, sender: string | null): boolean
-  /** A message is sent to the provider: if the provider is paused, no other message follows for a while. */
+  /** Records that a message is sent to the provider. If the provider is paused, no other message follows for a while. */
   noteSend(provider: string, sender: string | null): void
-  /** The provider refused its settings, or the sender. */
+  /** Records that the provider refused its settings or the sender. */
   noteMisconfigured(
     provider: string,
     sender: string | null,
     fault: { error_code: string; error_message: string },
   ): Promise<void>
   /**
-   * The provider accepted a message from this sender: ends the pause. No effect before the time of the next try: such a
-   * message was in flight before the pause.
+   * Records that the provider accepted a message from this sender, and ends the pause. Has no effect before the time of the
+   * next try, because such a message was in flight before the pause.
    */
   noteAccepted(provider: string, sender: string | null): Promise<void>
   /** Reads the pauses from the database. */
@@ -31,10 +31,10 @@ const MINUTE_MS = 60_000
 /** Durations of successive pauses for wrong settings. */
 const RETRY_MS = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, 60 * MINUTE_MS]
 
-/** Between two messages that try the settings again. */
+/** The minimum time between two messages that try the settings again. */
 const PROBE_EVERY_MS = 10_000
 
-/** Accepted difference between the clocks of two servers. */
+/** The accepted difference between the clocks of two servers. */
 const CLOCK_SLACK_MS = 10_000
 
 export function createPauses({ storage, runtime }: { storage: Storage; runtime: Runtime }): Pauses {
@@ -70,7 +70,7 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
     async noteMisconfigured(provider, sender, { error_code, error_message }) {
       const at = runtime.now()
       const known = rows.get(keyOf(provider, sender))
-      // An operator's pause stays, and other messages of the same batch are not new failures.
+      // An operator's pause stays. Other messages of the same batch are not new failures.
       if (known && !isProbing(known, at)) return
       const failures = (known?.failures ?? 0) + 1
       const wait_ms = RETRY_MS[Math.min(failures, RETRY_MS.length) - 1] as number
@@ -105,8 +105,8 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
 }
 
 /**
- * Whether the time of the next try is reached; never for an operator's pause. A pause in the future was written while the
- * clock was ahead, and so was its end: it may be tried now.
+ * Whether the next try may start; never for an operator's pause. A pause whose start is in the future was written while
+ * the clock was ahead. The end of such a pause is wrong too, so a try may start now.
  */
 function isProbing({ retry_at, created_at }: PauseRow, at: Date): boolean {
   if (retry_at === null) return false

@@ -4,15 +4,15 @@ import { heldMinutes } from '../rules/voice-minutes.ts'
 import { countSegments, encodingOf } from '../sms/index.ts'
 
 /**
- * The price of one unit as a decimal string of credits; or prices by the prefix of the recipient's number: the longest
- * matching prefix counts, else `default`.
+ * The price of one unit as a decimal string of credits, or one price for each prefix of the recipient's number. The longest
+ * matching prefix decides; if no prefix matches, `default` applies.
  */
 export type ChannelPrice = string | { default: string; [prefix: string]: string }
 
 /** The price of one unit of each channel: an SMS segment, a message, a started minute. */
 export type Prices = Record<Channel, ChannelPrice>
 
-/** Source: interface, Credit costs. */
+/** The prices of the specification. Source: interface, Credit costs. */
 export const DEFAULT_PRICES = {
   sms: '1',
   whatsapp: '0.5',
@@ -20,7 +20,7 @@ export const DEFAULT_PRICES = {
   voice: '2',
 } as const satisfies Prices
 
-/** In credits. At this price the largest bulk, of 10,000 messages of 24 segments, still fits an amount. */
+/** The maximum price in credits. At this price the largest bulk (10,000 messages of 24 segments) still fits an amount. */
 const PRICE_MAX = 4_000
 
 const PREFIX = /^\+[1-9]\d{0,14}$/
@@ -33,12 +33,12 @@ export interface Price {
   encoding: 'GSM-7' | 'UCS-2' | null
 }
 
-/** Reads a content once, and returns a function for the price to a recipient; for a call, of the held minutes. */
+/** Reads a content once, and returns a function that prices it for a recipient. The price of a call is for the held minutes. */
 export type PriceOf = (channel: Channel, content: Content) => (recipient: string) => Price
 
 /**
  * Computes prices of messages. An invalid price is refused here, not at the first send.
- * @throws RangeError that names the price, for an amount that is not from 0 to 4,000 credits or an invalid prefix.
+ * @throws RangeError that names the price, for an amount outside 0 to 4,000 credits or for an invalid prefix.
  */
 export function createPricing(prices: Prices): PriceOf {
   const unitPrices = Object.fromEntries(

@@ -6,7 +6,7 @@ const DECIMAL = 'must be a decimal text, for example "0.8"'
 
 const decimal = z.string(DECIMAL)
 
-/** The setting of the operator: absent prices are those of the specification. */
+/** The operator's setting. A price that is absent has the value in the specification. */
 const setting = z.strictObject(
   Object.fromEntries(
     CHANNELS.map((channel) => [
@@ -17,8 +17,8 @@ const setting = z.strictObject(
 )
 
 /**
- * Reads prices as JSON: for each channel a decimal text, or an object of prefixes with a price each and a `default`.
- * Returns only the set channels.
+ * Reads prices as JSON: for each channel a decimal text, or an object with a price for each prefix and a `default`.
+ * Returns only the channels that are set.
  *
  * @example readPrices('{"sms":{"default":"1","+255":"0.8","+8816":"25"},"voice":"3"}')
  * @throws RangeError with the error and its place.

@@ -6,10 +6,10 @@ const PROVIDERS_MAX = 50
 const VARIABLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/
 
 /**
- * Reads a JSON list of providers, in the order in which they are tried. A text that is only `${NAME}` is replaced by that
- * variable, so that secrets need not be in a file.
+ * Reads a JSON list of providers, in the order in which they are tried. A text that is only `${NAME}` is replaced by the
+ * value of that variable, so that secrets need not be in a file.
  *
- * @throws RangeError with the error and its place, without values, which may be secrets.
+ * @throws RangeError that names the error and its place, but no value, because a value may be a secret.
  */
 export function readProviders(
   json: string,
@@ -23,7 +23,7 @@ export function readProviders(
   return providers
 }
 
-/** Reads one provider. @throws RangeError as `readProviders`. */
+/** Reads one provider. @throws RangeError in the same cases as `readProviders`. */
 export function readProvider(value: unknown, position = 0): ProviderSettings {
   const worded = new Set<string>()
   const result = providerSettings.safeParse(value, {
@@ -43,7 +43,7 @@ export function readProvider(value: unknown, position = 0): ProviderSettings {
 
 /**
  * Checks the names of all providers.
- * @throws RangeError for two providers with one name, or one with the name of the sandbox.
+ * @throws RangeError for two providers with one name, or for a provider with the name of the sandbox.
  */
 export function assertNames(providers: readonly ProviderSettings[]): void {
   const seen = new Set<string>()

@@ -9,7 +9,7 @@ import {
   subscriptionsOf,
 } from './subscriptions.ts'
 
-/** The contacts that a change could collide with, by each unique key. */
+/** The contacts that a change could collide with, indexed by each unique key. */
 export interface ContactIndex {
   put(contact: ContactRow): void
   /** The contact with the value in that field. */
@@ -61,8 +61,8 @@ export type ChangeResult =
   | ({ ok: false } & ErrorDetail)
 
 /**
- * Applies fields to a contact: absent fields stay, null clears a field. The caller has locked the workspace, and `index`
- * holds every contact with one of the keys.
+ * Applies fields to a contact: absent fields stay, null clears a field. The caller must have locked the workspace. `index`
+ * must hold every contact that has one of the keys.
  */
 export function changeContact(
   before: ContactRow | null,
@@ -103,7 +103,7 @@ export function changeContact(
   return { ok: true, contact, is_change, opt_outs, lifts }
 }
 
-/** The fields of an imported contact, with its attributes added to the existing ones. */
+/** The fields of an imported contact, with its attributes added to the existing attributes. */
 export function joinAttributes(before: ContactRow | null, fields: ContactFields): ContactFields {
   if (!before || !fields.attributes) return fields
   return { ...fields, attributes: { ...before.attributes, ...fields.attributes } }
@@ -139,7 +139,7 @@ const NOTHING = {
   attributes: {},
 }
 
-/** One field per line: a search has no line breaks, so it cannot match across two fields. */
+/** The text has one field per line. A search has no line breaks, so it cannot match across two fields. */
 function searchTextOf(contact: Pick<ContactRow, 'name' | 'phone' | 'email' | 'external_id'>) {
   const { name, phone, email, external_id } = contact
   const texts = [name, phone, email, external_id].filter((text) => text !== null)
@@ -153,10 +153,10 @@ function shownText(contact: ContactRow, { suppressed }: ChangeState): string {
 }
 
 /**
- * A text for a search that ignores case and equivalent spellings: `STRASSE` finds `Straße`. In JavaScript, because each
- * database has its own rules, and SQLite folds only ASCII.
+ * A text for a search that ignores case and equivalent spellings: `STRASSE` finds `Straße`. JavaScript makes this text,
+ * because each database has its own rules, and SQLite folds only ASCII.
  */
 export function fold(text: string): string {
-  // Upper case first turns `ß` into `SS`. Lower case then gives sigma two forms, by its place in the word.
+  // `toUpperCase` turns `ß` into `SS`. `toLowerCase` then gives sigma two forms, which depend on its place in the word.
   return text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 }

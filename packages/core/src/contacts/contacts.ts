@@ -19,7 +19,7 @@ import {
 } from './subscriptions.ts'
 
 export interface ContactQuery {
-  /** A part of name, phone, email or external_id, in any case. */
+  /** A part of name, phone, email or external_id, in upper or lower case. */
   search?: string | undefined
   tag?: string | undefined
 }
@@ -36,9 +36,9 @@ export interface Addressee {
 
 /** The contacts of workspaces. */
 export interface Contacts {
-  /** @throws SvcError `validation_error` without phone and email, or when another contact has a phone, email or external_id. */
+  /** @throws SvcError `validation_error` without phone and email, or if another contact has the phone, email or external_id. */
   create(workspaceId: string, fields: ContactFields): Promise<Contact>
-  /** Newest first. */
+  /** Returns a page of the matching contacts, newest first, and their total number. */
   list(
     workspaceId: string,
     query: ContactQuery,
@@ -48,25 +48,25 @@ export interface Contacts {
   get(workspaceId: string, contactId: string): Promise<Contact>
   /**
    * Changes the fields in `fields` and keeps the others; null clears a field.
-   * @throws SvcError as `create` and `get`.
+   * @throws SvcError in the same cases as `create` and `get`.
    */
   update(workspaceId: string, contactId: string, fields: ContactFields): Promise<Contact>
   /** Removes the contact. The suppressions of its addresses stay. @throws SvcError `not_found`. */
   delete(workspaceId: string, contactId: string): Promise<void>
   /**
-   * Creates and updates contacts. A rejected contact is in the report, and the others are still written. Each batch is a
+   * Creates and updates contacts. A rejected contact is in the report and does not stop the others. Each batch is one
    * transaction: after a failure of the database, a repeated import writes the rest.
    */
   import(workspaceId: string, contacts: readonly unknown[]): Promise<ImportReport>
-  /** All matching contacts in pages, newest first, without contacts created meanwhile. */
+  /** Returns all matching contacts in pages, newest first, without contacts that are created meanwhile. */
   export(workspaceId: string, query: ContactQuery): AsyncGenerator<Contact[]>
-  /** The existing contacts of the ids, by id, in one query. */
+  /** Returns the existing contacts with these ids, indexed by id, with one query. */
   forSending(workspaceId: string, contactIds: readonly string[]): Promise<Map<string, Addressee>>
 }
 
 export function createContacts({ storage, runtime, quotas }: ContactParts): Contacts {
   const { read } = storage
-  // A search reads every contact of its workspace: one search at a time, so that other workspaces can read meanwhile.
+  // A search reads every contact of its workspace. A workspace runs one search at a time, so that other workspaces can read.
   const inOrder = createOrder()
 
   async function find(stores: Reads, workspaceId: string, contactId: string): Promise<ContactRow> {

@@ -2,10 +2,10 @@ import type { ContactRow } from '../rows/rows.ts'
 import type { ContactFilter } from '../storage/ports/contacts.ts'
 import type { Reads } from '../storage/ports/storage.ts'
 
-/** A page takes a few milliseconds of the database, and a few hundred kilobytes. */
+/** The number of contacts in a page. A page takes a few milliseconds of the database and a few hundred kilobytes. */
 const PAGE_ROWS = 500
 
-/** All contacts of the filter, newest first; each page is read when the caller requests it. */
+/** Returns all contacts that match the filter, newest first. Each page is read when the caller requests it. */
 export async function* exportContacts(
   read: Pick<Reads, 'contacts'>,
   workspaceId: string,
@@ -18,7 +18,7 @@ export async function* exportContacts(
     if (rows.length > 0) yield rows
     if (rows.length < PAGE_ROWS) return
     before_id = rows.at(-1)?.id
-    // A database in this thread blocks the event loop: other work runs between two pages.
+    // A database in this thread blocks the event loop, so other work gets its turn between two pages.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }

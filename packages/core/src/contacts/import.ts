@@ -19,7 +19,7 @@ import {
 } from './plan-import.ts'
 import { addressesOf, optOutRows, suppressedBy } from './subscriptions.ts'
 
-/** Contacts in one transaction: it takes a few milliseconds, and other writes wait. */
+/** The number of contacts in one transaction. It takes a few milliseconds, and other writes wait for it. */
 const BATCH_CONTACTS = 50
 
 export interface ContactParts {
@@ -28,7 +28,7 @@ export interface ContactParts {
   quotas: Pick<Quotas, 'contacts'>
 }
 
-/** Creates and updates contacts in order: a later one sees the changes of an earlier one. */
+/** Creates and updates contacts in order: a later contact sees the changes of an earlier contact. */
 export async function importContacts(
   parts: ContactParts,
   workspaceId: string,
@@ -106,7 +106,7 @@ async function stateFor(
   }
 }
 
-/** In the order of the plan, because a contact may take a key that another gave up. Adjacent inserts are one statement. */
+/** Writes the steps in their planned order: a contact may take a key that another contact released. Joins adjacent inserts. */
 async function write({ contacts }: Writes, steps: ImportPlan['steps']): Promise<void> {
   let made: ContactRow[] = []
   for (const { is_new, contact } of steps) {

@@ -1,12 +1,12 @@
 import { SvcError } from '../contract/errors.ts'
 
-/** Waiting work of one workspace. */
+/** The maximum number of waiting calls of one workspace. */
 const WAITING_MAX = 20
 
-/** Runs the work of one workspace in sequence, and of several workspaces concurrently. */
+/** Runs the work of one workspace in sequence, and the work of different workspaces concurrently. */
 export type Order = <T>(workspaceId: string, work: () => Promise<T>) => Promise<T>
 
-/** The returned function throws SvcError 429 while more than `waiting_max` of a workspace wait. */
+/** The returned function throws SvcError 429 while `waiting_max` calls of the workspace wait. */
 export function createOrder(waiting_max = WAITING_MAX): Order {
   const queues = new Map<string, { last: Promise<unknown>; count: number }>()
   return async (workspaceId, work) => {

@@ -6,7 +6,7 @@ import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 import { attributesFault, type ContactIndex, changeContact, joinAttributes } from './change.ts'
 import { channelAddressKey } from './subscriptions.ts'
 
-/** The result of an import. `errors` has one item for each rejected contact; `index` is its position from 0. */
+/** The result of an import. `errors` has one item for each rejected contact; `index` is the contact's position from 0. */
 export interface ImportReport {
   created: number
   updated: number
@@ -21,7 +21,7 @@ export interface Candidate {
   fields: ContactFields
 }
 
-/** The state under the lock; the plan updates it. */
+/** The state that was read under the lock of the workspace. The plan updates it. */
 export interface ImportState {
   index: ContactIndex
   suppressed: Map<string, SuppressionRow['reason']>
@@ -42,7 +42,7 @@ export function emptyReport(): ImportReport {
   return { created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [] }
 }
 
-/** Plans one contact after the other, each as if the earlier ones were written. */
+/** Plans the contacts in order, each as if the earlier contacts were already written. */
 export function planImport(
   candidates: readonly Candidate[],
   state: ImportState,
@@ -69,7 +69,7 @@ function planOne(
   const fields = joinAttributes(before, imported)
   const fault = attributesFault(fields)
   if (fault) return fault
-  // An import never ends an opt-out, because the file may be older.
+  // An import never ends an opt-out, because the file may be older than the opt-out.
   const result = changeContact(before, fields, make(), { index, suppressed, may_lift: false })
   if (!result.ok) return { path: result.path, message: result.message }
   if (!result.is_change) {
@@ -93,8 +93,8 @@ export function tooManyContacts(max: number): string {
 }
 
 /**
- * The existing contact with the external_id of the imported one, else with its phone, else with its email. A contact with
- * another external_id does not match; its phone or email then collides.
+ * The existing contact with the external_id of the imported contact, else with the imported phone, else with the imported
+ * email. A contact with another external_id does not match; its phone or email then collides.
  */
 function matchOf(index: ContactIndex, fields: ContactFields): ContactRow | null {
   const { external_id = null, phone = null, email } = fields

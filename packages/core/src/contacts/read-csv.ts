@@ -6,7 +6,7 @@ import { checkValue, jsonShape } from '../contract/fields/json-text.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { CSV_COLUMNS, unguarded } from './csv-cells.ts'
 
-/** Bytes parsed before other work runs: about a millisecond. */
+/** The number of bytes that are parsed before other work runs. Parsing them takes about a millisecond. */
 const PIECE_BYTES = 16 * 1024
 
 /** A file needs one of these columns, which identify a contact. */
@@ -20,9 +20,9 @@ const TRIMMED = new Set(['phone', 'email', 'tags', 'attributes', 'unsubscribed']
 const KNOWN = new Set<string>(CSV_COLUMNS)
 
 /**
- * Reads contacts for an import from CSV (RFC 4180) in UTF-8 with a header row: commas or semicolons, any line breaks, with
- * or without a byte order mark. Empty cells are skipped; columns with other names are attributes. The values of cells are
- * not validated here. Stops one contact after `rows_max`.
+ * Reads contacts for an import from CSV (RFC 4180) in UTF-8 with a header row. Accepts commas or semicolons, any line
+ * breaks, and a byte order mark. Skips empty cells. Columns with other names become attributes. Does not validate the
+ * values of cells. Stops after `rows_max` + 1 contacts.
  * @throws SvcError `validation_error` with the line, when the file cannot be read.
  */
 export async function readContactsCsv(
@@ -103,16 +103,16 @@ function contactOf(columns: readonly string[], row: readonly string[]): Record<s
   })
   if (attributes.length === 0) return contact
   const { attributes: cell = {} } = contact
-  // A cell that is not an object stays for the validation.
+  // A cell that is not an object stays unchanged, so that the validation refuses it.
   return isRecord(cell)
     ? { ...contact, attributes: { ...cell, ...Object.fromEntries(attributes) } }
     : contact
 }
 
-/** Items of a cell, including empty ones: far more than any field accepts. */
+/** The maximum number of items in a cell, including empty items: far more than any field accepts. */
 const LIST_MAX = 1_000
 
-/** Null for too many items; the cell then stays a text, which the validation refuses. */
+/** Returns null for too many items. The cell then stays a text, and the validation refuses it. */
 function listOf(cell: string): string[] | null {
   const items = cell.split(/[;,]/, LIST_MAX + 1)
   return items.length > LIST_MAX ? null : items.flatMap((item) => item.trim() || [])
@@ -124,8 +124,8 @@ function unsubscribedFrom(cell: string): unknown {
 }
 
 /**
- * The JSON object of a cell; or the cell's text, which the validation refuses. The limits are those of an item of a JSON
- * body.
+ * Returns the JSON object of a cell, or the cell's text, which the validation refuses. The limits are the same as for an
+ * item in a JSON body.
  */
 function objectOf(cell: string): unknown {
   const { depth, values } = jsonShape(cell)
@@ -139,7 +139,7 @@ function objectOf(cell: string): unknown {
   }
 }
 
-/** Own texts, because those of the parser contain values of cells. */
+/** Returns our own text, because the parser's texts contain values of cells. */
 function faultOf({ code, lines }: { code: string; lines?: unknown }): string {
   const where = typeof lines === 'number' ? `line ${lines}` : 'the file'
   if (code === 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH') {

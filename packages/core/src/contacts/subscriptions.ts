@@ -3,10 +3,10 @@ import type { Channel } from '../contract/resources/content.ts'
 import { CHANNELS } from '../contract/resources/content.ts'
 import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 
-/** The reasons of suppressions, by `channelAddressKey`. */
+/** The reasons of suppressions, indexed by `channelAddressKey`. */
 export type Suppressed = ReadonlyMap<string, SuppressionRow['reason']>
 
-/** The addresses of a contact, in the form of suppressions. */
+/** The addresses of a contact, in the same form as in suppressions. */
 export type Addresses = Pick<ContactRow, 'phone' | 'email_key'>
 
 /** A contact's address on a channel: E.164, or an e-mail address in lower case. */
@@ -18,7 +18,7 @@ export function addressesOf({ phone, email_key }: Addresses): string[] {
   return [phone, email_key].filter((address) => address !== null)
 }
 
-/** Suppressions by channel and address. */
+/** Indexes suppressions by channel and address. */
 export function suppressedBy(
   rows: readonly SuppressionRow[],
 ): Map<string, SuppressionRow['reason']> {
@@ -33,8 +33,8 @@ export function channelAddressKey(channel: Channel, address: string): string {
 }
 
 /**
- * The effective subscriptions of a contact. On a channel with an address, the suppressions decide, as for sends; on a
- * channel without one, the stored value applies.
+ * The effective subscriptions of a contact. If the contact has an address on a channel, the suppressions decide, as they do
+ * for sends. Otherwise the stored value applies.
  */
 export function subscriptionsOf(
   contact: Addresses & Pick<ContactRow, 'subscriptions'>,
@@ -68,8 +68,8 @@ export function optOutRows(
 }
 
 /**
- * An opt-out also applies to a new address of the contact. `requested`: null is `subscribed` on every channel, undefined no
- * change.
+ * An opt-out also applies to a new address of the contact. If `requested` is null, every channel becomes `subscribed`; if
+ * it is undefined, nothing changes.
  */
 export function changeSubscriptions(
   before: (Addresses & Pick<ContactRow, 'subscriptions'>) | null,

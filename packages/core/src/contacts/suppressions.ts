@@ -9,9 +9,9 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { SuppressionFilter } from '../storage/ports/contacts.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** Addresses to which a workspace sends nothing, by channel. */
+/** The addresses to which a workspace sends nothing on a channel. */
 export interface Suppressions {
-  /** Newest first. */
+  /** Returns a page of the matching suppressions, newest first, and their total number. */
   list(
     workspaceId: string,
     filter: SuppressionFilter,

@@ -4,13 +4,13 @@ import { suppressedAddress } from '../rules/suppression.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** The unsubscribe link of a mail (RFC 8058). Its signed token identifies the mail. */
+/** The unsubscribe link of a mail (RFC 8058). The signed token in the link identifies the mail. */
 export interface Unsubscribe {
-  /** The sender's name and the masked recipient, for a page; null for an invalid token or an erased mail. No change. */
+  /** Returns the sender's name and the masked recipient for a page; null for an invalid token or an erased mail. */
   look(token: string): Promise<{ workspace_name: string; masked_address: string } | null>
   /**
    * Suppresses the recipient's e-mail address in the mail's workspace (`opt_out`); an existing suppression stays unchanged.
-   * False for an invalid token or an erased mail.
+   * Returns false for an invalid token or an erased mail.
    */
   take(token: string): Promise<boolean>
 }
@@ -22,7 +22,7 @@ export function createUnsubscribe({
 }: {
   storage: Storage
   runtime: Runtime
-  /** The key of the tokens, which providers sign. */
+  /** The secret with which providers sign the tokens. */
   secret: () => Promise<string>
 }): Unsubscribe {
   const { read } = storage
@@ -30,7 +30,7 @@ export function createUnsubscribe({
   async function messageOf(token: string): Promise<MessageRow | null> {
     const ref = readMessageToken(await secret(), 'unsubscribe', token)
     const message = ref && (await read.messages.byId(ref.workspace_id, ref.message_id))
-    // A test message reached no recipient, and must not stop live ones.
+    // A test message reached no recipient, so its link must not stop live messages.
     const isMail = message?.channel === 'email' && message.livemode
     return isMail && message.erased_at === null ? message : null
   }
@@ -56,7 +56,7 @@ export function createUnsubscribe({
   }
 }
 
-/** Recognizable only to the owner of the address: mails are forwarded with their links. */
+/** Masks an address so that only its owner recognizes it, because people forward mails together with the links in them. */
 function masked(address: string): string {
   const at = address.lastIndexOf('@')
   return `${address.slice(0, 1)}…${address.slice(at)}`

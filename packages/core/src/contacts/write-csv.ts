@@ -23,7 +23,7 @@ function cellsOf(contact: Contact): string[] {
   return CSV_COLUMNS.map((column) => guarded(cells[column] ?? ''))
 }
 
-/** Quotes cells with semicolons too, for programs that read them as separators. */
+/** Also quotes cells with semicolons, because some programs read semicolons as separators. */
 function quoted(cell: string): string {
   return /[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
 }

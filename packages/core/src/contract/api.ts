@@ -30,7 +30,7 @@ export * from './resources/webhook-deliveries.ts'
 export * from './resources/webhooks.ts'
 export * from './resources/workspaces.ts'
 
-/** The API as a table, by group and endpoint. `voice`: whether a voice provider is configured. */
+/** The API as a table: groups of endpoints. `voice`: whether a voice provider is configured. */
 export const apiFor = ({ voice }: { voice: boolean }) =>
   ({
     workspaces,

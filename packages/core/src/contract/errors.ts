@@ -41,7 +41,7 @@ export class SvcError extends Error {
   override readonly name = 'SvcError'
   readonly code: ErrorCode
   readonly status: ErrorStatus
-  /** All faults of the request; the first is also the message. */
+  /** All faults of the request; the text of the first fault is also the message. */
   readonly details?: ErrorDetail[]
   /** Whole seconds after which the client may retry; sent as `Retry-After`. */
   readonly retry_after_s?: number

@@ -12,23 +12,23 @@ export interface RateLimit {
 
 /** The default rate limits; each can be configured. Source: contract section 1. */
 export const RATES = {
-  /** Per API key, or per workspace of a JWT. */
+  /** Counted per API key, or per workspace for a JWT. */
   general: { max: 100, window_s: MINUTE_S },
-  /** Per workspace, over all its API keys and sessions. */
+  /** Counted per workspace, over all its API keys and sessions. */
   workspace: { max: 500, window_s: MINUTE_S },
-  /** Per workspace. */
+  /** Counted per workspace. */
   bulk: { max: 10, window_s: 5 * MINUTE_S },
-  /** Per workspace: estimates of bulks. `svc bulk` requests one for each batch before it sends. */
+  /** Estimates of bulks, counted per workspace. `svc bulk` requests one estimate for each batch before it sends. */
   bulk_estimate: { max: 60, window_s: 5 * MINUTE_S },
-  /** Per route and client address; login and forgot-password also per e-mail address. */
+  /** Counted per route and client address; login and forgot-password also per e-mail address. */
   auth: { max: 5, window_s: 15 * MINUTE_S },
-  /** Per client address (IPv6: its /64), for requests without credentials. */
+  /** Requests without credentials, counted per client address (IPv6: its /64). */
   anonymous: { max: 100, window_s: MINUTE_S },
-  /** Per client address: bad keys and bad tokens. */
+  /** Requests with a bad key or a bad token, counted per client address. */
   failed_auth: { max: 60, window_s: 15 * MINUTE_S },
-  /** All clients together, except those in a network from which the account logged in: 200 times `auth`. */
+  /** Logins of all clients together, except clients in a network from which the account logged in: 200 times `auth`. */
   login_all: { max: 1000, window_s: 15 * MINUTE_S },
-  /** All clients together: 200 times `auth`. */
+  /** Signups of all clients together: 200 times `auth`. */
   signup_all: { max: 1000, window_s: 15 * MINUTE_S },
 } as const satisfies Record<string, RateLimit>
 
@@ -37,15 +37,15 @@ export const WIDE_NETWORK_FACTOR = 8
 
 /** The maximum that a workspace may have and use. */
 export interface Quotas {
-  /** Keys that are neither deactivated nor expired. */
+  /** API keys that are active and not expired. */
   readonly api_keys: number
   readonly webhooks: number
   /** Webhooks to one host and port. */
   readonly webhooks_per_host: number
   readonly contacts: number
-  /** Messages of its test keys in a day (UTC), which are free … */
+  /** Messages of test keys in a day (UTC). Test messages are free. */
   readonly test_messages_per_day: number
-  /** … and the size of their content and metadata, as JSON in UTF-8. */
+  /** The content and metadata of these test messages in a day (UTC), as JSON in UTF-8. */
   readonly test_bytes_per_day: number
 }
 
@@ -61,29 +61,29 @@ export const QUOTAS: Quotas = {
 
 /** All other numbers of the contract. A name ends with its unit: `_s`, `_ms`, `_bytes`; `_length` counts UTF-16 code units. */
 export const LIMITS = {
-  /** Request bodies: contract section 1. */
+  /** The maximum sizes of request bodies. Source: contract section 1. */
   body_bytes: 256 * KB,
   send_body_bytes: 4 * MB,
   bulk_body_bytes: 4 * MB,
   callback_body_bytes: 256 * KB,
-  /** For a provider that sends its callbacks in batches. */
+  /** The maximum for a provider that sends its callbacks in batches. */
   callback_body_bytes_max: 4 * MB,
-  /** The outermost value is level 1. */
+  /** The maximum depth; the outermost value is level 1. */
   json_depth: 16,
-  /** Members and items; each item of the longest list in the outermost object has a limit of its own. */
+  /** Members and items. Each item of the longest list in the outermost object is counted separately. */
   json_values: 10_000,
-  /** In a body: 4 MB, the longest body, hold no more named members, but 2.8 million empty lists. */
+  /** Values in a whole body. A body of 4 MB cannot hold more named members, but it can hold 2.8 million empty lists. */
   json_values_of_all: 700_000,
-  /** In one list: more than any endpoint accepts. */
+  /** Items in one list: more than any endpoint accepts. */
   json_items: 50_000,
 
   page_default: 1,
-  /** So that the offset of a page stays within 64 bits; the specification names no last page. */
+  /** This limit keeps the offset of a page within 64 bits; the specification names no last page. */
   page_max: 999_999_999_999,
   page_size_default: 50,
   page_size_max: 100,
   cursor_length: 512,
-  /** Longer JSON content is read separately: 100 e-mails of 2 MB would block the event loop for seconds. */
+  /** A longer JSON content is read separately, because 100 e-mails of 2 MB would block the event loop for seconds. */
   list_content_length: 32 * KB,
 
   jwt_lifetime_s: 30 * DAY_S,
@@ -93,9 +93,9 @@ export const LIMITS = {
   token_bytes: 32,
   /** The maximum length of a token in a request. */
   token_length: 256,
-  /** How long after the last login its network keeps a rate limit of its own for the account … */
+  /** The time after the last login for which the login's network keeps its own rate limit for the account. */
   login_network_lifetime_s: 30 * DAY_S,
-  /** … and how many networks of a workspace can have one. */
+  /** The maximum number of networks of a workspace with their own rate limit. */
   login_networks: 50,
 
   email_length: 254,
@@ -107,17 +107,17 @@ export const LIMITS = {
   country_length: 64,
 
   api_key_name_length: 100,
-  /** Between two writes of a key's `last_used_at`. */
+  /** The minimum time between two writes of a key's `last_used_at`. */
   api_key_touch_s: MINUTE_S,
   allowed_ips: 100,
 
   sms_text_length: 1600,
   email_subject_length: 998,
-  /** `html` and `text` of one e-mail together, as UTF-8. */
+  /** The maximum size of `html` and `text` of one e-mail together, as UTF-8. */
   email_body_bytes: 2 * MB,
   email_header_length: 998,
   email_attachments: 10,
-  /** All attachments of one e-mail together, decoded. */
+  /** The maximum size of all attachments of one e-mail together, decoded. */
   email_attachments_bytes: 2 * MB,
   email_filename_length: 255,
   email_content_type_length: 127,
@@ -135,21 +135,21 @@ export const LIMITS = {
   metadata_bytes: 8 * KB,
   schedule_ahead_s: 35 * DAY_S,
   expires_in_s: 35 * DAY_S,
-  /** The default; the operator can set at most `bulk_recipients_max`. */
+  /** The default maximum; the operator can set at most `bulk_recipients_max`. */
   bulk_recipients: 1000,
   bulk_recipients_max: 10_000,
-  /** The maximum length of a text with placeholders, as a multiple of that of the filled-in text. */
+  /** The maximum length of a text with placeholders, as a multiple of the maximum length of the filled-in text. */
   bulk_template_factor: 4,
-  /** In the content of one bulk. */
+  /** The maximum number of placeholders in the content of one bulk. */
   bulk_placeholders: 1000,
-  /** Placeholders times recipients: filling in that many takes about 50 ms. */
+  /** The maximum of placeholders times recipients: filling in this number takes about 50 ms. */
   bulk_fillings: 200_000,
   bulk_variables: 100,
   bulk_variable_name_length: 100,
   bulk_variable_length: 10_000,
-  /** All filled-in contents and all metadata of a bulk: they are in memory at the same time. */
+  /** The maximum length of all filled-in contents and metadata of a bulk, which are in memory at the same time. */
   bulk_stored_length: 64 * MB,
-  /** With a test key, which is free: enough for 1,000 WhatsApp texts and metadata of the maximum sizes. */
+  /** The same for a test key, which is free: enough for 1,000 WhatsApp texts and metadata of the maximum sizes. */
   test_bulk_stored_length: 16 * MB,
   /** The maximum number of characters that an estimate lists for one message. */
   estimate_characters: 100,
@@ -160,7 +160,7 @@ export const LIMITS = {
   contact_external_id_length: 255,
   contact_tags: 50,
   contact_tag_length: 50,
-  /** Less than `json_depth`, so that stored attributes fit into an import. */
+  /** This limit is less than `json_depth`, so that stored attributes fit into an import. */
   contact_attributes_depth: 12,
   contact_search_length: 255,
   contact_import_rows: 10_000,
@@ -173,7 +173,7 @@ export const LIMITS = {
   package_name_length: 100,
   package_description_length: 500,
   credit_packages: 100,
-  /** In minor units: the maximum of payment providers for one payment. */
+  /** The maximum price in minor units, which is the maximum of payment providers for one payment. */
   price_amount: 99_999_999,
 
   idempotency_key_length: 255,
@@ -183,22 +183,22 @@ export const LIMITS = {
   webhook_headers: 20,
   webhook_header_name_length: 100,
   webhook_header_value_length: 1024,
-  /** For connection, headers and body of one attempt. */
+  /** The time limit for connection, headers and body of one attempt. */
   webhook_deadline_ms: 15_000,
   /** How much of a receiver's answer is stored. */
   webhook_capture_bytes: 16 * KB,
   webhook_secret_bytes: 32,
   /** How long both secrets are valid after a rotation. */
   webhook_rotation_overlap_s: DAY_S,
-  /** A webhook is disabled after this time without a success … */
+  /** A webhook is disabled if it had no success for this time and `webhook_failing_deliveries` deliveries failed. */
   webhook_failing_s: 5 * DAY_S,
-  /** … if this number of deliveries failed too. */
+  /** The minimum number of failed deliveries before a webhook is disabled. */
   webhook_failing_deliveries: 10,
-  /** The maximum age of deliveries that can be queued again … */
+  /** The maximum age of deliveries that can be queued again. */
   webhook_recover_s: 30 * DAY_S,
-  /** … and their maximum number in one request. */
+  /** The maximum number of deliveries that one request can queue again. */
   webhook_recover_deliveries: 10_000,
-  /** The maximum difference between the clocks of receiver and service before a signature is stale. */
+  /** A signature is stale if its time differs from the receiver's clock by more than this. */
   signature_tolerance_s: 5 * MINUTE_S,
 } as const
 

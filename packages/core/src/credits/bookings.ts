@@ -85,13 +85,13 @@ export function grantOperation(
 
 /** A correction by the operator. */
 export interface Adjustment {
-  /** Signed, never 0. */
+  /** The signed amount, never 0. */
   amount: Units
   /** A second adjustment with the same id changes nothing. */
   id: string
   actor: string
   reason: string
-  /** Allows taking more than is available. */
+  /** Allows the adjustment to take more than is available. */
   force?: boolean | undefined
 }
 
@@ -145,8 +145,8 @@ function adjustmentOperation(
 }
 
 /**
- * Maximum distance of a balance from 0 by grants and adjustments: 500,000,000 credits, half of what an account can count.
- * The other half is for bookings that must not be refused: paid purchases, refunds and clawbacks.
+ * The maximum distance from 0 to which grants and adjustments may move a balance: 500,000,000 credits, half of what an
+ * account can count. The other half is for bookings that must not be refused: paid purchases, refunds and clawbacks.
  */
 export const GIVEN_BALANCE_MAX = (500_000_000 * UNITS_PER_CREDIT) as Units
 

@@ -15,7 +15,7 @@ import { setTerms, type TermsChange, termsOf } from './terms.ts'
 export interface CreditAccount extends AccountRecord {
   /** The balance without the held credits. */
   available: Units
-  /** Spent since midnight UTC; `daily_limit` limits it. */
+  /** The credits spent since midnight UTC; `daily_limit` is their maximum. */
   spent_today: Units
 }
 
@@ -25,7 +25,7 @@ export interface Hold {
   /** The id of the hold's ledger entry. */
   id: string
   message_id: string
-  /** Counts the holds of one message from 0. */
+  /** The number of this hold among the holds of the message, from 0. */
   n: number
   amount: Units
   /** When the hold ends without a settlement. */
@@ -71,18 +71,18 @@ export interface Credits extends Holding {
   setTerms(workspaceId: string, change: TermsChange, actor?: Actor): Promise<CreditAccount>
   /** @throws SvcError `not_found` */
   account(workspaceId: string): Promise<CreditAccount>
-  /** The ledger, newest first. */
+  /** The entries of the ledger, newest first. */
   entries(workspaceId: string, page: Slice): Promise<Entry[]>
-  /** The open holds, by expiry. */
+  /** The open holds, ordered by expiry. */
   holds(workspaceId: string, page: Slice): Promise<Hold[]>
-  /** The grants that will expire, by expiry, with their remaining credits. */
+  /** The grants that will expire, ordered by expiry, with their remaining credits. */
   lots(workspaceId: string): Promise<CreditLot[]>
 }
 
 export function createCredits(options: {
   storage: Storage
   runtime: Runtime
-  /** The service's threshold for a low balance, for workspaces that return to it; undefined keeps their threshold. */
+  /** The service's threshold for a low balance, which `default` sets; if undefined, the workspaces keep their thresholds. */
   lowBalance?: Units | null | undefined
 }): Credits {
   const { storage, runtime, lowBalance } = options
@@ -95,7 +95,7 @@ export function createCredits(options: {
     return { ...found, available: availableOf(found), spent_today }
   }
 
-  /** Audits an entry, except one that an earlier call booked. */
+  /** Audits an entry unless an earlier call booked it. */
   async function recordBooked(
     { audit }: Writes,
     action: 'credits.granted' | 'credits.adjusted',

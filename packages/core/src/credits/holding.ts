@@ -19,7 +19,7 @@ import { eachPage, eachWorkspace } from './overdue.ts'
 /** A reservation of credits for a message whose price is known only at its end. */
 export interface HoldRequest {
   message_id: string
-  /** Counts the holds of one message from 0. A further hold, with the next number, extends the first. */
+  /** The number of this hold among the holds of the message, from 0. A hold with the next number extends the first hold. */
   n: number
   amount: Units
   /** When the hold is released automatically. */
@@ -40,7 +40,7 @@ export type HoldResult =
   /** The message was settled. */
   | { ok: false; reason: 'settled' }
 
-/** The result of ending holds. `entries` ended them, in this call or an earlier one. */
+/** The result of ending holds. `entries` are the entries that ended the holds, in this call or in an earlier call. */
 export type HoldEndResult =
   | { ok: true; entries: Entry[]; repeated: boolean }
   /** An earlier settlement has another amount. */
@@ -103,7 +103,7 @@ export function createHolding({ storage, runtime }: HoldingParts): Holding {
 
 /**
  * Releases the holds that expired by `now` and returns their number. A call without holds counts as free until a report
- * says otherwise. Reads `limit` holds at a time; one transaction for each workspace.
+ * states its duration. Reads `limit` holds at a time, and uses one transaction for each workspace.
  */
 export async function releaseHolds(
   { storage, runtime }: HoldingParts,

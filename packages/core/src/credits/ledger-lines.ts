@@ -39,7 +39,7 @@ const AMOUNTS: ReadonlySet<string> = new Set([
 /** The first line of an exported ledger. */
 export const LEDGER_CSV_HEADER = `${COLUMNS.join(',')}\r\n`
 
-/** An entry as a line of CSV (RFC 4180): amounts are exact decimals in credits, and no text is a spreadsheet formula. */
+/** An entry as a line of CSV (RFC 4180). Amounts are exact decimals in credits, and no text is a spreadsheet formula. */
 export function ledgerCsvLine(entry: Booked): string {
   return `${COLUMNS.map((column) => quoted(cellOf(column, entry[column]))).join(',')}\r\n`
 }

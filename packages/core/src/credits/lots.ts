@@ -8,8 +8,8 @@ import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { eachPage, eachWorkspace } from './overdue.ts'
 
 /**
- * Subtracts the credits consumed up to the account's last entry, `seq`, from the open lots, and returns the lots in burn
- * order. The caller holds the account's lock.
+ * Subtracts the credits consumed up to the account's last entry, `seq`, from the open lots. Returns the lots in the order
+ * in which they are consumed. The caller holds the account's lock.
  */
 async function countLots(
   { creditLots }: Pick<Writes, 'creditLots'>,
@@ -47,8 +47,8 @@ export async function openLot(
 }
 
 /**
- * Ends the lots that expired by `now` and returns their number. Books an `expire` entry for the remaining credits of a
- * lot that are available, if any. Reads `limit` lots at a time; one transaction for each workspace.
+ * Ends the lots that expired by `now` and returns their number. If remaining credits of a lot are available, books an
+ * `expire` entry for them. Reads `limit` lots at a time, and uses one transaction for each workspace.
  */
 export async function expireLots(
   { storage, runtime }: { storage: Storage; runtime: Runtime },

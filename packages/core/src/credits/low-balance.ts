@@ -4,7 +4,7 @@ import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 export interface LowBalanceWatch {
-  /** Notifies all owners that are due. Resolves when that is done, or if another server is doing it. */
+  /** Notifies all owners who are due. Resolves when all are notified, or if another server is notifying them. */
   look(): Promise<void>
   /** Starts no further round and waits for the step that is running. */
   stop(): Promise<void>
@@ -17,9 +17,9 @@ const STEP_MAX = 256
 const NOT_NOTIFIED = 'owners were not notified of low balances'
 
 /**
- * Notifies an owner once each time the credits fall below the threshold: by a `credits.low` event, stored in the
- * transaction that marks the owner as notified, and then by mail. A crash between the two loses the mail. Source:
- * contract section 7.
+ * Notifies an owner once each time the credits fall below the threshold: first with a `credits.low` event, which is stored
+ * in the transaction that marks the owner as notified, then by mail. A crash between event and mail loses the mail.
+ * Source: contract section 7.
  */
 export function startLowBalanceWatch({
   storage,
@@ -53,7 +53,7 @@ export function startLowBalanceWatch({
     if (low) mail(low)
   }
 
-  /** Each owner alone: an error with one must not stop the others. */
+  /** Notifies each owner separately, because an error with one owner must not stop the others. */
   async function notifyAll(first: readonly string[]): Promise<void> {
     let due = first
     while (due.length > 0) {
@@ -81,7 +81,7 @@ export function startLowBalanceWatch({
     }
   }
 
-  /** Rounds run one after another, so that each covers the owners that are due when it is requested. */
+  /** Rounds run one after another, so that each round covers the owners who are due when the round is requested. */
   function look(): Promise<void> {
     last = last.then(lookNow)
     return last
@@ -104,7 +104,7 @@ function eventOf(
 ): FanOut {
   const at = now()
   const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
-  // Test messages cost nothing, so spent credits are always live.
+  // Test messages cost nothing, so only live messages lower the balance.
   const data = { credits_balance: available, threshold, livemode: true, occurred_at: at }
   const low = { event: 'credits.low', data, workspace_id, message_id: null } as const
   fanOut(announced, low, subscribers, { at, newId: id })

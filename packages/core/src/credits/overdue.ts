@@ -2,8 +2,8 @@ import type { Log } from '../runtime/runtime.ts'
 import type { Overdue } from '../storage/ports/credits.ts'
 
 /**
- * Calls `work` with pages of at most `limit` overdue rows until the end or `isStopping`, and returns the sum of its
- * results. Each page starts after the last row of the previous page, so that rows that fail do not block the others.
+ * Calls `work` with pages of at most `limit` overdue rows until no row is left or `isStopping` returns true, and returns the
+ * sum of the results. Each page starts after the last row of the previous page, so that failing rows do not block the others.
  */
 export async function eachPage<T extends Overdue>(
   {
@@ -30,7 +30,7 @@ export async function eachPage<T extends Overdue>(
 
 /**
  * Calls `work` with the rows of each workspace and returns the sum of its results. An error of one workspace is logged
- * and must not stop the others; its rows are retried next time.
+ * and does not stop the others; the next call retries the rows of that workspace.
  */
 export async function eachWorkspace<T extends { workspace_id: string }>(
   rows: readonly T[],

@@ -13,12 +13,12 @@ export interface TermsChange {
   low_balance?: Units | null | 'default' | undefined
   /** A frozen workspace spends nothing; its accepted messages are sent. */
   status?: 'active' | 'frozen' | undefined
-  /** The reason of a freeze, which requires it. */
+  /** The reason of a freeze; each freeze requires a reason. */
   reason?: string | undefined
 }
 
 /**
- * Sets terms. `lowBalance` is the service's threshold; undefined if not known. Returns false if there is no account.
+ * Sets terms. `lowBalance` is the service's threshold, or undefined if it is not known. Returns false if there is no account.
  */
 export async function setTerms(
   { credits, lowBalances }: Pick<Writes, 'credits' | 'lowBalances'>,

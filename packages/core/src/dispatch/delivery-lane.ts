@@ -18,20 +18,20 @@ import type { Performer } from './performer.ts'
 import { persist } from './persist.ts'
 import { createShares, type ReceiverRef, type Shares } from './shares.ts'
 
-/** One attempt may take two requests while the secret is rotated. */
+/** The maximum duration of one attempt: during a rotation of the secret, an attempt may send two requests. */
 const ATTEMPT_MAX_MS = 2 * LIMITS.webhook_deadline_ms
 
-/** Longer than one attempt: otherwise two attempts of one delivery could be in flight. */
+/** The lease is longer than one attempt: otherwise two attempts of one delivery could be in flight. */
 const LEASE_MS = ATTEMPT_MAX_MS + 30_000
 
 const SLOTS = 4096
-/** Requests wait for the writer of a SQLite file while it claims: 128 rows take about 2 ms. */
+/** The maximum of one claim. Requests wait for the writer of a SQLite file during a claim: 128 rows take about 2 ms. */
 const CLAIM_MAX = 128
 
-/** A batch is one task of a thread. It holds deliveries of one webhook, so that none waits for another receiver. */
+/** A batch is one task of a thread. It holds deliveries of one webhook, so that no delivery waits for another receiver. */
 const BATCH_MAX = 32
 
-/** After so many threads in a row died with a delivery, the delivery may be the cause: the attempt counts as failed. */
+/** If this number of threads in a row died with a delivery, the delivery may be the cause. The attempt counts as failed. */
 const LOST_MAX = 3
 
 /** Attempts the deliveries that are due. */
@@ -83,7 +83,7 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
         token: runtime.id(),
       }),
     async run(deliveries, done, look, claimed_ms) {
-      // An attempt that begins by then ends within the lease.
+      // An attempt that begins at or before this time ends within the lease.
       const start_by_ms = claimed_ms + lease_ms - Math.min(ATTEMPT_MAX_MS, lease_ms / 2)
       const at = runtime.elapsed()
       const groups = new Map<string, Begun<ClaimedDelivery>[]>()
@@ -130,7 +130,7 @@ async function deliverBatch(
   freeSlots(shares, batch, answers, { began, at: runtime.elapsed() })
   const results = batch.map((each, i) => resultOf(parts, each, answers[i] ?? null, was_called))
   const stored = persist(results, storage.hot.recordDeliveries, runtime.log)
-  // The receivers have free slots again: the next claim shares the commit of these results.
+  // The receivers have free slots again. The lane claims now, so that the next claim shares the commit of these results.
   look()
   await stored
   for (const result of results) reportAttempt(runtime, result)
@@ -168,7 +168,7 @@ function freeSlots(
   }
 }
 
-/** `was_called`: the batch started in time; its `answer` is null if the thread died. */
+/** `was_called`: whether the batch started in time. `answer` is null if the thread died. */
 function resultOf(
   { runtime, losses }: BatchParts,
   { delivery, is_probe }: OpenedDelivery,
@@ -195,7 +195,7 @@ function resultOf(
   }
 }
 
-/** Decrypts the secrets of one webhook's deliveries. Equal ones are decrypted once: 5 µs a value needs no thread. */
+/** Decrypts the secrets of one webhook's deliveries, equal secrets once. A value takes 5 µs, so no thread is needed. */
 function openSecrets(
   { runtime, sealer }: BatchParts,
   group: readonly Begun<ClaimedDelivery>[],
@@ -225,7 +225,7 @@ function openSecrets(
 
 /** Counts how often in a row a delivery was lost with its thread. */
 interface Losses {
-  /** Counts a loss. False if the delivery reached `LOST_MAX`; its count then starts again. */
+  /** Counts a loss. Returns false if the delivery reached `LOST_MAX`; the count then starts again. */
   isExcused(deliveryId: string): boolean
   forget(deliveryId: string): void
 }

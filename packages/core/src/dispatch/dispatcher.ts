@@ -17,22 +17,22 @@ import type { ProviderWatch } from './provider-watch.ts'
 import type { Routing } from './routing.ts'
 import { startSweeper } from './sweeper.ts'
 
-/** Enough to store the reports that arrived; connections that stay open longer are closed. */
+/** The time for listeners to store the reports that arrived; connections that stay open longer are closed. */
 const LISTENERS_GRACE_MS = 5_000
 
 /** Sends messages and delivers webhooks. */
 export interface Dispatcher {
-  /** Messages may be due. */
+  /** Reports that messages may be due. */
   wake(): void
-  /** Deliveries may be due. */
+  /** Reports that deliveries may be due. */
   wakeDeliveries(): void
-  /** A caller requested a delivery to this webhook: attempts it at once, even if the receiver's breaker is open. */
+  /** Attempts deliveries of this webhook at once, even if the receiver's breaker is open, because a caller requested one. */
   deliverNow(webhookId: string): void
   /** Resolves when nothing is due and nothing is in flight. Work scheduled for later does not count. */
   idle(): Promise<void>
-  /** Sweeps now instead of within the minute. */
+  /** Sweeps now, without waiting for the next regular sweep. */
   sweep(): Promise<void>
-  /** Claims no more and waits for the work in flight, at most `grace_ms`. The rest is recovered later. */
+  /** Stops claiming and waits at most `grace_ms` for the work in flight. The rest is recovered later. */
   stop(grace_ms: number): Promise<void>
 }
 
@@ -67,15 +67,15 @@ export function startDispatcher({
   lease_ms?: number | undefined
   /** Stores the replies of recipients. */
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
-  /** Stops with the dispatcher. */
+  /** The watch of providers; it stops with the dispatcher. */
   watch?: ProviderWatch
-  /** Close after the last provider call has ended. */
+  /** The listeners close after the last provider call has ended. */
   listeners?: Listeners
   /** Queues a mail to the owner; false if too many mails are queued. */
   mailLowBalance?: (low: LowBalance) => void
-  /** Null if messages are kept forever. */
+  /** The retention of messages; null if messages are kept forever. */
   retention?: Retention | null
-  /** Null if the audit log is kept forever. */
+  /** The retention of the audit log; null if the audit log is kept forever. */
   auditRetention?: AuditRetention | null
   tracing?: Tracing | null
 }): Dispatcher {
@@ -108,7 +108,7 @@ export function startDispatcher({
   const wake = () => {
     for (const lane of lanes) lane.wake()
   }
-  // Work that other processes on this database queued.
+  // Other processes on this database queue work too.
   const unsubscribe = storage.hot.onWake?.((work) => {
     if (work !== 'deliveries') messages.wake()
     if (work !== 'messages') deliveries.wake()

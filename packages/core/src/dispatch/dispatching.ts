@@ -23,14 +23,14 @@ import { createRouting } from './routing.ts'
 
 /** Starts and stops dispatching in this process, and opens the providers on first use. */
 export interface Dispatching {
-  /** A message may be due. Does nothing while this process does not dispatch; the same holds for the next two. */
+  /** Reports that a message may be due. Has no effect while this process does not dispatch. */
   wake(): void
-  /** A delivery may be due. */
+  /** Reports that a delivery may be due. Has no effect while this process does not dispatch. */
   wakeDeliveries(): void
-  /** A delivery of this webhook was requested: its receiver is tried at once, even with an open breaker. */
+  /** Tries the receiver of this webhook at once, even with an open breaker. Has no effect without dispatching. */
   deliverNow(webhookId: string): void
   /**
-   * Starts once; further calls return the same dispatcher. A start that failed can be repeated.
+   * Starts the dispatcher once; further calls return the same dispatcher. A start that failed can be repeated.
    * @throws Error when another process has the right to dispatch.
    */
   start(parts: DispatchParts): Promise<Dispatcher>
@@ -38,7 +38,7 @@ export interface Dispatching {
   /** The provider of that name, opened in this thread. */
   provider(name: string): Promise<Provider>
   connectionsOf(name: string): ReturnType<Listeners['statesOf']>
-  /** Stops the dispatcher after its work in flight, at most after `grace_ms`. */
+  /** Stops the dispatcher when its work in flight has ended, at most after `grace_ms`. */
   stop(grace_ms: number): Promise<void>
   /** Closes the providers that were opened. */
   closeProviders(): Promise<void>
@@ -77,7 +77,7 @@ export function createDispatching({
   providers: readonly ProviderSettings[]
   targets: TargetPolicy
   public_url: () => string
-  /** The secret that providers sign with. */
+  /** The secret with which providers sign. */
   secret: () => Promise<string>
   threads: number
   lease_ms: number | undefined

@@ -6,7 +6,7 @@ export interface InFlight {
   isFull(provider: string, more?: number): boolean
 }
 
-/** A provider is slow after a call that took longer, until a faster call ends. */
+/** A provider is slow after a call that took longer than this, until a faster call ends. */
 const SLOW_MS = 5_000
 
 /**

@@ -5,15 +5,15 @@ import type { Telemetry } from '../runtime/telemetry.ts'
 /** One kind of background work: how to claim items and how to run them. */
 export interface Lane<Item> {
   name: 'messages' | 'deliveries'
-  /** Maximum items in flight. */
+  /** The maximum number of items in flight. */
   slots: number
-  /** Maximum items of one claim. */
+  /** The maximum number of items of one claim. */
   batch: number
   claim(limit: number): Promise<Item[]>
   /**
-   * Resolves when every item has a stored result. Calls `done` for each part as it ends, so that a slow part holds only
-   * its own slots, and `look` when more may be claimed before that.
-   * @param claimed_ms when the claim began, in `uptimeMs`; the leases end at least their length later
+   * Runs the items and resolves when every item has a stored result. Calls `done` when a part ends, so that a slow part holds
+   * only its own slots. Calls `look` when more items may be claimed before the end.
+   * @param claimed_ms the `uptimeMs` when the claim began; each lease ends at least its length later
    */
   run(
     items: Item[],
@@ -24,20 +24,20 @@ export interface Lane<Item> {
 }
 
 export interface RunningLane {
-  /** Items may be due: claims now, not at the next poll. */
+  /** Claims now instead of at the next poll, because items may be due. */
   wake(): void
   /** Whether the last claim found nothing due and nothing is in flight. */
   isQuiet(): boolean
   /** Resolves when the lane is quiet. */
   quiet(): Promise<void>
-  /** Claims no more. Resolves when nothing is in flight, or after `grace_ms`. */
+  /** Stops claiming. Resolves when nothing is in flight, or after `grace_ms`. */
   stop(grace_ms: number): Promise<void>
 }
 
-/** Maximum delay of items that fall due without a wake-up: retries, schedules, work of other processes. */
+/** The maximum delay of items that fall due without a wake-up: retries, schedules, work of other processes. */
 const POLL_MS = 250
 
-/** After a failed claim, to spare a database that is down. */
+/** The pause after a failed claim, which reduces the load on a database that is down. */
 const FAULT_PAUSE_MS = 1_000
 
 /** Claims and runs items until it is stopped. */
@@ -136,8 +136,8 @@ export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetr
 }
 
 /**
- * Milliseconds since the machine started, to 10 ms, for leases: the same in all threads, not moved by corrections of the
- * clock, and running while the process is stopped or the machine sleeps.
+ * Milliseconds since the machine started, with a resolution of 10 ms, for leases. All threads read the same value. It
+ * ignores corrections of the clock, and it grows while the process is stopped or the machine sleeps.
  */
 export function uptimeMs(): number {
   return uptime() * 1_000

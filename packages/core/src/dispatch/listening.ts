@@ -11,7 +11,7 @@ export interface Listeners {
 
 /**
  * Starts listening for all of these providers.
- * @throws Error if one cannot listen, for example because its port is in use. None listens then.
+ * @throws Error if a provider cannot listen, for example because its port is in use; then no provider listens.
  */
 export async function startListening({
   providers,

@@ -39,7 +39,7 @@ export async function sendBatch(
   const began = performance.now()
   const outcomes = await callProvider(
     async () => {
-      // Checked here too: the lane may claim lost messages again while the performer loads.
+      // The time is checked here too: while the performer loads, a lease may end and the lane may claim the message again.
       const isLate = uptimeMs() > start_by_ms
       const jobs = messages.map((message) => sendJob(routing, message))
       const outcomes = isLate ? null : await performer.send(provider, jobs, start_by_ms)
@@ -60,7 +60,7 @@ export async function sendBatch(
   await settleMessages(parts, messages, results, links)
 }
 
-/** An error here must not keep the outcomes from being stored. */
+/** An error here must not prevent the storing of the outcomes. */
 async function noteOutcomes(
   { runtime, routing }: CallParts,
   provider: string,
@@ -73,7 +73,7 @@ async function noteOutcomes(
   }
 }
 
-/** A late outcome counts if it stays true after the claim was lost: the provider accepted the message or was not called. */
+/** A late outcome counts if it is still true after the claim was lost: the provider accepted the message or was not called. */
 async function settleLate(
   parts: CallParts,
   messages: readonly ClaimedMessage[],
@@ -90,7 +90,7 @@ async function settleLate(
   )
 }
 
-/** Looks a batch up with its provider and stores the findings. */
+/** Looks up a batch with its provider and stores the results. */
 export async function lookUpBatch(
   parts: CallParts,
   provider: string,
@@ -106,7 +106,7 @@ export async function lookUpBatch(
   }).finally(end)
   const results = messages.map((_, i) => found?.[i] ?? UNAVAILABLE)
   for (const { type } of results) runtime.telemetry?.lookedUp(provider, type)
-  // Before the look-up is settled: a lost look-up is repeated, and a repeated reply is ignored.
+  // Replies are stored before the look-up is settled: a lost look-up is repeated, and a repeated reply is ignored.
   const replies = repliesIn(routing, messages, results)
   if (replies.length > 0) await parts.receive(provider, replies)
   await settleMessages(
@@ -117,8 +117,8 @@ export async function lookUpBatch(
 }
 
 /**
- * Returns null after `call_max_ms` or an error: a provider that neither answers nor fails must not hold its messages for
- * ever. `onLate` gets results that arrive later.
+ * Returns null after `call_max_ms` or after an error, because a provider that never answers must not hold its messages
+ * forever. `onLate` receives results that arrive later.
  */
 async function callProvider<T>(
   call: () => Promise<T[]>,

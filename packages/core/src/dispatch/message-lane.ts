@@ -6,21 +6,21 @@ import { providerOf, type Result, resultWithoutCall } from './message-results.ts
 import type { Routing } from './routing.ts'
 import { settleMessages } from './settle-messages.ts'
 
-/** Longer than any provider call: a process that has not settled a message within its lease counts as dead. */
+/** The lease is longer than any provider call. A process that has not settled a message within its lease counts as dead. */
 const LEASE_MS = 60_000
 const CALL_MAX_MS = 30_000
 
 const SLOTS = 1024
 const CALL_BATCH_MAX = 64
 
-/** One call's batch: a larger claim holds the writer of a SQLite file for longer, and requests wait for it. */
+/** A claim is the batch of one call. A larger claim holds the writer of a SQLite file for longer, and requests wait for it. */
 const CLAIM_MAX = CALL_BATCH_MAX
 
 /** Maximum slots for one slow provider. */
 const SLOW_MAX = 384
 
 interface MessageLaneParts extends Omit<CallParts, 'inFlight' | 'lease_ms' | 'call_max_ms'> {
-  /** The length of a claim's lease; a provider call may take at most half of it. */
+  /** The length of a claim's lease; a provider call may take at most half of the lease. */
   lease_ms?: number | undefined
 }
 
@@ -47,7 +47,7 @@ export function messageLane({
         route: claimRouter(routing, inFlight),
       }),
     async run(messages, done, _look, claimed_ms) {
-      // A call that begins by then ends within the lease.
+      // A call that begins at or before this time ends within the lease.
       const start_by_ms = claimed_ms + lease_ms - call_max_ms
       const { settled, results, sends, lookups } = splitClaim(parts, messages)
       const work: Promise<void>[] = []
@@ -89,7 +89,7 @@ interface SplitClaim {
   /** Messages for which no provider is called, and their results. */
   settled: ClaimedMessage[]
   results: Result[]
-  /** By provider. */
+  /** The messages to send, indexed by provider. */
   sends: Map<string, ClaimedMessage[]>
   lookups: Map<string, ClaimedMessage[]>
 }

@@ -47,7 +47,7 @@ const NOTHING_MORE: LookupResult = {
   lookup_after_ms: null,
 }
 
-/** The provider of the claim's route for a send; for a look-up, the provider that has the message. */
+/** For a send, the provider that the claim chose; for a look-up, the provider that has the message. */
 export function providerOf({ task, route, provider }: ClaimedMessage): string {
   return (task === 'send' ? route?.provider : null) ?? provider ?? SANDBOX.name
 }
@@ -87,7 +87,7 @@ export function lookupJob(
   }
 }
 
-/** When the attempt began, or up to a lease earlier: the start of an attempt with an unknown outcome is not recorded. */
+/** The start of the attempt, or up to one lease earlier: with an unknown outcome, the exact start is not recorded. */
 function attemptedAtMs(
   { sent_at, unknown_since, created_at }: ClaimedMessage,
   lease_ms: number,
@@ -103,13 +103,13 @@ export function sendResult(
 ): SendResult {
   const { attempt, unknown_since } = message
   const sender = senderOf(routing, message)
-  // The outcome of a message stays unknown if that of an earlier attempt is.
+  // The outcome of a message stays unknown if the outcome of an earlier attempt is unknown.
   return outcome === NOT_CALLED && unknown_since === null
     ? { task: 'send', attempt, outcome, sender, never_called: true }
     : { task: 'send', attempt, outcome, sender }
 }
 
-/** The result of a message for which no provider is called now; null if one must be called. */
+/** The result of a message for which no provider is called now; null if a provider must be called. */
 export function resultWithoutCall(
   { routing, inFlight, runtime }: { routing: Routing; inFlight: InFlight; runtime: Runtime },
   message: ClaimedMessage,

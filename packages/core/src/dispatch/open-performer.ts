@@ -7,13 +7,13 @@ import {
   type PerformerSettings,
 } from './performer.ts'
 
-/** The providers of this thread, and the settings from which other threads open theirs. */
+/** The providers of this thread, and the settings from which other threads open their providers. */
 export interface OpenedProviders {
   settings: PerformerSettings
   providers: ReturnType<typeof createProviders>
 }
 
-/** Works in `threads` threads, or with 0 in this thread. Providers that hold a connection always run in this thread. */
+/** Opens a performer with `threads` threads; with 0 it works in this thread, as providers that hold a connection always do. */
 export async function openPerformer(
   { now, log, telemetry }: Runtime,
   threads: number,

@@ -11,22 +11,22 @@ import type { TargetPolicy } from '../webhooks/target.ts'
 import { uptimeMs } from './lane.ts'
 
 /**
- * Runs jobs: plain data in and out, results in the order of the jobs, no database. A pool of threads in production, this
- * thread in tests.
+ * Runs jobs without a database. Jobs and results are plain data, and the results have the order of the jobs. Production
+ * uses a pool of threads, and tests use the calling thread.
  */
 export interface Performer {
   /**
-   * Null if the batch did not start by `start_by_ms` (`uptimeMs`): the lease may have ended, so the provider was not
-   * called.
+   * Sends a batch. Returns null if the batch did not start by `start_by_ms` (in `uptimeMs`): the lease may have ended, so
+   * the provider was not called.
    */
   send(provider: string, jobs: readonly SendJob[], start_by_ms: number): Promise<Outcome[] | null>
   lookup(provider: string, jobs: readonly LookupJob[]): Promise<LookupResult[]>
-  /** Null as for `send`. */
+  /** Delivers a batch. Returns null in the same case as `send`. */
   deliver(jobs: readonly DeliverJob[], start_by_ms: number): Promise<DeliverAnswer[] | null>
   close(): Promise<void>
 }
 
-/** Plain data: each thread gets a copy. */
+/** Settings as plain data, because each thread gets a copy. */
 export interface PerformerSettings {
   targets: TargetPolicy
   providers: readonly ProviderSettings[]
@@ -57,7 +57,7 @@ export function createProviders({
       const context = { public_url, callback_url: `${public_url}/callbacks/${name}`, secret }
       const opening = opened.get(name) ?? openProvider(found, context)
       opened.set(name, opening)
-      // The next use tries again.
+      // After a failure, the next use tries again.
       opening.catch(() => opened.get(name) === opening && opened.delete(name))
       return opening
     },

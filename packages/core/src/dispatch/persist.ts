@@ -1,11 +1,11 @@
 import type { Log } from '../runtime/runtime.ts'
 
-/** Pauses between attempts: about one lease in total, after which the work counts as interrupted. */
+/** The pauses between attempts: about one lease in total, after which the work counts as interrupted. */
 const PAUSES_MS = [100, 500, 2_000, 5_000, 10_000, 10_000, 10_000, 10_000, 10_000]
 
 /**
- * Stores results that cannot be had again: a failed write is retried for each item alone, so that an item that can never
- * be stored does not block the others.
+ * Stores results that cannot be obtained again. A failed write is retried for each item separately, so that an item that
+ * can never be stored does not block the others.
  */
 export async function persist<Item>(
   items: readonly Item[],
@@ -26,7 +26,7 @@ async function persistOne<Item>(
   log: Log,
 ): Promise<void> {
   for (const pause of PAUSES_MS) {
-    // Unreferenced: a process may end instead. The lease then ends, and another claim takes the work.
+    // The timer is unreferenced, so that the process may end. The lease then ends, and another claim takes the work.
     await new Promise((resolve) => setTimeout(resolve, pause).unref())
     try {
       await write([item])

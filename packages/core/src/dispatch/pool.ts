@@ -6,15 +6,15 @@ import type { Telemetry } from '../runtime/telemetry.ts'
 import type { Performer, PerformerSettings } from './performer.ts'
 
 /**
- * More batches than both lanes have slots, because a batch that is queued in the pool uses up its deadline there. A batch
- * spends nearly all its time waiting for the network.
+ * This limit is above the number of slots of both lanes, because a batch uses up its deadline while it waits in the pool's
+ * queue. A batch spends nearly all its time waiting for the network.
  */
 const BATCHES_PER_THREAD = 8192
 
 /**
  * Works in threads, so that signing and parsing do not block the event loop that answers requests. `here` serves the
- * providers that send and receive on one connection, because this thread stores what they receive. The threads start
- * with the first batch: an idle service needs 30 MB less.
+ * providers that send and receive on one connection, because this thread stores the reports that they receive. The
+ * threads start with the first batch, so that an idle service needs 30 MB less.
  */
 export function createPool({
   threads,
@@ -42,10 +42,10 @@ export function createPool({
       minThreads: 1,
       maxThreads: threads,
       concurrentTasksPerWorker: BATCHES_PER_THREAD,
-      // With the default, a thread without tasks blocks in `Atomics.wait`. Its event loop then stops: it does not notice
-      // that a peer closed an idle connection, and writes the next request to it.
+      // With the default, a thread without tasks blocks in `Atomics.wait`, and its event loop stops. The thread then does not
+      // notice that a peer closed an idle connection, and writes the next request to this connection.
       atomics: 'disabled',
-      // A restarted thread has lost its connections.
+      // A thread is never stopped when it is idle, because a restarted thread has lost its connections.
       idleTimeout: Number.POSITIVE_INFINITY,
       // Built code needs none of this process's loaders, which start slowly.
       execArgv: [],
@@ -55,13 +55,13 @@ export function createPool({
       log.error({ err: error }, 'a worker thread died')
       telemetry?.threadDied()
     })
-    // An empty batch: resolves when the thread has loaded.
+    // The empty batch resolves when the thread has loaded.
     const loaded = pool.run({ jobs: [], start_by_ms: 0 }, { name: 'deliver' })
     loaded.catch(() => {})
     return { pool, loaded }
   }
 
-  /** Null if the threads cannot be started: no provider or receiver was called. The next batch tries again. */
+  /** Returns null if the threads cannot be started; no provider or receiver was called then. The next batch tries again. */
   async function run(name: keyof Performer, task: object) {
     opening ??= open().catch((error) => {
       opening = undefined
@@ -89,7 +89,7 @@ export function createPool({
   }
 }
 
-/** The built worker, also for sources: Node 20 cannot start a thread from TypeScript. */
+/** The built worker, also if this module runs from source: Node 20 cannot start a thread from TypeScript. */
 function workerFile(): string {
   for (const place of ['./worker.js', './dispatch/worker.js', '../../dist/dispatch/worker.js']) {
     const file = fileURLToPath(new URL(place, import.meta.url))

@@ -11,12 +11,12 @@ export interface ProviderWatch {
 
 const EVERY_MS = 1_000
 
-/** Pages of parked receipts in one round: a fast provider reports more in a second than one page holds. */
+/** The maximum pages of parked receipts in one round: a fast provider reports more in a second than one page holds. */
 const PAGES_MAX = 10
 
 /**
- * Every second, rereads the pauses, which other servers and commands may have changed, and settles the parked receipts:
- * those that arrived before the provider's id of their message was stored.
+ * Every second, reads the pauses again, because other servers and commands may have changed them, and settles the parked
+ * receipts. These receipts arrived before the provider's id of their message was stored.
  */
 export function startProviderWatch({
   pauses,

@@ -1,24 +1,24 @@
 /**
- * Limits the deliveries in flight to one receiver: more while it answers well, fewer while it fails or is slow, and only
- * probes while its breaker is open. Plain data and pure functions; times are milliseconds.
+ * The limit of deliveries in flight to one receiver. It rises while the receiver answers well, and falls while it fails or
+ * is slow. With an open breaker, only probes are sent. Plain data and pure functions; times are milliseconds.
  */
 export interface Receiver {
   workspace_id: string
   in_flight: number
-  /** Maximum deliveries in flight. */
+  /** The maximum number of deliveries in flight. */
   limit: number
-  /** Each round doubles the limit until it is lowered for the first time; after that each round adds one. */
+  /** Each round doubles the limit until the limit is lowered for the first time; after that each round adds one. */
   is_growing_fast: boolean
-  /** The duration of the fastest attempt, slowly forgotten: the measure of a slow attempt. */
+  /** The duration of the fastest attempt, raised a little with each attempt. It defines which attempt is slow. */
   fastest_ms: number | null
   has_answered: boolean
-  /** Timeouts, failed connections and 5xx in a row. */
+  /** The number of timeouts, failed connections and 5xx answers in a row. */
   failures: number
-  /** 0 while the breaker is closed, otherwise 1 plus the probes that failed since it opened. */
+  /** 0 while the breaker is closed, otherwise 1 plus the number of probes that failed since the breaker opened. */
   opened: number
-  /** The time of the next probe, or the end of a `Retry-After`: nothing is sent before. */
+  /** The time of the next probe, or the end of a `Retry-After`. Nothing is sent before this time. */
   waits_until: number
-  /** When the limit was last lowered: attempts that began before do not lower it again. */
+  /** When the limit was last lowered. Attempts that began before this time do not lower the limit again. */
   lowered_at: number
   touched_at: number
 }
@@ -34,7 +34,7 @@ export interface ReceiverAnswer {
 export const LIMIT_START = 8
 export const LIMIT_MAX = 256
 
-/** A receiver whose fastest attempt takes longer holds its slots for long: its limit stays below `LIMIT_LONG`. */
+/** If the fastest attempt takes longer than this, the receiver holds its slots for long: its limit is at most `LIMIT_LONG`. */
 const LONG_MS = 5_000
 const LIMIT_LONG = 32
 
@@ -44,10 +44,10 @@ const OPENS_AFTER = 5
 /** The wait before each probe. */
 const PROBE_AFTER_MS: readonly number[] = [30_000, 60_000, 120_000, 300_000]
 
-/** Maximum wait of all deliveries to a receiver for its `Retry-After`; the delivery that it answered may wait longer. */
+/** The maximum time that a `Retry-After` stops all deliveries to a receiver. The answered delivery may wait longer. */
 const PAUSE_MAX_MS = 60 * 60_000
 
-/** An attempt is slow if it takes longer than this and than `SLOW_TIMES` the fastest attempt. */
+/** An attempt is slow if it takes longer than this, and longer than `SLOW_TIMES` times the fastest attempt. */
 const SLOW_MS = 1_000
 const SLOW_TIMES = 4
 
@@ -88,7 +88,7 @@ export function probeNow(receiver: Receiver): void {
   if (receiver.opened > 0) receiver.waits_until = 0
 }
 
-/** Records the result of an attempt that began at `began`. `is_probe`: the breaker was open when it began. */
+/** Records the result of an attempt that began at `began`. `is_probe`: whether the breaker was open at that time. */
 export function noteAnswer(
   receiver: Receiver,
   answer: ReceiverAnswer,
@@ -105,7 +105,7 @@ export function noteAnswer(
     return
   }
   receiver.has_answered = true
-  // Also for an attempt that is not a probe, because each such answer shows that the receiver works again.
+  // The attempt need not be a probe: each such answer shows that the receiver works again.
   if (receiver.opened > 0) close(receiver, asksToWait)
   receiver.failures = 0
   const isSlow = noteTime(receiver, answer.duration_ms)
@@ -115,7 +115,7 @@ export function noteAnswer(
   else if (status !== null && status < 300) raise(receiver)
 }
 
-/** No answer, or an answer of a receiver that cannot work. */
+/** Whether there was no answer, or an answer of a receiver that cannot work. */
 function isDead({ status, error }: ReceiverAnswer): boolean {
   if (status === null) return error !== 'blocked_target'
   return status >= 500
@@ -154,7 +154,7 @@ function noteTime(receiver: Receiver, duration_ms: number): boolean {
   return duration_ms > Math.max(SLOW_MS, SLOW_TIMES * before)
 }
 
-/** Once a round: attempts that were in flight together have the same cause. */
+/** Lowers the limit once a round, because the failures of attempts that were in flight together have the same cause. */
 function lower(receiver: Receiver, factor: number, began: number, at: number): void {
   if (began < receiver.lowered_at) return
   receiver.lowered_at = at

@@ -8,8 +8,8 @@ import type { Settlement } from '../rules/settlement.ts'
 /** Chooses the provider of each message. */
 export interface Routing {
   /**
-   * Returns the provider and counts the message for its pace, or returns how long the message waits. Providers that are
-   * `isBusy` are not chosen.
+   * Returns the provider and counts the message for its pace, or returns how long the message waits. Does not choose a
+   * provider for which `isBusy` returns true.
    */
   route(message: Routed, isBusy?: (provider: string) => boolean): Route
   /** The message's sender with this provider. */
@@ -22,21 +22,21 @@ export interface Routing {
   ): Promise<void>
 }
 
-/** How long a message waits for a paused provider before it is claimed again; longer with many, see `RECLAIMS_PER_S`. */
+/** How long a message waits for a paused provider before it is claimed again. Many messages wait longer: `RECLAIMS_PER_S`. */
 const PAUSED_WAIT_MS = 15_000
 
-/** The same for a slow provider that has its maximum in flight. */
+/** How long a message waits for a slow provider that has its maximum in flight. */
 const BUSY_WAIT_MS = 1_000
 
 /**
- * Maximum rate at which waiting messages are claimed again. Claims take the oldest due messages first, so a larger rate
- * would delay the messages of other providers behind all of them.
+ * Maximum rate at which waiting messages are claimed again. Claims take the oldest due messages first, so with a larger
+ * rate the messages of other providers would wait behind all waiting messages.
  */
 const RECLAIMS_PER_S = 1_000
 
 /**
- * Routes in the order of the settings. After a transient error the message goes to the next provider that can carry it,
- * and after the last to the first again. A message that a provider may have, whole or in part, waits for that provider.
+ * Tries providers as the settings order them. After a transient error the next provider that can carry the message gets it,
+ * and after the last provider the first again. If a provider may have the message or a part, no other provider gets it.
  */
 export function createRouting({
   carriers,
@@ -51,7 +51,7 @@ export function createRouting({
 }): Routing {
   const spread = createSpread()
 
-  /** The sender of the message reads this text; an operator's reason for a pause is not for the sender. */
+  /** The owner of the message reads this text, so it does not contain an operator's reason for a pause. */
   function waitReason({ channel }: Routed, able: readonly Carrier[]): string {
     if (able.length > 0) return 'The provider is paused'
     if (!carriers.serves(channel)) return 'The provider of this message is not in the settings'
@@ -99,7 +99,7 @@ export function createRouting({
         if (outcome.type === 'accepted') await pauses.noteAccepted(provider, sender)
         if (outcome.type !== 'retry' || !outcome.misconfigured) continue
         const paused = outcome.misconfigured === 'sender' ? sender : null
-        // Requests can name any number of senders that are not in the settings: those are not paused.
+        // Requests can name any number of senders that are not in the settings, so these senders are not paused.
         if (paused !== null && !carriers.isListed(provider, paused)) continue
         await pauses.noteMisconfigured(provider, paused, outcome)
       }

@@ -16,7 +16,7 @@ export interface SettleParts {
   onSettled: () => void
 }
 
-/** Stores the results, one for each message, linked to the spans of the calls that they came from. */
+/** Stores the results, one for each message, linked to the spans of the calls that returned them. */
 export async function settleMessages(
   { storage, runtime, routing, tracing, onSettled }: SettleParts,
   messages: readonly ClaimedMessage[],
@@ -42,12 +42,12 @@ export async function settleMessages(
   onSettled()
 }
 
-/** The claim keeps no token in the row of a message that is not sent now. */
+/** The claim writes no lease token into the row of a message that is not sent now. */
 function hasNoLease({ suppressed, route }: ClaimedMessage): boolean {
   return suppressed || route?.provider === null
 }
 
-/** Counts the attempts of one call, before they are stored, and returns links to their spans. */
+/** Counts the attempts of one call before the attempts are stored, and returns links to their spans. */
 export function reportAttempts(
   { runtime: { telemetry }, tracing }: { runtime: Runtime; tracing: Tracing | null },
   provider: string,
@@ -63,7 +63,7 @@ export function reportAttempts(
   return tracing?.sent(provider, messages, outcomes, took)
 }
 
-/** One line for each attempt. The recipient and the content are not logged. */
+/** Logs one line for each attempt, without the recipient and the content. */
 function logAttempt(runtime: Runtime, message: ClaimedMessage, result: Result): void {
   if (result.task !== 'send') return
   const { outcome, attempt } = result

@@ -9,7 +9,7 @@ import {
   roomOf,
 } from './receiver.ts'
 
-/** How many deliveries a claim may take. A room is the number of free slots, listed where it differs from the limit. */
+/** The number of deliveries that a claim may take. A room is a number of free slots, listed if it differs from the limit. */
 export interface Rooms {
   limit_per_webhook: number
   limit_per_workspace: number
@@ -29,9 +29,9 @@ export interface ReceiverRef {
  * nor failed yet, get one slot each once they fill half of the slots. Each process keeps its own shares.
  */
 export interface Shares {
-  /** @param at milliseconds of `Runtime.elapsed`, as in the other functions: the clock may be set back. */
+  /** @param at the `Runtime.elapsed` in ms, as in the other functions, because the clock may be set back. */
   rooms(at: number): Rooms
-  /** Takes a slot. Returns whether the delivery is a probe: the receiver's breaker is open. */
+  /** Takes a slot. Returns whether the delivery is a probe, because the receiver's breaker is open. */
   began(ref: ReceiverRef, at: number): boolean
   /** Makes the next probe of a receiver with an open breaker due at once. */
   probeNow(webhookId: string): void
@@ -47,13 +47,13 @@ const WORKSPACE_SHARE = 0.25
 const FAILING_SHARE = 0.25
 const UNKNOWN_SHARE = 0.5
 
-/** Maximum receivers with a history; forgotten receivers start again. */
+/** The maximum number of receivers with a history; a forgotten receiver starts again without a history. */
 const REMEMBERED_MAX = 5_000
 
-/** The history of an idle receiver is out of date after this. */
+/** The history of an idle receiver is out of date after this time. */
 const FORGOTTEN_AFTER_MS = 60_000
 
-/** An open breaker is kept for longer. A receiver that was not probed for so long had no deliveries due. */
+/** An open breaker is kept for longer. A receiver without a probe for this time had no deliveries due. */
 const DEAD_FORGOTTEN_AFTER_MS = 60 * 60_000
 
 export function createShares({ slots }: { slots: number }): Shares {
@@ -75,7 +75,7 @@ export function createShares({ slots }: { slots: number }): Shares {
     else workspaces.delete(receiver.workspace_id)
   }
 
-  /** Moves the receiver to the end: the map stays in the order of use. */
+  /** Moves the receiver to the end, so that the map stays ordered by last use. */
   function touch({ webhook_id, workspace_id }: ReceiverRef, at: number): Receiver {
     const receiver = receivers.get(webhook_id) ?? newReceiver(workspace_id)
     receivers.delete(webhook_id)
@@ -98,8 +98,8 @@ export function createShares({ slots }: { slots: number }): Shares {
   }
 
   /**
-   * Divides the free part of their share between the failing receivers. Which of them have deliveries due is not known
-   * here, so each call continues where the last one ended: receivers without any do not block the others for long.
+   * Divides the free part of the failing receivers' share between them. It is not known here which receivers have deliveries
+   * due, so each call continues where the last call ended: receivers without due deliveries do not block the others for long.
    */
   function roomsOfFailing(at: number): Map<string, number> {
     const rooms = new Map<string, number>()

@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 export interface Sweeper {
-  /** Sweeps once, now. Resolves when everything that ended is removed, or if another server is sweeping. */
+  /** Sweeps once, now. Resolves when everything that expired is removed, or if another server is sweeping. */
   sweep(): Promise<void>
   /** Starts no further sweep and waits for the step that is running. */
   stop(): Promise<void>
@@ -16,10 +16,10 @@ export interface Sweeper {
 
 const EVERY_MS = 60_000
 
-/** Rows of one step, which is one transaction: sends wait while it runs. */
+/** The number of rows of one step. A step is one transaction, and sends wait while it runs. */
 const STEP_MAX = 1_000
 
-/** The same for holds and lots, which take several statements each. */
+/** The number of holds or lots of one step. It is smaller, because each of them takes several statements. */
 const CREDITS_STEP_MAX = 100
 
 /**
@@ -34,9 +34,9 @@ export function startSweeper({
 }: {
   storage: Storage
   runtime: Runtime
-  /** Null if messages are kept forever. */
+  /** The retention of messages; null if messages are kept forever. */
   retention?: Retention | null
-  /** Null if the audit log is kept forever. */
+  /** The retention of the audit log; null if the audit log is kept forever. */
   auditRetention?: AuditRetention | null
 }): Sweeper {
   let stopping = false

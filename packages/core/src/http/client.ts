@@ -4,7 +4,7 @@ import { Agent, buildConnector, type Dispatcher } from 'undici'
 /** One request. */
 export interface HttpCall {
   method: 'GET' | 'POST' | 'PUT'
-  /** http or https; a user and a password in it are not sent. */
+  /** An http or https URL. A user name and a password in the URL are not sent. */
   url: string
   headers: Record<string, string>
   body?: string | Uint8Array
@@ -12,26 +12,26 @@ export interface HttpCall {
 
 /** The result of a call. Texts name only the kind of failure: never a header, a body or an address. */
 export type HttpAnswer =
-  /** The peer answered, with any status: redirects are not followed. */
+  /** The peer answered with any status. Redirects are not followed. */
   | HttpResponse
   /** No byte of the request was handed to a connection: the peer has not seen it. */
   | { type: 'not_sent'; code: HttpFailure; text: string }
-  /** The request was written, at least in part, and no whole answer came: the peer may have acted on it. */
+  /** The request was written, at least in part, and no complete answer came: the peer may have acted on the request. */
   | { type: 'unanswered'; code: HttpFailure; text: string }
 
 export interface HttpResponse {
   type: 'answered'
   status: number
-  /** Names are lower-case. */
+  /** The headers of the answer, with lower-case names. */
   headers: Record<string, string | string[] | undefined>
-  /** At most the first `body_max` bytes, as they arrived: not decompressed. */
+  /** At most the first `body_max` bytes as they arrived, not decompressed. */
   body: Buffer
   /** Whether `body` is the whole body. */
   is_whole: boolean
 }
 
 export interface HttpClient {
-  /** Never rejects. */
+  /** Makes one call. The promise never rejects. */
   call(call: HttpCall): Promise<HttpAnswer>
   /** Ends every connection; calls in flight and later calls are `not_sent` or `unanswered`. */
   close(): Promise<void>
@@ -57,8 +57,8 @@ export interface HttpClientOptions {
    */
   idle_ms: number
   /**
-   * Whether a request is sent once more, within its deadline, when a connection that has carried an answer before ends
-   * without an answer to this one. The peer may get such a request twice.
+   * Whether a request is sent once more, within its deadline, if its connection ends without an answer. This applies only to
+   * a connection that has carried an earlier answer. The peer may get such a request twice.
    */
   repeats?: boolean
 }
@@ -87,15 +87,15 @@ export const FORBIDDEN = 'ERR_TARGET_FORBIDDEN'
 
 const CONNECT_MS = 5_000
 
-/** For each address but the last. With Node's 250 ms, a machine without IPv6 would never reach a far receiver. */
+/** The connect timeout of each address except the last. With 250 ms (Node), a host without IPv6 would never reach a far peer. */
 const CONNECT_EACH_MS = 1_000
 
 export interface ConnectorOptions {
-  /** The limit of name, connection and TLS together; default 5 s. */
+  /** The time limit of name look-up, connection and TLS together; default 5 s. */
   connect_ms?: number
   /** The certificates (PEM) to trust, instead of the well-known ones. */
   ca?: string
-  /** Finds the addresses of a name; default: the system. */
+  /** Finds the addresses of a name; default: the resolver of the system. */
   lookup?: LookupFunction
 }
 
@@ -113,7 +113,7 @@ export function createConnector({
   } as buildConnector.BuildOptions)
 }
 
-/** One pool of keep-alive connections for each origin. */
+/** Creates a client with one pool of keep-alive connections for each origin. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { connect, connections, idle_ms } = options
   const agent = new Agent({
@@ -122,7 +122,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     keepAliveTimeout: idle_ms,
     keepAliveMaxTimeout: idle_ms,
     keepAliveTimeoutThreshold: Math.min(idle_ms, 1_000),
-    // The deadline covers both; undici's own timeouts restart with every byte.
+    // The deadline covers headers and body; undici's own timeouts restart with every byte.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: countingBytes(connect),
@@ -140,10 +140,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 }
 
 /**
- * undici calls `onRequestStart` right before it hands the first byte to a connection, and never otherwise: only this
- * call decides between `not_sent` and `unanswered`; the error does not. The rule is the same on a kept connection: once
- * a byte was written, no error proves that the peer did not read it. A FIN without an answer, a reset and EPIPE also
- * come from a peer that took the request and then died. Two things keep a request off a closed connection before it is
+ * undici calls `onRequestStart` right before it hands the first byte to a connection, and at no other time. Only this call
+ * decides between `not_sent` and `unanswered`; the error does not. The rule is the same on a kept connection: once a byte
+ * was written, no error proves that the peer did not read it. A FIN without an answer, a reset and EPIPE also come from a
+ * peer that took the request and then died. Two measures prevent the use of a closed connection before the request is
  * written: a short keep-alive, and a turn of the event loop.
  */
 function callOnce(
@@ -165,8 +165,8 @@ function callOnce(
     const fail = (code: HttpFailure) =>
       settle({ type: is_written ? 'unanswered' : 'not_sent', code, text: TEXTS[code] })
     const until = performance.now() + deadline_ms
-    // Node keeps one timer for all timeouts of equal length, so that this one costs an entry of a list. In place of it, a
-    // linked list of deadlines cost 5 % more CPU for a delivery and a Map 20 % more: its churn keeps garbage alive.
+    // Node keeps one timer for all timeouts of equal length, so this timeout costs only an entry of a list. Instead of the
+    // timer, a linked list of deadlines cost 5 % more CPU for a delivery. A Map cost 20 % more: it keeps garbage alive.
     const timer = setTimeout(() => {
       fail(connection ? 'timeout' : 'busy')
       connection?.abort(new Error('deadline'))
@@ -181,10 +181,10 @@ function callOnce(
 
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(controller) {
-        // The deadline passed while the call waited for a connection, or undici writes the request again: neither may
-        // reach the peer.
+        // The deadline passed while the call waited for a connection, or undici writes the request again. In both cases the
+        // request must not reach the peer.
         const is_rewrite = connection !== null
-        // A process that was stopped handles the events of its connections before the timer of the deadline.
+        // A process that was stopped and continued handles the events of its connections before the timer of the deadline.
         if (performance.now() >= until) fail('busy')
         connection ??= controller
         if (is_settled || is_rewrite) controller.abort(new Error('not used'))
@@ -220,7 +220,7 @@ function callOnce(
  * blocked for long.
  */
 function afterTurnOfLoop(work: () => void): void {
-  // The first check phase may be that of the current turn.
+  // The first check phase may belong to the current turn.
   setImmediate(() => setImmediate(work))
 }
 
@@ -243,10 +243,10 @@ interface Target {
   path: string
 }
 
-/** At 2 KiB each, some megabytes at most. Beyond it, an address costs 1–2 µs of parsing again. */
+/** The maximum number of parsed addresses: at 2 KiB each, some megabytes. To parse an address again costs 1–2 µs. */
 const TARGETS_MAX = 1_000
 
-/** Splits addresses into origin and path, each once; null for an address that is not http or https. */
+/** Splits each address into origin and path once; null for an address that is not http or https. */
 function createTargets(): (url: string) => Target | null {
   const known = new Map<string, Target | null>()
   return (url) => {
@@ -273,7 +273,7 @@ function createCollector(max: number, drain_max: number) {
   return {
     /** Returns false once the body is longer than `drain_max`. */
     add(chunk: Buffer): boolean {
-      // A copy: undici passes a view of a larger buffer, which would stay in memory.
+      // The chunk is copied, because undici passes a view of a larger buffer, which would stay in memory.
       if (read < max) chunks.push(Buffer.from(chunk.subarray(0, max - read)))
       read += chunk.length
       return read <= drain_max

@@ -6,7 +6,7 @@ import { isRepeated, joined, PARTS_KEPT_MAX, PARTS_WAIT_MS } from './parts.ts'
 type Store = Pick<ReceivedMessageWrites, 'partsOf' | 'insertPart' | 'removeParts'>
 
 /**
- * Stores a part of a long text. A repeated part changes nothing. Another part with the same number starts another text,
+ * Stores a part of a long text. A repeated part changes nothing. A different part with the same number starts another text,
  * because phones reuse their references.
  */
 export async function keepPart({ receivedMessages }: Writes, part: ReceivedPartRow): Promise<void> {

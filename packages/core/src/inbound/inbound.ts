@@ -11,7 +11,7 @@ import { REPLY_TEXTS, type ReplyTexts } from './reply.ts'
 import { type IsOurs, takeIn } from './take-in.ts'
 import { withdraw } from './withdraw.ts'
 
-/** A message from a recipient, with the message that it answers if that is known. */
+/** A message from a recipient and, if known, the message that it answers. */
 export interface Incoming extends Received {
   about?: Arrival['about']
 }
@@ -19,7 +19,7 @@ export interface Incoming extends Received {
 export interface Inbound {
   /**
    * Stores messages from recipients. Acknowledge them to the provider only after the promise resolves. A repeated message
-   * changes nothing. A long text is stored as a message with the last of its parts.
+   * changes nothing. A long text is stored as a message when the last of its parts arrives.
    */
   receive(
     provider: { name: string; handles_stop: boolean },
@@ -27,7 +27,7 @@ export interface Inbound {
   ): Promise<void>
 }
 
-/** Messages in one transaction: sends wait while it runs. */
+/** The number of messages in one transaction; sends wait while it runs. */
 const STEP_MAX = 100
 
 const ADDRESS_MAX = 255
@@ -52,7 +52,7 @@ export function createInbound({
 }): Inbound {
   const replyTexts = { ...REPLY_TEXTS, ...texts }
 
-  /** In a transaction of its own, so that of two concurrent parts the later one sees both. */
+  /** Stores parts in a separate transaction, so that the later of two concurrent parts sees both parts. */
   async function keep(provider: string, incoming: readonly Incoming[]): Promise<Arriving[]> {
     const at = runtime.now()
     const arriving = incoming.flatMap(({ part, ...one }): Arriving[] => {
@@ -125,7 +125,7 @@ interface Arriving extends Omit<Incoming, 'part'> {
   part: ReceivedPartRow | null
 }
 
-/** In a form that databases accept: after an error the provider would send the message again without end. */
+/** Changes a message into a form that databases accept: after an error the provider would send it again without end. */
 function tidy(incoming: Incoming): Incoming {
   const { provider_message_id, sender, recipient, content } = incoming
   return {

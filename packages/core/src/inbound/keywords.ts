@@ -1,4 +1,4 @@
-/** The request of a keyword. Source: CTIA Messaging Principles, section 5.1.2; 47 CFR 64.1200(a)(10). */
+/** The meaning of a keyword. Source: CTIA Messaging Principles, section 5.1.2; 47 CFR 64.1200(a)(10). */
 export type Keyword = 'stop' | 'start' | 'help'
 
 const WORDS: ReadonlyMap<string, Keyword | 'yes'> = new Map(

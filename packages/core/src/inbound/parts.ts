@@ -7,15 +7,15 @@ export type Part = NonNullable<Received['part']>
 /** The waiting time for missing parts; parts are deleted after it. */
 export const PARTS_WAIT_MS = 24 * 3_600_000
 
-/** The same part again within this time is a repetition; later it starts another text. */
+/** The same part again within this time is a repetition; after this time it starts another text. */
 export const PART_REPEATED_MS = 3_600_000
 
-/** Stored parts between two numbers; the oldest are deleted first. */
+/** The maximum number of stored parts between two phone numbers; the oldest parts are deleted first. */
 export const PARTS_KEPT_MAX = 512
 
 const TOTAL_MAX = 255
 
-/** Far more than a short message has: 160 characters are 640 digits. */
+/** The maximum number of hex digits: far more than a short message has (160 characters are 640 digits). */
 const DIGITS_MAX = 4_096
 
 const UNITS = /^(?:[0-9a-f]{4})*$/i

@@ -14,34 +14,34 @@ export interface Arrival extends Omit<Received, 'type' | 'part'> {
   provider: string
   /** Whether the provider replies to keywords itself. */
   handles_stop: boolean
-  /** The message that it answers, if known. */
+  /** The message that the arrival answers, if known. */
   about?: { workspace_id: string; livemode: boolean } | undefined
   at: Date
 }
 
 /** The workspaces that an arrival concerns. */
 export interface Parties {
-  /** The workspace that receives the message; null when it belongs to none. */
+  /** The workspace that receives the message; null when the message belongs to no workspace. */
   owner: string | null
-  /** The sender that these workspaces used: the number that received the message, or the last sender to the recipient. */
+  /** The sender that these workspaces used: the number that received the message, or the last sender that wrote to the author. */
   wrote_from: string
-  /** The workspaces that a keyword applies to, sorted; empty for an answer to a test message, whose keywords change nothing. */
+  /** The workspaces that a keyword applies to, sorted. Empty for an answer to a test message: its keywords change nothing. */
   workspace_ids: string[]
 }
 
-/** The looked-up state. All except `subscribers` matters only when the text may be a keyword. */
+/** The state that was looked up. All fields except `subscribers` matter only when the text may be a keyword. */
 export interface ReceivedState {
-  /** The reason of the writer's suppression on the channel, by workspace. */
+  /** The reason of the writer's suppression on the channel, indexed by workspace. */
   suppressed: ReadonlyMap<string, SuppressionRow['reason']>
   /** The owner's active webhooks. */
   subscribers: readonly Subscriber[]
   /** The owner's name. */
   workspace_name: string
-  /** Whether the same number requested help at the same number shortly before. */
+  /** Whether the writer requested help at the same number shortly before. */
   has_requested_help: boolean
   /** Whether the number that received the message is a sender of a configured provider. */
   can_answer_from: boolean
-  /** Whether the writer is one of our senders: two services would answer each other without end. */
+  /** Whether the writer is one of our senders; without this check, two services could answer each other without end. */
   is_ours: boolean
 }
 
@@ -61,10 +61,10 @@ export interface ReceivedContext {
 }
 
 /**
- * The owner is the workspace that last wrote to the writer from the number that received the message. If none did, it is
- * the workspace that last wrote to the writer at all, because providers may choose a sender themselves. A keyword applies
- * to every workspace that used the sender: the writer cannot distinguish workspaces that share a number.
- * @param conversations of the writer on the channel, the newest first within the receiving number and within the others
+ * The owner is the workspace that last wrote to the writer from the number that received the message. If there is none, the
+ * owner is the workspace that last wrote to the writer at all, because providers may choose a sender themselves. A keyword
+ * applies to every workspace that used the sender, because the writer cannot distinguish workspaces that share a number.
+ * @param conversations of the writer on the channel; within the receiving number and within the others, the newest is first
  */
 export function partiesOf(
   { about, recipient }: Pick<Arrival, 'about' | 'recipient'>,
@@ -163,7 +163,7 @@ function announce(
   fanOut(plan, happening, subscribers, { at: created_at, newId })
 }
 
-/** STOP and START get a reply when they changed something, HELP when it did not come shortly before. */
+/** STOP and START get a reply if they changed something. HELP gets a reply if no HELP came shortly before. */
 function mayAnswer(
   keyword: Keyword,
   { handles_stop }: Arrival,

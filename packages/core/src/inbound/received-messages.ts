@@ -4,7 +4,7 @@ import type { ReceivedMessage, received } from '../contract/resources/received.t
 import type { Storage } from '../storage/ports/storage.ts'
 
 export interface ReceivedMessages {
-  /** A page, newest first, and the total. A test key sees only answers to test messages. */
+  /** Returns a page, newest first, and the total number. A test key sees only answers to test messages. */
   list(
     viewer: Viewer,
     query: Query<typeof received.list>,

@@ -6,12 +6,12 @@ import { segments } from '../sms/index.ts'
 import type { Keyword } from './keywords.ts'
 
 /**
- * The reply to each keyword; null for none. `{{workspace}}` is replaced by the name of the workspace that last wrote to
+ * The reply to each keyword; null: no reply. `{{workspace}}` is replaced by the name of the workspace that last wrote to
  * the recipient.
  */
 export type ReplyTexts = Readonly<Record<Keyword, string | null>>
 
-/** Each says what happened, how to undo it, and who sends. Source: CTIA Messaging Principles, section 5.1.2. */
+/** Each text says what happened, how to undo it, and who the sender is. Source: CTIA Messaging Principles, section 5.1.2. */
 export const REPLY_TEXTS: ReplyTexts = {
   stop: '{{workspace}}: you will get no more messages from this number. Reply START to get them again.',
   start: '{{workspace}}: you will get messages from this number again. Reply STOP to get no more.',

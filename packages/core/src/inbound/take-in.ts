@@ -12,15 +12,15 @@ import {
   type ReceivedState,
 } from './plan.ts'
 
-/** HELP gets no second reply within this time: two machines would answer each other without end. */
+/** HELP gets no second reply within this time, because two machines would answer each other without end. */
 const HELP_QUIET_MS = 10 * 60_000
 
 /** Whether a number is a sender of this service. */
 export type IsOurs = (sender: Pick<ReceivedMessageRow, 'channel' | 'sender'>) => boolean
 
 /**
- * Stores one arrival and its effects in an open transaction, except the replies, which the caller writes last. Null and
- * no change if the arrival is already stored.
+ * Stores one arrival and its effects in an open transaction, except the replies, which the caller writes last. Returns null
+ * and changes nothing if the arrival is already stored.
  */
 export async function takeIn(
   stores: Writes,
@@ -71,7 +71,7 @@ async function lookUp(
   if (possibleKeyword(arrival) === null) {
     return { ...state, subscribers: await webhooks.subscribers(owner) }
   }
-  // Locks, so that of two equal keywords at once only one gets a reply.
+  // The locks ensure that only one of two simultaneous equal keywords gets a reply.
   for (const workspaceId of workspace_ids) await contacts.lock(workspaceId)
   for (const workspaceId of workspace_ids) {
     const standing = await stores.suppressions.of(workspaceId, [sender])

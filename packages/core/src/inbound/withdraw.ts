@@ -4,13 +4,13 @@ import { isReply } from '../rules/suppression.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** Queued messages that are searched in each workspace. */
+/** The maximum number of queued messages that are searched in each workspace. */
 const SEARCHED_MAX = 500
 
 /**
  * Fails queued messages to recipients who just opted out (`error_code` `suppressed`), with a refund; returns their number.
- * Only the newest 500 queued messages of each workspace are searched. The others, and all after an error, are checked
- * against the suppressions when they are claimed.
+ * Only the newest 500 queued messages of each workspace are searched. The other messages, and after an error all messages,
+ * are checked against the suppressions when they are claimed.
  */
 export async function withdraw(
   { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now' | 'log'> },

@@ -2,18 +2,18 @@ import type { Mail, Mailer, MailKind } from '../contract/outside/mail.ts'
 import type { Log } from '../runtime/runtime.ts'
 import { within } from '../runtime/within.ts'
 
-/** Composes the mail when a worker takes it; null when there is none to send. */
+/** Composes the mail when a worker takes it; null when there is no mail to send. */
 export type Compose = () => Promise<Mail | null>
 
 /** A mail before it is composed, with its workspace or its address or both. */
 export interface About {
   kind: MailKind
   workspace_id?: string
-  /** As `emailAddress` returns it. */
+  /** The address as `emailAddress` returns it. */
   address?: string
 }
 
-/** The queue of mails. They are sent after the response, so that its time does not show whether there was a mail. */
+/** The queue of mails. They are sent after the response, so that the response time does not show whether there was a mail. */
 export interface Outbox {
   /**
    * Queues a mail. Returns false and drops it when the whole queue is full. A mail above the limit of its workspace or
@@ -23,12 +23,12 @@ export interface Outbox {
   add(compose: Compose, about: About): boolean
   /** Resolves when no mail is waiting or being sent. */
   idle(): Promise<void>
-  /** Refuses new mails, tries the waiting ones once more, and resolves when done or after `grace_ms`. */
+  /** Refuses new mails, tries each waiting mail once more, and resolves when done or after `grace_ms`. */
   close(grace_ms: number): Promise<void>
 }
 
 const WAITING_MAX = 1_000
-/** Of one workspace, and for one address, including mails being sent: none of them fills the shared queue. */
+/** The maximum number of waiting or sending mails of one workspace or address, so that none of them fills the shared queue. */
 const WAITING_EACH_MAX = 5
 const AT_ONCE_MAX = 4
 
@@ -49,7 +49,7 @@ export function createOutbox({
   try_max_ms?: number
 }): Outbox {
   const waiting: { compose: Compose; keys: readonly string[] }[] = []
-  /** Mails of a workspace, or for an address, that are waiting or being sent. */
+  /** The number of mails of a workspace, or for an address, that are waiting or being sent. */
   const counts = new Map<string, number>()
   const closing = new AbortController()
   let running = 0
@@ -121,7 +121,7 @@ export function createOutbox({
       waiting.push({ compose, keys })
       if (running < AT_ONCE_MAX) {
         running += 1
-        // A look-up in SQLite blocks the thread: the response goes out first.
+        // A look-up in SQLite blocks the thread, so the response goes out first.
         setImmediate(() => void work())
       }
       return true

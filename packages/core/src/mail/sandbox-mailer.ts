@@ -3,16 +3,16 @@ import type { Runtime } from '../runtime/runtime.ts'
 
 /** A mail that was kept and not sent. */
 export interface KeptMail extends Mail {
-  /** Counted from 1. */
+  /** The number of the mail, counted from 1. */
   id: number
   at: Date
 }
 
 /** A mailer that keeps mails and sends none. */
 export interface SandboxMailer extends Mailer {
-  /** The last 100, newest first. */
+  /** Returns the last 100 mails, newest first. */
   list(): KeptMail[]
-  /** Calls the listener with each new mail. Returns a function that stops it. */
+  /** Calls the listener with each new mail. Returns a function that ends these calls. */
   onMail(listener: (mail: KeptMail) => void): () => void
 }
 
@@ -28,7 +28,7 @@ export function createSandboxMailer({ now, log }: Pick<Runtime, 'now' | 'log'>):
     try {
       listener(mail)
     } catch (error) {
-      // Not thrown: the outbox would send the mail again, and it would be kept twice.
+      // The error is not thrown: the outbox would send the mail again, and the mail would be kept twice.
       log.warn({ err: error }, 'a listener for mails failed')
     }
   }

@@ -25,7 +25,7 @@ const RESET: Wording = {
   note: `The link works once, for ${LIMITS.reset_token_lifetime_s / 60} minutes. If it was not you, there is nothing to do: the password does not change. If the address is not verified yet, a new password verifies it, revokes the API keys and disables the webhooks that were created before.`,
 }
 
-/** The mail to verify an address. It contains no input of the signup, which could be used to write to strangers. */
+/** The mail to verify an address. It contains no text of the signup, because such a text could be a message to strangers. */
 export function verifyMail(to: string, link: string): Mail {
   return { to, kind: 'verify_email', link, ...write(VERIFY, link) }
 }

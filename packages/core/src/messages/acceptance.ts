@@ -9,7 +9,7 @@ import type { Accepted, Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { testQuotaExceeded } from './test-usage.ts'
 
-/** The result of a request; `replayed`: of an earlier request with the same `Idempotency-Key`. */
+/** The result of a request; `replayed`: it is the result of an earlier request with the same `Idempotency-Key`. */
 export interface IdempotentResult<Data> {
   data: Data
   replayed: boolean
@@ -53,9 +53,9 @@ function notEnough(required: Units, but: string): SvcError {
 }
 
 /**
- * The stored response to an earlier request with the same `Idempotency-Key`; null if there is none. Read before the
- * checks of a request: the inputs of the checks may have changed since the first request, and the response must not
- * change.
+ * The stored response to an earlier request with the same `Idempotency-Key`; null if there is none. The response is read
+ * before the checks of a request: the inputs of the checks may have changed since the first request, and the response must
+ * not change.
  * @throws SvcError `validation_error` if the earlier request was different.
  */
 export async function storedResponse(
@@ -94,7 +94,7 @@ function keyReused(): SvcError {
   return invalid('Idempotency-Key', 'This Idempotency-Key was used with another request body')
 }
 
-/** Equal for the same request with its fields in another order. */
+/** The hash is the same for an equal request with its fields in another order. */
 function requestHash(request: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(sorted(request)))

@@ -28,10 +28,10 @@ export interface BulkParts {
   priceOf: PriceOf
   countryFault: CountryFault
   senders: Senders
-  /** Null if numbers in sequence are not checked. */
+  /** Checks for numbers in sequence; null if they are not checked. */
   sequences: SequenceGuard | null
   contacts: Pick<Contacts, 'forSending'>
-  /** Maximum recipients of one request. */
+  /** The maximum number of recipients of one request. */
   recipients_max: number
   tracing?: Tracing | null
   /** Called after a commit that queued messages or deliveries. */
@@ -49,17 +49,17 @@ export interface BulkDraft {
   sendingOf(draft: RecipientDraft): { schedule: Schedule; sender: string | null }
   rejected: RejectedRecipient[]
   duplicates: number
-  /** One rejected recipient refuses the whole bulk. */
+  /** Whether one rejected recipient causes the refusal of the whole bulk. */
   isStrict: boolean
-  /** The bulk whose failed messages these are; a bulk is retried once. */
+  /** The bulk whose failed messages are sent again; a bulk is retried once. */
   retry_of: string | null
   /** The response is stored if there is a key. */
   idempotency: { route: string; request: unknown; key: string | undefined }
 }
 
 /**
- * Accepts a bulk in one transaction. Recipients that turn out to be suppressed are rejected; a strict bulk with such a
- * recipient is rejected as a whole.
+ * Accepts a bulk in one transaction. Recipients that turn out to be suppressed are rejected. If the bulk is strict, such a
+ * recipient causes the refusal of the whole bulk.
  * @throws SvcError if the bulk is refused. Nothing is stored then.
  */
 export async function acceptBulk(
@@ -196,7 +196,7 @@ function bulkRefusal(rejected: readonly RejectedRecipient[]): SvcError {
   return new SvcError('validation_error', details[0]?.message ?? 'Invalid request', { details })
 }
 
-/** The rejected recipients for the response, in the order of the request. */
+/** The rejected recipients for the response, ordered as in the request. */
 function errorsOf(rejected: readonly RejectedRecipient[]): Data<typeof endpoints.send>['errors'] {
   return byIndex(rejected).map(({ index, to, error, message }) => ({ index, to, error, message }))
 }

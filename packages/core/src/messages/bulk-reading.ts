@@ -14,14 +14,14 @@ export interface RejectedRecipient {
   to: string | null
   error: RecipientFault
   message: string
-  /** If the recipient cannot be read: each of its faults, with its path in the request. */
+  /** Present if the recipient cannot be read: its faults, each with its path in the request. */
   details?: readonly ErrorDetail[]
 }
 
-// Together: reporting each fault alone costs ten times as much.
+// Recipients are read together, because reporting each fault alone costs ten times as much.
 const recipientList = z.object({ recipients: z.array(bulkRecipient) })
 
-/** Recipients of one part. Reading a part takes 0.1 ms, or 25 ms if each has the maximum of members. */
+/** The number of recipients of one part. Reading a part takes 0.1 ms, or 25 ms if each has the maximum of members. */
 const PART = 10
 
 /** Reads the recipients of a bulk; an unreadable recipient is replaced by its rejection. */
@@ -55,7 +55,7 @@ export function isRejected(read: BulkRecipient | RejectedRecipient): read is Rej
 
 type Faults = [ErrorDetail, ...ErrorDetail[]]
 
-/** Faults by the index of the recipient. Their paths, such as `recipients.3.name`, count from the start of the part. */
+/** Indexes faults by recipient. The paths of the faults, such as `recipients.3.name`, count from the start of the part. */
 function byRecipient(details: readonly ErrorDetail[], at: number): Map<number, Faults> {
   const faults = new Map<number, Faults>()
   for (const { path, message } of details) {

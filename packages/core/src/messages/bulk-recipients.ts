@@ -32,12 +32,12 @@ export interface RecipientDraft {
 export interface Recipients {
   drafts: RecipientDraft[]
   rejected: RejectedRecipient[]
-  /** Addresses that an earlier recipient has. */
+  /** Recipients with an address that an earlier recipient has. */
   duplicates: { index: number; to: string }[]
 }
 
 /**
- * Checks each recipient of a bulk and fills in its message. Test keys reach no contacts.
+ * Checks each recipient of a bulk and fills in its message. A test key cannot send to contacts.
  * @throws SvcError `validation_error` for faults of the request that no single recipient causes.
  */
 export async function recipientsOf(
@@ -60,7 +60,7 @@ export async function recipientsOf(
   return checkRecipients(recipients, { ...parts, request, contacts: known, noContact, length_max })
 }
 
-/** The same text whether or not the contact exists. */
+/** The text does not depend on whether the contact exists. */
 const CONTACTS_ARE_LIVE =
   'Contact not found: test keys reach no contacts. Set the address in to instead.'
 
@@ -74,7 +74,7 @@ function contactIdsOf(recipients: readonly (BulkRecipient | RejectedRecipient)[]
 async function checkRecipients(
   recipients: readonly (BulkRecipient | RejectedRecipient)[],
   options: Pick<Bulk, 'request' | 'contacts' | 'noContact' | 'priceOf' | 'countryFault'> & {
-    /** Maximum length of all messages together, in UTF-16 code units. */
+    /** The maximum length of all messages together, in UTF-16 code units. */
     length_max: number
   },
 ): Promise<Recipients> {
@@ -126,7 +126,7 @@ interface Bulk {
   priceOf: PriceOf
   countryFault: CountryFault
   template: ContentTemplate
-  /** The price by recipient of a content without placeholders. */
+  /** Returns the price for a recipient; null if the content has placeholders. */
   price: ReturnType<PriceOf> | null
   schema: z.ZodType
 }
@@ -138,7 +138,7 @@ function prepare(
   const template = contentTemplate(content)
   const schema = z.object({ content: contents[channel] })
   if (template.placeholders > 0) return { template, price: null, schema }
-  // The limits of the request allow for placeholders; without placeholders, the limits of a message apply.
+  // The limits of the request leave room for placeholders. Without placeholders, the limits of a message apply.
   decode(schema, { content })
   return { template, price: priceOf(channel, content), schema }
 }
@@ -174,7 +174,7 @@ function isPhone(value: string): boolean {
 
 type Fault = Pick<RejectedRecipient, 'error' | 'message'>
 
-/** The message to a recipient, or its fault. `length`: of the text that was made, in UTF-16 code units. */
+/** The message to a recipient, or its fault. `length`: the length of the text that was made, in UTF-16 code units. */
 function messageFor(
   recipient: Exclude<BulkRecipient, string>,
   to: string,
@@ -200,7 +200,7 @@ function messageFor(
   return { content, price: priceOf(request.channel, content)(to), metadata: merged, length }
 }
 
-/** Maximum missing variables that an error names. */
+/** The maximum number of missing variables that an error names. */
 const NAMED_MAX = 20
 
 function namesOf(missing: ReadonlySet<string>): string {
@@ -210,7 +210,7 @@ function namesOf(missing: ReadonlySet<string>): string {
 }
 
 function faultOf(schema: z.ZodType, content: Content): Fault | null {
-  // The cheaper check first: few contents need the error texts of `decode`.
+  // The cheaper check comes first, because few contents need the error texts of `decode`.
   if (schema.safeParse({ content }).success) return null
   try {
     decode(schema, { content })

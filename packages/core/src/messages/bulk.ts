@@ -26,17 +26,17 @@ export interface Bulks {
   /** @throws SvcError `not_found`, also for a bulk that the viewer may not see. */
   get(viewer: Viewer, bulkId: string): Promise<Bulk>
   /**
-   * Fails the messages that are not being sent yet, as `canceled`, and returns their credits.
-   * @throws SvcError as `get`.
+   * Fails, with the code `canceled`, the messages that are not being sent yet, and returns their credits.
+   * @throws SvcError in the same cases as `get`.
    */
   cancel(viewer: Viewer, bulkId: string): Promise<{ bulk: Bulk; canceled: number }>
   /**
-   * Sends, as a new bulk, each message that failed before a provider accepted it and was refunded. Not sent: canceled or
-   * erased messages, and the messages that stay paid, which a provider accepted and then failed to deliver or may have
-   * (`outcome_unknown`). The new messages have the same text and metadata, the prices of now, one debit, no schedule and
-   * the same time to live. Recipients suppressed by now are rejected. A bulk is retried once: a repeated call within 24
+   * Sends, as a new bulk, each message that failed before a provider accepted it and was refunded. Does not send canceled or
+   * erased messages. Does not send messages that stay paid: a provider accepted them and then did not deliver them, or may
+   * have them (`outcome_unknown`). The new messages have the same text, metadata and time to live, the current prices, one
+   * debit, and no schedule. Recipients that are suppressed now are rejected. A bulk is retried once: a repeated call within 24
    * hours returns the same result.
-   * @throws SvcError as `get` and `send`; `validation_error` if there is nothing to send, or if messages of the bulk are
+   * @throws SvcError like `get` and `send`; `validation_error` if there is nothing to send, or if messages of the bulk are
    * still queued.
    */
   retry(identity: KeyIdentity, bulkId: string): Promise<IdempotentResult<SentBulk>>
@@ -125,7 +125,7 @@ export function createBulks(parts: BulkParts): Bulks {
   async function retry(identity: KeyIdentity, row: BulkRow): Promise<IdempotentResult<SentBulk>> {
     const { workspace_id, mode } = identity
     const bulkId = row.id
-    // A client that got no response repeats the request; the id of the bulk is its key.
+    // A client that got no response repeats the request, so the id of the bulk is the idempotency key.
     const idempotency = { route: 'bulks.retry', request: { bulk_id: bulkId }, key: bulkId }
     const known = await storedResult(identity, idempotency)
     if (known) return known
@@ -188,7 +188,7 @@ function needsTestKey(): SvcError {
   return invalid('id', 'This bulk was sent with a test key: send it again with one')
 }
 
-/** The same messages at the prices of now. */
+/** The same messages at the current prices. */
 function retryDraft(
   { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
   messages: readonly MessageRow[],
@@ -219,7 +219,7 @@ function isRetryable({ accepted, error_code, erased_at }: MessageRow): boolean {
   return !accepted && error_code !== 'canceled' && erased_at === null
 }
 
-/** Now, with the same time to live. */
+/** The new schedule: the message is sent now and has the same time to live. */
 function retrySending(
   { sender, scheduled_at, created_at, expires_at }: MessageRow,
   at: Date,

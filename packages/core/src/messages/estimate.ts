@@ -82,7 +82,7 @@ export async function estimateOf(
   }
 }
 
-/** Why the debit would be refused. Null if it would not, or if nothing is charged. */
+/** The reason why the debit would be refused; null if it would be accepted or nothing is charged. */
 function blockOf(
   needed: Units,
   account: Account,

@@ -42,21 +42,21 @@ export interface Messages {
   ): Promise<IdempotentResult<Sent>>
   /** @throws SvcError `not_found`, also for a message that the viewer may not see. */
   get(viewer: Viewer, messageId: string): Promise<Message>
-  /** One page, newest first; `total` counts all pages. */
+  /** Returns one page, newest first; `total` counts the messages of all pages. */
   list(
     viewer: Viewer,
     query: Query<typeof endpoints.list>,
   ): Promise<{ messages: Message[]; total: number; next_cursor: string | null }>
-  /** As `list`; contents longer than `LIMITS.list_content_length` are null. */
+  /** Returns the same as `list`, but contents longer than `LIMITS.list_content_length` are null. */
   listShort(
     viewer: Viewer,
     query: Query<typeof endpoints.list>,
   ): Promise<{ messages: ShortMessage[]; total: number; next_cursor: string | null }>
-  /** The history of a message, oldest first. @throws SvcError as `get`. */
+  /** The history of a message, oldest first. @throws SvcError in the same cases as `get`. */
   timeline(viewer: Viewer, messageId: string): Promise<TimelineEntry[]>
   /**
-   * Fails a message that is not being sent yet, as `canceled`, and returns its credits.
-   * @throws SvcError as `get`; `validation_error` if it is too late.
+   * Fails, with the code `canceled`, a message that is not being sent yet, and returns its credits.
+   * @throws SvcError in the same cases as `get`; `validation_error` if it is too late.
    */
   cancel(viewer: Viewer, messageId: string): Promise<Message>
   /**
@@ -92,7 +92,7 @@ export function createMessages(parts: BulkParts): Messages {
     const wrongCountry = countryFault(channel, to)
     const wrongSender = senders.fault(identity, request)
     if (wrongCountry !== null || wrongSender !== null || sequences) {
-      // A repeated request gets its stored response, even if a newer rule refuses it: it sends no new message.
+      // A repeated request gets its stored response, even if a newer rule refuses the request, because it sends no new message.
       const known = await storedResponse(storage, identity, key, { route: ROUTE, request })
       if (known !== null) return replay(known)
     }
@@ -153,7 +153,7 @@ export function createMessages(parts: BulkParts): Messages {
       bulk_id: query.bulk_id,
       recipient: query.recipient,
     }
-    // One row more than the page: it shows whether there is a next page.
+    // The query reads one row more than the page, which shows whether there is a next page.
     const page = {
       limit: query.limit + 1,
       offset: query.cursor ? 0 : (query.page - 1) * query.limit,

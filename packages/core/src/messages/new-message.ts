@@ -11,7 +11,7 @@ import type { SpendingLimit } from '../rules/accept.ts'
 import type { Operation } from '../rules/decide.ts'
 
 export interface Schedule {
-  /** Null: now. */
+  /** When the message is sent; null: now. */
   scheduled_at: Date | null
   expires_at: Date | null
 }
@@ -72,12 +72,12 @@ export function newMessage(
     scheduled_at: schedule.scheduled_at,
     expires_at: schedule.expires_at,
     erased_at: null,
-    // Last, because V8 builds a slow object (47 µs instead of 2) from a literal that begins with a spread.
+    // The spread comes last, because V8 builds a slow object (47 µs instead of 2 µs) from a literal that begins with a spread.
     ...UNSETTLED,
   }
 }
 
-/** The debit for all messages of a request; null if they cost nothing. For calls a hold: their end decides the price. */
+/** The debit for all messages of a request; null if they cost nothing. For a call it is a hold: its end decides the price. */
 export function debitFor(
   messages: readonly MessageRow[],
   prices: readonly Price[],

@@ -45,7 +45,7 @@ export function createReportIntake({
    */
   settleParked: () => Promise<number>
 } {
-  /** The start of the next page: a page full of receipts of unknown messages must not block the later ones. */
+  /** The start of the next page: a page full of receipts of unknown messages must not block the later pages. */
   let cursor: Pick<ParkedReceiptRow, 'created_at' | 'id'> | undefined
 
   async function settle(provider: string, known: readonly KnownReceipts[]): Promise<void> {
@@ -146,17 +146,17 @@ export function createReportIntake({
   }
 }
 
-/** Parked receipts that are read at a time. */
+/** The number of parked receipts that are read at a time. */
 export const PARKED_PAGE = 1_000
 
-/** A receipt may arrive before the response that has the message's id, but not longer before it than this. */
+/** A receipt may arrive before the response that has the message's id, by at most this time. */
 const PARKED_MAX_MS = 10 * 60_000
 
-/** No receipts are expected for older messages: networks give a message up after days. */
+/** No receipts are expected for older messages, because networks stop their tries after days. */
 const OPEN_MAX_MS = 7 * 24 * 60 * 60_000
 
 /**
- * Providers reuse ids, for example after a restart. Returns the newest part without an end that was sent after
+ * Providers reuse ids, for example after a restart. Returns the newest part that has the status `sent` and was created after
  * `open_from`, otherwise the newest part. `parts` are sorted newest first.
  */
 function newestUnfinished(

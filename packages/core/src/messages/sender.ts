@@ -10,8 +10,8 @@ export interface Senders {
   /** The error text if no provider can send from this sender, otherwise null. Test keys may use any sender. */
   fault(identity: Pick<KeyIdentity, 'mode'>, request: Sending): string | null
   /**
-   * The sender in the request. Without one: the sender name of the workspace, or its name, for an e-mail; null, so that
-   * the provider's default applies, for other channels.
+   * The sender in the request. If the request has none: for an e-mail, the sender name of the workspace, or else its name;
+   * for other channels null, so that the provider's default applies.
    */
   of(workspaceId: string, request: Sending): Promise<string | null>
 }

@@ -1,8 +1,8 @@
 /** The limit for sends to phone numbers in sequence. */
 export interface SequenceLimit {
-  /** Maximum numbers of one run within `window_s`. */
+  /** The maximum numbers of one run within `window_s`. */
   max: number
-  /** Seconds. */
+  /** The length of the window in seconds. */
   window_s: number
 }
 
@@ -16,8 +16,8 @@ export interface Run {
 /** Detects sends of a workspace to numbers in sequence. */
 export interface SequenceDetector {
   /**
-   * Records the numbers of one request. Returns the first run that is too long, or null. Numbers that were already sent
-   * to within the window are not new and find no run.
+   * Records the numbers of one request. Returns the first run that is too long, or null. Numbers to which the workspace has
+   * already sent within the window are not new and find no run.
    */
   check(workspaceId: string, numbers: readonly string[], at_ms: number): Run | null
   /** Drops the recorded numbers of a workspace. */
@@ -32,7 +32,7 @@ export const STEP_MAX = 3
 
 const WORKSPACES_MAX = 1_000
 
-/** Of one workspace, between requests. */
+/** The maximum number of recorded numbers of one workspace between requests. */
 const NUMBERS_MAX = 1_000
 
 /**
@@ -40,7 +40,7 @@ const NUMBERS_MAX = 1_000
  * first.
  */
 export function createSequenceDetector({ max, window_s }: SequenceLimit): SequenceDetector {
-  /** The numbers of each workspace with the time of the last send, both maps in the order of use. */
+  /** The numbers of each workspace with the time of the last send. Both maps are ordered by last use. */
   const workspaces = new Map<string, Map<number, number>>()
 
   function touched(workspaceId: string): Map<number, number> {
@@ -60,7 +60,7 @@ export function createSequenceDetector({ max, window_s }: SequenceLimit): Sequen
       }
       const fresh: number[] = []
       for (const text of numbers) {
-        // At most 15 digits, so a number is exact.
+        // A phone number has at most 15 digits, so it is exact as a JavaScript number.
         const number = Number(text.slice(1))
         if (!seen.delete(number)) fresh.push(number)
         seen.set(number, at_ms)

@@ -8,8 +8,8 @@ import { createSequenceDetector, type Run, type SequenceLimit } from './sequence
 /** Freezes a workspace that sends to phone numbers in sequence. */
 export interface SequenceGuard {
   /**
-   * Checks the recipients of a request before it is accepted. Resolves when the request may continue: if the workspace
-   * was frozen, its acceptance is refused. Test keys, which spend nothing, and e-mail addresses are not checked.
+   * Checks the recipients of a request before it is accepted. Resolves when the request may continue. If the workspace was
+   * frozen, its acceptance is refused. Test keys, which spend nothing, and e-mail addresses are not checked.
    */
   check(identity: KeyIdentity, channel: Channel, recipients: readonly string[]): Promise<void>
 }
@@ -35,7 +35,7 @@ export function createSequenceGuard({
 }): SequenceGuard {
   const detector = createSequenceDetector(limit)
   const { window_s } = limit
-  /** By workspace. Other requests wait, so that none is accepted before the freeze is stored. */
+  /** The freeze in progress of each workspace. Other requests wait, so that none is accepted before the freeze is stored. */
   const freezing = new Map<string, Promise<void>>()
 
   async function freeze(workspace_id: string, { count, prefix_length }: Run): Promise<void> {
@@ -68,7 +68,7 @@ export function createSequenceGuard({
       if (run && !freezing.has(workspace_id)) {
         const done = freeze(workspace_id, run).finally(() => {
           freezing.delete(workspace_id)
-          // Also after an error: the same request must be detected again.
+          // The numbers are dropped also after an error, so that the same request is detected again.
           detector.forget(workspace_id)
         })
         freezing.set(workspace_id, done)

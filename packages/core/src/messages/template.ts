@@ -7,9 +7,9 @@ export type LookUp = (name: string) => string | null
 
 /** A content with placeholders. */
 export interface ContentTemplate {
-  /** The number of placeholders in one filling. With none, every filling returns the same object. */
+  /** The number of placeholders in one filling. If it is 0, every filling returns the same object. */
   placeholders: number
-  /** Fills in the placeholders. Those with neither value nor fallback stay empty and are added to `missing`. */
+  /** Fills in the placeholders. A placeholder with no value and no fallback stays empty and is added to `missing`. */
   fill(lookUp: LookUp, missing: Set<string>): Content
 }
 
@@ -66,7 +66,7 @@ const NAME = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]*$/u
 /** The longest text of any channel. */
 const FILLED_LENGTH_MAX = LIMITS.email_body_bytes
 
-/** Null if the text has no placeholders. */
+/** Parses the placeholders of a text; null if it has none. */
 function textTemplate(text: string, path: string, count: { placeholders: number }): Fill | null {
   const literals: string[] = []
   const placeholders: Placeholder[] = []

@@ -5,7 +5,7 @@ import { dayOf } from '../rules/decide.ts'
 import type { TestQuotaExceeded, TestQuotas, TestUse } from '../rules/test-usage.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 
-/** The use of the test quotas by a request; null for a live key. Large requests are measured in turns. */
+/** The use of the test quotas by a request; null for a live key. Other work runs while a large request is measured. */
 export async function testUseOf(
   { mode }: KeyIdentity,
   messages: readonly Pick<MessageRow, 'content' | 'metadata'>[],
@@ -28,7 +28,7 @@ function sizeOf(value: unknown): number {
 
 const DAY_S = 86_400
 
-/** The error for a request that exceeds a quota. It may be retried tomorrow, unless it alone exceeds the quota. */
+/** The error for a request that exceeds a quota. If the request alone is within the quota, it may be retried tomorrow. */
 export function testQuotaExceeded(exceeded: TestQuotaExceeded, at: Date): SvcError {
   const { of, required, limit, used } = exceeded
   const allowed =

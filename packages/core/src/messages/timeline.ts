@@ -7,7 +7,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 
 export type { TimelineEntry } from '../contract/resources/timeline.ts'
 
-/** The stored history of one message, each list in the order of writing. */
+/** The stored history of one message, each list ordered by the time of writing. */
 export interface History {
   attempts: readonly MessageAttemptRow[]
   events: readonly MessageEventRow[]
@@ -40,8 +40,8 @@ const RANKS = ['queued', 'charged', 'attempt', 'status', 'booked', 'webhook'] as
 const STATUSES: readonly Reported[] = ['sent', 'failed', 'delivered', 'read']
 
 /**
- * Sorts a message's history by time, but never an effect before its cause, because the times come from different clocks:
- * each entry is sorted by its own time or that of its cause, whichever is later.
+ * Sorts a message's history by time, but puts no effect before its cause, because the times come from different clocks. An
+ * entry is sorted by the later of two times: its own time and the time of its cause.
  */
 export function timelineFrom(
   { created_at }: Pick<MessageRow, 'created_at'>,
@@ -65,7 +65,7 @@ export function timelineFrom(
     charged_ms = place('charged', charged_ms, ledgerEntry(entry))
   }
 
-  // A provider is called only while the message is queued: every attempt began before a status was applied.
+  // A provider is called only while the message is queued, so every attempt began before a status was applied.
   let attempts_ms = charged_ms
   let first_ms: number | null = null
   for (const attempt of attempts) {
@@ -104,7 +104,7 @@ function isCharge({ kind, ref_n }: Entry): boolean {
   return kind === 'send' || (kind === 'hold' && ref_n === 0)
 }
 
-/** Sorts the applied statuses into their possible order: the ids of two servers follow two clocks. */
+/** Sorts the applied statuses into their possible order, because the ids of two servers follow two clocks. */
 function inSequence(events: readonly MessageEventRow[]): MessageEventRow[] {
   const stepOf = ({ status }: MessageEventRow) => STATUSES.indexOf(status as Reported)
   const applied = events.filter((event) => event.applied).sort((a, b) => stepOf(a) - stepOf(b))

@@ -2,19 +2,19 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { assertDays } from './retention.ts'
 
-/** Default age in days at which entries are removed. */
+/** The default age in days at which entries are removed. */
 export const AUDIT_DAYS_DEFAULT = 365
 
 /**
  * The number of newest entries of each action that stay in a workspace. The limit is per action: a client that changes a
- * webhook 500 times a minute reaches it within the hour, and displaces no entry of a login or a key.
+ * webhook 500 times a minute reaches the limit within an hour, and displaces no entry of a login or a key.
  */
 const ENTRIES_MAX = 20_000
 
-/** Rows in one transaction: sends wait while it runs. */
+/** The number of rows in one transaction; sends wait while it runs. */
 const STEP_MAX = 1_000
 
-/** Counting the entries of every workspace scans the whole index. */
+/** The time between two counts, because counting the entries of every workspace scans the whole index. */
 const TRIM_EVERY_MS = 60 * 60_000
 
 const DAY_MS = 24 * 60 * 60_000

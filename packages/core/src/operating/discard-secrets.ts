@@ -12,7 +12,7 @@ import { type BatchOptions, inBatches, type Rows } from './secrets-batches.ts'
 export interface DiscardReport {
   /** Secrets of the service, which generates new ones when it needs them. */
   secrets: number
-  /** Changed webhooks; disabled where the current secret or the headers were lost. */
+  /** Changed webhooks. A webhook that lost its current secret or its headers is disabled. */
   webhooks: number
 }
 
@@ -45,7 +45,7 @@ export async function discardUnreadable(
 
 const DISABLED = { is_active: false, status: 'disabled', disabled_reason: 'secret_lost' } as const
 
-/** The change to a webhook with unreadable values; null when all can be read. */
+/** The change to a webhook with unreadable values; null when all values can be read. */
 function withoutLost(
   row: WebhookSecretColumns,
   sealer: Sealer,

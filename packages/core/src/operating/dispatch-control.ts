@@ -9,12 +9,12 @@ import { ALL, type DispatchGate } from './dispatch-gate.ts'
 export interface DispatchPause {
   cause: 'operator' | 'restore'
   reason: string
-  /** After a restore: the time of the backup. Else null. */
+  /** The time of the backup, if the pause began with a restore; otherwise null. */
   backup_at: Date | null
   created_at: Date
 }
 
-/** Messages that were due before a restore are sent, possibly a second time, or fail and are refunded. */
+/** Messages that were due before a restore: `send` sends them, possibly a second time; `cancel` fails and refunds them. */
 export type DoubtfulChoice = 'send' | 'cancel'
 
 /** The result of ending a pause. */
@@ -22,7 +22,7 @@ export interface Resumed {
   was_paused: boolean
   /** The number of messages that failed and were refunded. */
   canceled: number
-  /** Doubtful messages not canceled because a handover had begun: the worker queries their provider. */
+  /** Doubtful messages that were not canceled because their hand-over had begun: the worker queries their provider. */
   begun: number
 }
 
@@ -36,8 +36,8 @@ export interface DispatchControl {
   /** Whether dispatch is paused, as last read from the database: at most a second old while this process dispatches. */
   isPaused(): boolean
   /**
-   * Stops claims on every server within about a second, until `resume`; sends and deliveries in flight finish. With
-   * `backup_at` the database is a copy of that time, and messages that are due by now may have been sent after that
+   * Stops claims on every server within about a second, until `resume`; sends and deliveries in flight finish. If
+   * `backup_at` is set, the database is a copy of that time, and messages that are due now may have been sent after that
    * time. Returns the pause in effect: a pause of a restore is not replaced.
    * @throws SvcError `validation_error` when `backup_at` is in the future.
    */
@@ -45,7 +45,7 @@ export interface DispatchControl {
     pause: { reason: string; backup_at?: Date | undefined },
     actor?: Actor,
   ): Promise<DispatchPause>
-  /** Totals of messages that may have been sent after the backup. Empty unless the pause is of a restore. */
+  /** Totals of messages that may have been sent after the backup. Empty if there is no pause after a restore. */
   doubtful(): Promise<DoubtfulTotal[]>
   /** The messages that `doubtful` counts, read in pages of 500. */
   doubtfulMessages(): AsyncIterable<DoubtfulMessage>
@@ -80,7 +80,7 @@ export function createDispatchControl({
     const found = await pause()
     if (!found?.backup_at) return null
     const { created_at, backup_at } = found
-    // A database copied back by hand does not know when: all messages due by now may have been sent.
+    // A database that was copied back by hand has no time of the restore: all messages that are due now may have been sent.
     const due_until = created_at > backup_at ? created_at : runtime.now()
     return { created_until: created_at, due_until }
   }
@@ -102,7 +102,7 @@ export function createDispatchControl({
     return window ? reads.doubtfulTotals(window) : []
   }
 
-  /** Cancels one page of messages, one workspace at a time. Returns the number canceled. */
+  /** Cancels one page of messages, one workspace at a time. Returns the number of canceled messages. */
   async function cancel(page: readonly DoubtfulMessage[]): Promise<number> {
     const at = runtime.now()
     let canceled = 0
@@ -160,7 +160,7 @@ export function createDispatchControl({
           `${count} messages may have been sent after the backup: they must be sent again or canceled`,
         )
       }
-      // Before the pause ends: until then no server claims these messages.
+      // Messages are canceled before the pause ends, because until then no server claims them.
       const canceled = choice === 'cancel' ? await cancelDoubtful() : 0
       const was_paused = await storage.write(async ({ dispatchPauses, audit }) => {
         if (!(await dispatchPauses.remove(ALL))) return false

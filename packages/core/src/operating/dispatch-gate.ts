@@ -5,7 +5,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 /** The scope of the row that pauses all dispatch. */
 export const ALL = 'all'
 
-/** Whether this process may claim due work. Kept in the database: all servers read it, and it survives a restart. */
+/** Whether this process may claim due work. The database holds the gate, so all servers read it and it survives a restart. */
 export interface DispatchGate {
   isPaused(): boolean
   /** Reads the pause from the database. */

@@ -11,11 +11,11 @@ import { erasedBody, nameOf, read as readBody } from '../webhooks/erased-body.ts
 export interface ErasureReport {
   /** Workspaces with at least one such row. */
   workspaces: number
-  /** Messages to the address that have ended. */
+  /** Messages to the address whose sending has ended. */
   messages: number
-  /** Messages that wait to be sent; in an erasure, the canceled ones, which `messages` counts too. */
+  /** Messages that wait to be sent. In an erasure: the messages that it canceled; `messages` counts them too. */
   queued: number
-  /** Messages in flight at a provider, which were not erased. Always 0 when only counting. */
+  /** Messages in flight at a provider, which were not erased. Always 0 in a count. */
   under_way: number
   /** Messages received from the address. */
   received: number
@@ -33,16 +33,16 @@ export interface ErasureReport {
 
 /** The scope of an erasure. */
 export interface ErasureOptions {
-  /** Default: every workspace, and data without a workspace. */
+  /** The workspace. Default: every workspace, and data without a workspace. */
   workspace_id?: string | undefined
-  /** Receives the number of finished workspaces and of all. */
+  /** Receives the number of finished workspaces and the number of all workspaces. */
   onProgress?: ((progress: { done: number; total: number }) => void) | undefined
 }
 
 /** Erasure of a recipient's personal data, for the operator. */
 export interface Recipients {
   /**
-   * Counts what an erasure would find; changes nothing.
+   * Counts the rows that an erasure would find; changes nothing.
    * @throws SvcError `validation_error` when `address` is neither a phone number nor an e-mail address.
    */
   look(address: string, options?: ErasureOptions): Promise<ErasureReport>
@@ -50,7 +50,7 @@ export interface Recipients {
    * Removes an address and the content of all its messages in small transactions; a server may run meanwhile. Queued
    * messages are canceled and refunded first. The ledger does not change; suppressions stay, except with
    * `forget_suppressions`. After an interruption, another run erases the rest.
-   * @throws SvcError as `look`.
+   * @throws SvcError in the same cases as `look`.
    */
   erase(
     address: string,
@@ -59,14 +59,14 @@ export interface Recipients {
   ): Promise<ErasureReport>
 }
 
-/** Rows searched with one query, and rows changed in one transaction. */
+/** The number of rows that one query searches, and that one transaction changes. */
 const WINDOW_ROWS = 2_000
 const STEP_ROWS = 250
 
-/** Workspaces read with one query. */
+/** The number of workspaces that one query reads. */
 const WORKSPACES = 100
 
-/** The workspace of received data that belongs to none. */
+/** The workspace id of received data that belongs to no workspace. */
 const NO_WORKSPACE = ''
 
 export function createRecipients({
@@ -98,7 +98,7 @@ export function createRecipients({
     look: (address, options = {}) => through(address, options, null),
     async erase(address, { forget_suppressions = false, ...options } = {}, actor = SERVICE) {
       readRecipient(address)
-      // Before the first step, so that an interrupted erasure is recorded too.
+      // The audit entry is written before the first step, so that an interrupted erasure is recorded too.
       const erased = {
         workspace_id: options.workspace_id ?? NO_WORKSPACE,
         action: 'recipient.erased',
@@ -123,7 +123,7 @@ interface Search {
 
 type Found = Omit<ErasureReport, 'workspaces'>
 
-/** Messages first: canceling one inserts an event, which the search of events must find. */
+/** Searches messages first: the cancellation of a message inserts an event, which the search of events must find. */
 async function searchWorkspace(search: Search): Promise<Found> {
   return {
     ...(await searchMessages(search)),

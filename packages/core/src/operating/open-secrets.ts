@@ -17,9 +17,9 @@ export interface OpenedSecrets {
 }
 
 /**
- * @param keys the first encrypts, all decrypt.
- * @param required whether values of other keys are an error.
- * @throws SealedError for values of other keys, after closing the storage.
+ * @param keys the first key encrypts, all keys decrypt.
+ * @param required whether values that other keys encrypted are an error.
+ * @throws SealedError for values that other keys encrypted, after closing the storage.
  */
 export async function openSecrets(
   keys: readonly SecretsKey[],

@@ -32,7 +32,7 @@ export interface Troubles {
   failures: FailedMessage[]
 }
 
-/** The operator's views of the service. All of it is in the database: another process than the server may read it. */
+/** The operator's views of the service. All data is in the database, so another process than the server may read it. */
 export interface Overviews {
   /** Totals and queues. The number of reads does not grow with the history. */
   overview(): Promise<Overview>

@@ -23,14 +23,14 @@ export interface ProviderStatus {
   channels: readonly Channel[]
   senders: Readonly<Partial<Record<Channel, readonly string[]>>>
   messages_per_second: number | null
-  /** The pauses of the whole provider or of senders; empty while none is paused. */
+  /** The pauses of the whole provider or of senders; empty if nothing is paused. */
   pauses: {
-    /** Empty for the whole provider. */
+    /** The paused sender; empty for the whole provider. */
     sender: string
     cause: 'operator' | 'misconfigured'
     code: string | null
     reason: string
-    /** The time of the next try; null when an operator must resume it. */
+    /** The time of the next try; null when an operator must end the pause. */
     retry_at: Date | null
     created_at: Date
   }[]
@@ -38,7 +38,7 @@ export interface ProviderStatus {
   connections: ReturnType<Listening['states']>
 }
 
-/** Whether a provider accepts its settings; `unsupported` when it has no request without side effects. */
+/** Whether a provider accepts its settings; `unsupported` when the provider has no request without side effects. */
 export type Checked = { type: 'ok' } | { type: 'failed'; text: string } | { type: 'unsupported' }
 
 /** Operators' actions on providers, and requests that providers make. */
@@ -53,7 +53,7 @@ export interface ProviderDesk {
     options: { reason: string; sender?: string | undefined },
     actor?: Actor,
   ): Promise<void>
-  /** Returns whether it was paused. @throws SvcError `not_found`. */
+  /** Ends a pause. Returns whether there was a pause. @throws SvcError `not_found`. */
   resume(name: string, options?: { sender?: string | undefined }, actor?: Actor): Promise<boolean>
   /**
    * Makes a request without side effects with the provider's credentials.
@@ -63,10 +63,10 @@ export interface ProviderDesk {
   /**
    * Sends one real message through this provider, even when it is paused. Nothing is charged or stored, and later
    * reports about the message are ignored.
-   * @throws SvcError `not_found`; `validation_error` when it does not serve the channel or the sender.
+   * @throws SvcError `not_found`; `validation_error` when the provider does not serve the channel or the sender.
    */
   send(name: string, trial: SendRequest): Promise<Outcome>
-  /** The names of providers that call this service, with the largest body in bytes. */
+  /** The names of providers that call this service, with the maximum size of a body in bytes. */
   callbackLimits(): Map<string, number>
   /**
    * Handles a request from a provider. Its reports are stored when the promise resolves.
@@ -182,7 +182,7 @@ export function createProviderDesk({
         }),
       ),
     async callback(name, request) {
-      // Any client may call this: the names of providers are not disclosed.
+      // Any client may call this, so the answer must not disclose the names of providers.
       const unknown = () => new SvcError('not_found', 'There is no such provider')
       if (!providers.some((provider) => provider.name === name)) throw unknown()
       const provider = await open(name)

@@ -4,45 +4,45 @@ import type { RetentionKind } from '../storage/ports/retention.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { erasedBody } from '../webhooks/erased-body.ts'
 
-/** By then no network reports on a message any more, and no delivery is retried automatically. */
+/** After this time no network reports on a message any more, and no delivery is retried automatically. */
 export const RETENTION_DAYS_MIN = 7
 
-/** About a hundred years. */
+/** The maximum is about a hundred years. */
 export const RETENTION_DAYS_MAX = 36_500
 
 export interface Retention {
-  /** Continues where it stopped; resolves when nothing is due, or after 1,000 steps. */
+  /** Continues where the last call stopped. Resolves when nothing is due, or after 1,000 steps. */
   apply(isStopping: () => boolean): Promise<void>
 }
 
 const DAY_MS = 24 * 60 * 60_000
 const HOUR_MS = 60 * 60_000
 
-/** Rows in one transaction: sends wait while it runs. */
+/** The number of rows in one transaction; sends wait while it runs. */
 const STEP_ROWS = 200
 
-/** Between two steps, so that sends get the database. */
+/** The pause between two steps, so that sends get the database. */
 const PAUSE_MS = 20
 
-/** Then the other tasks of the sweeper run. */
+/** The maximum number of steps before the other tasks of the sweeper run. */
 const STEPS_MAX = 1_000
 
-/** From a search that found nothing more due to the next. */
+/** The time from a search that found nothing due to the next search. */
 const EVERY_MS = HOUR_MS
 
-/** A message scheduled 35 days ahead and valid for 35 more has ended by then. */
+/** After this time, a message that was scheduled 35 days ahead and is valid for 35 more days has ended. */
 const LATE_MS = 75 * DAY_MS
 
-/** Messages that end later than that after they were accepted belong to `late_messages`. */
+/** Messages that end later than this after they were accepted belong to `late_messages`. */
 const SENDING_MS = DAY_MS
 
-/** Workspaces read with one query. */
+/** The number of workspaces that one query reads. */
 const WORKSPACES = 100
 
 /**
  * Erases recipients and content from messages and events that are older than `days`, and removes received messages of
- * that age, oldest first. The ledger does not change. Messages that have not ended by then are skipped, and visited again
- * when they must have ended.
+ * that age, oldest first. The ledger does not change. Messages that have not ended are skipped, and are visited again
+ * after `LATE_MS`, when they must have ended.
  * @throws RangeError unless `days` is a whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`.
  */
 export function createRetention({
@@ -60,7 +60,7 @@ export function createRetention({
     async apply(isStopping) {
       const now = runtime.now()
       const since_ms = done_at ? now.getTime() - done_at.getTime() : EVERY_MS
-      // Negative when the clock was ahead at the last search.
+      // `since_ms` is negative when the clock was ahead at the last search.
       if (since_ms >= 0 && since_ms < EVERY_MS) return
       let steps = 0
       const mayContinue = () => !isStopping() && steps < STEPS_MAX
@@ -95,7 +95,7 @@ export function assertDays(setting: string, days: number): void {
 
 interface Times {
   now: Date
-  /** Older rows are erased. */
+  /** Rows older than this are erased. */
   over: Date
 }
 
@@ -103,13 +103,13 @@ interface Walk {
   workspaceId: string
   kind: RetentionKind
   before_id: string
-  /** A later mark is not used: a clock that was ahead set it, and rows inserted since lie before it. */
+  /** A later mark is not used: it was set while the clock was ahead, and rows that were inserted since then lie before it. */
   latest_mark: string
   times: Times
   step: Step
 }
 
-/** Returns the id from which the next step begins; `from_id` when the walk cannot continue now. */
+/** Returns the id from which the next step begins, or `from_id` when the walk cannot continue now. */
 type Step = (stores: Writes, walk: Walk & { from_id: string }) => Promise<string>
 
 /** The additional age of a kind in ms. */
@@ -146,7 +146,7 @@ async function walk(stores: Writes, walk: Walk): Promise<boolean> {
   return next !== walk.before_id
 }
 
-/** The rows of a step and the id from which the next begins. `rows` holds at most one row more than a step. */
+/** The rows of a step, and the id from which the next step begins. `rows` holds at most one row more than a step. */
 function pageOf<Row>(
   rows: Row[],
   idOf: (row: Row) => string,
@@ -165,7 +165,7 @@ async function stepMessages(
   const until = new Date(times.over.getTime() + SENDING_MS)
   const isOver = ({ ended_at }: (typeof page)[number]) => ended_at !== null && ended_at < until
   const open = page.find((message) => message.erased_at === null && !isOver(message))
-  // The first walk passes messages that have not ended; the late walk stops at them, so that none stays.
+  // The first walk skips messages that have not ended; the late walk stops at them, so that it erases all of them.
   const stop = kind === 'late_messages' && open ? open.id : next
   const over = page.filter((one) => one.erased_at === null && one.id < stop && isOver(one))
   if (over.length > 0) {

@@ -22,11 +22,11 @@ export interface SecretsStatus {
   key_id: string | null
   /** Values stored as plain text. */
   plain: number
-  /** Values encrypted with each key: the configured keys in their order, then the others. */
+  /** The number of values that each key encrypted: first the configured keys in their order, then the others. */
   keys: { key_id: string; is_given: boolean; values: number }[]
 }
 
-/** The result of a re-encryption, in values. */
+/** The result of a re-encryption, as numbers of values. */
 export interface ResealReport {
   changed: number
   /** Values already in the target form. */
@@ -44,17 +44,17 @@ export interface ResealOptions extends BatchOptions {
 export interface SecretsAtRest {
   status(): Promise<SecretsStatus>
   /**
-   * Encrypts every value that is not encrypted with the first key. Each batch is a transaction; servers may run. After
-   * an interruption, another run changes the rest.
+   * Encrypts every value that is not encrypted with the first key. Each batch is one transaction, and servers may run
+   * meanwhile. After an interruption, another run changes the rest.
    * @throws Error when no key is set.
    */
   encrypt(options?: ResealOptions): Promise<ResealReport>
-  /** Stores every value as plain text, in batches as `encrypt`. A server with a key still encrypts new values. */
+  /** Stores every value as plain text, in batches like `encrypt`. A server with a key still encrypts new values. */
   decrypt(options?: ResealOptions): Promise<ResealReport>
   /**
    * Replaces every value that cannot be decrypted, because its key is lost. The service generates its secrets again when
-   * it needs them. A webhook gets a new secret or loses its headers, and stays disabled until its owner enables it; one
-   * that lost only its previous secret stays enabled.
+   * it needs them. A webhook gets a new secret or loses its headers, and stays disabled until its owner enables it. A
+   * webhook that lost only its previous secret stays enabled.
    */
   discard(options?: ResealOptions): Promise<DiscardReport>
 }
@@ -93,7 +93,7 @@ export function createSecretsAtRest({
     return report
   }
 
-  /** In a transaction of its own, before the first batch. */
+  /** Records the action in a separate transaction, before the first batch. */
   async function recordAction(action: AuditAction, actor: Actor = SERVICE): Promise<void> {
     const details = { key_id: sealer.key_id }
     const row = auditRow(runtime, actor, { workspace_id: '', action, details })
@@ -166,7 +166,7 @@ function changeOf(row: WebhookSecretColumns, by: Resealing) {
 
 type Resealing = ReturnType<typeof resealing>
 
-/** Returns the new form of a value, or null when the value stays, and counts. */
+/** Returns a function that counts, and that returns the new form of a value, or null when the value stays. */
 function resealing(target: Sealer) {
   const counts: ResealReport = { changed: 0, unchanged: 0, unreadable: 0 }
 

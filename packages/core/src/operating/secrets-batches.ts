@@ -2,7 +2,7 @@ import type { SecretRow } from '../rows/rows.ts'
 import type { WebhookSecretColumns } from '../storage/ports/secrets.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 
-/** Stops and reports work over all secrets. */
+/** Options to stop and to observe work on all secrets. */
 export interface BatchOptions {
   /** Stops after the current batch; committed batches stay. */
   signal?: AbortSignal | undefined
@@ -15,7 +15,7 @@ export interface Rows<Found> {
   webhook(stores: Writes, row: WebhookSecretColumns, found: Found): Promise<void>
 }
 
-/** Rows locked by one transaction: encrypting them takes about 2 ms. */
+/** The number of rows that one transaction locks: encrypting them takes about 2 ms. */
 const BATCH = 100
 
 /**

@@ -49,7 +49,7 @@ function jobOf(trial: SendRequest, traits: Traits, runtime: Pick<Runtime, 'id' |
     throw invalid('from', `It sends only from: ${senders.join(', ')}`)
   }
   return {
-    // Ids of no workspace and no message: later reports change nothing.
+    // These ids belong to no workspace and no message, so later reports change nothing.
     workspace_id: runtime.id(),
     message_id: runtime.id(),
     channel,
@@ -62,7 +62,7 @@ function jobOf(trial: SendRequest, traits: Traits, runtime: Pick<Runtime, 'id' |
   }
 }
 
-/** Connects for this one message. Anything received meanwhile is refused, so that the provider sends it again to the server. */
+/** Connects for this one message. Reports that arrive meanwhile are refused; the provider sends them again to the server. */
 async function connected(provider: Provider): Promise<Listening | null> {
   const listening = await provider.listen?.({
     async receive() {

@@ -1,10 +1,10 @@
 /**
- * A value that is ready, or the promise of one. A verb that has its result at once returns the value: on the path of
- * every request, a promise costs more than the work that it stands for.
+ * A value that is ready, or a promise of the value. A verb that has its result at once returns the value: each request
+ * calls verbs, and a promise costs more than the work itself.
  */
 export type Awaitable<T> = T | Promise<T>
 
-/** Calls `next` with the value: at once if it is ready. */
+/** Calls `next` with the value, at once if the value is ready. */
 export function whenReady<T, Result>(
   value: Awaitable<T>,
   next: (value: T) => Awaitable<Result>,

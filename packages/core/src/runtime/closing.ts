@@ -3,7 +3,7 @@ import { within } from './within.ts'
 
 /** Wraps a service so that it can be closed while calls are in flight. */
 export interface Gate {
-  /** The same functions, at any depth of plain objects; after `close` each throws or rejects. */
+  /** Returns the same functions, at any depth of plain objects. After `close`, each function throws or rejects. */
   guard<Api extends object>(api: Api): Api
   /** Refuses new calls; resolves when no call is in flight, or after `wait_ms`. */
   close(wait_ms: number): Promise<void>
@@ -40,7 +40,7 @@ export function createGate(): Gate {
       },
       (error) => {
         leave()
-        // After `close`, errors of the database and of the queue for a turn mean that the service is closed.
+        // After `close`, an error of the database, and a refusal by a queue of waiting work, mean that the service is closed.
         const isOurs = error instanceof SvcError && error.code !== 'rate_limit_exceeded'
         throw isClosed && !isOurs ? closed(error) : error
       },

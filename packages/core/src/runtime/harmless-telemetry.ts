@@ -21,8 +21,8 @@ const VERBS: Record<keyof Telemetry, true> = {
 }
 
 /**
- * The runtime with a telemetry that cannot throw. The service calls telemetry after commits and between a provider's
- * answer and its commit: an error there must not fail a stored message.
+ * The runtime with a telemetry that cannot throw. The service calls telemetry after commits, and between a provider's
+ * answer and the commit of that answer. An error in telemetry must not fail a stored message.
  */
 export function withHarmlessTelemetry(runtime: Runtime): Runtime {
   const { telemetry, log } = runtime
@@ -38,7 +38,7 @@ export function withHarmlessTelemetry(runtime: Runtime): Runtime {
   }
 }
 
-/** Logs only the first error: there may be thousands a second. */
+/** Logs only the first error, because there may be thousands a second. */
 function harmless(telemetry: Telemetry, log: Log): Telemetry {
   let isKnown = false
   const guarded =

@@ -9,7 +9,7 @@ export interface Log {
   error(fields: object, text: string): void
 }
 
-/** Clock, ids and randomness, injected: a service can run under a simulated clock with repeatable ids. */
+/** Clock, ids and randomness. They are injected, so that a service can run under a simulated clock with repeatable ids. */
 export interface Runtime {
   now(): Date
   /**
@@ -29,7 +29,7 @@ export interface Runtime {
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** The runtime of a real service: the system's clock, random UUIDs of version 7, and the log given. */
+/** The runtime of a real service: the system's clock, random UUIDs of version 7, and `log`. */
 export function systemRuntime(log: Log = silent, telemetry?: Telemetry): Runtime {
   const now = () => new Date()
   const id = idGenerator(now, randomBytes)
@@ -59,7 +59,7 @@ export function idGenerator(now: () => Date, bytes: (count: number) => Buffer): 
       prefix = ''
     }
     prefix ||= prefixOf(lastMs)
-    // One system call for many ids, because the call costs more than the other work for an id.
+    // One system call serves many ids, because the call costs more than the other work for an id.
     if (pool.at === pool.hex.length) {
       pool.hex = bytes(TAIL_BYTES * IDS_PER_CALL).toString('hex')
       pool.at = 0
@@ -70,7 +70,7 @@ export function idGenerator(now: () => Date, bytes: (count: number) => Buffer): 
   }
 }
 
-/** The UUIDv7 of that time with these bytes (ten or more) instead of random ones. */
+/** The UUIDv7 of the time `at`, with these bytes (ten or more) instead of random bytes. */
 export function uuidAt(at: Date, bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.subarray(0, 10)).toString('hex')
   const variant = VARIANTS[Number.parseInt(hex[3] as string, 16)]
@@ -85,7 +85,7 @@ export function idFloor(at: Date): string {
 const TAIL_BYTES = 8
 const IDS_PER_CALL = 256
 
-/** The 12 bits of the counter as digits, and the 4 with the variant. */
+/** All values of the 12-bit counter, and of the 4 bits with the variant, as hex digits. */
 const COUNTERS = Array.from({ length: 0x1000 }, (_, i) => i.toString(16).padStart(3, '0'))
 const VARIANTS = Array.from({ length: 16 }, (_, i) => ((i & 0x3) | 0x8).toString(16))
 

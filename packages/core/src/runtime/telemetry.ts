@@ -4,7 +4,7 @@ import type { CallbackReading, LookupResult, Outcome } from '../contract/outside
 import type { Channel } from '../contract/resources/content.ts'
 import type { MessageStatus } from '../contract/resources/message.ts'
 
-/** The outcomes of a try of a delivery: the class of the receiver's status, or the reason why there was none. */
+/** The outcomes of a try of a delivery: the class of the receiver's status, or the reason why there was no status. */
 export const DELIVERY_OUTCOMES = [
   '2xx',
   '3xx',
@@ -25,8 +25,8 @@ export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number]
 
 /**
  * Reports of the service's work, for counters and histograms. The service calls each function synchronously, often
- * thousands of times a second, so it must be quick; the first error is logged, all are ignored. No parameter names a
- * workspace, a recipient or a content. Durations are milliseconds of a clock that never goes back.
+ * thousands of times a second, so each function must be quick. The first error is logged; all errors are ignored. No
+ * parameter names a workspace, a recipient or a content. Durations are milliseconds of a clock that never goes back.
  */
 export interface Telemetry {
   /** A send or bulk was accepted: its messages are on disk. The duration includes the commit. */
@@ -35,11 +35,11 @@ export interface Telemetry {
   replayed(channel: Channel): void
   /** A send or bulk was refused; after `internal_error` it may have been accepted. */
   refused(channel: Channel, code: ErrorCode): void
-  /** Messages reached a status, which is on disk. A message may reach several. */
+  /** Messages reached a status, which is on disk. A message may reach several statuses. */
   reached(channel: Channel, status: MessageStatus, messages: number): void
   /** A message was refunded; the refund is on disk. */
   refunded(amount: Units): void
-  /** A transaction with `jobs` jobs was committed. SQLite's jobs share one; on PostgreSQL each has its own. */
+  /** A transaction with `jobs` jobs was committed. On SQLite, jobs share a transaction; on PostgreSQL, each job has its own. */
   committed(jobs: number, duration_ms: number): void
   claimed(queue: 'messages' | 'deliveries', items: number, duration_ms: number): void
   /** A message was passed to a provider. Messages of one call share its duration. */

@@ -59,10 +59,10 @@ const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 /** The number of accepted messages that are kept in memory for links. */
 const REMEMBERED_MAX = 10_000
 
-/** The default limit of SDKs. */
+/** The default limit of links in SDKs. */
 const LINKS_MAX = 128
 
-/** Null without a registered SDK: the API is not loaded then and nothing is traced. */
+/** Returns null if no SDK is registered: the API is not loaded then, and nothing is traced. */
 export async function openTracing(): Promise<Tracing | null> {
   if (!(REGISTERED in globalThis)) return null
   return tracingWith(await import('@opentelemetry/api'))
@@ -118,7 +118,7 @@ function tracingWith({
         const { message_id, workspace_id, channel, attempt } = message
         const outcome = outcomes[i]
         const accepted = accepts.of(message_id)
-        // A root span: the settlements belong to other requests than the one that woke the dispatcher.
+        // This is a root span, because the settlements belong to other requests than the request that woke the dispatcher.
         const span = tracer.startSpan(
           'svc.send',
           {

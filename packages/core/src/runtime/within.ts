@@ -1,6 +1,6 @@
 /**
- * The result of `work`, or that of `onTimeout` when the work takes longer than `ms`. A timeout does not stop the work, and
- * its later result or error is ignored.
+ * Returns the result of `work`, or the result of `onTimeout` when the work takes longer than `ms`. A timeout does not stop
+ * the work, and the work's later result or error is ignored.
  * @throws the error of `work` or of `onTimeout`.
  */
 export async function within<T>(

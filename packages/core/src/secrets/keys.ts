@@ -11,7 +11,7 @@ const KEY_BYTES = 32
 const KEYS_MAX = 16
 
 /**
- * Reads keys of 32 bytes, each written as base64, base64url or 64 hex digits. The first encrypts.
+ * Reads keys of 32 bytes, each written as base64, base64url or 64 hex digits. The first key encrypts.
  * @throws RangeError for an invalid key; the message contains its position, never its text.
  */
 export function readSecretsKeys(texts: readonly string[]): SecretsKey[] {

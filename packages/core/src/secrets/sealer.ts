@@ -7,7 +7,7 @@ import type { SecretsKey } from './keys.ts'
 export interface Place {
   table: 'secrets' | 'webhooks'
   column: string
-  /** Empty for a secret of the service. */
+  /** The workspace; empty for a secret of the service. */
   workspace_id: string
   /** The key of the row within its workspace. */
   id: string
@@ -33,14 +33,14 @@ export class SealedError extends Error {
   readonly code = 'secrets_key'
 }
 
-/** Source: NIST SP 800-38D. Random nonces of 96 bits bound one key to 2^32 values. */
+/** Source: NIST SP 800-38D. With random nonces of 96 bits, one key may encrypt at most 2^32 values. */
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
  * On one core of a server, encryption takes 7 µs and decryption 5 µs.
- * @param first the key that encrypts; null for new values in plain text.
+ * @param first the key that encrypts; null: new values are stored as plain text.
  */
 export function createSealer(
   keys: readonly SecretsKey[],
@@ -85,7 +85,7 @@ export function createSealer(
   }
 }
 
-/** Additional authenticated data. As JSON, two places never have the same text. */
+/** Additional authenticated data. It is JSON, so that two places never have the same text. */
 function bindingOf({ table, column, workspace_id, id }: Place): Buffer {
   return Buffer.from(JSON.stringify([table, column, workspace_id, id]))
 }

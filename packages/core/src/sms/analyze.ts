@@ -34,8 +34,8 @@ export function nonGsmCharacters(text: string): NonGsmCharacter[] {
 
 /**
  * `text` with the same meaning in GSM-7; null if it is GSM-7 already, if a character has no plain form, or if the result is
- * empty. The service never applies it. "…" becomes three characters, so a suggestion may be longer and, rarely, cost more:
- * compare `segments`.
+ * empty. The service never applies the suggestion. "…" becomes three characters, so a suggestion may be longer and, rarely,
+ * cost more: compare `segments`.
  *
  * @example gsm7Suggestion('“Hello” — it’s 5…') // { text: '"Hello" - it\'s 5...', segments: 1 }
  */

@@ -3,7 +3,7 @@ const REPLACEMENTS: readonly (readonly [replacement: string, characters: string]
   ["'", '`´‘’‚‛′‵‹›ʹʻʼʽˈ❛❜'],
   ['"', '“”„‟″‶«»ʺˮ❝❞〝〞〟'],
   ['-', '‐\u2011‒–—―−﹘﹣'],
-  // Not a hyphen: "•5" would become minus five. Not a stop: "5·6" would become a decimal.
+  // The replacement is no hyphen ("•5" would become minus five) and no full stop ("5·6" would become a decimal number).
   ['*', '•‣◦∙⁃●▪·⋅∗⁎'],
   ['...', '⋯'],
   ['/', '⁄∕'],
@@ -45,18 +45,18 @@ const REPLACEMENT_OF: ReadonlyMap<string, string> = new Map(
 
 /**
  * Characters whose compatibility form (NFKC) has the same meaning: vulgar fractions, Roman numerals, dot leaders, the
- * ellipsis, doubled marks, Latin ligatures, full-width forms, mathematical letters. Not all of NFKC: 10² would become 102.
+ * ellipsis, doubled marks, Latin ligatures, full-width forms, mathematical letters. With all of NFKC, 10² would become 102.
  */
 const FOLDED =
   /[\u00bc-\u00be\u2024-\u2026\u203c\u2047-\u2049\u2150-\u217f\ufb00-\ufb06\uff01-\uff5e\uffe0-\uffe6\u{1d400}-\u{1d7ff}]/gu
 
-/** The place for a space: without it 1½ would become 11/2. */
+/** The place where a space is inserted: without the space, 1½ would become 11/2. */
 const BESIDE_FRACTION =
   /(?<=[\p{Nd}\u00bc-\u00be\u2150-\u215f])(?=[\u00bc-\u00be\u2150-\u215f])|(?<=[\u00bc-\u00be\u2150-\u215e])(?=\p{Nd})/gu
 
 /**
- * `text` in NFC with typographic characters in their plain form; a character without one stays. Letters keep their accents:
- * without them a text has another spelling, sometimes another word.
+ * `text` in NFC with typographic characters in their plain form. A character without a plain form stays. Letters keep their
+ * accents: without accents a text has another spelling, sometimes another word.
  */
 export function plainForm(text: string): string {
   const spaced = text.normalize('NFC').replace(BESIDE_FRACTION, ' ')

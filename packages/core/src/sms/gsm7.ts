@@ -8,7 +8,7 @@ export const GSM7_BASIC: string =
   '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§' +
   '¿abcdefghijklmnopqrstuvwxyzäöñüà'
 
-/** The extension table (3GPP TS 23.038, 6.2.1.1): the code after the escape by character. */
+/** The extension table (3GPP TS 23.038, 6.2.1.1): for each character, the code after the escape. */
 export const GSM7_EXTENSION: ReadonlyMap<string, number> = new Map([
   ['\f', 0x0a],
   ['^', 0x14],
@@ -26,7 +26,7 @@ const ESCAPE = '\u001b'
 
 /**
  * The septets of each UTF-16 code unit: 1 in the basic table, 2 in the extension table, 0 if it is not in GSM-7. Read only.
- * The escape is 0: it would change the character after it.
+ * The escape has the value 0, because it would change the character after it.
  */
 export const SEPTETS: Uint8Array = septetTable()
 

@@ -17,8 +17,8 @@ export interface Segmentation {
 }
 
 /**
- * The maximum units of a single segment and of one of several. A segment has 140 octets; in one of several, the
- * concatenation header with an 8-bit reference takes 6 (3GPP TS 23.040, 9.2.3.24.1).
+ * The maximum units of a single segment, and of a segment of a longer text. A segment has 140 octets. In a longer text, the
+ * concatenation header with an 8-bit reference takes 6 octets of each segment (3GPP TS 23.040, 9.2.3.24.1).
  */
 export const SEGMENT_UNITS = {
   'GSM-7': { single: 160, concatenated: 153 },
@@ -28,7 +28,7 @@ export const SEGMENT_UNITS = {
 const GSM7 = SEGMENT_UNITS['GSM-7']
 const UCS2 = SEGMENT_UNITS['UCS-2']
 
-/** GSM-7 if it has every character of `text`, else UCS-2. Never throws. */
+/** Returns GSM-7 if GSM-7 has every character of `text`, otherwise UCS-2. Never throws. */
 export function encodingOf(text: string): Encoding {
   for (let i = 0; i < text.length; i++) {
     if (SEPTETS[text.charCodeAt(i)] === 0) return 'UCS-2'
@@ -65,7 +65,7 @@ export function segments(text: string): Segmentation {
 }
 
 /**
- * The number of segments, which prices depend on: the same as `segments(text).segments`, without allocation.
+ * The number of segments, on which prices depend: the same as `segments(text).segments`, without allocation.
  *
  * @example countSegments('a'.repeat(161)) // 2
  */
@@ -86,7 +86,7 @@ export function countSegments(text: string): number {
   return units <= GSM7.single ? 1 : count
 }
 
-/** Reads only the places where a segment would end: the time grows with the segments, not with the text. */
+/** Reads only the places where a segment would end: the time grows with the number of segments, not with the length. */
 function countUcs2Segments(text: string): number {
   if (text.length <= UCS2.single) return 1
   let count = 1

@@ -3,19 +3,19 @@ import ipaddr from 'ipaddr.js'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Network = [Address, number]
 
-/** Public by their range, but internal: the host of Azure's virtual machines, the anycast of 6to4. */
+/** Addresses in public ranges that are internal: the host of Azure's virtual machines, the anycast addresses of 6to4. */
 const RESERVED: readonly Network[] = ['168.63.129.16/32', '192.88.99.0/24'].map(networkOf)
 
 /** Addresses that contain an IPv4 address and reach it. RFC 4291 section 2.5.5.2, RFC 6052 section 2.1. */
 const MAPPED = networkOf('::ffff:0:0/96')
 const NAT64 = networkOf('64:ff9b::/96')
 
-/** All of global unicast; the rest of IPv6 is special. RFC 4291 section 2.4. */
+/** All of global unicast; the rest of IPv6 has special purposes. RFC 4291 section 2.4. */
 const GLOBAL = networkOf('2000::/3')
 
 /**
- * Returns a check whether deliveries may go to an address: public unicast addresses, and the networks (CIDR) that the
- * operator allows. False for a text that is not an address. Ranges: RFC 6890.
+ * Returns a function that checks an address for deliveries. It accepts public unicast addresses and the networks (CIDR) that
+ * the operator allows, and refuses a text that is not an address. Ranges: RFC 6890.
  * @throws Error for a text that is not a network.
  */
 export function createAddressCheck(allowNets: readonly string[]): (address: string) => boolean {

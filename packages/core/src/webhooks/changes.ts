@@ -31,7 +31,7 @@ export interface WebhookChanges {
     request: Body<typeof endpoints.update>,
     actor?: Actor,
   ): Promise<WithWarning<Webhook>>
-  /** Creates a new secret. The previous secret stays valid for a day; an older one ends now. */
+  /** Creates a new secret. The previous secret stays valid for a day; an older secret ends now. */
   rotateSecret(
     viewer: Viewer,
     webhookId: string,
@@ -60,7 +60,7 @@ export function createWebhookChanges({
   /** Called after a webhook was enabled. */
   onEnabled: (webhookId: string) => void
 }): WebhookChanges {
-  /** Checked before the address and not in the transaction, which must wait for nothing except its stores. */
+  /** Called before the check of the address and outside the transaction, which must wait for nothing except its stores. */
   async function assertVisible(view: View, webhookId: string): Promise<void> {
     visibleWebhook(view, await storage.read.webhooks.byId(view.workspace_id, webhookId))
   }
@@ -166,7 +166,7 @@ function changeOf(
   }
 }
 
-/** A list of names, as records have it, keeps the values of these headers: a client can send a record back. */
+/** A list of names keeps the values of these headers. Records contain such lists, so a client can send a record back. */
 function headersOf(
   requested: Record<string, string> | string[] | null,
   { headers }: OpenedWebhook,
@@ -184,7 +184,7 @@ function changesOrigin({ url }: { url?: string | undefined }, before: OpenedWebh
   return url !== undefined && new URL(url).origin !== new URL(before.url).origin
 }
 
-/** Header values are secrets of one receiver: a new origin gets only the values in the same request. */
+/** Header values are secrets of one receiver, so a new origin gets only the values in the same request. */
 function headersForNewOrigin(
   requested: Record<string, string> | string[] | null | undefined,
 ): Record<string, string> {

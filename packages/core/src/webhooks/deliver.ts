@@ -5,22 +5,22 @@ import { createHttpClient, type HttpClient, type HttpFailure } from '../http/cli
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../runtime/telemetry.ts'
 import { createTargetGuard, type TargetPolicy } from './target.ts'
 
-/** One attempt of a delivery. Plain data, sent to the thread that makes the attempt. */
+/** One attempt of a delivery: plain data that is sent to the thread that makes the attempt. */
 export interface DeliverJob {
   delivery_id: string
   event_id: string
   event: string
   url: string
-  /** Signs the single-value headers. */
+  /** The secret that signs the single-value headers. */
   secret: string
-  /** While a rotation overlaps: signs too, and signs a second request where the receiver refuses the first. */
+  /** The other secret during a rotation. It signs too, and it signs a second request if the receiver refuses the first. */
   other_secret: string | null
   headers: Record<string, string>
   body: string
   attempt: number
 }
 
-/** The answer of the receiver, or the reason why there is none. Plain data. */
+/** The answer of the receiver, or the reason why there is no answer. Plain data. */
 export interface DeliverAnswer {
   started_at_ms: number
   duration_ms: number
@@ -28,7 +28,7 @@ export interface DeliverAnswer {
   response_body: string | null
   error: string | null
   retry_after_ms: number | null
-  /** Whether this answers the request that was signed with the other secret. */
+  /** Whether this is the answer to the request that the other secret signed. */
   used_other_secret: boolean
 }
 
@@ -39,7 +39,7 @@ const REFUSES_SIGNATURE: readonly (number | null)[] = [401, 403]
 const DRAIN_BYTES = 64 * 1024
 
 export interface Deliverer {
-  /** Signs and posts each job; answers in the order of the jobs. Rejects only if `close` was called meanwhile. */
+  /** Signs and posts each job; the answers have the order of the jobs. Rejects only if `close` was called meanwhile. */
   deliver(jobs: readonly DeliverJob[]): Promise<DeliverAnswer[]>
   /** Ends the requests in flight; their results are unknown. */
   close(): Promise<void>
@@ -60,9 +60,9 @@ export function createDeliverer({
     deadline_ms: targets.deadline_ms ?? LIMITS.webhook_deadline_ms,
     body_max: LIMITS.webhook_capture_bytes,
     drain_max: DRAIN_BYTES,
-    // The lane limits what is in flight for each webhook. A wait for a connection would use up the deadline.
+    // The lane limits the deliveries in flight for each webhook. A wait for a connection would use up the deadline.
     connections: null,
-    // Longer than for providers: a TLS handshake costs more than a repeated delivery.
+    // The time is longer than for providers, because a TLS handshake costs more than a repeated delivery.
     idle_ms: 4_000,
     // Receivers recognise a repeated delivery by `webhook-id`.
     repeats: true,
@@ -127,8 +127,8 @@ async function post(
 const OWN_HEADERS = { 'content-type': 'application/json', 'user-agent': 'Svc-Webhooks/1' }
 
 /**
- * The webhook's own headers, then ours, which win. Not by spreading: literals that spread job, headers and answer cost a
- * quarter of the CPU time of a delivery.
+ * The webhook's own headers, then ours, which replace headers of the same name. The code spreads no objects: literals that
+ * spread job, headers and answer cost a quarter of the CPU time of a delivery.
  */
 function headersOf(job: DeliverJob, at: Date): Record<string, string> {
   const { secret, other_secret: previous_secret, body, event, event_id, delivery_id, attempt } = job

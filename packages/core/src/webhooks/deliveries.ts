@@ -20,13 +20,13 @@ import { isErasedBody } from './erased-body.ts'
 import { deliveryOf, visibleWebhook } from './views.ts'
 
 /**
- * The deliveries to a webhook. Each function throws SvcError `not_found`, also for what the viewer may not see: a test
- * key sees test events only.
+ * The deliveries to a webhook. Each function throws SvcError `not_found`, also for an object that the viewer may not see: a
+ * test key sees test events only.
  */
 export interface WebhookDeliveries {
   /** Queues a `webhook.test` event for this webhook. It is attempted once, even if the webhook is disabled. */
   test(viewer: Viewer, webhookId: string): Promise<Delivery>
-  /** Newest first. */
+  /** Returns a page of the matching deliveries, newest first. */
   deliveries(
     viewer: Viewer,
     webhookId: string,
@@ -34,8 +34,8 @@ export interface WebhookDeliveries {
   ): Promise<{ deliveries: Delivery[]; total: number }>
   delivery(viewer: Viewer, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
   /**
-   * Makes a delivery due now. A pending delivery keeps its remaining attempts, a finished one gets one more. Does nothing
-   * to a delivery in flight.
+   * Makes a delivery due now. A pending delivery keeps its remaining attempts, and a finished delivery gets one more attempt.
+   * Does not change a delivery in flight.
    * @throws SvcError `validation_error` if the webhook is disabled or the data of the event was erased.
    */
   retry(viewer: Viewer, webhookId: string, deliveryId: string): Promise<Delivery>
@@ -52,10 +52,10 @@ export interface WebhookDeliveries {
   ): Promise<Data<typeof endpoints.recover>>
 }
 
-/** Deliveries that are read and queued before other work gets its turn. */
+/** The number of deliveries that are read and queued before other work gets its turn. */
 const RECOVER_BATCH = 256
 
-/** Maximum difference between the time in a delivery's id and the time of its event. */
+/** The maximum difference between the time in a delivery's id and the time of its event. */
 const ID_SKEW_MS = 60 * 60_000
 
 export function createWebhookDeliveries({

@@ -8,8 +8,8 @@ interface MessageData {
 }
 
 /**
- * The body of an event without the person and the content; its form stays. Null if there is nothing to erase: for other
- * kinds of events and for erased events.
+ * The body of an event without the person and the content; its form stays. Null if there is nothing to erase, as in other
+ * kinds of events and in erased events.
  */
 export function erasedBody(body: string): string | null {
   const { event, data } = read(body)

@@ -15,11 +15,11 @@ export type MessageDelivery = Pick<
   | 'delivered_at'
 > & {
   event: string
-  /** The address now; null if the webhook was deleted. */
+  /** The current address; null if the webhook was deleted. */
   url: string | null
   /** The body of the request, byte for byte. */
   payload: string | null
-  /** Oldest first. */
+  /** The attempts, oldest first. */
   attempts: {
     number: number
     started_at: Date

@@ -2,11 +2,11 @@ import { invalid } from '../contract/errors.ts'
 import type { Quotas } from '../contract/limits.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 
-/** Maximum webhooks of a workspace, in total and to one host. */
+/** The maximum number of webhooks of a workspace, in total and to one host. */
 export type WebhookQuotas = Pick<Quotas, 'webhooks' | 'webhooks_per_host'>
 
 /**
- * Checks the quotas in the transaction that adds a webhook or changes its address. Exact while the workspace is locked.
+ * Checks the quotas in the transaction that adds a webhook or changes its address. Exact if the workspace is locked.
  * @throws SvcError `validation_error` with the remedy.
  */
 export async function assertRoomForWebhook(
@@ -25,7 +25,7 @@ export async function assertRoomForWebhook(
   }
   const host = hostOf(url)
   const before = targets.find((target) => target.id === id)
-  // A webhook from before the quota, or from under a higher one, can still be changed.
+  // A webhook that is older than the quota, or was created under a higher quota, can still be changed.
   if (before && hostOf(before.url) === host) return
   const there = targets.filter((target) => target.id !== id && hostOf(target.url) === host)
   if (there.length >= max_per_host) {

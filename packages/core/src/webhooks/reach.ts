@@ -1,7 +1,7 @@
 import { FORBIDDEN } from '../http/client.ts'
 import { createTargetGuard, type TargetPolicy } from './target.ts'
 
-/** Connects to the address of a webhook as a delivery does, and sends nothing. Returns null, or why it failed. */
+/** Connects to the address of a webhook as a delivery does, and sends nothing. Returns null, or the reason of the failure. */
 export async function reachTarget(url: string, policy: TargetPolicy): Promise<string | null> {
   const guard = createTargetGuard(policy)
   const { protocol, hostname, port, host } = new URL(url)

@@ -3,21 +3,21 @@ import { Resolver } from 'node:dns/promises'
 import { promisify } from 'node:util'
 import { within } from '../runtime/within.ts'
 
-/** Where names are looked up: `null` the DNS servers of this machine, a list (`address[:port]`), or the system's resolver. */
+/** Where names are looked up: at the DNS servers of this machine (`null`) or of a list (`address[:port]`), or by the system. */
 export type Dns = 'system' | readonly string[] | null
 
 /** Finds all addresses of a host name. Rejects with `ENOTFOUND` if there is none, `ETIMEOUT` if no server answered. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 
 const QUERY_MS = 3_000
-/** For the system's resolver, which has no timeout. */
+/** The timeout for the system's resolver, which has no timeout of its own. */
 const SYSTEM_MS = 5_000
 
 const KEPT_MIN_S = 5
 const KEPT_MAX_S = 60
 const FAILURE_KEPT_S = 10
 const NAMES_MAX = 10_000
-/** Of each family: an untrusted answer can hold thousands. No connection is made to the others. */
+/** The maximum number of addresses of each family. The others are not used: an untrusted answer can hold thousands. */
 const ADDRESSES_MAX = 8
 
 interface Found {

@@ -75,7 +75,7 @@ export function openHeaders(
 
 /**
  * The row with its secrets in plain text.
- * @throws SealedError if one cannot be decrypted.
+ * @throws SealedError if a secret cannot be decrypted.
  */
 export function openWebhook<Row extends Pick<WebhookRow, SecretColumn>>(
   sealer: Sealer,
@@ -94,26 +94,26 @@ export function openWebhook<Row extends Pick<WebhookRow, SecretColumn>>(
 
 const FINGERPRINT = 'sha256:'
 
-/** Identifies a secret without being able to sign. Sealed texts cannot be compared: sealing differs each time. */
+/** Identifies a secret without being able to sign. Sealed texts cannot be compared, because sealing differs each time. */
 export function fingerprintOf(secret: string): string {
   return `${FINGERPRINT}${createHash('sha256').update(secret).digest('base64url')}`
 }
 
-/** Whether the text is a fingerprint and not a secret, which older versions stored. */
+/** Whether the text is a fingerprint. Older versions stored a secret in its place. */
 export function isFingerprint(text: string): boolean {
   return text.startsWith(FINGERPRINT)
 }
 
 export interface SigningSecrets {
-  /** Signs the first request. */
+  /** The secret that signs the first request. */
   secret: string
-  /** Signs the second request, after a refusal of the first. Null outside the overlap of a rotation. */
+  /** The secret that signs the second request, after a refusal of the first. Null outside the overlap of a rotation. */
   other_secret: string | null
 }
 
 /**
- * During a rotation, the secret that last got a 2xx signs first: the old one until the new one has worked. Source:
- * contract section 12.
+ * During a rotation, the secret that last got a 2xx signs first: this is the old secret until the new secret has worked.
+ * Source: contract section 12.
  */
 export function signingSecrets({
   secret,

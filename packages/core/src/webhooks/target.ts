@@ -4,34 +4,34 @@ import { type Connector, createConnector, FORBIDDEN } from '../http/client.ts'
 import { createAddressCheck } from './addresses.ts'
 import { createResolver, type Dns } from './resolver.ts'
 
-/** The addresses that the operator allows for deliveries. Plain data, sent to other threads. */
+/** The addresses that the operator allows for deliveries: plain data that is sent to other threads. */
 export interface TargetPolicy {
-  /** Whether plain `http` is allowed; otherwise a target is `https`. */
+  /** Whether plain `http` is allowed; otherwise a target must be `https`. */
   allow_http: boolean
   /** Networks (CIDR) that deliveries may reach although they are not public. */
   allow_nets?: readonly string[]
   /** Where host names are looked up; default: the DNS servers of this machine. */
   dns?: Dns
-  /** The limit of one attempt; default: 15 s (`LIMITS.webhook_deadline_ms`). */
+  /** The time limit of one attempt; default: 15 s (`LIMITS.webhook_deadline_ms`). */
   deadline_ms?: number
 }
 
 export interface TargetGuard {
   /**
-   * Checks that deliveries may go to this address. A name without an address passes: it may get one later.
-   * @throws SvcError `validation_error` if they may not.
+   * Checks that deliveries may go to this address. A name without an IP address passes, because it may get one later.
+   * @throws SvcError `validation_error` if deliveries may not go to this address.
    */
   check(url: string): Promise<void>
   /** Connects to allowed addresses only, by https unless http is allowed. Checks the address that it connects to. */
   connect: Connector
 }
 
-/** Refuses deliveries to addresses that are not public, for every name, notation and redirect that leads to them. */
+/** Refuses deliveries to addresses that are not public, for every name and every notation of such an address. */
 export function createTargetGuard(policy: TargetPolicy): TargetGuard {
   const isAllowed = createAddressCheck(policy.allow_nets ?? [])
   const resolve = createResolver(policy.dns ?? null)
 
-  /** All addresses of a name. Throws if any is forbidden, because Node chooses which one it uses. */
+  /** Returns all addresses of a name. Throws if any address is forbidden, because Node chooses the address that it uses. */
   async function addressesOf(hostname: string) {
     const addresses = await resolve(hostname)
     if (!addresses.every(({ address }) => isAllowed(address))) throw forbidden()

@@ -26,10 +26,10 @@ export function checkMode(
   throw new SvcError('forbidden', 'A test key manages webhooks with mode test only')
 }
 
-/** Long enough to distinguish secrets, too short to sign. */
+/** The shown part of a secret is long enough to distinguish secrets, and too short to sign. */
 const SECRET_SHOWN_LENGTH = 10
 
-/** The public record: no secret, and only the names of its headers. */
+/** The public record: it has no secret, and only the names of the headers. */
 export function webhookOf({
   secret,
   previous_secret: _,

@@ -21,7 +21,7 @@ import { checkMode, visibleWebhook, webhookOf } from './views.ts'
 /** The webhooks of workspaces and their deliveries. A test key sees webhooks of mode `test` only. */
 export interface Webhooks extends WebhookChanges, WebhookDeliveries {
   /**
-   * Creates a webhook and returns it with its secret. Default mode: `all`, with a test key `test`.
+   * Creates a webhook and returns it with its secret. Default mode: `all`; for a test key `test`.
    * @throws SvcError `validation_error` for an address that deliveries may not go to, or if a quota is reached;
    *   `forbidden` for a test key with another mode.
    */
@@ -30,15 +30,15 @@ export interface Webhooks extends WebhookChanges, WebhookDeliveries {
     request: Body<typeof endpoints.create>,
     actor?: Actor,
   ): Promise<WithWarning<Data<typeof endpoints.create>['webhook']>>
-  /** Newest first. */
+  /** Returns a page of the webhooks, newest first, and their total number. */
   list(viewer: Viewer, page: Slice): Promise<{ webhooks: Webhook[]; total: number }>
   /** @throws SvcError `not_found`, also for a webhook that the viewer may not see. */
   get(viewer: Viewer, webhookId: string): Promise<Webhook>
-  /** Removes the webhook and its pending deliveries. @throws SvcError as `get`. */
+  /** Removes the webhook and its pending deliveries. @throws SvcError in the same cases as `get`. */
   delete(viewer: Viewer, webhookId: string, actor?: Actor): Promise<void>
   /** The deliveries about one message, oldest first; none for a message of another workspace. */
   ofMessage(workspaceId: string, messageId: string): Promise<MessageDelivery[]>
-  /** All kinds of events, with an example each. */
+  /** All kinds of events, each with an example. */
   events(): Data<typeof endpoints.events>['events']
 }
 

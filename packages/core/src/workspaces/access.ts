@@ -15,8 +15,8 @@ import { grantSignupCredits, type Revoked, revokeAll } from './verification.ts'
 /** Verification of addresses, and passwords. Contract section 2. */
 export interface Access {
   /**
-   * Verifies the address of a workspace with the token of a mail, which works once. The first verification revokes the
-   * API keys and disables the webhooks created before it: the owner of the address may not have created them.
+   * Verifies the address of a workspace with the token of a mail; a token works once. The first verification revokes the
+   * API keys and disables the webhooks created before it, because the owner of the address may not have created them.
    * @throws SvcError `validation_error` for an invalid token.
    */
   verifyEmail(
@@ -34,7 +34,7 @@ export interface Access {
    */
   forgotPassword(request: Body<typeof endpoints.forgot_password>): void
   /**
-   * Sets a new password with the token of a mail, which works once. Ends every session and forgets the networks of
+   * Sets a new password with the token of a mail; a token works once. Ends every session and forgets the networks of
    * earlier logins; only the network of this request is known afterwards. An unverified address becomes verified, as
    * with `verifyEmail`. `revoke_api_keys` revokes the API keys and disables the webhooks in any case.
    * @throws SvcError `validation_error` for an invalid token or a password that is easy to guess.
@@ -42,7 +42,7 @@ export interface Access {
   resetPassword(request: Body<typeof endpoints.reset_password>, actor?: Actor): Promise<Revoked>
   /**
    * Changes the password, ends every session, and invalidates the token of a requested reset.
-   * @throws SvcError `validation_error` when the current password is wrong or the new one is easy to guess.
+   * @throws SvcError `validation_error` when the current password is wrong or the new password is easy to guess.
    */
   changePassword(
     workspaceId: string,
@@ -64,7 +64,7 @@ export function createAccess({
   runtime: Runtime
   passwords: Passwords
   mails: OwnerMails
-  /** Granted when the address is verified for the first time. */
+  /** The credits that are granted when the address is verified for the first time. */
   creditsOnVerification?: Units
 }): Access {
   /** Verifies the address; returns false if it is already verified. */
@@ -115,7 +115,7 @@ export function createAccess({
     async resetPassword({ token, password, revoke_api_keys }, actor = SERVICE) {
       const token_hash = hashToken(token)
       const at = runtime.now()
-      // Before the hash, so that a guessed token costs none.
+      // The token is checked before the password is hashed, so that a guessed token costs no hash.
       if (!(await storage.read.accountTokens.isGood(token_hash, 'reset_password', at))) {
         throw badToken()
       }
@@ -130,7 +130,7 @@ export function createAccess({
         // The error rolls the transaction back: the token can be used again.
         checkNotOwn('password', password, owner)
         await workspaces.changePassword(workspace_id, { to, at })
-        // A thief of the old password may have logged in from other networks; the mail was read in this one.
+        // A thief who knew the old password may have used other networks. The owner read the mail in this network.
         await loginNetworks.clear(workspace_id)
         if (network !== null) {
           await loginNetworks.note({ workspace_id, network, last_login_at: at })
@@ -171,7 +171,7 @@ function tooManyMails(): SvcError {
   })
 }
 
-/** A provider moves a customer within such a network, and it is too large to reveal where the customer was. */
+/** Internet providers move a customer within a network of this size, and it is too large to show where the customer was. */
 const BITS = { ipv4: 24, ipv6: 48 } as const
 
 /** The network of a login; null if its address is unknown or not an IP address. */

@@ -7,8 +7,8 @@ type Field = 'password' | 'new_password'
 let common: Promise<ReadonlySet<string>> | undefined
 
 /**
- * Refuses one of the 10,000 most common passwords, in any case and character width. The list is read with the first
- * password.
+ * Refuses one of the 10,000 most common passwords, in any case and character width. The list is read when the first
+ * password is checked.
  * @throws SvcError `validation_error`.
  */
 export async function checkNewPassword(field: Field, password: string): Promise<void> {
@@ -41,7 +41,7 @@ function comparable(text: string): string {
 
 /** @throws Error when the package is incomplete. */
 async function readCommon(): Promise<ReadonlySet<string>> {
-  // data/ is in the package root: bundled code is one folder below it, sources are two.
+  // data/ is in the package root: bundled code is one folder below it, sources are two folders below it.
   for (const up of ['..', '../..']) {
     const text = await textOf(new URL(`${up}/data/common-passwords.txt`, import.meta.url))
     if (text !== null) return new Set(text.split('\n').filter((line) => !line.startsWith('#')))

@@ -9,16 +9,16 @@ import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { mintToken, type TokenPurpose } from './token.ts'
 
-/** Between two mails of one kind to a workspace, over all servers of a database. */
+/** The minimum time between two mails of one kind to a workspace, over all servers of a database. */
 const NOTIFY_EVERY_MS = 60 * 60 * 1000
 
 /** Mails to the owner of a workspace about the account. */
 export interface OwnerMails {
   /** Sends the verification mail with a stored token. */
   verifyWith(owner: Pick<WorkspaceRow, 'id' | 'email'>, token: string): void
-  /** Sends a verification mail if a workspace has the address and it is not verified. False when too many mails wait. */
+  /** Sends a verification mail if a workspace has the address and it is not verified. Returns false if too many mails wait. */
   verify(email: string): boolean
-  /** Sends a mail to reset the password if a workspace has the address. False when too many mails wait. */
+  /** Sends a mail to reset the password if a workspace has the address. Returns false if too many mails wait. */
   reset(email: string): boolean
   /** Notifies the owner of low credits: at a verified address, at most once an hour. */
   lowBalance(low: LowBalance): void
@@ -27,8 +27,8 @@ export interface OwnerMails {
 }
 
 /**
- * Looks an address up after the response, so that neither its time nor its text shows whether an account has the address.
- * `public_url` is read for each link.
+ * Looks an address up after the response, so that neither the response's time nor its text shows whether an account has the
+ * address. `public_url` is read for each link.
  */
 export function createOwnerMails({
   storage,
@@ -62,7 +62,7 @@ export function createOwnerMails({
     return outbox.add(() => compose(email, kind), { kind, ...(address && { address }) })
   }
 
-  /** Queues a mail to the owner, unless one of that kind was sent within the hour. */
+  /** Queues a mail to the owner, unless a mail of the same kind was sent within the hour. */
   function notify(
     workspace_id: string,
     kind: OwnerMailRow['kind'],
@@ -98,7 +98,7 @@ export function createOwnerMails({
   }
 }
 
-/** With an international domain in its ASCII form. */
+/** The address with an international domain in its ASCII form. */
 function addressOf(email: string): string {
   const known = emailAddress(email)
   if (!known) throw new Error('the workspace has an invalid address')

@@ -1,25 +1,25 @@
 import { SvcError } from '../contract/errors.ts'
 
-/** OWASP's minimum for argon2id. */
+/** The minimum that OWASP recommends for argon2id. */
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** The hash of a random password with these parameters: a login to an unknown address is compared with it. */
+/** The hash of a random password with these parameters: a login to an unknown address is compared with this hash. */
 const DECOY =
   '$argon2id$v=19$m=19456,t=2,p=1$WZ0PDfog0V+PWErMX5Fskg$E7TM0Wf5kwFJ2LA0NX366UR9cR2TwNC7jal2O/psNco'
 
-/** Each hash takes 19 MiB and a thread. */
+/** The maximum number of simultaneous hashes, because each hash takes 19 MiB and a thread. */
 const AT_ONCE_MAX = 2
 const WAITING_MAX = 200
 
 export interface Passwords {
   hash(password: string): Promise<string>
-  /** Takes the same time with a hash and with null. */
+  /** Whether the password has this hash. Takes the same time with a hash and with null. */
   verify(hash: string | null, password: string): Promise<boolean>
   /** Whether the hash was made with other parameters than the current ones. */
   isOutdated(hash: string): Promise<boolean>
 }
 
-/** argon2id, loaded with the first password. */
+/** Hashes with argon2id, which is loaded with the first password. */
 export function createPasswords(): Passwords {
   const waiting: (() => void)[] = []
   let running = 0
@@ -31,7 +31,7 @@ export function createPasswords(): Passwords {
           retry_after_s: 5,
         })
       }
-      // The work that ends passes its place to the next: `running` does not change.
+      // Work that ends passes its place to the next work, so `running` does not change.
       await new Promise<void>((resolve) => waiting.push(resolve))
     } else running += 1
     try {

@@ -34,7 +34,7 @@ export function hashToken(token: string): string {
   return hash('sha256', token)
 }
 
-/** The token is unknown, used, expired or replaced by a newer one. */
+/** The error for a token that is unknown, used, expired or replaced by a newer token. */
 export function badToken(): SvcError {
   return invalid('token', 'Invalid or expired token')
 }

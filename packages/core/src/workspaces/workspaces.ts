@@ -21,7 +21,7 @@ import type { Passwords } from './password.ts'
 import { mintToken } from './token.ts'
 import { grantSignupCredits, type SignupCreditsOn } from './verification.ts'
 
-/** Distinguishes two logins within one second. */
+/** The length of the random value that distinguishes two logins within one second. */
 const SESSION_ID_BYTES = 16
 
 /** A login session. */
@@ -42,7 +42,7 @@ export interface Workspaces extends Access {
   signup(request: Body<typeof endpoints.signup>, actor?: Actor): Promise<WorkspaceSummary>
   /**
    * Creates a workspace with a verified address, for the operator. Sends no mail and grants signup credits at once.
-   * @throws SvcError as `signup`.
+   * @throws SvcError in the same cases as `signup`.
    */
   create(request: Body<typeof endpoints.signup>, actor?: Actor): Promise<WorkspaceSummary>
   /** @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password. */
@@ -50,9 +50,9 @@ export interface Workspaces extends Access {
     request: Body<typeof endpoints.login>,
     actor?: Actor,
   ): Promise<{ workspace: WorkspaceSummary; token_version: number; session_id: string }>
-  /** The network of a client's address if the account logged in from it recently; else null. */
+  /** The network of a client's address if the account logged in from this network recently; else null. */
   knownNetwork(email: string, address: string | null): Promise<string | null>
-  /** Whether a session is valid: its workspace exists, and neither a new password nor a logout ended it. One query. */
+  /** Whether a session is valid: its workspace exists, and neither a new password nor a logout ended it. Makes one query. */
   hasSession(session: Omit<Session, 'ends_at'> & { token_version: number }): Promise<boolean>
   /** Ends one session on every server. */
   logout(session: Session, actor?: Actor): Promise<void>
@@ -98,7 +98,7 @@ export function createWorkspaces({
     return withAccount(row)
   }
 
-  /** After a change of parameters the password is hashed again at a login, the only time it is known. */
+  /** After a change of parameters the password is hashed again at a login, because it is known only then. */
   async function refreshHash({ id, password_hash: from }: WorkspaceRow, password: string) {
     try {
       if (!(await passwords.isOutdated(from))) return
@@ -194,7 +194,7 @@ export function createWorkspaces({
     async logout(session, actor = SERVICE) {
       const ended = { workspace_id: session.workspace_id, action: 'session.ended' } as const
       await storage.write(async ({ sessions, audit }) => {
-        // Two logouts at once make one audit entry.
+        // Two simultaneous logouts make one audit entry.
         if (await sessions.end(session)) await audit.record(auditRow(runtime, actor, ended))
       })
     },

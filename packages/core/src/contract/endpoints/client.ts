@@ -3,17 +3,17 @@ import { INTERNAL_ERROR_TEXT, SvcError } from '../errors.ts'
 import type { Args, Data, Endpoint } from './endpoint.ts'
 import { failureEnvelope } from './envelope.ts'
 
-/** The service and the credentials. An endpoint that takes both credentials gets the token. */
+/** The service and the credentials. An endpoint that accepts both kinds of credentials gets the token. */
 export interface ClientOptions {
-  /** For example `https://svc.example.com`, without `/api/v1`. */
+  /** The address of the service without `/api/v1`, for example `https://svc.example.com`. */
   base_url: string
   api_key?: string | undefined
   token?: string | undefined
-  /** Default: the global `fetch`. */
+  /** Sends the requests. Default: the global `fetch`. */
   fetch?: Fetch | undefined
 }
 
-/** Sends one request: the global `fetch`, or a function with the part of it that the client uses. */
+/** Sends one request. The global `fetch` has this type; another function needs only the parts that the client uses. */
 export type Fetch = (
   url: string,
   init: { method: string; headers: Record<string, string>; body?: string; signal?: AbortSignal },
@@ -42,8 +42,8 @@ export type Client = ClientOf<typeof api>
 
 /**
  * Creates a client with a typed method for each endpoint. A method takes one flat object (path parameters, query and body)
- * and returns the decoded data: instants are Dates, amounts are `Units`. It throws the SvcError that the server sent,
- * SvcError `internal_error` if the answer is not one of this API, and the error of `fetch` if there is no answer.
+ * and returns the decoded data: instants are Dates, amounts are `Units`. A method throws the SvcError that the server sent,
+ * SvcError `internal_error` if the answer does not belong to this API, and the error of `fetch` if there is no answer.
  *
  * @example
  * const client = createClient({ base_url: 'http://127.0.0.1:3000', api_key: 'svc_…' })

@@ -3,10 +3,10 @@ import { type ErrorDetail, SvcError } from '../errors.ts'
 import { isRecord } from '../fields/fields.ts'
 import { issueText, missingText, pathText } from './issue-text.ts'
 
-// Texts are built for refused requests only.
+// The texts of errors are built only for refused requests.
 const REFUSAL = { error: issueText }
 
-/** Decodes JSON by its schema. @throws SvcError 400 validation_error: `details` lists all faults, `message` is the first. */
+/** Decodes JSON by its schema. @throws SvcError 400 validation_error with all faults in `details`; `message` is the first. */
 export function decode<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value, REFUSAL)
   if (result.success) return result.data
@@ -29,7 +29,7 @@ function refusal(schema: z.ZodType, value: unknown, issues: readonly z.core.$Zod
 
 /**
  * An empty string in a required field counts as missing; in an optional field it is a wrong value. A field is required if
- * the schema refuses the value without it.
+ * the schema refuses the object without this field.
  */
 function emptyRequiredFields(
   schema: z.ZodType,

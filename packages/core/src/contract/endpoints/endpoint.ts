@@ -18,13 +18,13 @@ export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE'
 /** The credentials that an endpoint accepts. */
 export type Auth = 'none' | 'api_key' | 'jwt' | 'jwt_or_api_key'
 
-/** The rate limit that an endpoint counts in; `exempt` endpoints send the headers and never refuse. */
+/** The rate limit that counts the requests to an endpoint. `exempt` endpoints send the headers and never refuse. */
 export type Rate = 'general' | 'bulk' | 'auth' | 'anonymous' | 'exempt'
 
 /** One endpoint of the API. Server, client, command line and API reference are derived from it. */
 export interface Endpoint {
   readonly method: HttpMethod
-  /** From the root; `:name` is a parameter. */
+  /** The path from the root; `:name` is a parameter. */
   readonly path: `/${string}`
   readonly auth: Auth
   /** The scope that an API key needs. */
@@ -42,34 +42,34 @@ export interface Endpoint {
   readonly body_limit?: number
   /** Whether the endpoint takes an `Idempotency-Key` header. */
   readonly idempotent?: boolean
-  /** Reads a plain body, exactly as its schema would, in less time; null for all others. */
+  /** Reads a plain body with the same result as the schema, in less time. Returns null for all other bodies. */
   readonly read_plain?: (body: unknown) => unknown
-  /** Writes the data as JSON, exactly as its schema would, in less time. */
+  /** Writes the data as JSON with the same result as the schema, in less time. */
   readonly write_data?: (data: never) => string
-  /** The header with a signature over the exact bytes of the body, which are parsed only after its check. */
+  /** The header with a signature over the exact bytes of the body. The body is parsed only after the signature is checked. */
   readonly signed_by?: string
-  /** Whether the body may also be CSV of the same data. */
+  /** Whether the body may also be CSV with the same data. */
   readonly takes_csv?: boolean
   /** Whether the answer is streamed from the database, as JSON or CSV. */
   readonly gives_csv?: boolean
   /** Whether a long answer may be streamed. */
   readonly in_pieces?: boolean
-  /** The message of its 404; also the answer to a malformed id. */
+  /** The message of the endpoint's 404 answer, which a malformed id gets too. */
   readonly not_found?: string
-  /** Its error codes besides those that follow from credentials, body, ids and rate limit. */
+  /** The error codes of the endpoint, except the codes that follow from credentials, body, ids and rate limit. */
   readonly failures?: readonly ErrorCode[]
-  /** One line, without a full stop. */
+  /** A summary in one line, without a full stop. */
   readonly summary: string
   readonly description?: string
 }
 
-/** Endpoints by group and name. */
+/** Endpoints, indexed by group and name. */
 export type Api = Readonly<Record<string, Readonly<Record<string, Endpoint>>>>
 
 /** An endpoint in the source; `enveloped` is true by default. */
 export type EndpointDefinition = Omit<Endpoint, 'enveloped'> & { readonly enveloped?: boolean }
 
-/** Completes a definition and keeps its exact type, so that its schemas stay known. */
+/** Completes a definition and keeps its exact type, so that the types of its schemas stay known. */
 export function endpoint<const D extends EndpointDefinition>(
   definition: D,
 ): D & { readonly enveloped: boolean } {
@@ -95,7 +95,7 @@ export type Data<E> = E extends { readonly data: infer S extends z.ZodType } ? z
 export type WireBody<E> = E extends { readonly body: infer S extends z.ZodType }
   ? z.input<S>
   : undefined
-/** The query of the URL: strings. */
+/** The query of the URL; all values are strings. */
 export type WireQuery<E> = E extends { readonly query: infer S extends z.ZodType }
   ? z.input<S>
   : undefined

@@ -12,7 +12,7 @@ export function missingText(path: string): string {
   return `Missing required field: ${path}`
 }
 
-/** The message for a fault whose schema has no message of its own: the field and its rule. Source: interface, Errors. */
+/** The message for a fault whose schema has no own message. It names the field and the rule. Source: interface, Errors. */
 export function issueText(issue: RawIssue): string {
   const path = pathText(issue.path)
   if (path === '' && issue.code === 'invalid_type') return 'Request body must be a JSON object'
@@ -77,7 +77,7 @@ function knownKeys(issue: RawIssue): string[] {
 const NAME_LENGTH_MAX = 64
 
 function nearest(name: string, known: readonly string[]): string | null {
-  // Such a name is not a misspelling, and a comparison takes time in proportion to its length.
+  // A name of this length is not a misspelling, and the time of a comparison grows with the length.
   if (name.length > NAME_LENGTH_MAX) return null
   const closest = known
     .map((candidate) => ({ candidate, edits: editDistance(name.toLowerCase(), candidate) }))

@@ -150,7 +150,7 @@ function enveloped(data: JsonObject): JsonObject {
   }
 }
 
-/** The JSON Schema of the encoded side. Schemas with an id become components, each with this one shape. */
+/** The JSON Schema of the encoded form. Schemas with an id become components; each component has only this form. */
 function schemaOf(schema: z.ZodType, schemas: JsonObject): JsonObject {
   const text = JSON.stringify(
     z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: plain }),
@@ -165,7 +165,7 @@ function schemaOf(schema: z.ZodType, schemas: JsonObject): JsonObject {
   return { $ref: `#/components/schemas/${id}` }
 }
 
-/** Removes what does not inform: a pattern next to its format, and the bounds of safe integers. */
+/** Removes parts without information: a pattern beside its format, and the bounds of safe integers. */
 function plain({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
@@ -177,7 +177,7 @@ function failuresOf(e: Endpoint) {
   if (!e.enveloped) return []
   const codes: ErrorCode[] = [...failures, 'internal_error']
   if (rate !== 'exempt') codes.push('rate_limit_exceeded')
-  // An unreadable body is refused by endpoints without a body too.
+  // Endpoints without a body also refuse an unreadable body.
   if (method !== 'GET' || query) codes.push('validation_error')
   if (auth !== 'none') codes.push('unauthorized')
   if (scope) codes.push('forbidden')

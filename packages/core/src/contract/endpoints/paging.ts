@@ -6,7 +6,7 @@ const WHOLE_NUMBER = /^\d{1,12}$/
 /** The message for a page size out of range. Source: interface, Errors. */
 export const LIMIT_TEXT = `Limit must be between 1 and ${LIMITS.page_size_max}`
 
-/** The page number of a query, from 1. Queries are strings, so here, and only here, a string becomes a number. */
+/** The page number of a query, from 1. Queries consist of strings, so strings become numbers here and nowhere else. */
 export const page = wholeNumber({
   max: LIMITS.page_max,
   byDefault: LIMITS.page_default,
@@ -29,7 +29,7 @@ function wholeNumber({
   byDefault: number
   otherwise: string
 }) {
-  // The default stands twice because OpenAPI describes the encoded side.
+  // The default is set twice, because OpenAPI describes the encoded form.
   const wire = z
     .string(otherwise)
     .meta({ type: 'integer', minimum: 1, maximum: max, default: byDefault })

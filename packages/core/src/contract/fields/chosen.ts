@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** A union whose option `choose` picks, so that faults have the texts and paths of that option. */
+/** A union. `choose` picks the option for a value, so that faults have the texts and paths of that option. */
 export function chosen<const Options extends readonly [z.ZodType, z.ZodType, ...z.ZodType[]]>(
   options: Options,
   choose: (value: unknown) => Options[number],
@@ -13,7 +13,7 @@ export function chosen<const Options extends readonly [z.ZodType, z.ZodType, ...
   return union
 }
 
-/** Checks the length of the array before its items: a body can hold a million items, each with a fault to report. */
+/** Checks the length of the array before its items, because a body can hold a million items with a fault each. */
 export function notLongerThan<A extends z.ZodArray>(array: A, max: number, message: string): A {
   const { run } = array._zod
   array._zod.run = (payload, ctx) => {

@@ -6,12 +6,12 @@ export interface NetworkBits {
   ipv6: 16 | 32 | 48 | 64
 }
 
-/** The network of one client: an IPv4 address, or the /64 that an IPv6 customer has at least. */
+/** The network of one client: an IPv4 address, or an IPv6 /64, the smallest network that an IPv6 customer gets. */
 export const CLIENT_BITS: NetworkBits = { ipv4: 32, ipv6: 64 }
 
 /**
- * The network of an IP address, such as `192.0.2.0/24` or `2001:db8:1::/48`; the same for every spelling of the address, and
- * for an IPv4 address mapped into IPv6. Null if `ip` is not an IP address.
+ * The network of an IP address, such as `192.0.2.0/24` or `2001:db8:1::/48`. All spellings of an address give the same
+ * text, and so does an IPv4 address that is mapped into IPv6. Null if `ip` is not an IP address.
  */
 export function networkOf(ip: string, bits: NetworkBits): string | null {
   const version = isIP(ip)
@@ -31,14 +31,14 @@ function ipv4Network(octets: readonly (string | number)[], bits: number): string
   return bits === 32 ? address : `${address}/${bits}`
 }
 
-/** Whether a host to listen on or connect to is this machine only. */
+/** Whether a host, to listen on or to connect to, is only this machine. */
 export function isLoopback(host: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host)
 }
 
 /** The eight groups of an IPv6 address, without its zone (`%eth0`). */
 function groupsOf(ip: string): number[] {
-  // The URL parser writes an address in the form of RFC 5952, dotted ends as groups.
+  // The URL parser writes an address in the form of RFC 5952, and a dotted end as two groups.
   const text = new URL(`http://[${ip.replace(/%.*$/s, '')}]`).hostname.slice(1, -1)
   const [head = '', tail] = text.split('::')
   const read = (part = '') => part.split(':').flatMap((group) => (group ? parseInt(group, 16) : []))

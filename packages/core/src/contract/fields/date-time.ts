@@ -5,8 +5,8 @@ const ISO_8601 =
   /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/
 
 /**
- * Reads an ISO 8601 date or date-time; null for any other text and for a date that no calendar has (2026-02-30, 24:00, a leap
- * second). A date alone is its first instant; without an offset it is UTC; digits below a millisecond are dropped.
+ * Reads an ISO 8601 date or date-time; null for any other text and for a date or time that does not exist (2026-02-30, 24:00,
+ * a leap second). A date alone means its first instant. A text without an offset is UTC. Digits below 1 ms are dropped.
  */
 export function parseDateTime(text: string): Date | null {
   const match = ISO_8601.exec(text)

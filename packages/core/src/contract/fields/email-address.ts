@@ -6,7 +6,7 @@ export const EMAIL_TEXT = 'Invalid email address format'
 
 /** An e-mail address for the envelope of a mail. */
 export interface EmailAddress {
-  /** The local part unchanged, the domain as A-labels. */
+  /** The whole address: the local part is unchanged, the domain is written as A-labels. */
   address: string
   /** The domain as lower-case A-labels. */
   domain: string
@@ -21,7 +21,7 @@ const UNWRITABLE = /[\p{Cc}\p{Z}\p{Default_Ignorable_Code_Point}]/u
 
 /**
  * Reads one plain address (no display name, comment, quotes or IP literal); null for any other text. The local part is a
- * dot-string of at most 64 ASCII characters, the domain has two or more labels, the address at most 254 characters.
+ * dot-string of at most 64 ASCII characters. The domain has two or more labels. The address has at most 254 characters.
  * International domains become A-labels. Takes linear time.
  */
 export function emailAddress(text: string): EmailAddress | null {
@@ -36,7 +36,7 @@ export function emailAddress(text: string): EmailAddress | null {
   return address.length > LIMITS.email_length ? null : { address, domain }
 }
 
-/** The same text for all spellings of one mailbox: addresses are unique, suppressed and counted by it. */
+/** Returns the same text for all spellings of one mailbox. Addresses are unique, suppressed and counted by this text. */
 export function emailKey(text: string): string {
   return (emailAddress(text)?.address ?? text).toLowerCase()
 }

@@ -9,10 +9,10 @@ export const PHONE_TEXT = 'Phone number must be in E.164 format'
 
 const E164 = /^\+[1-9]\d{1,14}$/
 
-/** An id in either case, read as lower case. The service creates version 7, in lower case (RFC 9562). */
+/** A UUID in upper or lower case, read as lower case. The service creates version 7, in lower case (RFC 9562). */
 export const uuid = z.guid().overwrite((id) => id.toLowerCase())
 
-/** An instant: a Date; in JSON ISO 8601 with milliseconds and `Z`. */
+/** An instant: a Date, or in JSON an ISO 8601 text with milliseconds and `Z`. */
 export const timestamp = instant({})
 
 /** A date or date-time in a query or a body: see `parseDateTime`. */
@@ -34,7 +34,7 @@ function readDate(text: string, ctx: z.core.ParsePayload<string>): Date {
   return z.NEVER
 }
 
-/** An amount: exact `Units`; in JSON a number of credits. */
+/** An amount: exact `Units`, or in JSON a number of credits. */
 export const credits = z.codec(
   z.number(),
   z.custom<Units>(isUnits, 'must be a whole number of micro-credits'),
@@ -58,19 +58,19 @@ export function text(max: number) {
   return z.string().min(1).check(lengthWithin(max)).meta({ maxLength: max })
 }
 
-// `max` of zod counts code points: 1600 emoji, 3200 code units, would pass as an SMS.
+// The `max` of zod counts code points, so 1600 emoji (3200 code units) would pass as an SMS.
 function lengthWithin(maximum: number): z.core.CheckFn<string> {
   return ({ value: input, issues }) => {
     if (input.length > maximum) issues.push({ code: 'too_big', origin: 'string', maximum, input })
   }
 }
 
-/** A phone number by the pattern of the specification. */
+/** A phone number that matches the pattern of the specification. */
 export const phone = z.string().regex(E164, PHONE_TEXT).meta({ example: '+14155552671' })
 
 const SPACED_PHONE = /^ (?=[1-9]\d{1,14}$)/
 
-/** A text of a query that may be a phone number: turns the space of an unescaped `+` back into `+`. */
+/** A text of a query that may be a phone number. An unescaped `+` arrives as a space; this turns the space back into `+`. */
 export function phoneOrText(schema: z.ZodString) {
   return schema.overwrite((value) => value.replace(SPACED_PHONE, '+'))
 }
@@ -104,14 +104,14 @@ export const pageUrl = text(LIMITS.url_length)
   .meta({ format: 'uri' })
 
 function isHttpUrl(value: string): boolean {
-  // The parser removes white space silently.
+  // The URL parser removes white space silently.
   if (/[\s\p{Cc}]/u.test(value) || !URL.canParse(value)) return false
   const url = new URL(value)
   const isHttp = url.protocol === 'https:' || url.protocol === 'http:'
   return isHttp && url.username === '' && url.password === '' && url.hostname !== ''
 }
 
-/** Key-value pairs of the caller with any JSON as values; stored unchanged. */
+/** Key-value pairs of the caller. The values are any JSON and are stored unchanged. */
 export type Metadata = Record<string, unknown>
 
 /** Whether `value` is an object and not an array. */

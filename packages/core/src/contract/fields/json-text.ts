@@ -14,7 +14,7 @@ const CAPITAL_E = 0x45
 const SMALL_E = 0x65
 const PLUS = 0x2b
 
-/** The largest finite number has 309 digits before the point, or an exponent of three digits. */
+/** The largest finite number has 309 digits before the point, or a three-digit exponent. Shorter numbers are finite. */
 const FINITE_DIGITS = 308
 const FINITE_EXPONENT_DIGITS = 2
 
@@ -22,7 +22,7 @@ const FINITE_EXPONENT_DIGITS = 2
 export interface JsonShape {
   /** The nesting of objects and arrays; the outermost is level 1. */
   depth: number
-  /** An upper bound of its values: members and items. Counting ends above `LIMITS.json_values_of_all`. */
+  /** An upper bound of the number of values (members and items). Counting ends above `LIMITS.json_values_of_all`. */
   values: number
   /** Whether JavaScript may read a number as infinite. */
   has_vast_number: boolean
@@ -58,22 +58,22 @@ export function jsonShape(text: string): JsonShape {
   return { depth, values, has_vast_number }
 }
 
-/** A list that is a member of the outermost object, by its place in the JSON text. */
+/** A list that is a member of the outermost object, with its place in the JSON text. */
 export interface JsonList {
   name: string
   /** The text of the object with an empty list in its place. */
   around: string
-  /** Consecutive items: the place of their text, and an upper bound of its values. */
+  /** Groups of consecutive items: the place of each group's text, and an upper bound of its number of values. */
   parts: { start: number; end: number; items: number; values: number }[]
 }
 
 /**
- * The list with the most values among the members of the outermost object, divided between items into parts of about
- * `part_values` values. Null if no member is a list of several values. Does not check whether the text is JSON.
+ * Finds the list with the most values among the members of the outermost object, and divides it between items into parts
+ * of about `part_values` values. Null if no member is a list of several values. Does not check whether the text is JSON.
  */
 export function longestList(text: string, part_values: number): JsonList | null {
   let longest: Omit<JsonList, 'around'> | null = null
-  // An empty list looks like one of a single value.
+  // An empty list looks like a list with a single value.
   let most = 1
   let list: { key: string; parts: JsonList['parts']; values: number } | null = null
   let part = { start: 0, end: 0, items: 0, values: 0 }
@@ -139,7 +139,7 @@ function endOfString(text: string, start: number): number {
     let backslashes = 0
     while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++
     if (backslashes % 2 === 0) return end
-    // Skips a run of escapes: 2 million searches for the next quote took 30 ms.
+    // A loop skips a run of escapes, because 2 million searches for the next quote took 30 ms.
     from = end + 1
     while (text.charCodeAt(from) === BACKSLASH) from += 2
   }

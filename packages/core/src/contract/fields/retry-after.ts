@@ -2,8 +2,8 @@ const SECOND_MS = 1_000
 const DAY_MS = 86_400 * SECOND_MS
 
 /**
- * The delay in `Retry-After`, in milliseconds, from 0 to 24 h: seconds or a date (RFC 9110 section 10.2.3). Null
- * where the header is missing, repeated or malformed. Header names are lower-case.
+ * The delay of `Retry-After` (seconds or a date, RFC 9110 section 10.2.3) in milliseconds, from 0 to 24 h. Null if the
+ * header is missing, repeated or malformed. The names in `headers` must be lower-case.
  */
 export function retryAfterMs(
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,

@@ -29,7 +29,7 @@ export function textMap({ entries_max, name, value }: TextMapRules) {
     .meta({ type: 'object', additionalProperties: { type: 'string' }, maxProperties: entries_max })
 }
 
-// Printable ASCII with inner spaces and tabs; no character ends the header line.
+// Printable ASCII, with spaces and tabs only inside. No character can end the header line.
 const HEADER_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
 
 /** The rule for the value of a header: one line of printable ASCII, 1 to `max` characters. */

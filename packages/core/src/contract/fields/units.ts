@@ -35,7 +35,7 @@ export function parseCredits(text: string): Units {
   return units(sign === '-' ? -amount : amount)
 }
 
-/** The amount in credits, a JSON number. Exact, because it has at most 15 significant digits. */
+/** The amount in credits, a JSON number. The number is exact, because it has at most 15 significant digits. */
 export function creditsOf(amount: Units): number {
   return amount / UNITS_PER_CREDIT
 }

@@ -16,8 +16,8 @@ export interface Mail {
 /** Sends mails. It chooses the sender and the transport itself. */
 export interface Mailer {
   /**
-   * Resolves when the next server accepted the mail.
-   * @throws Error otherwise. The service then retries, so a mail may arrive twice.
+   * Resolves when the next mail server has accepted the mail.
+   * @throws Error if it has not. The service then sends the mail again, so a mail may arrive twice.
    */
   send(mail: Mail): Promise<void>
 }

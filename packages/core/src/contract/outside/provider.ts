@@ -6,21 +6,21 @@ export interface MessageRef {
   message_id: string
 }
 
-/** One message for a provider. Plain data, sent to other threads. */
+/** One message for a provider: plain data that can be sent to other threads. */
 export interface SendJob extends MessageRef {
   channel: Channel
   /**
-   * The sender: the one in the request, or the first sender in the settings of the channel. For e-mail, the display
-   * name.
+   * The sender in the request, otherwise the first sender in the settings of the channel. For e-mail, the sender is a
+   * display name.
    */
   sender: string | null
   recipient: string
   content: Content
-  /** Counted from 1; more than 1 after a temporary error. */
+  /** The number of the attempt, from 1. It is more than 1 after a temporary error. */
   attempt: number
-  /** When the service accepted the message, epoch milliseconds: the same for every attempt. */
+  /** The time when the service accepted the message, in epoch milliseconds; the same for every attempt. */
   created_at_ms: number
-  /** The maximum duration of a call in seconds, which its held credits pay for. Null on other channels. */
+  /** The maximum duration of a call in seconds, for which the held credits pay. Null on other channels. */
   max_duration_s: number | null
 }
 
@@ -33,16 +33,16 @@ export type Outcome =
   | {
       type: 'accepted'
       provider_message_id: string | null
-      /** When to look the message up; null if the provider sends receipts. */
+      /** The time until the message is looked up; null if the provider sends receipts. */
       lookup_after_ms: number | null
-      /** If receipts do not have our id: the ids that they will have, one for each part of the message in order. */
+      /** Present if receipts do not have our id: the ids that receipts will have, one for each part, in order. */
       part_ids?: string[]
-      /** The status if no receipt follows, as for a mail that the recipient's own server accepted. */
+      /** The status if no receipt follows, for example for a mail that the recipient's own server accepted. */
       status?: 'sent' | 'delivered'
     }
-  /** The provider will never accept this message. `suppress`: nor any other for this recipient. */
+  /** The provider will never accept this message. With `suppress`, the recipient must not get any other message either. */
   | { type: 'rejected'; error_code: string; error_message: string; suppress?: SuppressionReason }
-  /** The provider did not accept the message now; `delay_ms` if it stated a delay. */
+  /** The provider did not accept the message now. `delay_ms` is the delay that the provider stated, if any. */
   | {
       type: 'retry'
       error_code: string
@@ -50,21 +50,21 @@ export type Outcome =
       delay_ms: number | null
       /**
        * The fault is in the settings or the account, not in the message: nothing more is sent through the provider, or
-       * from this sender, until it is fixed.
+       * from this sender, until the fault is fixed.
        */
       misconfigured?: 'provider' | 'sender'
       /**
-       * A part of the message was sent: only this provider may send the rest, from where it stopped, and no credits are
-       * returned.
+       * A part of the message was sent. Only this provider may send the rest, from the place where it stopped. No credits
+       * are returned.
        */
       partial?: true
     }
-  /** The provider may have the message: the request was written, and no answer says for certain what happened. */
+  /** The provider may have the message: the request was written, and no answer shows for certain what happened. */
   | {
       type: 'ambiguous'
       error_code: string
       error_message: string
-      /** The provider answered with a server error; `delay_ms` if it stated a delay. */
+      /** Present if the provider answered with a server error. `delay_ms` is the delay that the provider stated, if any. */
       answered?: { delay_ms: number | null }
     }
 
@@ -74,25 +74,25 @@ export interface Receipt {
   provider_message_id: string | null
   error_code: string | null
   error_message: string | null
-  /** The recipient must not get messages again. */
+  /** The reason why the recipient must not get messages again. */
   suppress?: SuppressionReason
   /**
-   * With `failed`, after `ambiguous`: it became known late that the provider never accepted the message. Only in reports
-   * of the provider itself, with the id of the message.
+   * Only with `failed`, after `ambiguous`: it became known late that the provider never accepted the message. Only the
+   * provider itself reports this, with the id of the message.
    */
   never_accepted?: true
-  /** If an acceptance became known late: as in `Outcome`. */
+  /** Present if it became known late that the provider accepted the message: the same ids as in `Outcome`. */
   part_ids?: string[]
-  /** The duration of the call in whole seconds; 0 if it was not answered. Absent on other channels and before its end. */
+  /** The duration of a call in whole seconds; 0 if the call was not answered. Absent before its end and on other channels. */
   duration_s?: number
 }
 
 /** A look-up of a message that the provider has or may have. */
 export interface LookupJob extends SendJob {
   provider_message_id: string | null
-  /** The start of the attempt that may have reached the provider, epoch milliseconds. */
+  /** The start of the attempt that may have reached the provider, in epoch milliseconds. */
   attempted_at_ms: number
-  /** Since when its answer is missing, which is later; absent if the provider accepted the message. */
+  /** The time, after that start, from which the answer is missing; absent if the provider accepted the message. */
   unknown_since_ms?: number
   now_ms: number
 }
@@ -104,9 +104,9 @@ export interface Reply {
 }
 
 export type LookupResult =
-  /** The provider knows the message. The next look-up is after `lookup_after_ms`; null: this state is final, or callbacks follow. */
+  /** The provider knows the message. `lookup_after_ms`: wait before the next look-up; null: final state, or callbacks follow. */
   | { type: 'found'; receipts: Receipt[]; replies: Reply[]; lookup_after_ms: number | null }
-  /** The provider never got the message; `certain`: and no request for it can still arrive. */
+  /** The provider never got the message. `certain`: no request for the message can still arrive. */
   | { type: 'not_found'; certain?: true }
   /** The provider could not answer now. */
   | { type: 'unavailable' }
@@ -134,14 +134,14 @@ export type Report =
 export interface Received {
   type: 'received'
   channel: Channel
-  /** Null if the provider has none. Otherwise a repeated report is ignored. */
+  /** The provider's id of the message, or null. A repeated report with the same id is ignored. */
   provider_message_id: string | null
-  /** The author: E.164 with its plus sign. */
+  /** The author's number: E.164 with its plus sign. */
   sender: string
-  /** One of our senders. */
+  /** The sender of ours that received the message. */
   recipient: string
   content: ReceivedContent
-  /** Which part of a long text this is; `units` is its text as UTF-16BE in hex, and `content.text` is null. */
+  /** The position of this part in a long text. `units` is the part's text as UTF-16BE in hex; `content.text` is null. */
   part?: { reference: number; total: number; number: number; units: string }
   /** The keyword that the provider recognised, if it handles keywords itself. */
   keyword?: 'stop' | 'start' | 'help'
@@ -152,82 +152,82 @@ export interface CallbackRequest {
   method: 'GET' | 'POST'
   /** The public URL that the provider called: `public_url`, the path, and the query in its original encoding. */
   url: string
-  /** By lower-case name. */
+  /** The headers, indexed by lower-case name. */
   headers: Readonly<Record<string, string | undefined>>
   body: Uint8Array
 }
 
 /** The content of a callback. */
 export type CallbackReading =
-  /** The sender does not know the secret. */
+  /** The client that sent the request does not know the secret. */
   | { type: 'forged' }
   /** The signature is valid, but the content cannot be read. `reason` never repeats the content. */
   | { type: 'unreadable'; reason: string }
-  /** `answer` if the provider expects more than an empty 200. */
+  /** The reports of the callback. `answer` is set if the provider expects more than an empty 200. */
   | { type: 'read'; reports: Report[]; answer?: { content_type: string; body: string } }
 
 /** Accepts reports that do not arrive over HTTP. */
 export interface Sink {
-  /** Resolves when the reports are stored: only then may the provider acknowledge them. */
+  /** Resolves when the reports are stored. The provider must not acknowledge them earlier. */
   receive(reports: readonly Report[]): Promise<void>
-  /** Logs an event of a connection for operators: never a secret, never the content of a message. */
+  /** Logs an event of a connection for operators. Text and fields never contain a secret or the content of a message. */
   note(level: 'info' | 'warn' | 'error', text: string, fields: object): void
 }
 
 export interface Listening {
   /** The state of each connection, for operators. */
   states(): { name: string; state: 'up' | 'connecting' | 'down'; detail: string }[]
-  /** Accepts no more reports and ends its connections, at most after `grace_ms`. */
+  /** Stops accepting reports and ends the connections, at most after `grace_ms`. */
   close(grace_ms: number): Promise<void>
 }
 
 /**
- * Carries messages. It gets batches and returns one answer for each job, in the order of the jobs, within 20 s: the whole
- * batch waits for its slowest job, and after 30 s it counts as unanswered. A provider does not retry: it returns `retry` or
- * `ambiguous`, and the dispatcher decides what follows. A provider does not log.
+ * Carries messages. A provider gets batches and returns one answer for each job, in the same order, within 20 s: the
+ * whole batch waits for its slowest job, and after 30 s the batch counts as unanswered. A provider does not retry: it returns
+ * `retry` or `ambiguous`, and the dispatcher decides what follows. A provider does not log.
  */
 export interface Provider {
   readonly name: string
   send(jobs: readonly SendJob[]): Promise<Outcome[]>
-  /** Absent if the provider has no look-up. */
+  /** Looks messages up; absent if the provider has no look-up. */
   lookup?(jobs: readonly LookupJob[]): Promise<LookupResult[]>
-  /** Reads a callback; absent if the provider makes none. The request is untrusted: any client can send one. */
+  /** Reads a callback; absent if the provider sends no callbacks. The request is untrusted: any client can send one. */
   readCallback?(request: CallbackRequest): CallbackReading
-  /** Accepts reports that do not arrive over HTTP; absent if there are none. Called once. */
+  /** Starts to accept reports that do not arrive over HTTP; absent if there are no such reports. Called once. */
   listen?(sink: Sink): Promise<Listening>
   /** Makes a harmless request with the credentials; returns the fault for the operator, or null. */
   check?(): Promise<string | null>
-  /** Ends its connections. */
+  /** Ends the connections of the provider. */
   close?(): Promise<void>
 }
 
-/** The context of an open provider. Plain data, sent to other threads. */
+/** The context of an open provider: plain data that can be sent to other threads. */
 export interface ProviderContext {
   /** The public URL of the service, without a slash at its end. */
   public_url: string
   /** The URL of this provider's callbacks: `<public_url>/callbacks/<name>`. */
   callback_url: string
-  /** A secret of the service, constant and the same on every server: it signs values that come back in callbacks. */
+  /** A secret of the service that signs values in callbacks. It is constant, and the same on every server. */
   secret: string
 }
 
 /** The traits that follow from a provider's settings, without opening it. */
 export interface Traits {
   channels: readonly Channel[]
-  /** The allowed senders, the first being the default; none if any sender is allowed. */
+  /** The allowed senders of each channel; the first sender is the default. Without senders, any sender is allowed. */
   senders: Readonly<Partial<Record<Channel, readonly string[]>>>
-  /** Whether the recipient gets a message once if the same `message_id` is sent twice. */
+  /** Whether the recipient gets a message only once if the same `message_id` is sent twice. */
   idempotent: boolean
-  /** Whether it can look up a message without its own id for it. */
+  /** Whether the provider can look up a message without its own id for that message. */
   lookup: boolean
   /** The maximum size of a callback's body in bytes; null if the provider makes no callbacks. */
   callback_bytes: number | null
   /** Whether reports arrive by another way than HTTP. */
   listens: boolean
-  /** Whether it sends on the connection that it listens on: both are then in the main thread. */
+  /** Whether the provider sends on the connection on which it listens: both are then in the main thread. */
   connected: boolean
-  /** How many messages a second one sender may send; null: no limit. */
+  /** The maximum number of messages that one sender may send in a second; null: no limit. */
   messages_per_second: number | null
-  /** Whether it answers STOP, START and HELP itself. */
+  /** Whether the provider answers STOP, START and HELP itself. */
   handles_stop: boolean
 }

@@ -46,8 +46,8 @@ const action = z.enum(Object.keys(AUDIT_ACTIONS) as [AuditAction, ...AuditAction
 
 /**
  * The kinds of actors. `session`: a login; `api_key`: an API key; `client`: a request without a credential, such as a signup
- * or the token of an e-mail; `operator`: the command line on the server; `service`: svc, or the program that embeds
- * `@svc/core`.
+ * or a request with a token from an e-mail; `operator`: the command line on the server; `service`: svc, or the program that
+ * embeds `@svc/core`.
  */
 export const ACTOR_KINDS = ['session', 'api_key', 'client', 'operator', 'service'] as const
 

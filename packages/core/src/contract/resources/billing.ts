@@ -29,7 +29,7 @@ export const creditPackage = z
     name: z.string(),
     description: z.string(),
     credits,
-    /** Granted in addition to `credits`. */
+    /** The credits that are granted in addition to `credits`. */
     bonus_credits: credits,
     price: z.object({
       amount: z.int().min(1).max(LIMITS.price_amount).meta({
@@ -114,7 +114,7 @@ export const billing = {
     method: 'POST',
     path: '/api/v1/billing/webhook',
     auth: 'none',
-    // A refused notification could lose credits that were paid for.
+    // If a notification were refused, credits that were paid for could get lost.
     rate: 'exempt',
     status: 200,
     signed_by: 'Stripe-Signature',

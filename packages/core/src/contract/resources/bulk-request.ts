@@ -8,7 +8,7 @@ import { channelRefusal, from, sendOptions } from './send-request.ts'
 /** The value of a placeholder; null is the same as no value. */
 export type BulkVariable = string | number | boolean | null
 
-/** Values of placeholders by name. */
+/** Values of placeholders, indexed by name. */
 export type BulkVariables = Readonly<Record<string, BulkVariable>>
 
 const variables = z
@@ -26,7 +26,7 @@ const variables = z
     for (const [name, value] of entries) {
       const message = variableFault(name, value)
       if (message === null) continue
-      // Only the first fault is reported: a bulk can have half a million.
+      // Only the first fault is reported, because a bulk can have half a million faults.
       fault(message, [name])
       return
     }
@@ -52,13 +52,13 @@ function isVariable(value: unknown): value is BulkVariable {
   return value === null || ['string', 'number', 'boolean'].includes(typeof value)
 }
 
-// Validated for each recipient: with `permissive`, a bulk is sent to the others.
+// An address is validated with its recipient, because a `permissive` bulk is sent to the other recipients.
 const address = z.string()
 
 const recipientObject = z
   .strictObject({
     to: address.optional(),
-    // In either case; a malformed id is answered as an unknown one.
+    // Upper and lower case are allowed. A malformed id gets the same answer as an unknown id.
     contact_id: z.string().toLowerCase().optional().meta({ description: 'In place of `to`.' }),
     name: text(LIMITS.contact_name_length).optional().meta({ example: 'Asha' }),
     variables: variables.optional(),
@@ -134,15 +134,15 @@ const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail], {
 /** One recipient of a bulk: an address, or an object. */
 export type BulkRecipient = z.output<typeof bulkRecipient>
 
-/** A request to send a bulk, its recipients not yet decoded. Source: interface, Messages; contract section 6, Bulk. */
+/** A request to send a bulk. Its recipients are not decoded yet. Source: interface, Messages; contract section 6, Bulk. */
 export type BulkRequest = z.output<typeof withVoice>
 
 /** A request to send a bulk, in JSON. */
 export type WireBulkRequest = z.input<typeof withVoice>
 
 /**
- * The body of a bulk. Without `voice` (no voice provider is configured) that channel is refused. Recipients are not checked:
- * decode each with `bulkRecipient`.
+ * The body of a bulk. If `voice` is false (no voice provider is configured), the channel `voice` is refused. Recipients are
+ * not checked: decode each recipient with `bulkRecipient`.
  */
 export function bulkRequest({
   voice,

@@ -54,7 +54,7 @@ export const bulk = z
 /** The record of a bulk and its progress. */
 export type Bulk = z.output<typeof bulk>
 
-/** Values that the service made itself, thousands in one answer: their validation would take longer than storing them. */
+/** Values that the service made, thousands in one answer. Validating them would take longer than storing them. */
 const unchecked = {
   integer: z.number().meta({ type: 'integer' }),
   uuid: z.string().meta({ format: 'uuid' }),
@@ -88,7 +88,7 @@ const accepted = z.object({
   errors: z.array(
     z.object({
       index: count,
-      /** Null if the contact does not exist. */
+      /** The address; null if the contact does not exist. */
       to: z.string().nullable(),
       error: z.enum(RECIPIENT_FAULTS),
       message: z.string(),

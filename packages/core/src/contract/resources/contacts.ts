@@ -9,7 +9,7 @@ import type { Channel } from './content.ts'
 /** Whether a contact wants messages on a channel. */
 export const SUBSCRIPTION_STATES = ['subscribed', 'unsubscribed'] as const
 
-/** The subscriptions of a contact by channel; default `subscribed`. */
+/** The subscriptions of a contact, indexed by channel; default `subscribed`. */
 export type Subscriptions = Partial<Record<Channel, (typeof SUBSCRIPTION_STATES)[number]>>
 
 const state = z.enum(SUBSCRIPTION_STATES).optional()
@@ -25,7 +25,7 @@ export const contact = z
     external_id: z.string().nullable(),
     tags: z.array(z.string()),
     attributes: jsonObject,
-    /** `unsubscribed` on each channel on which the address is suppressed, for any reason. */
+    /** A channel is `unsubscribed` if the address is suppressed on this channel, for any reason. */
     subscriptions: z.object(channels),
     created_at: timestamp,
     updated_at: timestamp,
@@ -69,7 +69,7 @@ export const attributes = jsonObject
     example: { city: 'Dar es Salaam' },
   })
 
-/** The fields of a contact in a request: a missing field stays, null clears it; read-only fields are ignored. */
+/** The fields of a contact in a request. A missing field stays, null clears a field, and read-only fields are ignored. */
 export const contactFields = z.object({
   name: line(LIMITS.contact_name_length).nullish().meta({ example: 'Asha' }),
   phone: phone.nullish(),
@@ -88,7 +88,7 @@ export const contactFields = z.object({
 /** The fields of a contact in a request. */
 export type ContactFields = z.output<typeof contactFields>
 
-// Validated one by one, so that one faulty contact does not refuse the others.
+// Contacts are validated one by one, so that one faulty contact does not cause the refusal of the others.
 const importedContact = z
   .custom<unknown>(() => true)
   .meta({

@@ -10,7 +10,7 @@ export const CHANNELS = ['sms', 'whatsapp', 'email', 'voice'] as const
 /** A channel. */
 export type Channel = (typeof CHANNELS)[number]
 
-/** The maximum length of a text in a request, from that of the text that is sent: longer if it has placeholders. */
+/** Returns the maximum length of a text in a request. `length`: the maximum length of the text that is sent. */
 type Room = (length: number) => number
 
 function smsContentOf(room: Room) {
@@ -70,7 +70,7 @@ function withBodies<
 
 function withinBytes(texts: readonly string[], max: number): boolean {
   const units = texts.reduce((sum, each) => sum + each.length, 0)
-  // A UTF-16 code unit takes at most three bytes, so short texts are not counted.
+  // A UTF-16 code unit takes at most three bytes, so the bytes of short texts need not be counted.
   return units * 3 <= max || texts.reduce((sum, each) => sum + Buffer.byteLength(each), 0) <= max
 }
 
@@ -161,19 +161,19 @@ export const whatsappContent = whatsappContentOf(asSent)
 /** The content of a voice call: a text to read out, or a recording to play. Source: contract section 6. */
 export const voiceContent = voiceContentOf(asSent)
 
-// The filled-in text has its own limit: a placeholder can be longer than its value.
+// A placeholder can be longer than its value, so the template may be longer. The filled-in text has its own limit.
 const asTemplate: Room = (length) => length * LIMITS.bulk_template_factor
 
-/** The content of a bulk by channel, with placeholders. Source: contract section 6, Bulk. */
+/** The content of a bulk for each channel, with placeholders. Source: contract section 6, Bulk. */
 export const contentTemplates = {
   sms: smsContentOf(asTemplate),
   whatsapp: whatsappContentOf(asTemplate),
-  // Without attachments: each message has its own content, so a file would be stored for each recipient.
+  // A bulk has no attachments: each message has its own content, so a file would be stored for each recipient.
   email: withBodies(z.strictObject(emailFields(asTemplate))),
   voice: voiceContentOf(asTemplate),
 } as const
 
-/** The content of a message by channel. */
+/** The content of a message for each channel. */
 export const contents = {
   sms: smsContent,
   whatsapp: whatsappContent,
@@ -190,5 +190,5 @@ export type WhatsappContent = z.output<typeof whatsappContent>
 /** The content of a voice call. */
 export type VoiceContent = z.output<typeof voiceContent>
 
-/** The content of a message; the channel of the message decides which of the four it is. */
+/** The content of a message; the channel of the message decides which of the four types it has. */
 export type Content = SmsContent | EmailContent | WhatsappContent | VoiceContent

@@ -11,7 +11,7 @@ const price = creditPackage.shape.price.extend({
 const positive = creditPackage.shape.credits.refine((amount) => amount > 0, 'must be above 0')
 const orNothing = creditPackage.shape.bonus_credits.refine((n) => n >= 0, 'must be 0 or above')
 
-/** A package in the settings: as in the API, with bonus and description optional. */
+/** A package in the settings. It has the fields of the API; bonus and description are optional. */
 const setting = z.strictObject({
   id: z
     .string()
@@ -44,14 +44,14 @@ export function readCreditPackages(json: string): CreditPackage[] {
   const result = settings.safeParse(value, { error })
   if (result.success) return result.data
   const { path = [], message = 'it is not a list' } = result.error.issues[0] ?? {}
-  // A message of the schema itself does not name its field.
+  // A message that the schema itself defines does not name its field.
   const field = worded.has(message) ? '' : pathText(path.slice(1))
   throw new RangeError([nameOf(value, path[0]), field, message].filter(Boolean).join(': '))
 }
 
 type RawIssue = z.core.$ZodRawIssue
 
-/** The fault, with a path from the package on. */
+/** The text of a fault. The path in the text starts at the package. */
 function textOf(issue: RawIssue): string {
   const path = issue.path ?? []
   if (issue.code === 'invalid_type' && path.length === 0) return 'it is not a list'
@@ -59,7 +59,7 @@ function textOf(issue: RawIssue): string {
   return issueText({ ...issue, path: path.slice(1) }).trim()
 }
 
-/** The package by its id, or else by its place in the list. */
+/** Names a package by its id, or by its place in the list if it has no id. */
 function nameOf(value: unknown, place: PropertyKey | undefined): string {
   if (typeof place !== 'number' || !Array.isArray(value)) return ''
   const { id } = (value[place] ?? {}) as { id?: unknown }

@@ -24,7 +24,7 @@ const contentType = text(LIMITS.email_content_type_length)
 const attachment = z.strictObject({
   filename: filename.meta({ example: 'invoice-A1.pdf' }),
   content_type: contentType.optional(),
-  // If it is too long, its characters are not checked: the sum below refuses it.
+  // The characters of a content that is too long are not checked, because the sum below refuses it.
   content: z
     .string()
     .min(1)

@@ -11,10 +11,10 @@ import { sendRequest } from './send-request.ts'
 /** Why one message of an estimate would not be sent. */
 export const BLOCK_REASONS = [...RECIPIENT_FAULTS, 'duplicate'] as const
 
-/** Why no message of an estimate would be sent, as a send would report it. */
+/** Why the service would refuse a send of the whole estimated request. */
 const REFUSALS = ['account_frozen', 'insufficient_credits', 'daily_limit'] as const
 
-/** The body of a send or of a bulk; bulks make no calls. */
+/** The body of a send or of a bulk. Bulks cannot make calls. */
 function requestFor({ voice }: { voice: boolean }) {
   const single = sendRequest({ voice })
   const many = bulkRequest({ voice: false })
@@ -43,7 +43,7 @@ const estimated = z.object({
   block_reason: z.enum(BLOCK_REASONS).nullable(),
 })
 
-/** The cost of one message, with its reasons. Source: contract sections 5 and 12. */
+/** The cost of one message, and the reasons for the cost. Source: contract sections 5 and 12. */
 export type EstimatedMessage = z.output<typeof estimated>
 
 /** The endpoint that estimates a send or a bulk. Source: contract sections 5 and 12. */
@@ -58,9 +58,9 @@ export const estimateFor = ({ voice }: { voice: boolean }) =>
     body_limit: LIMITS.bulk_body_bytes,
     body: requestFor({ voice }),
     data: z.object({
-      /** Whether the same body would be sent now. */
+      /** Whether a send with the same body would be accepted now. */
       can_send: z.boolean(),
-      /** `daily_limit`: the cost is above what the workspace or the API key may still spend today. */
+      /** `daily_limit`: the cost is more than the workspace or the API key may still spend today. */
       block_reason: z.enum(REFUSALS).nullable().meta({
         description: 'Why nothing would be sent; null if only `block_reason` of messages says why.',
       }),

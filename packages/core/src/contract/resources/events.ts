@@ -28,7 +28,7 @@ const messageReceived = z.object({
   channel: z.enum(CHANNELS),
   /** The author. */
   sender: z.string(),
-  /** The number or address of the workspace that received it. */
+  /** The number or address of the workspace that received the message. */
   recipient: z.string(),
   content: jsonObject,
   provider_message_id: z.string().nullable(),
@@ -135,7 +135,7 @@ export const EVENTS = {
 /** One kind of event. */
 export type EventKind = keyof typeof EVENTS
 
-/** The names of the kinds, in the order of the reference. */
+/** The names of the kinds, ordered as in the reference. */
 export const EVENT_KINDS = Object.keys(EVENTS) as [EventKind, ...EventKind[]]
 
 /** The definition of one kind of event. */
@@ -148,10 +148,10 @@ export type EventData<K extends EventKind> = z.output<(typeof EVENTS)[K]['data']
 export type WireEventData<K extends EventKind> = z.input<(typeof EVENTS)[K]['data']>
 
 /**
- * The exact body of a delivery: `{"event":…,"data":…}` as compact JSON, without fields that the schema does not name.
- * Parsed and printed again in JavaScript it has the same bytes, so that this frequent mistake still verifies.
+ * The exact body of a delivery: `{"event":…,"data":…}` as compact JSON, without fields that the schema does not name. If a
+ * receiver parses and prints the body in JavaScript, its bytes stay the same, so this frequent mistake does no harm.
  */
 export function eventBody<K extends EventKind>(kind: K, data: EventData<K>): string {
-  // TypeScript cannot relate `EVENTS[kind]` to `data`; the signature does.
+  // TypeScript cannot relate `EVENTS[kind]` to `data`; the signature of this function does.
   return JSON.stringify({ event: kind, data: (EVENTS[kind].data as z.ZodType).encode(data) })
 }

@@ -28,7 +28,7 @@ export const message = z
     id: uuid,
     workspace_id: uuid,
     channel: z.enum(CHANNELS),
-    /** `erased` after its erasure. */
+    /** The recipient; `erased` after an erasure. */
     recipient: z.string(),
     content: storedContent,
     status: z.enum(MESSAGE_STATUSES),
@@ -44,7 +44,7 @@ export const message = z
     segments: z.int().nullable(),
     encoding: z.enum(SMS_ENCODINGS).nullable(),
     bulk_id: uuid.nullable(),
-    /** False if it was sent with a test key. */
+    /** False if the message was sent with a test key. */
     livemode: z.boolean(),
     created_at: timestamp,
     updated_at: timestamp,

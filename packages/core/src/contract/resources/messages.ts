@@ -14,7 +14,7 @@ export type { Metadata } from '../fields/fields.ts'
 export type { Channel, Content } from './content.ts'
 export * from './message.ts'
 
-/** The statuses that filter a list; `read` does not. Source: interface. */
+/** The statuses that can filter a list; `read` cannot. Source: interface. */
 const LISTED_STATUSES = ['queued', 'sent', 'delivered', 'failed'] as const
 
 const reading = { auth: 'api_key', scope: 'read_messages', rate: 'general', status: 200 } as const

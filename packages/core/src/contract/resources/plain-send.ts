@@ -9,8 +9,8 @@ const NAME_MAX = 32
 const VALUE_MAX = 64
 
 /**
- * Reads the body of a plain SMS, as the schema would: recipient, text and a few short texts as metadata. Null for all
- * other bodies, which the schema reads or refuses. Takes 0.3 µs where the schema takes 9.
+ * Reads the body of a plain SMS (recipient, text, a few short texts as metadata) with the same result as the schema. Returns
+ * null for all other bodies; the schema reads or refuses those bodies. Takes 0.3 µs; the schema takes 9 µs.
  */
 export function plainSms(body: unknown): SendRequest | null {
   if (!isRecord(body)) return null
@@ -39,7 +39,7 @@ function isPlainMetadata(metadata: unknown): boolean {
   return true
 }
 
-/** Writes the data of an accepted send as JSON, byte for byte as its schema and `JSON.stringify` would. */
+/** Writes the data of an accepted send as JSON, with the same bytes as its schema and `JSON.stringify`. */
 export function sentJson(data: {
   message_id: string
   credits_used: Units

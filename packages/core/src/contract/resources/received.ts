@@ -16,7 +16,7 @@ export const receivedMessage = z
     channel: z.enum(CHANNELS),
     /** The author. */
     sender: z.string().meta({ example: '+14155552671' }),
-    /** The number or address that received it. */
+    /** The number or address that received the message. */
     recipient: z.string().meta({ example: '+15005550006' }),
     content: z.object({
       text: z.string().nullable().meta({ example: 'Thank you!' }),

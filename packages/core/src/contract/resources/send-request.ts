@@ -22,7 +22,7 @@ export const sendOptions = {
 const to = { sms: phone, whatsapp: phone, email, voice: phone } as const
 const sender = text(LIMITS.sender_name_length).optional()
 
-/** The sender by channel. The settings of the provider decide which senders are allowed. */
+/** The sender for each channel. The settings of the provider decide which senders are allowed. */
 export const from = {
   sms: sender,
   whatsapp: sender,
@@ -30,7 +30,7 @@ export const from = {
   voice: sender,
 } as const
 
-// Unknown fields are refused: a misspelt `scheduled_at` must not send now.
+// Unknown fields are refused, because a request with a misspelt `scheduled_at` must not be sent now.
 function sendTo<const C extends Channel>(channel: C, id: string, example?: object) {
   return z
     .strictObject({
@@ -68,7 +68,7 @@ const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail], {
   error: channelRefusal({ voice: false }),
 })
 
-/** The error option of a union by channel. */
+/** The `error` option of a union whose options are channels. */
 export function channelRefusal({ voice }: { voice: boolean }) {
   const channels = voice ? CHANNELS : CHANNELS_BUT_VOICE
   return ({ code, input }: z.core.$ZodRawIssue): string | undefined => {
@@ -86,8 +86,8 @@ export type SendRequest = z.output<typeof withVoice>
 export type WireSendRequest = z.input<typeof withVoice>
 
 /**
- * The body of a send. Without `voice` (no voice provider is configured) that channel is refused, and the message does not
- * name it. Source: contract section 6.
+ * The body of a send. If `voice` is false (no voice provider is configured), the channel `voice` is refused, and the error
+ * text does not name it. Source: contract section 6.
  */
 export function sendRequest({
   voice,

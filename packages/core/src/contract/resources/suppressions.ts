@@ -17,7 +17,7 @@ export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 export const suppression = z
   .object({
     channel: z.enum(CHANNELS),
-    /** E.164, or an e-mail address in lower case. */
+    /** A number in E.164, or an e-mail address in lower case. */
     address: z.string(),
     reason: z.enum(SUPPRESSION_REASONS),
     created_at: timestamp,

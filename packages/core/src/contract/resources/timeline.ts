@@ -9,7 +9,7 @@ export const timelineEntry = z.discriminatedUnion('kind', [
     at,
     kind: z.literal('status'),
     status: z.string(),
-    /** False for a report without effect: late, repeated or contradictory. */
+    /** False if the report has no effect, because it is late, repeated or contradictory. */
     applied: z.boolean(),
     error_code: z.string().nullable(),
     error_message: z.string().nullable(),
@@ -28,7 +28,7 @@ export const timelineEntry = z.discriminatedUnion('kind', [
     at,
     kind: z.literal('ledger'),
     type: z.string(),
-    /** Signed. The debit of a bulk is for all of its messages. */
+    /** The signed amount. The debit of a bulk pays for all of its messages. */
     credits,
     balance_after: credits,
     reference: z.object({ type: z.string(), id: z.string() }),

@@ -26,7 +26,7 @@ export const delivery = z
     message_id: uuid.nullable(),
     status: z.enum(DELIVERY_STATUSES),
     trigger: z.enum(DELIVERY_TRIGGERS),
-    /** `livemode` of its event. */
+    /** The `livemode` of the event. */
     livemode: z.boolean(),
     attempt_count: z.int().min(0),
     max_attempts: z.int().min(1),

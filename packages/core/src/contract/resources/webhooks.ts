@@ -16,10 +16,10 @@ export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 /** Whether a webhook gets events of live messages, of test messages, or of both. Source: contract section 9. */
 export const WEBHOOK_MODES = ['all', 'live', 'test'] as const
 
-/** Which messages a webhook gets events of. */
+/** Whether a webhook gets events of live messages, of test messages, or of both. */
 export type WebhookMode = (typeof WEBHOOK_MODES)[number]
 
-/** What a webhook can subscribe to: kinds of events, or `*` for all, future kinds too. */
+/** The possible subscriptions of a webhook: kinds of events, or `*` for all kinds, including future kinds. */
 export const SUBSCRIPTIONS = ['*', ...EVENT_KINDS] as const
 
 /** One subscription of a webhook. */
@@ -40,7 +40,7 @@ export const webhook = z
     status: z.enum(WEBHOOK_STATUSES),
     disabled_reason: z.string().nullable(),
     secret_prefix: z.string(),
-    /** Names only: values are never returned. */
+    /** The names of the headers; their values are never returned. */
     headers: z.array(z.string()),
     consecutive_failures: z.int().min(0),
     last_success_at: timestamp.nullable(),
@@ -54,7 +54,7 @@ export const webhook = z
 export type Webhook = z.output<typeof webhook>
 
 const HEADER_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/
-// Reserved for the transport and the signature.
+// These names are reserved for the transport and the signature.
 const RESERVED_NAME =
   /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|user-agent|proxy-.*|x-svc-.*|webhook-.*)$/i
 
@@ -73,7 +73,7 @@ const headerNames = z
   .array(z.string('Header names must be strings'))
   .max(LIMITS.webhook_headers, `At most ${LIMITS.webhook_headers} entries are allowed`)
 
-/** New headers with their values, or the names of the headers to keep; a record has names only. */
+/** New headers with their values, or the names of the headers to keep, because a record contains only names. */
 const changedHeaders = z
   .custom<Record<string, string> | string[]>((value) => Array.isArray(value) || isRecord(value), {
     error: 'headers must be an object, or an array of names',

@@ -17,7 +17,7 @@ export const workspace = z
     /** The default display name of the sender of e-mails. */
     sender_name: z.string().nullable(),
     credits_held: credits,
-    /** Below this number of available credits the owner is notified; null: never. */
+    /** The owner is notified when the available credits fall below this number; null: never. */
     low_balance: credits.nullable(),
     created_at: timestamp,
     updated_at: timestamp,

@@ -9,19 +9,19 @@ const REF_BYTES = 2 * ID_BYTES
 const MAC_BYTES = 8
 const TOKEN_BYTES = REF_BYTES + MAC_BYTES
 
-/** 36^62 is just above 2^320, which is forty bytes. */
+/** 62 digits of base 36 are enough for forty bytes: 36^62 is just above 2^320. */
 const TOKEN_LENGTH = 62
 const TOKEN = /^[0-9a-z]{62}$/
 const DIGITS_PER_STEP = 10
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * An unforgeable name of a message for an address or a link: both of its ids and 64 bits of an HMAC-SHA256 of purpose and
- * ids, as 62 digits of base 36. It ignores case, because mail systems may change it, and with the prefix `b+` it has the 64
- * octets that a local part may have (RFC 5321, section 4.5.3.1.1).
+ * Names a message in an address or a link so that the name cannot be forged: both ids of the message and 64 bits of an
+ * HMAC-SHA256 of purpose and ids, as 62 digits of base 36. Case is ignored, because mail systems may change it. With the
+ * prefix `b+` the token has 64 octets, the maximum of a local part (RFC 5321, section 4.5.3.1.1).
  *
- * An attacker with a million forgeries a second, each a request to this service, succeeds after 290,000 years on average
- * (2^63 attempts). A success reports a bounce of one message, or unsubscribes its recipient.
+ * An attacker who sends a million forged tokens a second to this service succeeds after 290,000 years on average (2^63
+ * attempts). A success reports a bounce of one message, or unsubscribes its recipient.
  * @throws RangeError if an id is not a lower-case UUID.
  */
 export function messageToken(secret: string, purpose: TokenPurpose, ref: MessageRef): string {
@@ -32,7 +32,7 @@ export function messageToken(secret: string, purpose: TokenPurpose, ref: Message
     .padStart(TOKEN_LENGTH, '0')
 }
 
-/** The message of a token, in either case; null if the token is not valid for this purpose. */
+/** The message of a token in upper or lower case; null if the token is not valid for this purpose. */
 export function readMessageToken(
   secret: string,
   purpose: TokenPurpose,
@@ -41,7 +41,7 @@ export function readMessageToken(
   const bytes = bytesOf(token)
   if (bytes === null) return null
   const ids = bytes.subarray(0, REF_BYTES)
-  // In constant time, so that the duration does not reveal how many bytes are right.
+  // The comparison takes constant time, so that its duration does not reveal how many bytes are right.
   if (!timingSafeEqual(bytes.subarray(REF_BYTES), macOf(secret, purpose, ids))) return null
   return {
     workspace_id: uuidOf(ids.subarray(0, ID_BYTES)),
@@ -68,7 +68,7 @@ function bytesOf(token: string): Buffer | null {
 }
 
 function hexOf(id: string): string {
-  // The error does not repeat the value: ids are not secret, but any other value could be.
+  // The error does not repeat the value: ids are not secret, but any other value could be secret.
   if (!UUID.test(id)) throw new RangeError('an id of a message is not a lower-case UUID')
   return id.replaceAll('-', '')
 }

@@ -8,15 +8,15 @@ export const SIGNATURE_HEADERS = {
   signature: 'X-Svc-Signature',
   /** The same digest after `sha256=`. */
   signature_256: 'X-Svc-Signature-256',
-  /** The id of the delivery: one event to one webhook. The same on every attempt. */
+  /** The id of the delivery (one event to one webhook); the same on every attempt. */
   delivery: 'X-Svc-Delivery',
   /** The number of the attempt, from 1. */
   attempt: 'X-Svc-Attempt',
-  /** The id of the event: the same on every attempt and for every webhook. */
+  /** The id of the event; the same on every attempt and for every webhook. */
   webhook_id: 'webhook-id',
   /** The time of this attempt in whole seconds since 1970. */
   webhook_timestamp: 'webhook-timestamp',
-  /** Standard Webhooks: `v1,<base64>`; two, separated by a space, while a rotation overlaps. */
+  /** The signature of Standard Webhooks: `v1,<base64>`. During a rotation: two signatures, separated by a space. */
   webhook_signature: 'webhook-signature',
 } as const
 
@@ -26,7 +26,7 @@ export type SignatureHeader = (typeof SIGNATURE_HEADERS)[keyof typeof SIGNATURE_
 const SECRET_PREFIX = 'whsec_'
 const SECRET_BYTES = 32
 
-/** A new secret of a webhook. `random(n)` returns n random bytes. ASCII, so that every library reads the same key. */
+/** A new secret of a webhook, in ASCII, so that every library reads the same key. `random(n)` returns n random bytes. */
 export function mintSecret(random: (bytes: number) => Buffer): string {
   return SECRET_PREFIX + random(SECRET_BYTES).toString('base64')
 }
@@ -38,9 +38,9 @@ export function signHex(secret: string, body: string | Uint8Array): string {
 
 /** One attempt of a delivery, to be signed. */
 export interface Signing {
-  /** Signs the single-value headers and `webhook-signature`. */
+  /** The secret that signs the single-value headers and `webhook-signature`. */
   secret: string
-  /** While a rotation overlaps: the other secret, which signs `webhook-signature` too. */
+  /** The other secret during a rotation; it signs `webhook-signature` too. */
   previous_secret?: string | null | undefined
   body: string | Uint8Array
   event: string
@@ -87,7 +87,7 @@ function standardKey(secret: string): Buffer {
   return Buffer.from(encoded, 'base64')
 }
 
-/** Whether both schemes get a key from the secret: every client knows an empty key. */
+/** Whether both schemes get a key from the secret. An empty key is refused, because every client knows it. */
 export function isUsableSecret(secret: unknown): secret is string {
   return typeof secret === 'string' && secret !== '' && standardKey(secret).length > 0
 }

@@ -13,12 +13,12 @@ export type HeaderSource =
 
 /** A received delivery, and the secrets of the receiver. */
 export interface Verification {
-  /** The secret of the webhook; several during a rotation. */
+  /** The secret of the webhook; several secrets during a rotation. */
   secret: string | readonly string[]
   /** The raw body: the received bytes, not parsed and printed again. */
   body: string | Uint8Array
   headers?: HeaderSource | undefined
-  /** The value of `X-Svc-Signature`, if there are no headers. */
+  /** The value of `X-Svc-Signature`, for callers that do not pass `headers`. */
   signature?: string | undefined
   /** The maximum difference of `webhook-timestamp` from `now` in seconds; default 300; `false`: no limit. */
   tolerance_s?: number | false | undefined
@@ -39,13 +39,13 @@ export type VerificationFailure =
   | 'timestamp_too_new'
   | 'event_mismatch'
 
-/** Whether a delivery is authentic: with scheme and secret, or with the reason and a hint for the developer. */
+/** Whether a delivery is authentic. If yes: scheme and secret; if no: the reason and a hint for the developer. */
 export type VerificationResult =
   | {
       ok: true
-      /** `hex` proves the sender; `standard` also the time, and so detects replays. */
+      /** `hex` proves the sender. `standard` proves the sender and the time, so it also detects replays. */
       scheme: 'standard' | 'hex'
-      /** The position of the secret that signed it. */
+      /** The position of the secret that signed the delivery. */
       secret_index: number
       /** The event in the signed body; if the body is not an event, the value of `X-Svc-Event`, which is not signed. */
       event: string | null
@@ -70,8 +70,8 @@ const HINTS: Record<VerificationFailure, string> = {
 }
 
 /**
- * Whether the service sent the delivery and its body is unchanged. Never throws; compares in constant time. Only
- * `webhook-signature` is checked if it is there; otherwise `X-Svc-Signature`, bare or after `sha256=`, which cannot
+ * Whether the service sent the delivery and its body is unchanged. Never throws; compares in constant time. Checks only
+ * `webhook-signature` if that header is present. Otherwise checks `X-Svc-Signature`, bare or after `sha256=`, which cannot
  * detect a replay.
  */
 export function verify(input: Verification): VerificationResult {
@@ -122,7 +122,7 @@ function verifyStandard(
 
 type Accepted = Extract<VerificationResult, { ok: true }>
 
-/** Refuses a genuine body with another value of `X-Svc-Event`: the receiver may route by that header. */
+/** Refuses a genuine body with another value of `X-Svc-Event`, because the receiver may choose a handler by that header. */
 function accept(
   proven: Omit<Accepted, 'ok' | 'event'>,
   body: string | Uint8Array,
