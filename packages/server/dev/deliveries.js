@@ -1,6 +1,6 @@
 import { badge, h, time } from './dom.js'
 
-/** Webhook deliveries with their payloads and responses; those in `unfolded` are shown open. */
+/** Webhook deliveries with their payloads and responses. A delivery in `unfolded` is shown open. */
 export function deliveriesOf(deliveries, unfolded) {
   if (deliveries.length === 0) {
     return [

@@ -1,6 +1,6 @@
 /**
- * An element. A property that begins with `on` is a listener, any other an attribute; null and false leave it out.
- * Children are elements or text, so that the text of a message is never parsed as HTML.
+ * Creates an element. A property that begins with `on` is a listener, any other is an attribute. A property with null
+ * or false is left out. Children are elements or text, so that the text of a message is never parsed as HTML.
  */
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag)
@@ -13,7 +13,7 @@ export function h(tag, properties = {}, ...children) {
   return element
 }
 
-/** A time; with the date, if that is not today. */
+/** Shows a time; with the date, if the date is not today. */
 export function time(at) {
   const date = new Date(at)
   const isToday = date.toDateString() === new Date().toDateString()

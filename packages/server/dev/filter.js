@@ -10,7 +10,7 @@ export function createFilter(form) {
       return isChannel && (!chosen.status || chosen.status === status)
     },
     onChange: (listener) => form.addEventListener('change', listener),
-    /** Shows or hides the form: mails have no filter. */
+    /** Shows or hides the form, because mails have no filter. */
     offer: (isOffered) => form.classList.toggle('unfit', !isOffered),
   }
 }

@@ -9,7 +9,7 @@ import { mailView } from './mail.js'
 import { createMessageView } from './message.js'
 import { listen, read } from './requests.js'
 
-/** The maximum of messages in one event of the stream. */
+/** The maximum number of messages in one event of the stream. */
 const EVENT_MESSAGES_MAX = 200
 
 const $ = (id) => document.getElementById(id)
@@ -20,7 +20,7 @@ $('detail').append(back, body)
 const state = { workspaces: [], demo: null, workspace: null, view: null, mails: [] }
 /** The list: the total, the cursor of the next page, and the number of the latest request. */
 const found = { total: 0, cursor: null, request: 0 }
-/** The stream of the workspace: the function that ends it, and whether an event has come. */
+/** The stream of the workspace: the function that ends the stream, and whether an event has come. */
 const stream = { stop: () => {}, hasBegun: false }
 
 const announcer = createAnnouncer($('news'))
@@ -58,7 +58,7 @@ async function load(cursor) {
   const isMails = state.view === 'mails'
   const query = { workspace: state.workspace, ...filter.values(), ...(cursor && { cursor }) }
   const page = await (isMails ? read('mails') : read('messages', query))
-  // The user chose something else meanwhile.
+  // The user has chosen another list in the meantime.
   if (request !== found.request) return
   if (isMails) state.mails = page.mails
   found.cursor = page.next_cursor
@@ -159,7 +159,7 @@ function openView(view) {
   }
 }
 
-/** The workspace with this id; without one, that of the demo key, or the oldest. */
+/** The workspace with this id. If there is none, the workspace of the demo key, or the oldest one. */
 function workspaceOf(id) {
   const byId = (sought) => state.workspaces.find((one) => one.id === sought)
   return byId(id) ?? byId(state.demo?.workspace_id) ?? state.workspaces[0]
@@ -211,7 +211,7 @@ addEventListener('keydown', ({ key }) => {
 filter.onChange(reload)
 $('compose').addEventListener('click', composer.open)
 $('older').addEventListener('click', () => load(found.cursor).catch(showProblem))
-// Workspaces may have been added.
+// Loads the workspaces again, because some may have been added.
 $('workspace').addEventListener('focus', () => loadWorkspaces().catch(showProblem))
 $('workspace').addEventListener('change', ({ target }) => {
   location.hash = `#/${target.value}/${state.view}/`

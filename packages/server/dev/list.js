@@ -1,6 +1,6 @@
 import { h } from './dom.js'
 
-/** The maximum of lines; older lines are dropped. */
+/** The maximum number of lines; older lines are dropped. */
 export const LINES_MAX = 1_000
 
 /**

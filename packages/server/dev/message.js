@@ -6,7 +6,7 @@ import { read } from './requests.js'
 /** The interval at which a message with a pending delivery is read again. */
 const REFRESH_MS = 2_000
 
-/** Shows one message in `element`, and its changes. */
+/** Shows one message in `element`, and the changes of the message. */
 export function createMessageView(element, { onError }) {
   let shown = null
   let timer
@@ -93,7 +93,7 @@ function headOf(message) {
   ].filter(Boolean)
 }
 
-/** The statuses of a message, with the time of each that it reached. */
+/** The statuses of a message, with the time at which the message reached each of them. */
 function steps(message) {
   const { status, channel, sent_at, failed_at } = message
   const statuses =

@@ -20,7 +20,7 @@ export async function sendMessage(key, message) {
 
 const RECONNECT_MS = 2_000
 
-/** Receives messages of a workspace and mails, also after interruptions. Returns the function that ends it. */
+/** Receives messages of a workspace and mails, also after interruptions. Returns the function that stops this. */
 export function listen(workspace, { onMessages, onMail, onState }) {
   let source
   let timer

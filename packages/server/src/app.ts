@@ -49,26 +49,26 @@ export interface AppOptions {
     jwt_secret: string
     /** The load above which even sends are refused. */
     overload?: Load
-    /** The maximum of connections that are served at once. */
+    /** The maximum number of connections that are served at once. */
     connections_max?: number
   }
   logger?: Logger
-  /** Also serves the inbox at `/dev`, which shows all messages: for `svc dev`. */
+  /** Also serves the inbox at `/dev`, which shows all messages. It is for `svc dev`. */
   inbox?: InboxOptions | undefined
   /** The core's simulated payments; the app serves the page on which the payer decides them. */
   sandbox_payments?: SandboxPayments | undefined
   /** Serves the page to which a payer returns from a real payment if the checkout named no other page. */
   payment_landing?: boolean | undefined
-  /** The public URL of the service, without a slash at its end: providers sign the URL that they call. */
+  /** The public URL of the service, without a slash at its end. Providers sign the URL that they call. */
   public_url?: (() => string) | undefined
   /** Epoch milliseconds, for sessions and for the time stamp of `/health`. */
   now?: () => number
   /**
    * How long a closing app still serves open connections; each answer ends its connection. Idle connections are closed
-   * only after that.
+   * only after this time.
    */
   linger_ms?: number
-  /** How long a client may then take to send its request and read the answer. */
+  /** How long, after `linger_ms`, a client may take to send its request and read the answer. */
   grace_ms?: number
   /** Makes the id of a request, which its answer and its log lines show. */
   newRequestId?: () => string
@@ -78,19 +78,19 @@ export interface AppOptions {
   onAnswered?: OnAnswered | undefined
 }
 
-/** The time limits of a slow client: for the headers, for the whole request, for silence. */
+/** The time limits of a slow client: for the headers, for the whole request, and for silence. */
 const HEADERS_MAX_MS = 10_000
 const REQUEST_MAX_MS = 30_000
 const SILENCE_MAX_MS = 60_000
 /** How often Node checks for slow clients; Node's default is 30 s. */
 const SLOWNESS_CHECK_MS = 1_000
 
-/** Clients that send often do so within this time, and the answer announces that the connection ends. */
+/** Clients that send often send again within this time, and the answer announces the end of the connection. */
 const LINGER_MS = 1_000
 /** Node does not check for slow clients after it stops listening, so connections are closed after this time. */
 const GRACE_MS = 10_000
 
-/** Longer than any URL, so that an id of any length is an unknown id and no error of the router. */
+/** Longer than any URL, so that a long id counts as an unknown id and causes no error of the router. */
 const PARAMETER_LENGTH_MAX = 65_536
 
 /** The HTTP API over an open core. It does not listen yet. */
@@ -105,7 +105,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => newRequestId(),
     trustProxy: config.trust_proxy.length > 0 ? config.trust_proxy : false,
-    // A child logger for each request costs more than its lines; the lines name the request themselves.
+    // A child logger for each request costs more than the log lines. Each line names the request itself.
     childLoggerFactory: (logger) => logger,
     bodyLimit: LIMITS.body_bytes,
     requestTimeout: REQUEST_MAX_MS,
@@ -115,7 +115,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     rewriteUrl: ({ url = '/' }) => readableUrl(url),
     forceCloseConnections: 'idle',
-    // The specification has no 503: requests are served while connections linger, then refused at the gate.
+    // The specification has no 503. Requests are served while connections linger; later the gate refuses them.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     clientErrorHandler: (_error, socket) => void refuse(socket),
@@ -198,7 +198,7 @@ function addHooks(
     // After an ambiguous request, the rest of the connection is ambiguous too.
     if (fault) reply.header('connection', 'close')
     const refusal = fault ?? (request.is404 ? unknownRoute() : null)
-    // A route admits its requests itself. A refused request counts as one without credentials; its body is not read.
+    // A route admits its requests itself. A refused request counts as one without credentials. Its body is not read.
     if (refusal) endHook(admission.admit(null, request, reply), (error) => done(error ?? refusal))
     else done()
   })

@@ -19,7 +19,7 @@ function isTooLarge(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
 }
 
-/** Sets the status and headers of an error, and logs one that is not the client's fault. The caller writes the body. */
+/** Sets the status and headers of an error. Logs an error that is not the client's fault. The caller writes the body. */
 export function noteFailure(
   error: unknown,
   request: FastifyRequest,
@@ -38,7 +38,7 @@ export function failureText({ code, message, details }: SvcError): string {
   return JSON.stringify({ success: false, error: code, message, ...(details && { details }) })
 }
 
-/** Any thrown value as an error of the contract: the service answers no other status. */
+/** Converts any thrown value to an error of the contract, because the service answers no other status. */
 export function failureOf(error: unknown, endpoint?: Endpoint): SvcError {
   if (error instanceof SvcError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
@@ -62,7 +62,7 @@ function typesOf(endpoint: Endpoint | undefined): string {
   return endpoint?.takes_csv ? 'application/json or text/csv' : 'application/json'
 }
 
-/** Whether Fastify refused the request or lost its client. The status of other errors is not for clients. */
+/** Whether the error comes from Fastify or from a lost client. The status of other errors is not for clients. */
 function isFramework(code: unknown): boolean {
   return typeof code === 'string' && (code.startsWith('FST_ERR_') || code === 'ECONNRESET')
 }

@@ -1,4 +1,4 @@
-/** The HTTP API: `startServer` runs the whole service, `buildApp` puts the API over a core of yours. */
+/** The HTTP API: `startServer` runs the whole service, `buildApp` puts the API over your own core. */
 export { type AppOptions, buildApp } from './app.ts'
 export { priceText } from './pages/payment-html.ts'
 export { type RunningServer, startServer } from './server.ts'

@@ -20,10 +20,10 @@ const LOG_DRAIN_MAX_MS = 500
 /** A service that listens and dispatches. */
 export interface RunningServer {
   url: string
-  /** The URL of `/metrics`; null where it is not served. */
+  /** The URL of `/metrics`; null if it is not served. */
   metrics_url: string | null
   core: Core
-  /** Stops accepting, ends requests in flight, then dispatch in flight, and closes the database. */
+  /** Accepts no more connections, completes requests, then dispatch in flight, and closes the database. */
   close(): Promise<void>
 }
 
@@ -40,7 +40,7 @@ export async function startServer({
 }: {
   config: Config
   /**
-   * Allows what a production server must not: webhooks to plain http, the inbox at `/dev`, and simulated payments where
+   * Allows what a production server must not: webhooks to plain http, the inbox at `/dev`, and simulated payments if
    * Stripe is not set.
    */
   dev?: boolean
@@ -80,7 +80,7 @@ export async function startServer({
     public_url: () => public_url,
     runtime,
     lease_ms,
-    // The service can keep no promise now; a supervisor starts the process again.
+    // Without its database the service cannot work. A supervisor starts the process again.
     onFailure: (error) => {
       logger.fatal({ err: error }, 'the database failed')
       process.exit(1)
@@ -137,7 +137,7 @@ export async function startServer({
   }
 }
 
-/** The scheduled backups; null, without loading their code, where none are set. */
+/** Starts the scheduled backups. If none are set, returns null and does not load their code. */
 async function scheduledBackups(
   { backups, database_url }: Config,
   { log, now }: Runtime,
@@ -148,7 +148,7 @@ async function scheduledBackups(
   return startBackups(backups, { database_url, made_by, log, now })
 }
 
-/** Loaded only where metrics are set: a server without them starts sooner. */
+/** Loads the metrics only if they are set, so that a server without metrics starts faster. */
 async function loadMetrics({ database_url, providers }: Config): Promise<Metrics> {
   const { createMetrics } = await import('./metrics/metrics.ts')
   return createMetrics({
@@ -159,7 +159,7 @@ async function loadMetrics({ database_url, providers }: Config): Promise<Metrics
   })
 }
 
-/** Node takes `fd`, which the framework passes on although its types lack it. */
+/** Node takes `fd`. The framework passes `fd` to Node, although the framework's types lack it. */
 function listenOptions({ listen_fd, host, port, listen_backlog }: Config): FastifyListenOptions {
   const backlog = listen_backlog
   return listen_fd === null
@@ -167,7 +167,7 @@ function listenOptions({ listen_fd, host, port, listen_backlog }: Config): Fasti
     : ({ fd: listen_fd, backlog } as FastifyListenOptions)
 }
 
-/** Each setting as text; the audit log compares them with those of the last start. */
+/** Each setting as text. The audit log compares these texts with the texts of the last start. */
 function settingTexts(config: Config): Record<string, string> {
   return Object.fromEntries(
     Object.entries(config).map(([name, value]) => [name, JSON.stringify(value) ?? '']),

@@ -32,10 +32,10 @@ export function fakeClock(at: Date = new Date()): FakeClock {
   }
 }
 
-/** The real time without waits: timestamps are valid for a receiver with its own clock. */
+/** A clock with the real time and without waits, so timestamps are valid for other clocks. */
 export const impatientClock: Clock = { now: () => new Date(), sleep: async () => {} }
 
-/** The real time with real waits. */
+/** A clock with the real time and real waits. */
 export const patientClock: Clock = {
   now: () => new Date(),
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),

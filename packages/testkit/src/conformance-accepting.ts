@@ -13,8 +13,8 @@ const LARGE_BYTES = 64 * 1024
 const QUICK_MS = 5_000
 
 /**
- * Checks that every possible delivery of the service is acknowledged. The last one reads data of
- * the others.
+ * Checks that every possible delivery of the service is acknowledged. The last check reads data
+ * that the other checks collected.
  */
 export const ACCEPTING: readonly Check[] = [
   {

@@ -6,13 +6,13 @@ import { type SignableEvent, type SignedDelivery, type SignOptions, sign } from 
 export interface Check {
   readonly name: string
   /**
-   * `must`: without it events are lost or forged. `should`: without it the receiver works, with a
-   * risk.
+   * `must`: if it fails, events are lost, or forged events are accepted. `should`: if it fails,
+   * the receiver works, but with a risk.
    */
   readonly level: 'must' | 'should'
-  /** One sentence: the requirement. */
+  /** The requirement, in one sentence. */
   readonly description: string
-  /** One sentence: how to fix a failure. */
+  /** How to fix a failure, in one sentence. */
   readonly mend: string
   /** Later checks are skipped when a gate fails, because their findings would mean nothing. */
   readonly is_gate?: boolean

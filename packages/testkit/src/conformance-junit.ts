@@ -1,8 +1,8 @@
 import type { CheckResult, ConformanceReport } from './conformance.ts'
 
 /**
- * Formats a report as JUnit XML for build servers. A failed `should` is not a failure there, but
- * appears in the output.
+ * Formats a report as JUnit XML for build servers. A failed `should` is not a failure in JUnit,
+ * but appears in the output.
  */
 export function junitOf({ checks, failed, duration_ms }: ConformanceReport): string {
   const missed = checks.filter(isUnrun).length

@@ -9,7 +9,7 @@ import type { Answer, Transport } from './transport.ts'
 /** What the receiver did wrong, without a subject, such as "answered 500"; null without a fault. */
 export type Finding = string | null
 
-/** The means by which checks test a receiver. */
+/** The functions with which checks test a receiver. */
 export interface Probe {
   readonly secret: string
   readonly previous_secret: string | null
@@ -31,9 +31,9 @@ export interface Probe {
 /** Observations of all checks, collected in every request. */
 export interface Seen {
   slowest_ms: number
-  /** Refusals with a wrong status. */
+  /** The refusals that had a wrong status. */
   unfit: Set<string>
-  /** Answers that contain a secret value. */
+  /** The answers that contained a secret value. */
   leaks: Set<string>
 }
 
@@ -60,7 +60,7 @@ export function createProbe(
     const digest = signHex(secret, delivery.body)
     const isSigned = Object.values(delivery.headers).some((value) => value.includes(digest))
     if (answer.body.includes(secret)) seen.leaks.add('answered with the secret')
-    // The valid signature is all that a sender of forgeries lacks.
+    // A sender of forgeries lacks only the valid signature, so no answer may contain it.
     if (!isSigned && answer.body.includes(digest)) {
       seen.leaks.add('answered a forgery with the right signature')
     }

@@ -6,7 +6,7 @@ import { deliveryOf, signText } from './sign.ts'
 const OVERSIZED_STATUSES = [400, 413]
 const MALFORMED_STATUSES = [400, 413, 415, 422]
 
-/** Checks that forgeries are refused, and with which status. The last two checks read the data of the others. */
+/** Checks that forgeries get a suitable refusal. The last two checks read data of the others. */
 export const REFUSING: readonly Check[] = [
   {
     name: 'verifies',

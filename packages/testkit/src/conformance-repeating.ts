@@ -5,8 +5,8 @@ import { describeAnswer, type Finding, isSuccess, type Probe } from './conforman
 import { sign } from './sign.ts'
 
 /**
- * Checks that no event is lost or handled twice when deliveries repeat, change order, or the secret
- * changes.
+ * Checks that no event is lost or handled twice when deliveries are repeated or reordered, or when
+ * the secret changes.
  */
 export const REPEATING: readonly Check[] = [
   {
@@ -78,7 +78,7 @@ export const REPEATING: readonly Check[] = [
   },
 ]
 
-/** As the service does: the other secret at once after a 401 or 403. */
+/** Tries the other secret at once after a 401 or 403, as the service does. */
 async function rotation(probe: Probe): Promise<Finding> {
   const { secret } = probe
   const other = mintSecret(randomBytes)

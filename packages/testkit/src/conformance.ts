@@ -12,16 +12,16 @@ export interface ConformanceOptions {
   /** A second secret, if the receiver is configured with two, as in a rotation. */
   previous_secret?: string
   /**
-   * Returns how often the receiver handled an event, by its `webhook-id`: answers alone cannot show
-   * whether an event that was delivered three times took effect three times. Without `observe` that
-   * check fails.
+   * Returns how often the receiver handled the event with this `webhook-id`. Answers alone cannot
+   * show whether an event that was delivered three times took effect three times. Without
+   * `observe`, the check for this fails.
    */
   observe?: (event_id: string) => number | Promise<number>
-  /** `'allow'` skips the checks that need `observe`, instead of failing them; default: `'fail'`. */
+  /** `'allow'` skips the checks that need `observe`; default: `'fail'`, which fails them. */
   unchecked?: 'fail' | 'allow'
-  /** For one request; default: 15 s, as in the service. */
+  /** The timeout of one request; default: 15 s, as in the service. */
   timeout_ms?: number
-  /** For the whole run; default: 60 s. Checks that did not run by then are `not_reached`. */
+  /** The limit of the run; default: 60 s. A check that did not run by then is `not_reached`. */
   limit_ms?: number
   /** Called after each check. */
   on_check?: (result: CheckResult) => void
@@ -43,7 +43,7 @@ export interface CheckResult {
 
 /** The result of a run. */
 export interface ConformanceReport {
-  /** No `must` failed, and every check was reached. */
+  /** Whether no `must` failed and every check was reached. */
   ok: boolean
   passed: number
   failed: number
@@ -69,11 +69,11 @@ const OBSERVE =
   "Pass observe, a function from a webhook-id to the number of times it was handled (svc webhooks conformance: --observe <url>), or skip this check with unchecked: 'allow' (--allow-unchecked)."
 
 /**
- * Tests a receiver with genuine deliveries and forgeries, and reports each fault with a sentence on
- * how to fix it. The events are signed with the real secret and describe messages that do not
- * exist: use a receiver that may get them. Never takes longer than `limit_ms`; never rejects for
- * what the receiver does. Only `observe` can show that a repeated event has no second effect:
- * without it the receiver does not conform, unless `unchecked` is `'allow'`.
+ * Tests a receiver with genuine deliveries and forgeries, and reports each fault with a sentence
+ * on how to fix it. The events are signed with the real secret and describe messages that do not
+ * exist: use a receiver that may get them. Takes at most `limit_ms`, and never rejects because of
+ * the receiver. Only `observe` can show that a repeated event has no second effect: without it the
+ * receiver does not conform, unless `unchecked` is `'allow'`.
  *
  * @throws Error when the secret is empty, TypeError when the URL is invalid.
  * @example
@@ -132,7 +132,7 @@ async function runCheck(
   }
   const finding = await check.run(probe)
   if (finding === null) return result('passed')
-  // After our own limit the answer proves nothing about the receiver.
+  // After the limit of the run, the answer proves nothing about the receiver.
   if (performance.now() >= ends_at) return result('not_reached', 'there was no time left')
   return result(level === 'must' ? 'failed' : 'warned', finding)
 }

@@ -3,7 +3,7 @@ import { EVENTS, type EventKind, type WireEventData } from '@svc/core/contract'
 
 /** An event with its id, as a receiver gets it; the body is `{ event, data }`. */
 export interface TestEvent<Kind extends EventKind = EventKind> {
-  /** The same on every attempt (`webhook-id`). */
+  /** The id of the event (`webhook-id`), the same on every attempt. */
   event_id: string
   event: Kind
   data: WireEventData<Kind>
@@ -51,14 +51,14 @@ export function fixture<Kind extends EventKind>(
   return { event_id: eventIdOf(kind, merged, seed), event: kind, data: merged }
 }
 
-/** A UUIDv7 derived from the event, with the time of its `occurred_at`. */
+/** Derives a UUIDv7 from an event, with the time of the event's `occurred_at`. */
 export function eventIdOf(event: string, data: unknown, seed = 0): string {
   const occurred = Date.parse(String((data as { occurred_at?: unknown } | null)?.occurred_at))
   const at_ms = Number.isNaN(occurred) ? 0 : Math.max(0, occurred)
   return uuidOf(at_ms, JSON.stringify([event, data, seed]))
 }
 
-/** A UUIDv7 derived from a time and a name. */
+/** Derives a UUIDv7 from a time and a name. */
 export function uuidOf(at_ms: number, name: string): string {
   const time = at_ms.toString(16).padStart(12, '0')
   const digest = createHash('sha256').update(name).digest('hex')

@@ -8,13 +8,13 @@ import {
   readNodeBody,
 } from './handler-body.ts'
 
-/** The parts of a Fastify request and reply that the plugin needs. */
+/** The part of a Fastify request that the plugin needs. */
 export interface FastifyRequestLike {
   headers: IncomingMessage['headers']
   body?: unknown
 }
 
-/** See `FastifyRequestLike`. */
+/** The part of a Fastify reply that the plugin needs. */
 export interface FastifyReplyLike {
   code(status: number): unknown
   headers(values: Record<string, string>): unknown
@@ -43,11 +43,11 @@ export interface HonoContextLike {
   req: { raw: Request; bodyCache?: object; arrayBuffer(): Promise<ArrayBuffer> }
 }
 
-/** One handler in the form of each framework. */
+/** One handler for each framework. */
 export interface WebhookAdapters {
-  /** For `createServer`: any path, POST only. */
+  /** A listener for `createServer`. It accepts any path, but only POST. */
   node(request: IncomingMessage, response: ServerResponse): Promise<void>
-  /** For Next route handlers, Bun, Deno and other runtimes with Fetch. */
+  /** A handler for Next routes, Bun, Deno and other runtimes with Fetch. */
   fetch(request: Request): Promise<Response>
   /** A route handler for Express, on a route that `express.json()` does not read first. */
   express(request: IncomingMessage, response: ServerResponse): Promise<void>

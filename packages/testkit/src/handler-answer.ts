@@ -33,7 +33,7 @@ export interface Answering {
 const OK: Reply = { status: 200, error: null, message: 'ok' }
 const DUPLICATE: Reply = { status: 200, error: null, message: 'handled before' }
 
-/** The sender retries later, finds the event handled and gets 200. */
+/** After this answer the sender retries later. Once the event is handled, the retry gets 200. */
 const BUSY: Reply = {
   status: 503,
   error: 'still_handling',
@@ -123,7 +123,7 @@ async function release(dedupe: DedupeStore, event_id: string): Promise<void> {
   try {
     await dedupe.release(event_id)
   } catch {
-    // The store's expiry releases the event.
+    // If the store did not release the event, the claim expires in the store.
   }
 }
 

@@ -19,8 +19,8 @@ export const ALREADY_PARSED: BodyFailure = { failure: 'already_parsed' }
 export type ParsedRequest = IncomingMessage & { body?: unknown; rawBody?: unknown }
 
 /**
- * Returns the bytes of a Node request, unread or read by a parser that keeps bytes, text or
- * `rawBody`.
+ * Returns the bytes of a Node request. The request may be unread, or read by a parser that keeps
+ * bytes, text or `rawBody`.
  */
 export async function readNodeBody(request: ParsedRequest, bytes_max: number): Promise<RawBody> {
   for (const kept of [request.rawBody, request.body]) {
@@ -68,7 +68,7 @@ export async function readFetchBody(request: Request, bytes_max: number): Promis
   }
 }
 
-/** Returns `body`, or `TOO_LARGE` above `bytes_max`. */
+/** Returns `body`, or `TOO_LARGE` if it has more than `bytes_max` bytes. */
 export function bounded(body: string | Uint8Array, bytes_max: number): RawBody {
   return Buffer.byteLength(body) > bytes_max ? TOO_LARGE : body
 }

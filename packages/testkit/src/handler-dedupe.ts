@@ -2,24 +2,24 @@
 export type Claim = 'claimed' | 'busy' | 'done'
 
 /**
- * Remembers which events were handled. The store in memory serves one process until it ends; with
- * several processes, supply your own, in Redis or your database.
+ * Remembers which events were handled. The store in memory serves one process until it ends. For
+ * several processes, supply your own store, in Redis or your database.
  */
 export interface DedupeStore {
   /** Claims the event. Of concurrent callers exactly one may get `claimed`. */
   claim(event_id: string): Claim | Promise<Claim>
-  /** Called after success: from now on `claim` returns `done`. */
+  /** Called after success. From then on `claim` must return `done`. */
   complete(event_id: string): void | Promise<void>
   /**
-   * Called after a failure: the next `claim` gets the event. A claim that is never released, as
-   * after a crash, must expire by itself.
+   * Called after a failure. The next `claim` must return `claimed`. A claim that is never
+   * released, for example after a crash, must expire by itself.
    */
   release(event_id: string): void | Promise<void>
 }
 
 /**
- * Events are retried for about three days; an event older than the newest 100,000 may be handled
- * twice.
+ * Events are retried for about three days. An event may be handled twice if 100,000 newer events
+ * arrived before its retry.
  */
 const IDS_MAX = 100_000
 

@@ -10,15 +10,15 @@ export type WebhookEvent<Kind extends EventKind = EventKind> = {
 
 /** The delivery of an event. */
 export interface DeliveryContext {
-  /** The same on every attempt and for every webhook: use it to detect repetitions. */
+  /** The id of the event, the same on every attempt and for every webhook: it shows repetitions. */
   event_id: string
-  /** Whether `event_id` is `webhook-id`; without that header it is the digest of the body. */
+  /** Whether `event_id` is `webhook-id`; without this header it is the digest of the body. */
   is_standard: boolean
-  /** Identifies one event to one webhook. */
+  /** Identifies the delivery of one event to one webhook. */
   delivery_id: string | null
-  /** From 1. */
+  /** The number of the attempt, from 1. */
   attempt: number
-  /** The time of signing; null when only `X-Svc-Signature` came, which carries no time. */
+  /** The time of signing; null if only `X-Svc-Signature` came, because it has no time. */
   signed_at: Date | null
 }
 

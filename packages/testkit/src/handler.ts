@@ -10,15 +10,15 @@ import {
   type WebhookEvent,
 } from './handler-event.ts'
 
-/** Far above the largest delivery of the service. */
+/** Far larger than the largest delivery of the service. */
 const BODY_MAX_BYTES = 1024 * 1024
 
-/** The service waits 15 s; the rest is for the network. */
+/** The service waits 15 s for an answer, so 5 s remain for the network. */
 const ANSWER_WITHIN_MS = 10_000
 
 const TOLERANCE_S = 300
 
-/** Functions by kind of event. */
+/** The function for each kind of event. */
 export type EventFunctions = {
   [Kind in EventKind]?: (event: WebhookEvent<Kind>, context: DeliveryContext) => unknown
 }
@@ -27,27 +27,27 @@ export type EventFunctions = {
 export interface WebhookHandlerOptions {
   /** The webhook's secret, `whsec_…`. */
   secret?: string | undefined
-  /** Instead of `secret`: several secrets, during a rotation. */
+  /** Several secrets in place of `secret`, during a rotation. */
   secrets?: readonly string[]
   /**
-   * Functions by kind of event. One that throws or rejects is called again when the delivery is
-   * retried.
+   * The function for each kind of event. A function that throws or rejects is called again when
+   * the delivery is retried.
    */
   on?: EventFunctions
   /** Called for kinds that `on` does not name. */
   on_event?: (event: WebhookEvent, context: DeliveryContext) => unknown
-  /** Called for kinds newer than this package; by default they are acknowledged. */
+  /** Called for kinds newer than this package; default: such an event is acknowledged. */
   on_unknown_event?: (event: UnknownEvent, context: DeliveryContext) => unknown
   /**
-   * The largest difference between `webhook-timestamp` and now, in seconds; default: 300; `false`:
-   * any.
+   * The largest difference between `webhook-timestamp` and now, in seconds; default: 300. `false`
+   * allows any difference.
    */
   tolerance_s?: number | false
   /** Remembers the handled events; default: in memory. */
   dedupe?: DedupeStore
-  /** A larger body is answered 413; default: 1 MiB. */
+  /** The maximum size of a body; a larger body is answered 413; default: 1 MiB. */
   max_body_bytes?: number
-  /** A function that takes longer is answered 503 until it ends; default: 10 s. */
+  /** While the function runs longer than this, the answer is 503; default: 10 s. */
   answer_within_ms?: number
   /** Called on failures; default: `console.error`. */
   log?: (line: string, error?: unknown) => void

@@ -1,6 +1,6 @@
 /**
- * Adds the matchers to jest's global `expect`: name `@svc/testkit/jest` in `setupFilesAfterEnv`. Where `expect` is not
- * global, add them yourself: `expect.extend(matchers)`.
+ * Adds the matchers to jest's global `expect`: name `@svc/testkit/jest` in `setupFilesAfterEnv`.
+ * If `expect` is not global, add them yourself: `expect.extend(matchers)`.
  */
 import type {} from 'expect'
 import { matchers, type WebhookMatchers } from './matchers.ts'

@@ -14,27 +14,27 @@ export interface ForgeryOptions {
   secret: string
   /** The event to forge; default: `message.delivered`. */
   event?: SignableEvent
-  /** Default: every mutation that `webhook-signature` reveals. */
+  /** The mutations to try; default: every mutation that `webhook-signature` reveals. */
   mutations?: readonly Mutation[]
-  /** For each request; default: 15 s. */
+  /** The deadline of each request; default: 15 s. */
   deadline_ms?: number
 }
 
 /** The matchers that `@svc/testkit/vitest` and `@svc/testkit/jest` add to `expect`. */
 export interface WebhookMatchers {
   /**
-   * A test receiver got the event with a valid signature. Only the fields present in `data` are
-   * compared.
+   * Passes if a test receiver got the event with a valid signature. Only the fields present in
+   * `data` are compared.
    */
   toHaveReceivedEvent<Kind extends EventKind>(
     event: Kind,
     data?: Overrides<WireEventData<Kind>>,
   ): void
-  /** Headers and body were signed with the secret, at any time. */
+  /** Passes if headers and body were signed with the secret, at any time. */
   toBeSignedBy(secret: string): void
   /**
-   * A receiver accepts a genuine delivery, and answers 4xx to each forgery or cuts the connection.
-   * Await it.
+   * Passes if a receiver accepts a genuine delivery, and answers each forgery with 4xx or cuts the
+   * connection. Await it.
    */
   toRejectForgery(options: ForgeryOptions): Promise<void>
 }
@@ -102,7 +102,7 @@ export const matchers = {
       const answer = status ?? error
       if (!is_refused) accepted.push(`${mutation} (${answer}): ${MUTATIONS[mutation].description}`)
     }
-    // A receiver that refuses everything would pass otherwise.
+    // Without this check, a receiver that refuses everything would pass.
     const { outcome, attempts } = await sender.deliver(target, event)
     if (outcome !== 'delivered') {
       const answer = attempts[0]?.status ?? attempts[0]?.error
@@ -122,7 +122,7 @@ const FORGERIES = (Object.keys(MUTATIONS) as Mutation[]).filter(
   (name) => MUTATIONS[name].seen_by !== 'content',
 )
 
-/** Whether `actual` contains every field of `expected`; asymmetric matchers compare themselves. */
+/** Whether `actual` contains every field of `expected`. Asymmetric matchers compare themselves. */
 function contains(actual: unknown, expected: unknown, equals: MatcherState['equals']): boolean {
   if (!isPlain(expected)) return equals(actual, expected)
   if (!isPlain(actual)) return false

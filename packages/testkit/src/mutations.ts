@@ -10,7 +10,7 @@ import {
   signText,
 } from './sign.ts'
 
-/** A difference from a genuine delivery, which a receiver must refuse. */
+/** A change of a genuine delivery. A receiver must refuse the changed delivery. */
 export type Mutation =
   | 'wrong_secret'
   | 'flipped_byte'
@@ -29,17 +29,17 @@ export type Mutation =
 
 /** The description of one mutation. */
 export interface MutationDefinition {
-  /** One sentence for people: the change. */
+  /** The change, in one sentence for people. */
   readonly description: string
   /**
-   * `any`: every receiver that verifies can detect it; `standard`: only one that verifies
-   * `webhook-signature`, because `X-Svc-Signature` covers neither time nor id; `content`: the
-   * signature is valid, the signed content is not.
+   * `any`: every receiver that verifies can detect it. `standard`: a receiver detects it only by
+   * `webhook-signature`, because `X-Svc-Signature` covers neither time nor id. `content`: the
+   * signature is valid, but the signed content is not.
    */
   readonly seen_by: 'any' | 'standard' | 'content'
 }
 
-/** Beyond any tolerance that a receiver should have. */
+/** Larger than any tolerance that a receiver should have. */
 const TOO_FAR_MS = 3_600_000
 
 /** Far larger than any event. */

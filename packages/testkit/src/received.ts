@@ -4,15 +4,15 @@ import type { VerificationResult } from '@svc/core/webhooks'
 /** A request that a test receiver got. */
 export interface ReceivedRequest {
   verification: VerificationResult
-  /** From the body, verified or not; null when the body is not an event. */
+  /** The kind of the event in the body, verified or not; null if the body is not an event. */
   event: string | null
   data: Record<string, unknown> | null
   method: string
   path: string
   headers: IncomingHttpHeaders
-  /** The exact bytes; empty when the body was larger than 1 MB. */
+  /** The exact bytes; empty if the body was larger than 1 MB. */
   body: Buffer
-  /** The answered status; null without a complete answer. */
+  /** The status of the answer; null without a complete answer. */
   status: number | null
   at: Date
 }
@@ -23,7 +23,7 @@ export interface ReceivedDelivery {
   event_id: string
   event: string
   data: Record<string, unknown>
-  /** Oldest first. */
+  /** The requests with this event, oldest first. */
   attempts: ReceivedRequest[]
 }
 
@@ -53,7 +53,7 @@ export function contentOf(body: Buffer): Pick<ReceivedRequest, 'event' | 'data'>
     const { event, data } = JSON.parse(body.toString('utf8'))
     if (typeof event === 'string' && typeof data === 'object') return { event, data }
   } catch {
-    // Such a body is stored unparsed.
+    // A body that is not JSON is not an event.
   }
   return { event: null, data: null }
 }

@@ -9,7 +9,7 @@ export type ReceiverStep =
   | number
   | {
       status: number
-      /** Whole seconds, or a date. */
+      /** The `Retry-After` header: whole seconds, or a date. */
       retry_after?: number | string
       headers?: Readonly<Record<string, string>>
       body?: string
@@ -26,9 +26,7 @@ const DRIP_MS = 1000
 const HUGE_BYTES = 32 * 1024 * 1024
 const PIECE = Buffer.alloc(64 * 1024, '.')
 
-/**
- * Performs the step; returns the answered status, or null when the step sends no complete answer.
- */
+/** Performs the step. Returns the answered status, or null if the step sends no complete answer. */
 export function take(step: ReceiverStep, response: ServerResponse): number | null {
   if (typeof step === 'number') return answer({ status: step }, response)
   if (typeof step === 'object') return answer(step, response)

@@ -12,7 +12,7 @@ import {
 import { type ReceiverStep, take } from './receiver-steps.ts'
 import { createWaiting, type WaitOptions } from './waiting.ts'
 
-/** A request that `waitFor` found by its event kind. */
+/** A request with an event of the kind for which `waitFor` waited. */
 export interface ReceivedEvent<Kind extends EventKind> extends ReceivedRequest {
   event: Kind
   data: WireEventData<Kind> & Record<string, unknown>
@@ -20,16 +20,16 @@ export interface ReceivedEvent<Kind extends EventKind> extends ReceivedRequest {
 
 /** Options of `createReceiver`. */
 export interface ReceiverOptions {
-  /** A function is called at each request: the secret is known only after the webhook exists. */
+  /** The webhook's secret, or a function that returns the secret and is called at each request. */
   secret: string | readonly string[] | (() => string | readonly string[])
   /**
-   * Answers to the first requests. After the script: 200 to a valid signature, 403 to an invalid
-   * one.
+   * Answers to the first requests. After the script, a valid signature gets 200 and an invalid
+   * signature 403.
    */
   script?: readonly ReceiverStep[]
-  /** How many requests to keep, the newest; default: 1,000. */
+  /** The number of newest requests to keep; default: 1,000. */
   keep_max?: number
-  /** The current time; set it when the sender's clock is not the real one. */
+  /** The current time. Set it if the sender's clock does not show the real time. */
   now?: () => Date
 }
 
@@ -39,25 +39,25 @@ export interface TestReceiver {
   readonly url: string
   /** The received requests, oldest first. */
   readonly requests: readonly ReceivedRequest[]
-  /** The verified events among them, in the order of their first arrival. */
+  /** The verified events of the requests, in the order of their first arrival. */
   readonly deliveries: readonly ReceivedDelivery[]
-  /** The deliveries that were repeated after a 2xx: a receiver must handle each only once. */
+  /** The deliveries that were repeated after a 2xx. A receiver must handle each only once. */
   readonly duplicates: readonly ReceivedDelivery[]
   /** Adds steps to the end of the script. */
   answer(...steps: ReceiverStep[]): void
   /**
-   * The first request, past or future, that verifies and has the event; rejects after `timeout_ms`
-   * (default: 5 s).
+   * Returns the first request, past or future, that verifies and has the event. Rejects after
+   * `timeout_ms` (default: 5 s).
    */
   waitFor<Kind extends EventKind>(event: Kind, options?: WaitOptions): Promise<ReceivedEvent<Kind>>
-  /** The first request, past or future, for which `matches` returns true, verified or not. */
+  /** Returns the first request, past or future, for which `matches` is true, verified or not. */
   waitFor(
     matches: (request: ReceivedRequest) => boolean,
     options?: WaitOptions,
   ): Promise<ReceivedRequest>
   /** Removes all stored requests. */
   clear(): void
-  /** Closes open connections; resolves when the port is free. */
+  /** Closes open connections. Resolves when the port is free. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -67,7 +67,7 @@ const BODY_MAX_BYTES = 1024 * 1024
 
 /**
  * Starts an HTTP server on a free port of this machine. It verifies and stores each request and
- * answers by its script.
+ * answers as its script says.
  *
  * @example
  * await using receiver = await createReceiver({ secret, script: [500, { status: 429, retry_after: 2 }, 'timeout', 200] })
@@ -120,7 +120,7 @@ export async function createReceiver(options: ReceiverOptions): Promise<TestRece
   }
 }
 
-/** The body, or null when the sender disconnected before its end. */
+/** Reads the body; null if the sender disconnected before the end of the body. */
 async function read(
   request: IncomingMessage,
 ): Promise<{ bytes: Buffer; is_too_large: boolean } | null> {
@@ -138,7 +138,7 @@ async function read(
   return { bytes: is_too_large ? Buffer.alloc(0) : Buffer.concat(chunks), is_too_large }
 }
 
-/** A second call is not an error and waits for the same close. */
+/** Closes the server. A second call waits for the same close. */
 function closed(server: Server): Promise<void> {
   const done = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeAllConnections()

@@ -11,9 +11,9 @@ export type RetrySchedule = 'production' | readonly number[]
 type Tried = Pick<Answer, 'status' | 'headers'> & { attempt: number }
 
 /**
- * Returns a function from a failed attempt to the wait before the next one in milliseconds, or null
- * after the last attempt. Jitter only lengthens a wait, and so does `Retry-After` on a 429 or 503.
- * Source: contract section 7.
+ * Returns a function that takes a failed attempt and returns the wait before the next one in
+ * milliseconds, or null after the last attempt. Jitter only lengthens a wait, and so does
+ * `Retry-After` on a 429 or 503. Source: contract section 7.
  */
 export function retriesOf(
   retry: RetrySchedule,

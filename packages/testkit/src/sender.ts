@@ -9,20 +9,20 @@ import { type Answer, openTransport, type Target, type Transport } from './trans
 export interface SenderOptions {
   /** The webhook's secret, `whsec_…`. */
   secret: string
-  /** The old secret during a rotation: signs first until the receiver accepts the new one. */
+  /** The old secret during a rotation. It signs first until the receiver accepts the new one. */
   previous_secret?: string | null
   /**
    * The service's schedule of twelve attempts, or the seconds to wait before each retry; `[]` tries
    * once.
    */
   retry?: RetrySchedule
-  /** Default: the real time without waits. */
+  /** The source of time and waits; default: the real time without waits. */
   clock?: Clock
   /**
    * Returns a number in [0, 1) for the jitter, which adds up to a tenth to each wait; default: 0.
    */
   random?: () => number
-  /** For connect, headers and body of one attempt, in real time; default: 15 s. */
+  /** The time limit of one attempt: connect, headers and body, in real time; default: 15 s. */
   deadline_ms?: number
   /** The webhook's own headers. */
   headers?: Readonly<Record<string, string>>
@@ -69,7 +69,7 @@ export interface Sender {
     events: readonly SignableEvent[],
     options?: { order?: 'reversed' | 'shuffled' },
   ): Promise<DeliveryReport[]>
-  /** One attempt at a delivery that a receiver must refuse. */
+  /** Sends a forgery once. A receiver must refuse it. */
   forge(target: Target, event: SignableEvent, mutation: Mutation): Promise<Attempt>
 }
 
@@ -131,8 +131,8 @@ export function createSender(options: SenderOptions): Sender {
 }
 
 /**
- * One attempt. During a rotation, a 401 or 403 is followed at once by a second request with the
- * other secret.
+ * Makes one attempt. During a rotation, a 401 or 403 is followed at once by a second request with
+ * the other secret.
  */
 function createPost(
   { secret, previous_secret, headers, deadline_ms }: SenderOptions,
@@ -177,7 +177,7 @@ function isSuccess({ status }: Answer): boolean {
   return status !== null && status >= 200 && status < 300
 }
 
-/** A fixed other order: the odd positions first. */
+/** Returns the events in another, fixed order: odd positions first. */
 function shuffled<T>(events: readonly T[]): T[] {
   return [...events.filter((_, i) => i % 2 === 1), ...events.filter((_, i) => i % 2 === 0)]
 }

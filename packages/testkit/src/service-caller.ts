@@ -1,8 +1,8 @@
 /** Calls the API of a test service. */
 export interface Caller {
   /**
-   * Calls an endpoint and returns its `data`. Default: with the API key; `as: 'owner'` uses the
-   * owner's session.
+   * Calls an endpoint and returns its `data`. The default credential is the API key; `as: 'owner'`
+   * uses the owner's session.
    * @throws Error with the API's status, code and message when the API refuses.
    */
   call(
@@ -63,7 +63,7 @@ export async function createCaller(
       const first = await request(method, path, body, { ...headers, ...owner })
       if (!first.text) return first.data
       if (first.status !== 401) throw new Error(first.text)
-      // The session expires when the clock moves far.
+      // The session has expired if the clock moved far.
       owner = await login()
       return requestOrThrow(method, path, body, { ...headers, ...owner })
     },

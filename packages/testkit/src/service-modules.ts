@@ -22,7 +22,7 @@ export interface ServiceCore {
   close(options?: { grace_ms?: number }): Promise<void>
 }
 
-/** The part of `@svc/core` in use. */
+/** The part of `@svc/core` that is used. */
 export interface CoreModule<Runtime extends ServiceRuntime, Core extends ServiceCore> {
   systemRuntime(): Runtime
   createCore(options: {
@@ -55,7 +55,7 @@ interface Rate {
   window_s: number
 }
 
-/** The part of `@svc/server` in use. */
+/** The part of `@svc/server` that is used. */
 export interface ServerModule<Core extends ServiceCore> {
   buildApp(
     core: Core,
@@ -86,7 +86,7 @@ export interface ServerModule<Core extends ServiceCore> {
 
 /**
  * Loads an optional package.
- * @throws Error with the package to install.
+ * @throws Error that names the packages to install.
  */
 export async function loadOptional<Module>(name: string): Promise<Module> {
   try {

@@ -3,7 +3,7 @@ import { eventIdOf } from './fixture.ts'
 
 /** An event to sign: a fixture or your own event. */
 export interface SignableEvent {
-  /** Default: derived from event and data. */
+  /** The id of the event; default: derived from event and data. */
   event_id?: string
   event: string
   data: unknown
@@ -13,19 +13,19 @@ export interface SignableEvent {
 export interface SignOptions {
   /** The webhook's secret, `whsec_…`. */
   secret: string
-  /** The other secret during a rotation: `webhook-signature` carries a signature by each. */
+  /** The other secret during a rotation: `webhook-signature` has a signature by each secret. */
   previous_secret?: string | null | undefined
   /** The time of the attempt; default: now. */
   at?: Date | undefined
   /** The number of the attempt, from 1. */
   attempt?: number | undefined
-  /** Identifies one event to one webhook; default: derived from the event. */
+  /** Identifies the delivery of one event to one webhook; default: derived from the event. */
   delivery_id?: string | undefined
-  /** The webhook's own headers; they never replace those of the service. */
+  /** The webhook's own headers. They never replace headers of the service. */
   headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** A signed delivery as the service sends it: exact bytes, every header. */
+/** A signed delivery as the service sends it, with the exact bytes and all headers. */
 export interface SignedDelivery {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
@@ -58,7 +58,7 @@ export function sign(event: SignableEvent, options: SignOptions): SignedDelivery
   return signText(JSON.stringify({ event: event.event, data: event.data }), event, options)
 }
 
-/** Like `sign`, with any body: for deliveries that the service would never send. */
+/** Like `sign`, with any body, for deliveries that the service would never send. */
 export function signText(
   body: string,
   { event_id, event, data }: SignableEvent,

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import type { SignedDelivery } from './sign.ts'
 
 /**
- * The target of deliveries: the URL of a running receiver, a fetch handler, an object with one (a
- * Hono app), or a request listener of node:http (an Express app, `fastify.routing`), which is
- * served on a temporary port.
+ * The target of deliveries: the URL of a running receiver, a fetch handler, an object with a fetch
+ * handler (a Hono app), or a request listener of node:http (an Express app, `fastify.routing`). A
+ * listener is served on a temporary port.
  */
 export type Target =
   | string
@@ -15,27 +15,25 @@ export type Target =
   | { fetch(request: Request): Response | Promise<Response> }
   | RequestListener
 
-/** A function from request to response, as in the Fetch standard. */
+/** A function that takes a request and returns a response, as in the Fetch standard. */
 export type FetchHandler = (request: Request) => Response | Promise<Response>
 
 /** The result of one request. */
 export interface Answer {
-  /** Null without a complete answer. */
+  /** The status; null without a complete answer. */
   status: number | null
-  /** The reason, in the words of the service. */
+  /** Why there is no complete answer, in the words of the service; null if there is one. */
   error: 'timeout' | 'connect' | 'dns' | 'reset' | 'tls' | 'failed' | null
-  /** By lower-case name. */
+  /** The headers, with lower-case names. */
   headers: Record<string, string>
-  /** The first 16 KB. */
+  /** The first 16 KB of the body. */
   body: string
   duration_ms: number
 }
 
 /** Sends deliveries to one target. */
 export interface Transport {
-  /**
-   * Sends one request, with one deadline for all of it; never rejects. Redirects are not followed.
-   */
+  /** Sends one request within one deadline. Never rejects, and does not follow redirects. */
   post(delivery: SignedDelivery, deadline_ms: number): Promise<Answer>
   close(): Promise<void>
 }
@@ -43,7 +41,7 @@ export interface Transport {
 /** The URL of a request to a handler that is called without a socket. */
 const NOWHERE = 'http://receiver.test/'
 const CAPTURE_BYTES = 16 * 1024
-/** Bytes to read past the captured ones before closing the connection. */
+/** The number of bytes to read after the captured bytes, before the connection is closed. */
 const DRAIN_BYTES = 64 * 1024
 
 /** Opens a transport for the target. */

@@ -2,7 +2,7 @@ import type { ReceivedRequest } from './received.ts'
 
 /** How long to wait. */
 export interface WaitOptions {
-  /** Default: 5 s. */
+  /** The longest wait; default: 5 s. */
   timeout_ms?: number
 }
 
@@ -11,8 +11,8 @@ const TIMEOUT_MS = 5_000
 type Condition = string | ((request: ReceivedRequest) => boolean)
 
 /**
- * Returns `waitFor`, which waits for one of `requests`; the caller calls `look` after each
- * addition.
+ * Returns `waitFor`, which waits for one of `requests`. The caller must call `look` after it adds
+ * a request.
  */
 export function createWaiting(requests: readonly ReceivedRequest[]) {
   const watchers = new Set<() => void>()
@@ -46,8 +46,8 @@ export function createWaiting(requests: readonly ReceivedRequest[]) {
 }
 
 /**
- * One sentence for a failure message: the events that arrived, and why each refused one was
- * refused.
+ * Describes in one sentence, for a failure message, which events arrived and why refused events
+ * were refused.
  */
 export function summaryOf(requests: readonly ReceivedRequest[]): string {
   if (requests.length === 0) return 'no request arrived'

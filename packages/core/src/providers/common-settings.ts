@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import * as z from 'zod'
 import type { Provider, ProviderContext, Traits } from '../contract/outside/provider.ts'
 
-/** One type of provider. It is light: `open` loads the rest. */
+/** One type of provider. Its module loads fast, because `open` loads the code that sends. */
 export interface ProviderType<Settings> {
   /** A strict object of `commonSettings`, `type` (a literal) and the type's own settings. */
   settings: z.ZodType<Settings> & { shape: { type: z.ZodLiteral<string> } }
@@ -31,7 +31,7 @@ const PEM_LENGTH_MAX = 64 * 1024
 /** A key or certificates in PEM (RFC 7468). */
 export const pem = z.string().max(PEM_LENGTH_MAX)
 
-/** A certificate to verify a peer with; an invalid one would make every connection fail. */
+/** A certificate to verify a peer with. An invalid certificate would make every connection fail. */
 export const certificate = pem.refine(isCertificate, 'must be a certificate in PEM')
 
 function isCertificate(text: string): boolean {

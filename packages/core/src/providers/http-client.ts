@@ -12,16 +12,14 @@ import {
 /** The result of a call to a provider. */
 export type ProviderAnswer =
   | Exclude<HttpAnswer, HttpResponse>
-  /**
-   * A body longer than `body_max` is truncated, and then `json` is undefined. A body with a `content-encoding` is left out.
-   */
+  /** A body above `body_max` is truncated and its `json` is undefined. A body with a `content-encoding` is left out. */
   | {
       type: 'answered'
       status: number
       /** Names are lower-case. */
       headers: Record<string, string>
       body: string
-      /** The parsed body, with any content type; undefined where it is not JSON. */
+      /** The parsed body, with any content type; undefined if the body is not JSON. */
       json: unknown
     }
 
@@ -50,7 +48,7 @@ export function createProviderClient({
     deadline_ms,
     body_max,
     connections,
-    // Shorter than the idle limit of any usual server.
+    // Shorter than the idle limit of usual servers, so that no request meets a connection that the server is closing.
     idle_ms: 500,
   })
   return {

@@ -1,7 +1,7 @@
 import type { Mailer } from '../contract/outside/mail.ts'
 import type { ProviderSettings } from './registry.ts'
 
-/** Sends the service's own mails through the first SMTP provider, which is loaded with the first mail; null if there is none. */
+/** Sends the service's own mails through the first SMTP provider, which the first mail loads; null if there is none. */
 export function smtpMailerOf(
   providers: readonly ProviderSettings[],
 ): (Mailer & { close(): Promise<void> }) | null {

@@ -5,7 +5,7 @@ import * as types from './types.ts'
 
 type Schema = (typeof types)[keyof typeof types]['settings']
 
-/** The settings of a provider. Plain data, sent to other threads; `type` names the kind of provider. */
+/** The settings of a provider: plain data that other threads can receive. `type` names the kind of provider. */
 export type ProviderSettings = z.output<Schema>
 
 const [first, ...others] = Object.values(types).map(({ settings }): Schema => settings)
@@ -17,7 +17,7 @@ const TYPES = new Map(
   Object.values(types).map((one): [string, object] => [one.settings.shape.type.value, one]),
 )
 
-/** Serves test keys, and the channels without another provider. */
+/** The provider for test keys, and for channels without another provider. */
 export const SANDBOX: ProviderSettings = { type: 'sandbox', name: 'sandbox' }
 
 /** The traits that follow from the settings alone. */

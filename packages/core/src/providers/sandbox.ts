@@ -26,7 +26,7 @@ const INVALID: Story = {
   text: 'The recipient does not exist',
 }
 
-/** The result for special recipients; every other one gets the message. Contract section 9. */
+/** The result for special recipients. Every other recipient gets the message. Contract section 9. */
 const STORIES: Record<string, Story> = {
   '+15005550001': INVALID,
   'invalid@sandbox.svc': INVALID,
@@ -45,10 +45,10 @@ const STORIES: Record<string, Story> = {
   },
 }
 
-/** The first attempt fails temporarily; the second succeeds. */
+/** The first attempt to this recipient fails temporarily; the second succeeds. */
 const FLAKY = '+15005550009'
 
-/** Replies to the message. */
+/** This recipient replies to the message. */
 const TALKATIVE = '+15005550008'
 
 const settings = z.strictObject({ type: z.literal('sandbox'), name: z.literal('sandbox') })
@@ -99,7 +99,7 @@ function outcomeOf(job: SendJob): Outcome {
     return { type: 'rejected', error_code: story.code, error_message: story.text }
   }
   const accepted = { type: 'accepted', provider_message_id: idOf(job) } as const
-  // Known at once: a look-up of each message would be a quarter of the storage's work for it.
+  // Reported at once, because a look-up of each message would be a quarter of the storage's work for it.
   const isKnown = story === DELIVERED && job.channel !== 'voice' && job.recipient !== TALKATIVE
   if (isKnown) return { ...accepted, lookup_after_ms: null, status: 'delivered' }
   return { ...accepted, lookup_after_ms: story.wait_ms }

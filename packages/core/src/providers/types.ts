@@ -1,4 +1,4 @@
-/** Every type of provider: its folder and a line here. The registry derives the rest. */
+/** The list of provider types. A new type needs a folder and a line here; the registry derives the rest. */
 export { httpType } from './http/type.ts'
 export { sandboxType } from './sandbox.ts'
 export { smppType } from './smpp/type.ts'

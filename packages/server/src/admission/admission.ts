@@ -13,7 +13,7 @@ import { clientOf, type RateLimiter, type State } from './rate-limiter.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The identity that the admission found; null where the endpoint takes no credential. */
+    /** The identity that the admission found; null if the endpoint takes no credential. */
     identity: Identity | null
     /** Whether the body had not arrived when the credential was checked. */
     awaitsBody: boolean
@@ -21,12 +21,12 @@ declare module 'fastify' {
 }
 
 /**
- * How the requests of a page count: as any request without a credential; or in no bucket, so that none is refused and the
- * headers only show the bucket.
+ * How the requests of a page count. `anonymous`: like any request without a credential. `exempt`: in no bucket, so
+ * that no request is refused; the headers only show a bucket.
  */
 export type PageRate = 'anonymous' | 'exempt'
 
-/** Decides which requests may enter. It runs before a body is read, so that its refusals show nothing of the schemas. */
+/** Decides which requests may enter. It runs before a body is read, so that a refusal reveals nothing of the schemas. */
 export interface Admission {
   /**
    * Checks rate limits and the credential first, even if the service is busy, and then whether the service has room for
@@ -35,8 +35,8 @@ export interface Admission {
    */
   admit(endpoint: Endpoint | null, request: FastifyRequest, reply: FastifyReply): Awaitable<void>
   /**
-   * Checks the credential again if the body had not arrived at the first check: a key or session that ended while the
-   * body arrived ends the request too.
+   * Checks the credential again if the body had not arrived at the first check: if the key or session ended while the
+   * body arrived, the request is refused.
    * @throws SvcError 401 or 403.
    */
   confirm(endpoint: Endpoint, request: FastifyRequest): Awaitable<void>
@@ -54,8 +54,8 @@ export interface Admission {
   /** Counts a signup in the bucket that all clients share. */
   countSignup(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /**
-   * Counts a login to the account of an e-mail address: in the bucket of the client's network where the account knows
-   * this network, else in the bucket of the address and in the one that all clients share.
+   * Counts a login to the account of an e-mail address. If the account knows the client's network, the bucket of this
+   * network counts it; otherwise the bucket of the address and the bucket that all clients share.
    */
   countLogin(
     request: FastifyRequest,
@@ -63,13 +63,13 @@ export interface Admission {
     email: string,
     knownNetwork: string | null,
   ): Promise<void>
-  /** Counts a request with a wrong signature among those without credentials. Refuses none; returns the bucket's state. */
+  /** Counts a request with a wrong signature as one without credentials. Refuses no request; returns the state. */
   noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<State>
   /** Runs the work of an admitted request, which counts as load until it ends. */
   during: Gate['during']
 }
 
-/** Ends a hook after an admission. A refusal that needed no wait was thrown, which ends the hook too. */
+/** Ends a hook after an admission. A refusal without a wait was thrown before, and the throw ended the hook. */
 export function endHook(admitted: Awaitable<void>, done: (error?: Error) => void): void {
   if (admitted instanceof Promise) admitted.then(() => done(), done)
   else done()
@@ -118,7 +118,7 @@ export function createAdmission(
     })
   }
 
-  /** The identity behind a credential, checked before a bucket so that other clients of an address cannot block it. */
+  /** Checks a credential before any bucket, so that other clients of the address cannot block its owner. */
   function identified(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -208,7 +208,7 @@ export function createAdmission(
         return limiter.count(request, reply, 'auth', `${account} from ${knownNetwork}`)
       }
       await limiter.count(request, reply, 'auth', account)
-      // Last, so that logins refused for one account do not use up the bucket of all clients.
+      // Counted last, so that logins refused for one account do not use up the bucket of all clients.
       await limiter.count(request, reply, 'login_all', 'all')
     },
     noteBadSignature: (request, reply) =>

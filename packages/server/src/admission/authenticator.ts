@@ -23,7 +23,7 @@ export type Identity =
 type Credential = { kind: 'jwt'; header: string } | { kind: 'api_key'; key: string }
 
 export interface Authenticator {
-  /** The credential that the endpoint takes; null when the request has none. */
+  /** The credential that the endpoint takes; null if the request has none. */
   credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
   /** @throws SvcError 401, or 403 for an address that the key does not allow. */
   identify(credential: Credential, request: FastifyRequest): Awaitable<Identity>
@@ -39,7 +39,7 @@ interface Claims {
   iat: number
   /** The time of expiry, in seconds. */
   exp: number
-  /** Random, so that two logins within one second are two sessions. Tokens from before logout existed have none. */
+  /** Random, so that two logins within one second are two sessions. Tokens issued before logout existed have none. */
   jti?: string
 }
 
@@ -50,7 +50,7 @@ export async function createAuthenticator(
 ): Promise<Authenticator> {
   await app.register(jwt, {
     secret,
-    // A number means seconds here, although the library below counts in milliseconds.
+    // A number means seconds here, although the library that signs counts in milliseconds.
     sign: { algorithm: 'HS256', expiresIn: LIMITS.jwt_lifetime_s },
     // The library's defaults would accept other algorithms, and tokens that never expire.
     verify: { algorithms: ['HS256'], requiredClaims: ['sub', 'tv', 'iat', 'exp'] },
@@ -100,8 +100,8 @@ export async function createAuthenticator(
 }
 
 /**
- * Leaves the signature out: decoders ignore some bits of the last character of a base64url text, so one signature has
- * several spellings.
+ * Hashes a token without its signature. Decoders ignore some bits of the last character of a base64url text, so one
+ * signature has several spellings.
  */
 function sessionHashOf(token: string): string {
   return hash('sha256', token.slice(0, token.lastIndexOf('.')))
@@ -147,8 +147,8 @@ export function viewerOf(identity: Identity | null): Viewer {
 }
 
 /**
- * A session has every scope.
- * @throws SvcError `forbidden` when an API key lacks the scope, and for a test key where no test data exists.
+ * Checks the scope of an API key. A session has every scope.
+ * @throws SvcError `forbidden` if the key lacks the scope, or is a test key and the scope has no test data.
  */
 export function requireScope(identity: Identity, scope: Scope | undefined): void {
   if (!scope || identity.kind === 'session') return

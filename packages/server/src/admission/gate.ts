@@ -8,15 +8,15 @@ import { createTurns } from './turns.ts'
 
 /** Refuses requests while the service is overloaded or about to stop. */
 export interface Gate {
-  /** Resolves when a request of this priority may begin; undefined if it may at once, as `kept` requests may. */
+  /** Resolves when a request of this priority may begin; undefined if it may begin at once, as every `kept` request. */
   turn(priority: Priority): Promise<void> | undefined
-  /** @throws SvcError 429 while such requests are refused. */
+  /** @throws SvcError 429 while requests of this priority are refused. */
   check(priority: Priority, request: Pick<FastifyRequest, 'raw'>): void
   /** Runs work of a request, which counts as load until it ends or fails. */
   during<T>(work: () => Awaitable<T>): Awaitable<T>
 }
 
-/** The gate of an app. It sheds load by `bounds`; once the app is ending, it refuses all requests except `kept` ones. */
+/** The gate of an app. It sheds load above `bounds`. While the app is ending, it refuses all but `kept` requests. */
 export function createGate(
   app: FastifyInstance,
   {
@@ -53,7 +53,7 @@ export function createGate(
       if (isEnding() || connections.isBeyond(raw.socket)) throw tooBusy()
       if (isShed(priority, load(), bounds)) throw tooBusy()
     },
-    // Counted where work begins and ends: the sockets of pipelined requests may close without an event.
+    // Counted when work begins and ends, because the sockets of pipelined requests may close without an event.
     during(work) {
       own.requests += 1
       let isPending = false

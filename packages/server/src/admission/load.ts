@@ -9,13 +9,13 @@ export type Priority = 'bulk' | 'lists' | 'sends' | 'kept'
 
 /** The load of the service. */
 export interface Load {
-  /** Requests that wait for their turn or run, the current one included, but not those whose body still arrives. */
+  /** Requests that wait for a turn or run, including the current one. They do not count until their body arrived. */
   readonly requests: number
-  /** How long requests wait for their turn, or how late the event loop is, in milliseconds; the greater of the two. */
+  /** The greater of two delays in milliseconds: of requests that wait for their turn, and of the event loop. */
   readonly delay_ms: number
 }
 
-/** The default load above which even sends are refused. 256 busy connections stay below every share of it. */
+/** The default load above which even sends are refused. 256 busy connections stay below the share of every priority. */
 export const OVERLOAD: Load = {
   requests: readSetting('SVC_OVERLOAD_REQUESTS'),
   delay_ms: readSetting('SVC_OVERLOAD_DELAY_MS'),
@@ -33,7 +33,7 @@ const SHARES: Record<Priority, number> = {
 export function priorityOf(
   endpoint: Pick<Endpoint, 'rate' | 'signed_by' | 'idempotent'>,
 ): Priority {
-  // Notifications of payments, callbacks with receipts, and probes.
+  // Payment notifications, callbacks with receipts, and probes are `kept`.
   if (endpoint.signed_by || endpoint.rate === 'exempt') return 'kept'
   if (endpoint.rate === 'bulk') return 'bulk'
   return endpoint.idempotent ? 'sends' : 'lists'

@@ -1,7 +1,7 @@
 /** The time between two samples. */
 const SAMPLE_MS = 100
 
-/** The delay counts when this many samples in a row are late: one long task is not an overload. */
+/** The delay counts only if this number of samples in a row is late, because one long task is not an overload. */
 const SAMPLES = 5
 
 /** Measures the delay of the event loop. */

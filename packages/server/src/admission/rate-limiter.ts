@@ -13,10 +13,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 export type Bucket = keyof typeof RATES
 
-/** The key of a bucket's counter: an id of any kind, or a client by its address. */
+/** The owner of a counter in a bucket: an id of any kind, or a client. */
 export type Counted = string | Client
 
-/** A client, and for IPv6 its network, which counts with `WIDE_NETWORK_FACTOR` times the limit. */
+/** A client and, for IPv6, its network. The network counts with `WIDE_NETWORK_FACTOR` times the limit. */
 export interface Client {
   address: string
   network: string | null
@@ -24,13 +24,13 @@ export interface Client {
 
 export interface RateLimiter {
   /**
-   * Counts the request in a bucket. The response's headers show the bucket if it has the least remaining.
-   * @throws SvcError `rate_limit_exceeded`, and Error when the counters do not answer, so that the request is refused.
+   * Counts the request in a bucket. The response's headers show the bucket with the least remaining.
+   * @throws SvcError `rate_limit_exceeded`, or Error if the counters do not answer, so that the request is refused.
    */
   count(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Awaitable<void>
   /**
-   * As `count`, in the caller's own bucket and in a shared one, with one wait for both. A caller that keeps exceeding its
-   * own bucket uses up nothing of the shared one.
+   * Like `count`, in the caller's own bucket and in a shared bucket, with one wait for both. A caller that keeps
+   * exceeding its own bucket uses up nothing of the shared bucket.
    */
   countShared(
     request: FastifyRequest,
@@ -38,7 +38,7 @@ export interface RateLimiter {
     own: readonly [Bucket, string],
     shared: readonly [Bucket, string],
   ): Awaitable<void>
-  /** Shows a bucket in the response's headers. Refuses no request, even when the counters do not answer. */
+  /** Shows a bucket in the response's headers. Refuses no request, even if the counters do not answer. */
   show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
   /** Counts the request and shows the bucket as `show` does; returns the bucket's state. */
   note(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<State>
@@ -56,7 +56,7 @@ export interface State {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The bucket that the response's headers describe: of all that the request counted in, the one with the least remaining. */
+    /** The bucket in the response's headers: of the buckets that counted the request, it has the least remaining. */
     tightest: State | null
   }
 }
@@ -64,16 +64,16 @@ declare module 'fastify' {
 /** A probe shows the counters but does not wait long for them: the database may be stalled. */
 const SHOW_MAX_MS = 500
 
-/** How many callers that exceeded their own bucket are remembered. One more clears the list. */
+/** The maximum number of remembered callers that exceeded their own bucket. One more caller clears the list. */
 const EXCEEDING_MAX = 10_000
 
-/** The key for clients that reset their connection before their request was read: their address is unknown. */
+/** The key for clients that reset their connection before their request was read. Their address is unknown. */
 const GONE = 'gone'
 
-/** One key for all texts of a trusted proxy that are not addresses, so that a new text does not make a new client. */
+/** One key for all texts of a trusted proxy that are not addresses, so that each new text is not a new client. */
 const NO_ADDRESS = 'no address'
 
-/** The IPv6 network in which clients count together: the size that one site gets. IPv4 has none. */
+/** The IPv6 network in which clients count together has the size that one site gets. IPv4 has no such network. */
 const WIDE_BITS = { ...CLIENT_BITS, ipv6: 48 } as const
 
 /** The client of a request. `of` separates its counter from others, for example by route. */
@@ -97,8 +97,8 @@ export function plainAddress(forwarded: string): string | null {
 }
 
 /**
- * The rate limiter with the buckets of contract section 1. Where the counters are in this process it makes no promise:
- * with @fastify/rate-limit, which made six for each request, counting was 7 % of an accepted message.
+ * The rate limiter with the buckets of contract section 1. If the counters are in this process, it creates no promise:
+ * @fastify/rate-limit created six for each request, and counting took 7 % of the time of an accepted message.
  */
 export function createRateLimiter(
   app: FastifyInstance,
@@ -118,7 +118,7 @@ export function createRateLimiter(
     }))
   }
 
-  /** The state with less remaining: of the client, or of its network. */
+  /** Either the state of the client or the state of its network: the state with less remaining. */
   function stateOf(bucket: Bucket, who: Counted, add: 0 | 1): Awaitable<State> {
     if (typeof who === 'string') return look(bucket, who, add)
     const { address, network } = who
@@ -131,7 +131,7 @@ export function createRateLimiter(
     })
   }
 
-  /** Every response has the headers: an unknown state is shown as nothing remaining. */
+  /** Every response has the headers. They show an unknown state as nothing remaining. */
   function unknown(bucket: Bucket): State {
     return { max: rates[bucket].max, remaining: 0, reset_s: 1, exceeded: false }
   }
@@ -145,7 +145,7 @@ export function createRateLimiter(
     reply.header('x-ratelimit-reset', state.reset_s)
   }
 
-  /** As `stateOf`; sets the headers on a failure too. */
+  /** Like `stateOf`. Sets the response's headers even if the counters fail. */
   function query(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -160,13 +160,13 @@ export function createRateLimiter(
     })
   }
 
-  /** As `stateOf`, with a short wait; an unknown state on timeout or failure. */
+  /** Like `stateOf`, with a short wait. Returns an unknown state after a timeout or a failure. */
   async function queryBriefly(bucket: Bucket, who: Counted, add: 0 | 1): Promise<State> {
     const state = Promise.resolve(stateOf(bucket, who, add))
     return within(SHOW_MAX_MS, state, () => unknown(bucket)).catch(() => unknown(bucket))
   }
 
-  /** Callers whose last request exceeded their own bucket. A hint only: a wrong entry costs a second wait. */
+  /** Callers whose last request exceeded their own bucket. This is only a hint: a wrong entry costs a second wait. */
   const exceeding = new Set<string>()
 
   function pass(request: FastifyRequest, reply: FastifyReply, state: State): void {

@@ -3,10 +3,10 @@ const PER_TURN = 64
 
 /**
  * Lets requests begin in their order, a few in each turn of the event loop. Between two turns the process reads other
- * requests, and answers those that wait for no turn (health). The wait for a turn measures the overload of the process.
+ * requests, and answers requests that wait for no turn (health). The wait for a turn measures the overload.
  */
 export interface Turns {
-  /** Resolves when the request may begin; undefined if it may at once. */
+  /** Resolves when the request may begin; undefined if it may begin at once. */
   next(): Promise<void> | undefined
   /** How long the latest request waited for its turn, in milliseconds. */
   readonly delay_ms: number
@@ -45,7 +45,7 @@ export function createTurns({
     begun = due.length
     delay_ms = due[0] ? now() - due[0].since : 0
     for (const { begin } of due) begin()
-    // The next turn lets more requests begin, or finds none.
+    // More requests may wait. The next turn lets them begin, or finds none.
     if (begun > 0) schedule()
   }
 

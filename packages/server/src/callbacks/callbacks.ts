@@ -8,10 +8,10 @@ import { createForgingClients } from './forging-clients.ts'
 import { createUnfinishedBodies } from './unfinished-bodies.ts'
 
 /**
- * The routes that providers call: with receipts, with messages of recipients, and to verify this service. A callback is
- * never refused for load or by a limit, because many providers do not repeat it. A wrong signature counts in the bucket of
- * requests without credentials; once that is used up, the client's bodies wait for turns. Each provider has a route of its
- * own, so that a body is read only for a provider that exists, and up to this provider's limit.
+ * The routes that providers call to report receipts, to deliver messages of recipients, and to verify this service. A
+ * callback is never refused for load or by a limit, because many providers do not repeat it. A wrong signature counts
+ * in the bucket of requests without credentials; after the bucket is used up, the client's bodies wait for turns. Each
+ * provider has its own route, so that a body is read only for an existing provider, up to this provider's limit.
  */
 export function serveCallbacks(
   app: FastifyInstance,
@@ -78,7 +78,7 @@ function answer(reading: CallbackReading, reply: FastifyReply): FastifyReply {
   }
 }
 
-/** Leaves out repeated headers, because a signature check must not depend on the choice of one. */
+/** Leaves out repeated headers, because a signature check must not depend on the choice between two values. */
 function plainHeaders({ headers }: FastifyRequest): Record<string, string | undefined> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [

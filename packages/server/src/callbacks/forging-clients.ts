@@ -1,7 +1,7 @@
 import type { State } from '../admission/rate-limiter.ts'
 import { createTurns, type Turns } from '../admission/turns.ts'
 
-/** How many clients are remembered. One more replaces the oldest. */
+/** The maximum number of remembered clients. One more client replaces the oldest. */
 const CLIENTS_MAX = 10_000
 
 /**
@@ -13,7 +13,7 @@ const CLIENTS_MAX = 10_000
 export interface ForgingClients {
   /** Records a bad signature, with the state of the client's bucket after it. */
   note(client: string, bucket: Pick<State, 'remaining' | 'reset_s'>): void
-  /** Resolves when the body of a request of this client may be read; undefined if it may at once. */
+  /** Resolves when the body of a request of this client may be read; undefined if it may be read at once. */
   turn(client: string): Promise<void> | undefined
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 
 const MB = 1024 * 1024
 
-/** The maximum of bytes that the unfinished bodies of one client, and of all clients, may hold. */
+/** The maximum number of bytes that the unfinished bodies of one client, and of all clients, may hold. */
 const BOUNDS = { client: 8 * MB, all: 64 * MB }
 
 interface Unfinished {
@@ -12,15 +12,15 @@ interface Unfinished {
 }
 
 /**
- * Bounds the memory that bodies hold while they arrive, on routes that refuse no request for load. When a new body would
- * exceed the bounds of its client or of all clients, the connections with the oldest bodies are closed: the body of a
- * working client arrives within milliseconds, so the oldest one stalls.
+ * Bounds the memory that bodies hold while they arrive, on routes that refuse no request for load. When a new body
+ * would exceed the bounds of its client or of all clients, the connections with the oldest bodies are closed: the body
+ * of a working client arrives within milliseconds, so the oldest body has stalled.
  */
 export function createUnfinishedBodies(bounds = BOUNDS): {
   /** Reserves room for a body of at most `bytes`, until it has arrived or its connection is closed. */
   reserve(request: IncomingMessage, client: string, bytes: number): void
 } {
-  // In the order of their arrival.
+  // In the order of arrival, oldest first.
   const unfinished = new Set<Unfinished>()
 
   function cutBeyond(max: number, isCounted: (one: Unfinished) => boolean): void {

@@ -4,21 +4,21 @@ import { Server as NetServer } from 'node:net'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 
 /**
- * The interval of the search for idle connections. It is long, so that a client that gets an answer and sends again at once
- * nearly always gets an answer, which announces that the connection ends.
+ * The interval between searches for idle connections. It is long, so that a client that sends again right after an
+ * answer nearly always gets another answer, which announces the end of the connection.
  */
 const IDLE_CHECK_MS = 250
 
-/** The maximum of turns of the event loop in which waiting connections are accepted. */
+/** The maximum number of turns of the event loop in which waiting connections are accepted. */
 const TURNS_MAX = 1_000
 
-/** The maximum of time for it. */
+/** The maximum time for accepting waiting connections. */
 const ACCEPT_MAX_MS = 1_000
 
 /**
- * Accepts no more connections, and resolves when the open ones have ended or after `linger_ms`. Until then, answers to
- * requests on these connections must have `Connection: close`: a client that sends while its connection is closed sees a
- * reset and cannot know the fate of its request.
+ * Accepts no more connections, and resolves when the open connections have ended, or after `linger_ms`. Until then,
+ * answers to requests on open connections must have `Connection: close`: a client that sends while its connection is
+ * being closed sees a reset and cannot know the outcome of its request.
  */
 export async function stopListening(server: Server, linger_ms: number): Promise<void> {
   await acceptWaiting(server)
@@ -31,17 +31,17 @@ export async function stopListening(server: Server, linger_ms: number): Promise<
   waiting.abort()
 }
 
-/** Accepts the connections that wait in the kernel: otherwise it would reset them and discard their requests. */
+/** Accepts the connections that wait in the kernel. Otherwise the kernel would reset them and discard their requests. */
 async function acceptWaiting(server: Server): Promise<void> {
   let accepted = 0
   const count = () => {
     accepted += 1
   }
   server.on('connection', count)
-  // The current turn may have passed the phase that accepts connections. Each turn accepts at least one connection if
-  // any waits.
+  // The current turn may be past the phase that accepts connections. If connections wait, each turn accepts at least
+  // one of them.
   await turn()
-  // A time limit, because clients that reconnect at once would keep the loop running.
+  // The time is limited, because clients that reconnect at once would keep the loop running.
   const until = performance.now() + ACCEPT_MAX_MS
   for (
     let i = 0, before = -1;
@@ -56,7 +56,7 @@ async function acceptWaiting(server: Server): Promise<void> {
 
 /** Closes connections once they are idle, and all others after `grace_ms`. */
 export function closeConnections(server: Server, grace_ms: number): void {
-  // Node would keep connections that were busy when the server stopped listening for their next request.
+  // If a connection was busy when the server stopped listening, Node would keep it open for its next request.
   const sweeping = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
   const cut = setTimeout(() => server.closeAllConnections(), grace_ms)
   server.once('close', () => {

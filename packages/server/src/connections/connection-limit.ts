@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** How many connections above the limit are answered with a refusal; further ones are closed without an answer. */
+/** The number of connections above the limit that get a refusal. Further connections are closed without an answer. */
 const REFUSED_MAX = 1_000
 
 /** The limit of the connections that a server serves at once. */
@@ -25,7 +25,7 @@ export function limitConnections(server: Server, max: number): ConnectionLimit {
   return { isBeyond: (socket) => beyond.has(socket) }
 }
 
-/** The kernel's limit of connections that wait on one socket; null where it is unknown. */
+/** The kernel's limit of connections that wait on one socket; null if it is unknown. */
 export function readSomaxconn(file = '/proc/sys/net/core/somaxconn'): number | null {
   try {
     return Number.parseInt(readFileSync(file, 'utf8'), 10) || null

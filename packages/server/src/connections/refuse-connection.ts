@@ -9,8 +9,8 @@ import { failureText } from '../failures.ts'
 const LINGER_MS = 500
 
 /**
- * Answers input that is not HTTP, or that came too slowly, as a request without credentials: counted, with a request id
- * and the envelope. Then closes the connection.
+ * Answers input that is not HTTP or that came too slowly, and closes the connection. The input counts as a request
+ * without credentials. The answer has a request id and the envelope.
  */
 export function createRefusal({
   limiter,
@@ -21,7 +21,7 @@ export function createRefusal({
   logger: Logger | undefined
   newRequestId: () => string
 }): (socket: Socket) => Promise<void> {
-  // The rest of the input on a refused connection is unreadable too.
+  // The rest of the input on a refused connection is unreadable too, and gets no second answer.
   const refused = new WeakSet<Socket>()
 
   return async (socket) => {

@@ -31,7 +31,7 @@ const WORKSPACES_MAX = 1_000
 
 const INBOX_CSP = `${PAGE_CSP}; frame-src 'self'`
 
-/** Content of mails runs no script, loads nothing and opens no link; only its own styles and images are shown. */
+/** A shown mail runs no script, loads nothing and opens no link. Only its own styles and images are shown. */
 const MAIL_CSP =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; " +
   "frame-ancestors 'self'; sandbox"
@@ -75,7 +75,7 @@ export function serveInbox(
       page: 1,
       limit: PAGE_LENGTH,
       channel: oneOf(CHANNELS, query, 'channel'),
-      // The specification's list has no `read`, but rows do.
+      // The specification's list of statuses has no `read`, but rows may have this status.
       status: oneOf(MESSAGE_STATUSES, query, 'status') as 'sent' | undefined,
       cursor: textOf(query, 'cursor') || undefined,
     })

@@ -43,7 +43,7 @@ function smsOf(content: Content) {
   }
 }
 
-/** The segments of an SMS text, in their order: joined, they are the text. */
+/** The segments of an SMS text, in their order. Joined, they are the text. */
 function segmentTexts(text: string): string[] {
   const { encoding, parts } = segments(text)
   const texts: string[] = []

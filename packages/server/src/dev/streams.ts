@@ -7,14 +7,14 @@ const HEARTBEAT_MS = 15_000
 /** How long a browser waits before it connects again. */
 const RETRY_MS = 1_000
 const STREAMS_MAX = 32
-/** A stream with more unread bytes is closed; its client connects again and reads all. */
+/** A stream with more unread bytes is closed. Its client then connects again and reads everything. */
 const UNREAD_MAX_BYTES = 4_194_304
 
 export interface Streams {
   /**
-   * Answers with a stream of server-sent events, until either side ends it. `begin` gets the function that sends an event,
-   * and returns a function to call at the end.
-   * @throws SvcError when the maximum of streams is open.
+   * Answers with a stream of server-sent events, until either side ends the stream. `begin` gets the function that
+   * sends an event, and returns a function to call at the end.
+   * @throws SvcError if the maximum number of streams is open.
    */
   open(reply: FastifyReply, begin: (send: Send) => () => void): FastifyReply
   close(): void

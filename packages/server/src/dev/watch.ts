@@ -9,21 +9,21 @@ const POLL_MS = 300
 /** Polling takes at most this share of the time, even if the database is slow. */
 const POLL_SHARE = 0.1
 
-/** The result of a poll: the rows that are new or changed since the last one. */
+/** The result of a poll: the rows that are new or changed since the previous poll. */
 export interface Changes {
   messages: MessageRow[]
   total: number
 }
 
 export interface Watch {
-  /** Calls `listener` with all watched messages, then with changes; returns the function that ends it. */
+  /** Calls `listener` with all watched messages, then with changes. Returns the function that stops this. */
   subscribe(workspaceId: string, listener: (changes: Changes) => void): () => void
   close(): void
 }
 
 /**
- * Reports the changes of a workspace's newest messages, whichever process sends them: it polls the database, once for all
- * listeners of a workspace, and not at all without listeners.
+ * Reports the changes of a workspace's newest messages, also if another process sends the messages. It polls the
+ * database once for all listeners of a workspace, and does not poll without listeners.
  */
 export function createWatch(
   core: Pick<Core, 'messages'>,

@@ -12,8 +12,8 @@ const GRACE_MS = 3_000
 const INDEX = 'svc: the metrics are at /metrics\n'
 
 /**
- * Serves `GET /metrics` on an address of its own, without credentials, for the operator's network.
- * @throws ConfigError when it cannot listen on the address.
+ * Serves `GET /metrics` on a separate address, without credentials, for the operator's network.
+ * @throws ConfigError if it cannot listen on the address.
  */
 export async function serveMetrics(
   { host, port }: Address,
@@ -44,13 +44,13 @@ export async function serveMetrics(
       connectionsCheckingInterval: 1_000,
     },
     (request, response) => {
-      // A body is not read, so the connection of a client that sends one must end.
+      // Bodies are not read, so the connection of a client that sends a body must end.
       if (request.method !== 'GET') response.setHeader('connection', 'close')
       answer(request, response).catch(() => end(response, 500, 'the metrics could not be read\n'))
     },
   )
   server.maxConnections = CONNECTIONS_MAX
-  // A client that does not read its answer would occupy a connection.
+  // Without this timeout, a client that does not read its answer would occupy a connection.
   server.timeout = REQUEST_MAX_MS
   await listening(server, { host, port })
   return {

@@ -9,9 +9,9 @@ import { workMetrics } from './work-metrics.ts'
 
 /** The metrics of a service for Prometheus. */
 export interface Metrics {
-  /** For the core's runtime. */
+  /** The telemetry for the core's runtime. */
   telemetry: Telemetry
-  /** For the app. */
+  /** The app calls this function after each answer. */
   onAnswered: OnAnswered
   /**
    * Serves all metrics.
@@ -20,7 +20,7 @@ export interface Metrics {
   serve(core: Core, address: Address): Promise<{ port: number; close(): Promise<void> }>
 }
 
-/** Gauges of the library with names of counters, which `promtool check metrics` rejects. */
+/** Gauges of the library that are named like counters, which `promtool check metrics` rejects. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((of) => `nodejs_active_${of}_total`)
 
 /** @param providers the names of all providers, the sandbox included */

@@ -10,15 +10,15 @@ interface Standing {
   providers: ProviderStatus[]
 }
 
-/** How long one reading serves several scrapes. */
+/** How long the result of one reading serves further scrapes. */
 const KEPT_MS = 2_000
 
-/** The maximum that a scrape waits for the database. */
+/** The maximum time that a scrape waits for the database. */
 const WAIT_MAX_MS = 2_000
 
 /**
- * Gauges of state in the database, the same on all its servers. Call `refresh` before they are read; it never throws. While
- * the database does not answer, the gauges have no value and `svc_database_up` is 0.
+ * Gauges of state in the database, which are the same on all its servers. Call `refresh` before each scrape; it never
+ * throws. While the database does not answer, the gauges have no value and `svc_database_up` is 0.
  */
 export function overviewMetrics(
   registry: Registry,
@@ -56,7 +56,7 @@ export function overviewMetrics(
   return {
     async refresh() {
       if (performance.now() - read_at < KEPT_MS && standing) return
-      // One reading at a time: scrapes do not add queries to a database that hangs.
+      // Only one reading runs at a time, so that scrapes do not add queries to a database that hangs.
       reading ??= read()
       const forget = () => {
         standing = null

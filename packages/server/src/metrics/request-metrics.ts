@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import { counter, histogram } from './series.ts'
 
-/** Called after each answered request; `route` is the route's pattern, undefined for none. */
+/** Called after each answered request. `route` is the route's pattern; undefined if there is no route. */
 export type OnAnswered = (
   method: string,
   route: string | undefined,

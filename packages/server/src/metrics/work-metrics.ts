@@ -15,8 +15,8 @@ const CALLBACK_OUTCOMES = ['read', 'forged', 'unreadable'] as const
 
 /**
  * Counters and histograms of the core's work. Known label combinations exist from the start, so that the first failure
- * raises a counter and does not create it.
- * @param providers the names of all providers, the sandbox included
+ * increases a counter and does not create it.
+ * @param providers the names of all providers, including the sandbox
  */
 export function workMetrics(registry: Registry, providers: readonly string[]): Telemetry {
   const accepting = acceptMetrics(registry)

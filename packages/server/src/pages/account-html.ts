@@ -22,7 +22,7 @@ export function resetForm(token: string, before?: { fault: string; revokes: bool
   return plainPage('Choose a new password', `${alert}${form('reset-password', token, field)}`)
 }
 
-/** The target is relative, because a proxy may serve the page under a path. */
+/** The form's target is relative, because a proxy may serve the page under a path. */
 function form(action: string, token: string, fields: string): string {
   return `<form method="post" action="${action}" accept-charset="utf-8">
 <input type="hidden" name="token" value="${escapeHtml(token)}">

@@ -10,13 +10,13 @@ import { acceptForms } from './form-body.ts'
 import { addPageHeaders, serveHandler } from './page.ts'
 import { notice, plainPageCsp } from './plain-page.ts'
 
-/** Room for the longest password, percent-encoded, and the token. */
+/** Enough for the longest password, percent-encoded, and the token. */
 const FORM_BYTES_MAX = 8 * 1024
 
 const CSP = plainPageCsp()
 const HTML = 'text/html; charset=utf-8'
 
-/** The page of a mail's link and its form. */
+/** The page behind a link in a mail, and its form. */
 interface AccountPage {
   path: string
   /** The endpoint whose rate limit counts the form. */
@@ -72,7 +72,7 @@ function accountPages({ workspaces }: Core): AccountPage[] {
   ]
 }
 
-/** Turns the text of a ticked box into a boolean. */
+/** Converts the text of a ticked box to a boolean. */
 function withBoolean(fields: unknown): unknown {
   return isTicked(fields) ? { ...fields, revoke_api_keys: true } : fields
 }
@@ -82,7 +82,7 @@ function isTicked(fields: unknown): fields is { revoke_api_keys: 'true' } {
   return revoke_api_keys === 'true'
 }
 
-/** The form again with its values, if the password is the fault; null otherwise. */
+/** Returns the form with its earlier values if the password is the fault; null otherwise. */
 function tryAgain(error: unknown, fields: unknown): string | null {
   const token = tokenOf(fields)
   if (!(error instanceof SvcError) || error.details?.[0]?.path !== 'password') return null

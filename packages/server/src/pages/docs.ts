@@ -4,13 +4,13 @@ import type { FastifyInstance } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { PAGE_CSP, packageFile, servePage } from './page.ts'
 
-/** The library sets style attributes and uses data URLs for its icons; scripts come from its file and ours only. */
+/** The library sets style attributes and uses data URLs for its icons. Scripts come only from its file and our file. */
 const DOCS_CSP = PAGE_CSP.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 
 const LIBRARY_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js']
 const OWN_FILES = ['docs.css', 'docs.js']
 
-/** Serves the OpenAPI document at `/openapi.json`, and at `/docs` a reference from it that can send requests. */
+/** Serves the OpenAPI document at `/openapi.json`, and at `/docs` a reference that is made from the document. */
 export function serveDocs(app: FastifyInstance, admission: Admission, api: Api): void {
   servePage(app, admission, {
     path: '/openapi.json',

@@ -10,7 +10,7 @@ import { unknownRoute } from '../failures.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** For a route that is not an endpoint of the API and takes no credential: how its requests count. */
+    /** How requests count on a route that is not an endpoint of the API and takes no credential. */
     page?: PageRate
   }
 }
@@ -18,17 +18,17 @@ declare module 'fastify' {
 /** The route of a page or file. */
 export interface PageRoute {
   path: string
-  /** Default: `anonymous`. */
+  /** How requests of the page count; default: `anonymous`. */
   rate?: PageRate | undefined
-  /** Its Content-Security-Policy; default: `PAGE_CSP`. */
+  /** The Content-Security-Policy of the page; default: `PAGE_CSP`. */
   csp?: string | undefined
-  /** Selects the requests that get the page; others get the 404 of an unknown route. */
+  /** Selects the requests that get the page. Other requests get the 404 of an unknown route. */
   only?: ((request: FastifyRequest) => boolean) | undefined
 }
 
 /** A page, or a file that belongs to one. */
 export type Page = PageRoute & {
-  /** Its media type; default: by the file's extension, HTML for text. */
+  /** The media type. Default: HTML; for a file, the type of its extension. */
   type?: string
 } & ({ html: string } | { file: string } | { text: () => string })
 
@@ -48,7 +48,7 @@ const TYPES: Record<string, string> = {
 }
 const COMPRESSIBLE = /^text\/|^application\/json|\+xml/
 
-/** Shorter content is not compressed, because that saves no packet. */
+/** Shorter content is not compressed, because compressing it saves no packet. */
 const COMPRESS_FROM_BYTES = 1_400
 
 const compress = promisify(gzip)
@@ -116,7 +116,7 @@ async function contentOf(page: Page): Promise<Content> {
   const plain = await bytesOf(page)
   const type = page.type ?? ('file' in page ? TYPES[extname(page.file)] : HTML)
   if (!type) throw new Error(`${page.path} needs a media type`)
-  // Weak, because the plain and the compressed form share it.
+  // The tag is weak, because the plain and the compressed form share it.
   const etag = `W/"${createHash('sha256').update(plain).digest('base64url')}"`
   const isLong = plain.length >= COMPRESS_FROM_BYTES
   return {
@@ -132,7 +132,7 @@ function bytesOf(page: Page): Buffer | Promise<Buffer> {
   return Buffer.from('html' in page ? page.html : page.text())
 }
 
-/** Longer than the tags of all versions in a cache; the rest of the header is not read. */
+/** Enough for the tags of all versions in a cache. The rest of the header is not read. */
 const IF_NONE_MATCH_LENGTH = 1_000
 
 /** Whether an `If-None-Match` header names a tag. Source: RFC 9110, section 13.1.2. */

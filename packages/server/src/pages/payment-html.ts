@@ -37,7 +37,7 @@ function reversed(): string {
   return notice('This payment was reversed', 'Its credits were removed too.')
 }
 
-/** The page after a cancel: the payer may return. */
+/** The page after a cancel. The payer may return to the payment. */
 export function paymentCanceled(): string {
   return notice('Canceled', 'Nothing was paid. You can still pay this checkout until it ends.')
 }

@@ -10,8 +10,8 @@ import { notice, plainPageCsp } from './plain-page.ts'
 const HTML = 'text/html; charset=utf-8'
 
 /**
- * The page to which a payer returns from the payment provider if the checkout named no `success_url`. It changes nothing;
- * only the payer knows the session's id.
+ * The page to which a payer returns from the payment provider if the checkout named no `success_url`. It changes
+ * nothing. It needs no credential, because only the payer knows the session's id.
  */
 export function serveLanding(app: FastifyInstance, admission: Admission, { billing }: Core): void {
   app.register(async (scope) => {

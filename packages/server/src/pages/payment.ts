@@ -80,7 +80,7 @@ export function servePayments(
     await notify(await payments.decide(purchase, decision))
     const state = await payments.look(purchase)
     const target = state?.status === 'paid' ? purchase.success_url : purchase.cancel_url
-    // Without a target, back to the page, which shows the result; a reload does not submit the form again.
+    // Without a target, the payer returns to this page and sees the result. A reload does not submit the form again.
     return reply.redirect(target ? returnUrl(target, purchase) : purchase.session_id, 303)
   }
 

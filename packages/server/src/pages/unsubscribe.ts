@@ -9,16 +9,16 @@ import { escapeHtml, notice, plainPage, plainPageCsp } from './plain-page.ts'
 const PATH = '/unsubscribe/:token'
 const HTML = 'text/html; charset=utf-8'
 
-/** Room for the field in a form of either kind, and for fields that a mail program may add. */
+/** Enough for the field in a form of either type, and for fields that a mail program may add. */
 const FORM_BYTES_MAX = 8 * 1024
 
 const ONE_CLICK = /(?:^|&)List-Unsubscribe=One-Click(?:&|\s*$)/i
 const ONE_CLICK_PART = /name="?List-Unsubscribe"?/i
 
 /**
- * Serves the target of unsubscribe links in mails: a page with a button for people, and the one-click request of RFC 8058
- * for mail programs, a `POST` of `List-Unsubscribe=One-Click` that is answered 200 without cookies or a redirect. Opening
- * the link changes nothing.
+ * Serves the target of unsubscribe links in mails: for people a page with a button, and for mail programs the
+ * one-click request of RFC 8058. This request is a `POST` of `List-Unsubscribe=One-Click`; the answer is 200 without
+ * cookies or a redirect. Opening the link changes nothing.
  */
 export function serveUnsubscribe(
   app: FastifyInstance,

@@ -2,7 +2,7 @@ import { LIMITS } from '@svc/core/contract'
 import { readContactsCsv } from '@svc/core/operate'
 import type { FastifyInstance } from 'fastify'
 
-/** Lets the routes of `scope` take a body of any type, unchanged to the byte: its signature covers these bytes. */
+/** Lets the routes of `scope` take a body of any type as exact bytes, because its signature covers these bytes. */
 export function acceptRaw(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_request, bytes, done) => {

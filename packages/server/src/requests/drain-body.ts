@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 const BYTES_MAX = 16 * 1024 * 1024
 const WAIT_MAX_MS = 5_000
 
-/** A client that pauses for this long waits for the answer. */
+/** If a client pauses for this time, it probably waits for the answer. */
 const PAUSE_MS = 300
 
 /** Reads and discards the rest of a body, within bounds; then calls `done` once. */

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { invalid, type SvcError } from '@svc/core/contract'
 
 /**
- * Headers that a request may have only once. Of two values, a proxy may use one and the service the other: Node joins the
- * values of some headers and drops the second value of others.
+ * Headers that a request may have only once. If there were two values, a proxy might use one and the service the
+ * other: Node joins the values of some headers and drops the second value of others.
  */
 const SINGLE = new Map(
   ['Host', 'Authorization', 'X-API-Key', 'Idempotency-Key', 'Content-Type'].map((name) => [
@@ -12,12 +12,12 @@ const SINGLE = new Map(
   ]),
 )
 
-/** `uri-host [ ":" port ]` of RFC 3986, without the comma, which may join two values; empty is allowed. */
+/** `uri-host [ ":" port ]` of RFC 3986. It may be empty. It has no comma, because a comma may join two values. */
 const HOST = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})*)(?::\d*)?$/i
 
 /**
- * The fault in the headers of a request, which is checked before anything else; null for none. Source for `Host`, which
- * Node does not check: RFC 9112 section 3.2.
+ * Returns the fault in the headers of a request; null for none. This check runs before all others. Source for `Host`,
+ * which Node does not check: RFC 9112 section 3.2.
  */
 export function headerFault({
   rawHeaders,

@@ -35,12 +35,12 @@ export function acceptJson(app: FastifyInstance): void {
   )
 }
 
-/** Returns the value of a short body at once, so that a send costs no turn of the event loop. */
+/** Returns the value of a short body at once, so that a send needs no extra turn of the event loop. */
 function parse(bytes: Buffer): unknown | Promise<unknown> {
   if (bytes.length === 0) return undefined
   if (!isUtf8(bytes)) throw malformed('it is not UTF-8')
   const text = bytes.toString('utf8')
-  // Before parsing: a value with 500,000 levels parses, and then breaks the code that walks it.
+  // Checked before parsing: a value with 500,000 levels can be parsed, but breaks the code that walks it.
   const shape = jsonShape(text)
   if (shape.depth > LIMITS.json_depth) {
     throw invalid('', `JSON must be at most ${LIMITS.json_depth} levels deep`)
@@ -60,7 +60,7 @@ function parseWhole(text: string, isSuspect: boolean): unknown {
   return value
 }
 
-/** Parses the items of the longest list a few at a time, so that the event loop serves other requests meanwhile. */
+/** Parses the items of the longest list in small groups, so that the event loop serves other requests in between. */
 async function parseInTurns(text: string, shape: JsonShape, isSuspect: boolean): Promise<unknown> {
   await turn()
   const list = longestList(text, VALUES_PER_TURN)
@@ -78,7 +78,7 @@ async function parseInTurns(text: string, shape: JsonShape, isSuspect: boolean):
   }
   const body = parseWhole(around, isSuspect)
   if (!list) return body
-  // A repeated member name, or a list around the list, which this way of parsing would read wrong.
+  // This way of parsing would misread a repeated member name, and a list around the list.
   const place = (body as Record<string, unknown> | null)?.[list.name]
   if (Array.isArray(body) || !Array.isArray(place) || place.length > 0) {
     throw malformed('it could not be parsed')

@@ -2,8 +2,8 @@
 const NOWHERE = '/%25'
 
 /**
- * The URL for the router. The router answers a path that is not percent-encoded UTF-8 without any hook. Such a path is
- * replaced by one that has no endpoint, so that the request is counted, gets an id and is logged as any other.
+ * The URL for the router. The router answers a path that is not percent-encoded UTF-8 without calling a hook. Such a
+ * path is replaced by a path without an endpoint, so that the request is counted and logged.
  */
 export function readableUrl(url: string): string {
   return url.includes('%') && !isDecodable(url.split('?', 1)[0] ?? '') ? NOWHERE : url

@@ -3,7 +3,7 @@ import type { api } from '@svc/core/contract'
 import { within } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 
-/** The time limit of the database's answer, after which it counts as down. */
+/** If the database does not answer within this time, it counts as down. */
 const PING_MAX_MS = 2_000
 
 export function healthRoutes(
@@ -15,7 +15,7 @@ export function healthRoutes(
       const database = await databaseState(core)
       const queue = queueState(core)
       const status = database === 'ok' && queue === 'ok' ? 'ok' : 'degraded'
-      // The rate counters are the only cache: in shared rows of the database, or in this process, which answers.
+      // The rate counters are the only cache. They are in shared rows of the database, or in this process, which runs.
       const cache = core.sharesCounters ? database : 'ok'
       return { status, timestamp: new Date(now()), services: { database, cache, queue } }
     },

@@ -53,8 +53,8 @@ function isWhole(one: ShortMessage): one is Message {
 }
 
 /**
- * A page of messages as JSON, when some contents are long. Each long content is read after the client took the text before
- * it, in its own turn of the event loop: 100 e-mails of 2 MB are 200 MB.
+ * A page of messages as JSON, if some contents are long. Each long content is read in its own turn of the event loop,
+ * after the client took the text before it, because 100 e-mails of 2 MB are 200 MB.
  */
 async function* inPieces(
   page: readonly ShortMessage[],

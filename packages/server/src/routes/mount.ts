@@ -24,19 +24,19 @@ import { isDecodable } from '../requests/readable-url.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The row of the API's table that a route serves. A route without one, and without `page`, is refused at start. */
+    /** The row of the API's table that a route serves. A route without it and without `page` is refused at start. */
     endpoint?: Endpoint
   }
 }
 
 /** The argument of a handler: decoded input and the identity of the caller. */
 export interface Call<E> {
-  /** The workspace of the caller; empty where an endpoint takes no credential. */
+  /** The workspace of the caller; empty if the endpoint takes no credential. */
   workspace_id: string
   identity: Identity | null
   /** The caller, as the audit log records it. */
   actor: Actor
-  /** The data that the caller sees and changes: for a test key the test data. */
+  /** The data that the caller sees and changes; for a test key, the test data. */
   viewer: Viewer
   body: Body<E>
   query: Query<E>
@@ -66,8 +66,8 @@ interface Signed {
 }
 
 /**
- * The time limit of requests with an idempotency key, which the client can repeat: 10 s by contract section 12. A little
- * less, because the time limit of PostgreSQL is 10 s too and would be reported as a fault.
+ * The time limit of requests with an idempotency key, which the client can repeat. It is a little less than the 10 s
+ * of contract section 12, because PostgreSQL's time limit of 10 s would be reported as a fault.
  */
 const REPEATABLE_MAX_MS = 9_500
 
@@ -80,7 +80,7 @@ type Answer<E> = E extends { readonly gives_csv: true }
     ? Data<E> | Readable
     : Data<E>
 
-/** One handler for each endpoint of a group: a missing one does not compile. */
+/** One handler for each endpoint of a group. If a handler is missing, the code does not compile. */
 export type Handlers<G extends Group> = {
   [K in keyof G]: (call: Call<G[K]>) => Promise<Answer<G[K]>> | Answer<G[K]>
 }
@@ -124,7 +124,7 @@ function responseText({ data: schema, write_data, enveloped }: Endpoint, data: u
   return enveloped ? `{"success":true,"data":${text}}` : text
 }
 
-/** The result of a handler. A request with an idempotency key has a time limit: a repetition gets its stored answer. */
+/** The result of a handler. Requests with an idempotency key have a time limit, because the client can repeat them. */
 function answerOf(
   call: Call<Endpoint>,
   handle: (call: Call<Endpoint>) => unknown,
@@ -133,7 +133,7 @@ function answerOf(
   if (call.idempotency_key === undefined) return handle(call)
   const work = Promise.resolve(handle(call))
   return within(REPEATABLE_MAX_MS, work, () => {
-    // The client gets no later failure, so the log does.
+    // The client does not get a later failure, so the failure is logged.
     work.catch((error) => {
       if (failureOf(error).status === 500)
         log.error({ err: error, request_id: id }, 'request failed')
@@ -142,7 +142,7 @@ function answerOf(
   })
 }
 
-/** Routes that take other bodies than JSON have a scope with parsers of their own. */
+/** A route that takes other bodies than JSON gets a scope with its own parsers. */
 function serve(app: FastifyInstance, endpoint: Endpoint, route: RouteOptions): void {
   const { takes_csv, signed_by } = endpoint
   if (!takes_csv && !signed_by) return void app.route(route)
@@ -203,7 +203,7 @@ function signedOf({ signed_by = '' }: Endpoint, { body, headers }: FastifyReques
   }
 }
 
-/** A missing body counts as an empty object; `null` does not. */
+/** A missing body counts as an empty object, but a body of `null` does not. */
 function bodyOf({ body: schema, read_plain }: Endpoint, { body = {} }: FastifyRequest): unknown {
   if (!schema) return undefined
   return read_plain?.(body) ?? decode(schema, body)
@@ -219,7 +219,7 @@ function paramsOf({ params, not_found }: Endpoint, input: unknown): unknown {
 
 function queryOf({ query }: Endpoint, url: string, input: unknown): unknown {
   if (!query) return undefined
-  // The parser takes broken percent-encoding as plain text.
+  // The parser would read broken percent-encoding as plain text.
   if (url.includes('%') && !isDecodable(url)) {
     throw invalid('', 'The query string must be percent-encoded UTF-8')
   }

@@ -1,4 +1,4 @@
-/** The slice of a page. */
+/** The limit and offset of a page. */
 export function sliceOf({ page, limit }: { page: number; limit: number }): {
   limit: number
   offset: number

@@ -1,6 +1,6 @@
 import type { Revoked } from '@svc/core'
 
-/** The sentence about API keys and webhooks that a verification or a reset ended; empty if it ended none. */
+/** The sentence about API keys and webhooks that a verification or a reset ended; empty if it ended nothing. */
 export function revokedText({ api_keys, webhooks }: Revoked): string {
   const ended = [
     ...(api_keys > 0

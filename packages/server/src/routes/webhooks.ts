@@ -52,7 +52,7 @@ export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
   }
 }
 
-/** Puts the warning beside the webhook, because the record has no such field elsewhere. */
+/** Puts the warning beside the webhook, because a webhook record has no such field in other answers. */
 function warned<T extends { warning?: string }>({ warning, ...webhook }: T) {
   return { webhook, ...(warning !== undefined && { warning }) }
 }

@@ -19,7 +19,7 @@ export function workspaceRoutes(
       }
     },
     async login({ body, countLogin, actor }) {
-      // An e-mail address without an account takes the same path.
+      // A login to an e-mail address without an account counts in the same way.
       await countLogin(body.email, await workspaces.knownNetwork(body.email, actor.address))
       const { workspace, ...session } = await workspaces.login(body, actor)
       const token = authenticator.issueToken({ workspace_id: workspace.id, ...session })
@@ -59,7 +59,7 @@ export function workspaceRoutes(
       }
     },
     async change_password({ workspace_id, body, countFor, actor }) {
-      // A limit for each workspace, so that a stolen token cannot be used to guess the password from many addresses.
+      // Counted for each workspace, so that a stolen token cannot be used to guess the password from many addresses.
       await countFor(workspace_id)
       await workspaces.changePassword(workspace_id, body, actor)
       return {

@@ -17,10 +17,10 @@ const CHECK_EVERY_MS = 30_000
 const RETRY_MS = 10 * 60_000
 
 /**
- * Makes backups of the SQLite database at an interval. The names of the files contain the time of the last one, so a restart
- * neither skips nor repeats a backup. A failure is logged, and retried after ten minutes or after the interval, if that is
- * shorter.
- * @throws ConfigError when the folder cannot be written to.
+ * Makes backups of the SQLite database at an interval. The file names contain the times of the backups, so a restart
+ * neither skips nor repeats a backup. A failure is logged, and the backup is retried after ten minutes, or after the
+ * interval if that is shorter.
+ * @throws ConfigError if the folder cannot be written to.
  */
 export function startBackups(
   { dir, every_ms, keep }: BackupSettings,

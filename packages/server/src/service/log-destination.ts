@@ -12,13 +12,13 @@ export interface LogDestination {
   flushSync(): void
 }
 
-/** The maximum that waits for a reader; further lines are dropped. */
+/** The maximum size of the lines that wait for a reader; further lines are dropped. */
 const WAITING_MAX_BYTES = 1024 * 1024
 
-/** The maximum of one write. */
+/** The maximum size of one write. */
 const CHUNK_BYTES = 64 * 1024
 
-/** The wait before a retry: short for a full pipe, which its reader may empty at any time. */
+/** The wait before a retry. It is short for a full pipe, because the reader of the pipe may empty it at any time. */
 const FULL_RETRY_MS = 50
 /** The wait after other faults. */
 const FAILED_RETRY_MS = 1_000
@@ -39,9 +39,9 @@ export interface Writing {
 }
 
 /**
- * A destination on an open file. A thread of Node writes lines in their order, many at once. Lines that a full disk, a
- * closed pipe or an I/O error refuses are dropped. Lines wait for a full pipe, up to a number of bytes. When writing works
- * again, the first line reports the number of lost lines and the time of the first loss.
+ * A destination on an open file. A thread of Node writes lines in their order, many at once. If a full disk, a closed
+ * pipe or an I/O error refuses lines, they are dropped. If a pipe is full, lines wait, up to a number of bytes. When
+ * writing works again, the first line reports the number of lost lines and the time of the first loss.
  */
 export function createLogDestination(
   { write, writeSync: writeNow }: Writing,
@@ -78,7 +78,7 @@ export function createLogDestination(
     return { bytes: Buffer.from(`${text}\n`), reported: unreported }
   }
 
-  /** Puts a report of the lost lines in front, in place of an earlier one that was not written. */
+  /** Puts a report of the lost lines first. It replaces an earlier report that was not written. */
   function prepare(): void {
     if (is_cut || unreported === 0) return
     if (waiting[0]?.reported !== undefined) waiting.shift()
@@ -192,7 +192,7 @@ export function createLogDestination(
           while (waiting.length > 0) removeWritten(writeNow(bytesOf(waiting)), is_torn)
           return
         }
-        // The thread finishes its write before the process ends, maybe after this one.
+        // The thread finishes its write before the process ends, maybe after this write.
         for (let line = waiting[in_flight]; line; line = waiting[in_flight]) {
           const written = writeNow(line.bytes)
           waiting_bytes -= line.bytes.length
@@ -204,7 +204,7 @@ export function createLogDestination(
           return
         }
       } catch {
-        // One attempt: if the process continues, the remaining lines are retried.
+        // There is one attempt. If the process continues, the remaining lines are retried.
       }
     },
   }
@@ -217,8 +217,8 @@ let stdout: LogDestination | undefined
 /** The destination of this process's log: its stdout, which all loggers share. */
 export function stdoutLog(): LogDestination {
   if (stdout) return stdout
-  // Node makes a pipe or socket non-blocking when its stream is first read; otherwise a full pipe would block a thread,
-  // and with it the end of the process.
+  // Node makes a pipe or socket non-blocking when its stream is first read. Otherwise a full pipe would block a
+  // thread, and the process could not end.
   void process.stdout
   const made = createLogDestination({
     write: (bytes, done) => writeAsync(STDOUT, bytes, 0, bytes.length, null, done),

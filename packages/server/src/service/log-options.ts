@@ -18,7 +18,7 @@ const REDACTED = [
   'metadata',
 ]
 
-/** pino's options: JSON lines, ids and outcomes only. */
+/** pino's options: JSON lines with ids and outcomes only. */
 export function logOptions(level: string): LoggerOptions {
   return {
     level,
@@ -29,7 +29,7 @@ export function logOptions(level: string): LoggerOptions {
       censor: '[redacted]',
     },
     serializers: {
-      // The route names a request, because its URL may hold a token or a phone number.
+      // The log names the route of a request, because the URL may hold a token or a phone number.
       req: (request: FastifyRequest) => ({
         method: request.method,
         route: request.routeOptions?.url ?? null,
@@ -40,7 +40,7 @@ export function logOptions(level: string): LoggerOptions {
 }
 
 function errorFields(error: Error & { code?: unknown }): object {
-  // A thrown value that is not an error may contain anything.
+  // A thrown value that is not an error may contain anything, so only its type is logged.
   if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error }
   const { name, code, stack, cause } = error
   const message = messageOf(error)
@@ -49,14 +49,14 @@ function errorFields(error: Error & { code?: unknown }): object {
     type: name,
     code,
     message,
-    // A stack begins with the message.
+    // A stack begins with the whole message. If the message was shortened, it is cut off the stack.
     ...(isWhole && { stack }),
     ...(!isWhole && { stack: stack?.split(error.message, 2)[1]?.trimStart() }),
     ...(cause instanceof Error && { cause: messageOf(cause) }),
   }
 }
 
-/** The message of an error. Drizzle's message of a failed query also has the parameters, which include secrets. */
+/** The message of an error. Drizzle's message of a failed query also has the parameters, which may be secrets. */
 function messageOf(error: Error & { query?: unknown }): string {
   return typeof error.query === 'string' ? `Failed query: ${error.query}` : error.message
 }

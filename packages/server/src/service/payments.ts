@@ -9,15 +9,15 @@ import type { Config } from '../settings/config.ts'
 
 /** The payment provider of the service. */
 export interface Payments {
-  /** Undefined for none: every purchase is refused. */
+  /** Undefined if there is none. Every purchase is then refused. */
   payments: PaymentProvider | undefined
-  /** The same provider if it is the simulated one, which needs a page. */
+  /** The same provider if it is the simulated provider, which needs a page. */
   sandbox_payments: SandboxPayments | undefined
 }
 
 const SECRET_BYTES = 32
 
-/** Stripe where it is set; else simulated payments under `svc dev`. */
+/** Opens Stripe if it is set, otherwise simulated payments under `svc dev`. */
 export async function openPayments(
   { stripe }: Pick<Config, 'stripe'>,
   { runtime, dev, public_url }: { runtime: Runtime; dev: boolean; public_url: () => string },
@@ -28,7 +28,7 @@ export async function openPayments(
     return { payments, sandbox_payments: undefined }
   }
   if (!dev) return { payments: undefined, sandbox_payments: undefined }
-  // The process sends the notifications to itself, so their secret need not outlive it.
+  // The process sends the notifications to itself, so each process can have a new secret.
   const secret = bytes(SECRET_BYTES).toString('hex')
   const sandbox_payments = createSandboxPayments({ secret, public_url, now })
   return { payments: sandbox_payments, sandbox_payments }

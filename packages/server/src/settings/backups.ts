@@ -4,18 +4,18 @@ import { ConfigError, type Read } from './variables.ts'
 
 /** The backups that the server makes by itself. */
 export interface BackupSettings {
-  /** Their folder. */
+  /** The folder of the backups. */
   dir: string
   every_ms: number
-  /** How many backups stay. */
+  /** The number of backups to keep. */
   keep: number
 }
 
 const VARIABLES = ['SVC_BACKUP_DIR', 'SVC_BACKUP_EVERY', 'SVC_BACKUP_KEEP'] as const
 
 /**
- * Reads the settings of backups; null where the server makes none.
- * @throws ConfigError for a wrong setting, and for any with PostgreSQL, which has tools of its own.
+ * Reads the settings of backups; null if the server makes none.
+ * @throws ConfigError for a wrong setting, and for any setting of backups with PostgreSQL, which has its own tools.
  */
 export function readBackups(
   read: Read,

@@ -21,7 +21,7 @@ export { ConfigError }
 export interface Config extends Fields, SpendSettings, SecretsSettings {
   /** The listening socket that the process got from its parent; null for none. */
   listen_fd: number | null
-  /** Null where no payments are taken. */
+  /** Null if no payments are taken. */
   stripe: StripeSettings | null
   /** The providers, in the order in which they are tried. */
   providers: ProviderSettings[]
@@ -29,7 +29,7 @@ export interface Config extends Fields, SpendSettings, SecretsSettings {
   backups: BackupSettings | null
 }
 
-/** The settings with a field of their own in `Config`. */
+/** The settings that have their own field in `Config`. */
 type FieldName = {
   [Name in SettingName]: ServiceRows[Name] extends { is_part: true } ? never : Name
 }[SettingName]
@@ -56,7 +56,7 @@ type DerivedName = {
 
 type Value = <Name extends FieldName>(name: Name) => ValueOf<Name>
 
-/** The defaults that follow from other settings, so that setting the other one is enough. */
+/** The defaults that follow from other settings, so that an operator needs to set only the other setting. */
 const DERIVED: { readonly [Name in DerivedName]: (value: Value) => ValueOf<Name> } = {
   SVC_DATABASE_URL: (value) => `file:${join(value('SVC_DATA_DIR'), 'svc.db')}`,
   SVC_PUBLIC_URL: (value) => readSetting('SVC_PUBLIC_URL', urlOf(value('HOST'), value('PORT'))),
@@ -70,7 +70,7 @@ const DERIVED: { readonly [Name in DerivedName]: (value: Value) => ValueOf<Name>
     times(value('SVC_RATE_LIMIT_AUTH'), RATES.signup_all.max / RATES.auth.max),
 }
 
-/** The settings that a start checks first; the first wrong setting is the one that it reports. */
+/** A start checks these settings first, and reports the first wrong setting. */
 const CHECKED_FIRST: readonly FieldName[] = [
   'PORT',
   'SVC_DATABASE_URL',
@@ -130,7 +130,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
 }
 
-/** Reads the settings with a field of their own. */
+/** Reads the settings that have their own field. */
 function readFields(read: Read): Fields {
   const value: Value = (name) => {
     const text = read(name)
@@ -146,7 +146,7 @@ function readFields(read: Read): Fields {
   return fields as Fields
 }
 
-/** The place in `Config` of each setting with a field of its own, in the order in which a start checks them. */
+/** The place in `Config` of each setting that has its own field, in the order in which a start checks the settings. */
 function fieldPaths(): Map<FieldName, string> {
   const paths = SETTINGS.flatMap(({ env, field }): [FieldName, string][] =>
     field === null ? [] : [[env as FieldName, field]],
@@ -158,7 +158,7 @@ function fieldPaths(): Map<FieldName, string> {
   ])
 }
 
-/** `http://host:port`, IPv6 in brackets. */
+/** Returns `http://host:port`, with an IPv6 address in brackets. */
 export function urlOf(host: string, port: number): string {
   return `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`
 }

@@ -29,8 +29,8 @@ const DKIM: readonly Variable[] = [
 ]
 
 /**
- * The providers in the order in which they are tried: those of `SVC_PROVIDERS` first, then those with variables of their own.
- * @throws ConfigError for the first that is wrong or missing.
+ * The providers in the order in which they are tried: `SVC_PROVIDERS` first, then the providers of other variables.
+ * @throws ConfigError for the first provider that is wrong or missing.
  */
 export function readProviderSettings(read: Read): ProviderSettings[] {
   const providers = [...readList(read), ...readTwilio(read), ...readSmtp(read)]
@@ -38,7 +38,7 @@ export function readProviderSettings(read: Read): ProviderSettings[] {
   return providers
 }
 
-/** A JSON list, or the path of a file that holds one. */
+/** Reads a JSON list, or the path of a file that contains a JSON list. */
 function readList(read: Read): ProviderSettings[] {
   const text = read('SVC_PROVIDERS')
   if (text === undefined) return []
@@ -106,7 +106,7 @@ function readIntake(read: Read): { host: string; port: number } | null {
   throw new ConfigError('SVC_MAIL_INTAKE must be a port or host:port, for example 0.0.0.0:2525')
 }
 
-/** Puts the name of the variable before a fault. The text of a fault repeats no value. */
+/** Puts the name of the variable before a fault. The text of a fault contains no value. */
 function named<T>(name: string, work: () => T): T {
   try {
     return work()

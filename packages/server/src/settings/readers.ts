@@ -55,7 +55,7 @@ const READERS = {
   credit_packages: readPackages,
 } satisfies Record<SettingType, (text: string, setting: Setting) => unknown>
 
-/** The texts of lists that are not set. Without a text, a choice is undefined and a setting of another type null. */
+/** The texts for lists that are not set. Without such a text, a choice is undefined and any other setting is null. */
 const EMPTY: Partial<Record<SettingType, string>> = { networks: '', credit_packages: '[]' }
 
 type Unset<Type extends SettingType> = Type extends 'networks' | 'credit_packages'
@@ -102,7 +102,7 @@ function readPort(text: string, { env }: Setting): number {
   throw new ConfigError(`${env} must be a number from 0 to 65535, got "${text}"`)
 }
 
-/** Reads `host:port`; an IPv6 address has brackets. */
+/** Reads `host:port`, with an IPv6 address in brackets. */
 function readHostPort(text: string, { env, example }: Setting): Address {
   const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text) ?? []
   const host = bracketed ?? plain ?? ''

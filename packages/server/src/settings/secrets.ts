@@ -5,7 +5,7 @@ import { ConfigError, type Read } from './variables.ts'
 
 /** The keys that encrypt the secrets of the database. */
 export interface SecretsSettings {
-  /** The first encrypts, all decrypt; without a key, secrets are stored as plain text. */
+  /** The first key encrypts, and all keys decrypt. Without a key, secrets are stored as plain text. */
   secrets_keys: readonly string[]
   /** The file of the keys if every user of the machine can read it; null otherwise. */
   open_secrets_key_file: string | null
@@ -14,14 +14,14 @@ export interface SecretsSettings {
 const KEY = 'SVC_SECRETS_KEY'
 const FILE = 'SVC_SECRETS_KEY_FILE'
 
-/** Sixteen keys take about 1 KB. */
+/** The maximum size of the file; sixteen keys take about 1 KB. */
 const FILE_BYTES_MAX = 16 * 1024
 
 /** The permissions of users other than the owner and the group. */
 const OTHERS = 0o007
 
 /**
- * Reads the keys from the variable, separated by commas, or from the file, one a line.
+ * Reads the keys from the variable, separated by commas, or from the file, one key a line.
  * @throws ConfigError that names the variable and never shows a value.
  */
 export function readSecretsSettings(read: Read): SecretsSettings {

@@ -4,17 +4,17 @@ import { ConfigError, type Read } from './variables.ts'
 
 /** Prices, and the rules that protect credits from misuse. */
 export interface SpendSettings {
-  /** The prices that differ from those of the specification. */
+  /** The prices that differ from the specification. */
   prices: Partial<Prices>
-  /** Null where neither list of countries is set. */
+  /** Null if no list of countries is set. */
   countries: CountryRule | null
-  /** Null where numbers in sequence are not counted. */
+  /** Null if numbers in sequence are not counted. */
   sequence_limit: SequenceLimit | null
 }
 
 /**
  * Reads the variables of spend protection.
- * @throws ConfigError for the first that is wrong.
+ * @throws ConfigError for the first wrong variable.
  */
 export function readSpendSettings(read: Read): SpendSettings {
   function readBy<T>(name: string, takes: string, reader: (text: string) => T): T | null {

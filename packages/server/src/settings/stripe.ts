@@ -3,9 +3,9 @@ import { ConfigError, itemsOf, type Read, readSet, type Variable } from './varia
 /** The account at Stripe, and the secrets that sign its notifications. */
 export interface StripeSettings {
   secret_key: string
-  /** Several while a secret is rolled; each is valid. */
+  /** There are several while a secret is replaced; all of them are valid. */
   webhook_secrets: string[]
-  /** The address of a proxy, or of a stand-in for Stripe in a trial. */
+  /** The address of a proxy, or of a simulated Stripe in a trial. */
   api_url?: string
 }
 
@@ -17,8 +17,8 @@ const STRIPE: readonly Variable[] = [
 const STRIPE_API_URL = 'STRIPE_API_URL'
 
 /**
- * Reads the variables of Stripe; null where none is set.
- * @throws ConfigError for the first that is wrong, or that is missing while another is set.
+ * Reads the variables of Stripe; null if none is set.
+ * @throws ConfigError for the first variable that is wrong, or that is missing while another is set.
  */
 export function readStripe(read: Read): StripeSettings | null {
   const [secret_key, secrets] = readSet(STRIPE, read)

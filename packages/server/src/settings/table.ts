@@ -20,9 +20,9 @@ export const SETTING_GROUPS = {
 } as const
 
 /**
- * The form of a setting in a configuration file. A `number` and a `boolean` may be written as such, a `list` as an array
- * of texts (the environment joins them with commas), `json` as plain JSON. A relative `path`, and that of a `database`
- * that is a file, counts from the file's folder. `json_or_path` is either.
+ * The form of a setting in a configuration file. A `number` or `boolean` may have that JSON type. A `list` may be an
+ * array of texts (in the environment: one text with commas), and `json` plain JSON. A relative `path`, also of a
+ * `database` file, starts at the folder of the configuration file. `json_or_path` is JSON or a path.
  */
 export type SettingKind =
   | 'text'
@@ -70,11 +70,11 @@ export type SettingType = keyof typeof SETTING_TYPES
 /** One row of the table. */
 interface Row {
   readonly type: SettingType
-  /** One line, for the help of the command. */
+  /** The description in one line, for the help of the command. */
   readonly summary: string
   /** Markdown that replaces `summary` in docs/operating/configuration.md. */
   readonly details?: string
-  /** The default, as the environment would hold it. */
+  /** The default, written as in the environment. */
   readonly default?: string
   /** The default in words, in place of `default`. */
   readonly default_words?: string
@@ -84,12 +84,12 @@ interface Row {
   readonly max?: number
   /** The values of a `choice`. */
   readonly choices?: readonly string[]
-  /** A value that the environment could hold. */
+  /** A valid value, written as in the environment. */
   readonly example: string
   readonly is_secret?: true
-  /** Its place in `Config`, where that is not `key`. */
+  /** The place in `Config`, if it differs from `key`. */
   readonly field?: string
-  /** Whether a reader of several settings reads this one, so that `Config` has no field for it alone. */
+  /** Whether this setting is read together with others, so that `Config` has no field for it alone. */
   readonly is_part?: true
 }
 
@@ -634,9 +634,9 @@ export type ServiceRows = (typeof ROWS)['listening'] &
 
 /** One setting of the service. */
 export interface Setting {
-  /** Its environment variable, such as `SVC_DATA_DIR`. */
+  /** The environment variable, such as `SVC_DATA_DIR`. */
   readonly env: string
-  /** Its key in a configuration file: `env` in lower case, without `SVC_`. */
+  /** The key in a configuration file: `env` in lower case, without `SVC_`. */
   readonly key: string
   readonly group: SettingGroup
   readonly kind: SettingKind
@@ -647,18 +647,18 @@ export interface Setting {
   readonly details: string
   /** The default as text, or in words; null for none. */
   readonly default: string | null
-  /** The default as the environment would hold it; null for none, and for one that code computes. */
+  /** The default, written as in the environment; null if there is none, or if code computes it. */
   readonly default_text: string | null
   /** The bounds of a number; null for the bounds of its type. */
   readonly min: number | null
   readonly max: number | null
   /** The values of a choice; null for other types. */
   readonly choices: readonly string[] | null
-  /** A value that the environment could hold. */
+  /** A valid value, written as in the environment. */
   readonly example: string
   /** Whether the value must not be shown. */
   readonly is_secret: boolean
-  /** Its place in `Config`; null if it is part of a field that several settings make up. */
+  /** The place in `Config`; null if several settings form one field together. */
   readonly field: string | null
 }
 

@@ -3,19 +3,19 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** Returns the text of a variable; undefined when it is empty. */
+/** Returns the text of a variable; undefined if the variable is empty or not set. */
 export type Read = (name: string) => string | undefined
 
 /** One variable of a set. */
 export interface Variable {
   name: string
-  /** The fault of a text, without the text itself, which may be a secret; null for none. */
+  /** Describes the fault of a text without the text, which may be a secret; null for no fault. */
   fault(text: string): string | null
 }
 
 /**
- * The texts of a set, in its order; none when no variable of the set has one.
- * @throws ConfigError for the first that is wrong, or that is missing while another is set.
+ * The texts of a set of variables, in its order; an empty list if no variable of the set has a text.
+ * @throws ConfigError for the first variable that is wrong, or that is missing while another is set.
  */
 export function readSet(set: readonly Variable[], read: Read): string[] {
   const first = set.find(({ name }) => read(name) !== undefined)

@@ -46,7 +46,7 @@ export function warnOfSettings(
   }
 }
 
-/** Warns at start if others on the network could read the traffic to the database. */
+/** Warns at start if other hosts on the network could read the traffic to the database. */
 export async function warnOfDatabase(
   log: Pick<Log, 'warn'>,
   { database_url }: Pick<Config, 'database_url'>,

@@ -6,8 +6,8 @@ import type { Config } from './config.ts'
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 
 /**
- * The policy of a server for the targets of webhooks. `svc dev` allows plain http. It also allows this machine while it
- * listens at loopback, where no other machine can ask for it: services that listen at loopback rely on that.
+ * The policy of a server for the targets of webhooks. `svc dev` allows plain http. It also allows this machine while
+ * it listens at loopback: if it listened elsewhere, other machines could reach services at loopback.
  */
 export function targetsOf(
   settings: Pick<Config, 'webhook_allow_http' | 'webhook_allow_nets' | 'webhook_dns' | 'host'>,

@@ -10,7 +10,7 @@ import type { CallbackSettings } from './settings.ts'
 /** The query parameters of a message's callback URL: workspace, message, signature. */
 const NAMES = { workspace_id: 'w', message_id: 'm', signature: 's' } as const
 
-/** The URL that a gateway calls about one message; the signature makes it useless for other messages. */
+/** The URL that a gateway calls about one message. The signature makes the URL useless for other messages. */
 export function callbackUrlOf(
   ref: MessageRef,
   context: ProviderContext,
@@ -62,7 +62,7 @@ export function isAuthentic(
   }
 }
 
-/** Compares in a time that depends neither on the first difference nor on the lengths. */
+/** Compares in a time that depends neither on the place of the first difference nor on the lengths. */
 function isSame(actual: string | null | undefined, expected: string): boolean {
   const hash = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(hash(actual ?? ''), hash(expected)) && typeof actual === 'string'

@@ -13,7 +13,7 @@ import { type CallbackSettings, type HttpSettings, translated } from './settings
 /** How many messages one callback may report. */
 const MAX_ITEMS = 1_000
 
-/** Reads one item of a callback: the value of a field. */
+/** Returns the value of a field in one item of a callback. */
 type Reader = (field: string | undefined) => unknown
 
 /** Reads a request of the gateway; see `Provider.readCallback`. */
@@ -54,7 +54,7 @@ function queryOf(url: string): string {
   return at === -1 ? '' : url.slice(at + 1)
 }
 
-/** A form as an object (the last value of each name), any other body as JSON; undefined if it is not JSON. */
+/** Parses a form (the last value of each name), or any other body as JSON; undefined if it is not JSON. */
 function documentOf({ headers, body }: CallbackRequest): unknown {
   const text = new TextDecoder().decode(body)
   if (/^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')) {
@@ -72,7 +72,7 @@ function fieldOf(field: string | undefined, item: unknown, query: URLSearchParam
   return field.startsWith('?') ? (query.get(field.slice(1)) ?? undefined) : valueAt(item, field)
 }
 
-/** The receipt, null for a status that the settings do not translate, or the reason why it cannot be read. */
+/** Returns the receipt, null if the settings do not translate its status, or why the receipt cannot be read. */
 function receiptOf(
   read: Reader,
   { receipts }: CallbackSettings,
@@ -108,7 +108,7 @@ function receiptOf(
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const REFERENCE = new RegExp(`^(${UUID})\\.(${UUID})$`)
 
-/** The message of a `{{reference}}`. */
+/** The message that a `{{reference}}` names; null if the value is not a reference. */
 function refOf(value: unknown): MessageRef | null {
   const [, workspace_id, message_id] = REFERENCE.exec(wordOf(value) ?? '') ?? []
   return workspace_id && message_id ? { workspace_id, message_id } : null
@@ -116,7 +116,7 @@ function refOf(value: unknown): MessageRef | null {
 
 const TEXT_LENGTH = 10_000
 
-/** The received message, null if its sender is not a number, or the reason why it cannot be read. */
+/** Returns the received message, null if its sender is not a number, or why the message cannot be read. */
 function inboundOf(read: Reader, { callback, senders }: HttpSettings): Report | null | string {
   const inbound = callback?.inbound
   if (!inbound) return null

@@ -13,8 +13,8 @@ const MIN_LENGTH = 4
 const COMPARED = 100_000
 
 /**
- * Whether a text of the gateway repeats the request. Some gateways copy the message or the credentials into their errors,
- * which must then not be stored or shown.
+ * Whether an error of the gateway repeats the request. Some gateways copy the message or the credentials into their
+ * errors; such an error must not be stored or shown.
  */
 export function echoes(error: string, content: Content, secrets: readonly string[]): boolean {
   if (containsSecret(error, secrets)) return true
@@ -43,15 +43,15 @@ function textsOf(value: unknown): string[] {
 const MIN_LITERAL_LENGTH = 8
 
 /**
- * Every secret in the settings: no text that is stored or shown may contain one. A template may contain an unmarked secret
- * anywhere, so every literal text that is long enough counts as one.
+ * Every secret in the settings: no text that is stored or shown may contain one. A template may contain an unmarked
+ * secret anywhere, so every literal text that is long enough counts as a secret.
  */
 export function secretsOf({ auth, callback, send, lookup }: Secretive): string[] {
   const literals = [send, lookup?.request].flatMap((request) =>
     request ? literalsIn(request) : [],
   )
   const secrets = [...secretValues(auth), ...secretValues(callback?.auth), ...literals]
-  // An error repeats URLs and forms in their encoded form.
+  // An error may repeat a secret as it was encoded in a URL or a form.
   return [
     ...new Set(secrets.flatMap((secret) => [secret, encodeURIComponent(secret.toWellFormed())])),
   ]
@@ -64,14 +64,14 @@ interface Secretive {
   lookup?: { request: RequestSettings } | undefined
 }
 
-/** Each text, and each of its words: an error may repeat `Bearer x` as `x`. */
+/** Each literal text of a request, and each word of it: an error may repeat `Bearer x` as `x`. */
 function literalsIn({ url, headers, query, form, body }: RequestSettings): string[] {
   return literalsOf([partsOf(url), headers, query, form ?? null, body ?? null] as Json)
     .flatMap((text) => [text, ...text.split(/\s+/)])
     .filter((text) => text.length >= MIN_LITERAL_LENGTH)
 }
 
-/** The parts of a URL after its host, except names of parameters and common names of resources. */
+/** The parts of a URL after its host, without parameter names and common names of resources. */
 function partsOf(url: string): string[] {
   const [path = '', search = ''] = url.replace(/^https?:\/\/[^/?]*/i, '').split(/\?(.*)/s)
   const segments = path.split('/').filter((segment) => !/^[a-z_-]{1,19}$/.test(segment))

@@ -15,7 +15,7 @@ export const field = z
     'must be a JSON pointer into the body, such as "/message/id", or a query parameter, such as "?id"',
   )
 
-/** The value at a pointer; undefined if there is none. Only own members count. */
+/** The value at a pointer; undefined if there is none. Inherited members do not count. */
 export function valueAt(document: unknown, pointer: string): unknown {
   let value = document
   for (const token of pointer.split('/').slice(1)) {

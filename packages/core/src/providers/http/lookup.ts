@@ -5,14 +5,14 @@ import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
 import { type LookupSettings, needsId, translated } from './settings.ts'
 
-/** Whether the look-up has all its values: the gateway may never have sent its own id. */
+/** Whether the look-up has all its values: it may need the gateway's own id, which may never have arrived. */
 export function canLookUp(lookup: LookupSettings, job: LookupJob): boolean {
   return job.provider_message_id !== null || !needsId(lookup)
 }
 
 /**
- * The state of a message that an answer reports. It is `not_found` only if the gateway says so, because such a message is
- * sent again.
+ * The state of a message that an answer reports. It is `not_found` only if the gateway reports this, because a message
+ * that is not found is sent again.
  */
 export function resultOf(
   reply: ProviderAnswer,

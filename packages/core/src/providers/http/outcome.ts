@@ -12,7 +12,7 @@ export interface OutcomeContext {
   now_ms: number
 }
 
-/** The outcome that an answer means. Source: channels, section 3.6. */
+/** Derives the outcome from an answer. Source: channels, section 3.6. */
 export function outcomeOf(answer: ProviderAnswer, job: SendJob, context: OutcomeContext): Outcome {
   if (answer.type === 'unanswered') {
     return { type: 'ambiguous', error_code: answer.code, error_message: answer.text }
@@ -32,13 +32,13 @@ export function outcomeOf(answer: ProviderAnswer, job: SendJob, context: Outcome
   const { id: id_pointer } = settings.answer
   const provider_message_id = id_pointer ? idOf(valueAt(answer.json, id_pointer)) : null
   if (verdict === 'accepted') {
-    // A repeated request may be acknowledged without the id. Any other answer without it does not match the settings.
+    // Only the acknowledgement of a repeated request may lack an id that the settings name.
     if (!id_pointer || provider_message_id !== null || answer.status === 409) {
       return {
         type: 'accepted',
         provider_message_id,
         lookup_after_ms: lookupAfterMs(settings),
-        // Receipts may contain only the gateway's id.
+        // Receipts may name the message only by the gateway's id.
         ...(provider_message_id !== null && { part_ids: [provider_message_id] }),
       }
     }
@@ -87,9 +87,9 @@ const LOST: readonly number[] = [502, 504, 520, 524]
 const SEE_OTHER = 303
 
 /**
- * A gateway that answers 5xx may have the message. If a look-up can settle that, or a repeat is harmless, the outcome is
- * ambiguous. Otherwise the message is sent again and may arrive twice: nearly all of these answers are refusals, and each
- * refused message would be lost.
+ * A gateway that answers 5xx may have accepted the message. If a look-up can find out, or if a repeat is harmless, the
+ * outcome is ambiguous. Otherwise the message is sent again and may arrive twice. Without this, most of these messages
+ * would be lost, because nearly all such answers are refusals.
  */
 function verdictOfStatus(status: number, settings: HttpSettings): Verdict | 'ambiguous' {
   const { idempotent } = settings

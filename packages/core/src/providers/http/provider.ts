@@ -24,7 +24,7 @@ const UNSUPPORTED: Outcome = {
   error_message: 'The provider is not set up for this kind of content',
 }
 
-/** A gateway described by its settings: one request for each message. */
+/** Opens a gateway that the settings describe. Each message is one request. */
 export function httpProvider(
   settings: HttpSettings,
   context: ProviderContext,

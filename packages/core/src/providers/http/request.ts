@@ -36,7 +36,7 @@ export function requestOf(
   }
 }
 
-/** A value in a path or a query. A segment of dots would lead to another path, even if it is encoded. */
+/** Encodes a value for a path or a query. A segment `.` or `..` would change the path, even if it were encoded. */
 function encodedPart(value: string): string {
   return /^\.{1,2}$/.test(value) ? '' : encodeURIComponent(value.toWellFormed())
 }

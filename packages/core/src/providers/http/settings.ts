@@ -55,7 +55,7 @@ const signatureSettings = {
   secret,
   algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256'),
   encoding: z.enum(['hex', 'base64']).default('hex'),
-  /** Stands before the hash, such as `sha256=`. */
+  /** The text before the hash, such as `sha256=`. */
   prefix: z.string().max(32).default(''),
 }
 
@@ -63,9 +63,9 @@ const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('bearer'), token: headerSecret }),
   z.strictObject({ type: z.literal('basic'), user: z.string().max(256), password: secret }),
   z.strictObject({ type: z.literal('header'), name: headerName, value: headerSecret }),
-  /** Parameters of the form if there is one, otherwise of the query. */
+  /** Adds parameters to the form if there is one, otherwise to the query. */
   z.strictObject({ type: z.literal('parameters'), parameters: z.record(word, secret) }),
-  /** A hash of the body; without a body, of the path with its query. */
+  /** Adds a hash of the body; if there is no body, of the path with its query. */
   z.strictObject({ type: z.literal('hmac'), ...signatureSettings }),
 ])
 
@@ -75,9 +75,9 @@ const requestSettings = z
     url: urlTemplate,
     headers: z.record(headerName, headerTemplate).default({}),
     query: z.record(word, textTemplate).default({}),
-    /** As JSON … */
+    /** The body as JSON. */
     body: bodyTemplate.optional(),
-    /** … or as a form. */
+    /** The body as a form. */
     form: z.record(word, textTemplate).optional(),
   })
   .refine(({ body, form }) => body === undefined || form === undefined, {
@@ -90,7 +90,7 @@ const requestSettings = z
 const VERDICTS = ['accepted', 'rejected', 'retry', 'misconfigured'] as const
 const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const
 
-/** The gateway's words and ours: see `translated`. */
+/** Maps words of the gateway to our words: see `translated`. */
 function dictionary<const T extends readonly [string, ...string[]]>(words: T) {
   return z
     .record(word, z.enum(words))
@@ -99,7 +99,7 @@ function dictionary<const T extends readonly [string, ...string[]]>(words: T) {
 
 const answerSettings = z
   .strictObject({
-    /** Every accepting answer has it: one without it makes the outcome ambiguous. */
+    /** The place of the gateway's id. An accepting answer without an id makes the outcome ambiguous. */
     id: pointer.optional(),
     status: pointer.optional(),
     statuses: dictionary(VERDICTS).optional(),
@@ -111,9 +111,9 @@ const answerSettings = z
   })
 
 const callbackAuth = z.discriminatedUnion('type', [
-  /** The signature in every message's `{{callback_url}}`. */
+  /** Checks the signature in the message's `{{callback_url}}`. */
   z.strictObject({ type: z.literal('url') }),
-  /** A hash of the body. */
+  /** Checks a hash of the body. */
   z.strictObject({ type: z.literal('hmac'), ...signatureSettings }),
   z.strictObject({
     type: z.literal('token'),
@@ -193,7 +193,7 @@ const lookupSettings = z.strictObject({
   answer: z.strictObject({
     id: pointer.optional(),
     status: pointer,
-    /** `not_found` only if the gateway certainly never received the message, because it is sent again. */
+    /** `not_found` only if the gateway certainly never received the message, because the message is sent again. */
     statuses: dictionary([...STATUSES, 'not_found']),
     error_code: pointer.optional(),
     error_message: pointer.optional(),
@@ -214,9 +214,9 @@ export const settings = z
     handles_stop: handlesStop.default(false),
     /** Whether the gateway accepts each `Idempotency-Key` only once. */
     idempotent: z.boolean().default(false),
-    /** The timeout of a call with connect, headers and body. A message has at most 20 s. */
+    /** The timeout of a call, including connect, headers and body. A message needs its outcome within 20 s. */
     deadline_s: z.number().min(0.1).max(18).default(15),
-    /** Simultaneous connections of each thread. */
+    /** The maximum number of simultaneous connections of each thread. */
     connections: z.int().min(1).max(500).default(50),
     auth: auth.optional(),
     send: requestSettings,
@@ -238,7 +238,7 @@ export const settings = z
     { path: ['lookup'], error: 'needs "answer.id", the only source of {{provider_message_id}}' },
   )
 
-/** Whether the gateway can look up a message without the gateway's own id. */
+/** Whether the gateway can look up a message without its own id. */
 export function findsUnanswered({ lookup }: Pick<HttpSettings, 'lookup'>): boolean {
   return lookup !== undefined && !needsId(lookup)
 }
@@ -248,7 +248,7 @@ export function needsId({ request }: LookupSettings): boolean {
   return placeholdersIn(request).some(({ name }) => name === 'provider_message_id')
 }
 
-/** The placeholders of a request, except those in headers, which may contain only our own ids. */
+/** The placeholders of a request without its headers: headers may contain only our own ids. */
 export function placeholdersIn({ url, query, body, form }: RequestSettings): Placeholder[] {
   return placeholdersOf([url, query, body ?? null, form ?? null] as Json)
 }

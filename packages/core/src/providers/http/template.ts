@@ -37,16 +37,16 @@ export function literalsOf(template: Json): string[] {
   return Object.values(template).flatMap(literalsOf)
 }
 
-/** The number of levels (a plain value: 1), counted up to `max`. */
+/** The number of nested levels, at most `max`. A plain value has one level. */
 export function depthOf(template: Json, max: number): number {
   if (max <= 1 || typeof template !== 'object' || template === null) return 1
   return 1 + Math.max(0, ...Object.values(template).map((each) => depthOf(each, max - 1)))
 }
 
 /**
- * Fills a template. A text that is only a placeholder becomes the value itself, of any type. Without a value, a member of
- * an object is left out and an item of an array becomes null. Placeholders in values are not replaced, and no JSON text is
- * concatenated.
+ * Fills a template. A text that is only a placeholder becomes the value itself, of any type. If the placeholder has no
+ * value, a member of an object is left out and an item of an array becomes null. Placeholders in values are not
+ * replaced, and no JSON text is concatenated.
  */
 export function fillJson(template: Json, value_of: ValueOf): Json | undefined {
   if (typeof template === 'string') {

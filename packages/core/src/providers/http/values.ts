@@ -25,7 +25,7 @@ export const NAMES = [
   'provider_message_id',
 ] as const
 
-/** The placeholders for headers: only values of the service, so that no message can break a header. */
+/** The placeholders for headers. They stand for values of the service, so no message can break a header. */
 export const HEADER_NAMES: readonly string[] = ['message_id', 'workspace_id', 'reference']
 
 const CONTENT_PATH = /^content(\.[a-z0-9_]{1,64}){1,8}$/i

@@ -11,7 +11,7 @@ const ALPHANUMERIC_SEPTETS = 11
 
 type Kinds = SmppSettings['addresses']
 
-/** The sender on the wire; null if no SMSC could accept it. Without a sender, the SMSC chooses one. */
+/** Encodes a sender; null if no SMSC could accept it. If the sender is null, the SMSC chooses one. */
 export function sourceOf(sender: string | null, kinds: Kinds): Address | null {
   if (sender === null) return { ton: 0, npi: 0, digits: '' }
   if (!NUMBER.test(sender)) {
@@ -30,7 +30,7 @@ function isAlphanumeric(sender: string): boolean {
   )
 }
 
-/** The recipient on the wire: international, without its plus sign. Null if it is not a number. */
+/** Encodes a recipient as an international number without its plus sign; null if it is not a number. */
 export function destinationOf(recipient: string, kinds: Kinds): Address | null {
   if (!NUMBER.test(recipient)) return null
   return { ...kinds.international, digits: recipient.replace('+', '') }
@@ -41,7 +41,7 @@ const TON_INTERNATIONAL = 1
 /** A shorter number may be a short code, and a number with a leading 0 is national. */
 const INTERNATIONAL = /^[1-9]\d{8,14}$/
 
-/** The text of an incoming address: E.164 with its plus sign if it is international. */
+/** Returns an incoming address as text. An international number gets its plus sign (E.164). */
 export function textOfAddress({ ton, digits }: Address): string {
   if (digits.startsWith('+')) return digits
   const isInternational =
@@ -49,7 +49,7 @@ export function textOfAddress({ ton, digits }: Address): string {
   return isInternational && /^\d+$/.test(digits) ? `+${digits}` : digits
 }
 
-/** The configured sender with this address; the address itself if there is none. */
+/** Returns the configured sender that has this address; if no sender has it, the address itself. */
 export function ownSenderOf(address: Address, senders: readonly string[]): string {
   const digits = address.digits.replace('+', '')
   return senders.find((one) => one.replace('+', '') === digits) ?? textOfAddress(address)

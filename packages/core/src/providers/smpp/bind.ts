@@ -7,19 +7,19 @@ import type { StatusMeaning } from './status-table.ts'
 import { statusText } from './status-table.ts'
 
 export interface BindEvents {
-  /** The room of the window, or the state of the connection, may have changed. */
+  /** The free room in the window, or the state of the connection, may have changed. */
   changed(): void
   deliver(pdu: Pdu, answer: (status: number) => void): void
   note(level: 'info' | 'warn' | 'error', text: string, fields: object): void
 }
 
-/** A bind to an SMSC: a connection, and a new one after each end. */
+/** A bind to an SMSC. When its connection ends, the bind opens a new one. */
 export interface Bind {
   readonly name: string
   state(): 'up' | 'connecting' | 'down'
-  /** For operators: never the password. */
+  /** The state as a text for operators. It never contains the password. */
   detail(): string
-  /** The reason why the SMSC refused the account, until it accepts a bind; else null. */
+  /** Why the SMSC refused the account; null if it did not, or if it has accepted a bind since. */
   refusal(): string | null
   room(): number
   outstanding(): number
@@ -38,12 +38,12 @@ interface BindParts {
   meaningOf: (status: number) => StatusMeaning
 }
 
-/** A shorter silence does not end a connection. */
+/** If a connection ends after a shorter silence, the silence is not the cause. */
 const IDLE_MIN_MS = 500
-/** A connection that survived this number of silences did not end because of one. */
+/** If a connection survived this number of silences, a silence did not end it. */
 const SILENCES = 10
 
-/** Binds, and binds again after each end with growing waits, until the caller closes it. */
+/** Binds to the SMSC. After each end it waits, longer each time, and binds again, until the caller closes it. */
 export function openBind(parts: BindParts, events: BindEvents): Bind {
   const { name, account, window, timing, meaningOf } = parts
   const { base_ms, cap_ms, refused_ms, stable_ms } = timing.reconnect
@@ -54,7 +54,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
   let lastEnding: string | null = null
   let refused: string | null = null
   let isClosed = false
-  /** The configured time, or a shorter one after the SMSC ended a silent connection. */
+  /** The silence before an enquire_link: as configured, or shorter after the SMSC ended a silent connection. */
   let { idle_ms } = timing
 
   connect()
@@ -77,7 +77,6 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
 
   function down(ending: Ending): void {
     session = null
-    // A connection that survived many silences of that length did not end because of one.
     const lasted_ms = upSince === null ? 0 : performance.now() - upSince
     const isSilence = ending.idle_ms !== null && ending.idle_ms >= IDLE_MIN_MS
     if (ending.idle_ms !== null && isSilence && lasted_ms < SILENCES * idle_ms) {
@@ -95,7 +94,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
         isRefusal ? refused_ms : 0,
       )
       timer = setTimeout(connect, wait_ms)
-      // The same reason is reported once.
+      // Repeated ends for the same reason are reported once.
       if (text !== lastEnding) {
         const level = isRefusal ? 'error' : 'warn'
         events.note(level, 'SMPP bind is down', { bind: name, reason: text })
@@ -127,7 +126,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
     submit: (pdu, answered) => (session as Session).submit(pdu, answered),
     throttle: () => session?.throttle(),
     rebind() {
-      // The outstanding PDUs are likely refused in the same way; without an answer their outcome would stay unknown.
+      // Waits for the answers to outstanding PDUs, because without an answer the outcome of a PDU stays unknown.
       if (session?.isBound()) void session.end(timing.response_ms, 'the SMSC lost the bind')
     },
     async close(grace_ms) {

@@ -16,23 +16,23 @@ export function isWithin(alphabet: Alphabet, text: string): boolean {
   return alphabet === 'gsm' || !BEYOND[alphabet].test(text)
 }
 
-/** A GSM-7 text in the SMSC's alphabet: one octet for each character, two with an escape of GSM. */
+/** A GSM-7 text in the SMSC's alphabet: one octet for each character, or two for an escaped GSM character. */
 export function encodeDefault(alphabet: Alphabet, text: string): Buffer {
   return alphabet === 'gsm' ? encodeGsm7(text) : Buffer.from(text, 'latin1')
 }
 
-/** UTF-16BE; a lone surrogate stays unchanged. */
+/** Encodes a text as UTF-16BE. A lone surrogate stays unchanged. */
 export function encodeUcs2(text: string): Buffer {
   return Buffer.from(text, 'utf16le').swap16()
 }
 
-/** Ignores an odd octet at the end. */
+/** Decodes UTF-16BE. Ignores an odd octet at the end. */
 export function decodeUcs2(octets: Uint8Array): string {
   const whole = Buffer.from(octets.subarray(0, octets.length & ~1))
   return whole.swap16().toString('utf16le')
 }
 
-/** Decodes octets by their data_coding; null if the coding is not of a text. */
+/** Decodes octets by their data_coding; null if the data_coding does not mean a text. */
 export function decodeText(octets: Buffer, coding: number, alphabet: Alphabet): string | null {
   const kind = kindOf(coding, alphabet)
   switch (kind) {
@@ -53,7 +53,7 @@ export function decodeText(octets: Buffer, coding: number, alphabet: Alphabet): 
 
 type Kind = Alphabet | 'ucs2' | 'iso-8859-5' | 'iso-8859-8'
 
-/** SMPP 3.4 section 5.2.19. */
+/** Source: SMPP 3.4 section 5.2.19. */
 const KINDS: ReadonlyMap<number, Kind> = new Map([
   [1, 'ascii'],
   [3, 'latin1'],
@@ -64,7 +64,7 @@ const KINDS: ReadonlyMap<number, Kind> = new Map([
 
 function kindOf(coding: number, alphabet: Alphabet): Kind | null {
   if (coding === DEFAULT_CODING) return alphabet
-  // With a message class: 3GPP TS 23.038 clause 4, bits 3 and 2, or bit 2 in the group 1111.
+  // A coding with a message class (3GPP TS 23.038 clause 4): bits 3 and 2, or bit 2 in group 1111, give the alphabet.
   if (coding >> 4 === 1) return ([alphabet, null, 'ucs2', null] as const)[(coding >> 2) & 3] ?? null
   if (coding >> 4 === 15) return coding & 4 ? null : alphabet
   return KINDS.get(coding) ?? null
@@ -72,7 +72,7 @@ function kindOf(coding: number, alphabet: Alphabet): Kind | null {
 
 const ESCAPE = 0x1b
 
-/** The code of a UTF-16 code unit in the basic table, or in the extension table if it needs two septets. */
+/** The code of each UTF-16 code unit: from the basic table, or from the extension table if it needs two septets. */
 const CODES = codeTable()
 const EXTENSION_OF = new Map([...GSM7_EXTENSION].map(([character, code]) => [code, character]))
 
@@ -84,8 +84,8 @@ function codeTable(): Uint8Array {
 }
 
 /**
- * The septets of a text in the GSM 7 bit default alphabet, one in each octet, as SMSCs expect them (3GPP TS 23.038 clause
- * 6.2.1; the network packs them). The text must be GSM-7.
+ * Encodes a GSM-7 text in the GSM 7 bit default alphabet. Each octet holds one septet, as SMSCs expect; the network
+ * packs the septets (3GPP TS 23.038 clause 6.2.1).
  */
 export function encodeGsm7(text: string): Buffer {
   const octets = Buffer.allocUnsafe(2 * text.length)
@@ -99,8 +99,8 @@ export function encodeGsm7(text: string): Buffer {
 }
 
 /**
- * Decodes septets, one in each octet. A code that the extension table lacks is read from the basic table, an escape that
- * ends the text or is doubled becomes a space (3GPP TS 23.038 clause 6.2.1, note 1), and more than seven bits U+FFFD.
+ * Decodes octets that hold one septet each. A code that the extension table lacks is read from the basic table. A
+ * doubled or final escape becomes a space (3GPP TS 23.038 clause 6.2.1, note 1), an octet above 0x7f U+FFFD.
  */
 export function decodeGsm7(octets: Uint8Array): string {
   let text = ''

@@ -19,18 +19,18 @@ interface ConnectionEvents {
   connected(): void
   /** The SMSC answered a request. */
   answered(pdu: Pdu): void
-  /** A deliver_sm, which the session answers with `answer`. */
+  /** The SMSC sent a deliver_sm. The receiver of this event answers it with `answer`. */
   delivered(pdu: Pdu, answer: (status: number) => void): void
-  /** The SMSC sent an unbind, which was answered. */
+  /** The SMSC sent an unbind, and the connection answered it. */
   unbound(): void
-  /** The SMSC ends the connection after this silence. */
+  /** The SMSC ended the connection after this silence. */
   ended(silence_ms: number): void
-  /** The connection failed, or was closed without an error: null. May be called again. */
+  /** The connection failed or is closed; `failure` is null if there was no error. May be called more than once. */
   closed(failure: string | null): void
 }
 
 export const NOTHING = Buffer.alloc(0)
-/** The message_id of a deliver_sm_resp, which is unused: SMPP 3.4 section 4.6.2. */
+/** The empty message_id of a deliver_sm_resp: the field is unused (SMPP 3.4 section 4.6.2). */
 const NO_ID = Buffer.alloc(1)
 
 /** Connects to an SMSC, exchanges PDUs, and answers enquire_link, unbind and unknown requests. */
@@ -60,7 +60,7 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
   }
 
   function handle(pdu: Pdu, before_ms: number): void {
-    // The SMSC could not read a sequence number: it is out of step with the stream.
+    // The SMSC could not read a sequence number, so it no longer finds the PDUs in the stream.
     if (pdu.command === GENERIC_NACK && pdu.sequence === 0) events.closed('generic_nack')
     else if (pdu.command >= ANSWER) events.answered(pdu)
     else serve(pdu, before_ms)
@@ -98,7 +98,7 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
   }
 
   return {
-    /** The time since the SMSC last sent anything. */
+    /** The time since the SMSC last sent data. */
     silence_ms,
     /** The octets that the SMSC has not read yet. */
     unread: () => socket.writableLength,
@@ -110,7 +110,7 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
 
 export type Connection = ReturnType<typeof openConnection>
 
-/** Begins to connect. With TLS, the certificate is checked against `servername`, by default the host. */
+/** Begins to connect. With TLS, the certificate is checked against `servername` (default: the host). */
 function connectTo({ host, port, tls }: Peer): Socket {
   if (!tls) return connectTcp({ host, port })
   const { ca, servername = host } = tls === true ? {} : tls

@@ -6,14 +6,14 @@ import { type Delivery, TLV } from './pdu.ts'
 import { receiptOf } from './receipt.ts'
 import type { SmppSettings } from './settings.ts'
 
-/** SMPP 3.4 section 5.2.12: the type of the message, and whether it starts with a user data header. */
+/** Bits of esm_class (SMPP 3.4 section 5.2.12): the type of the message, and whether it has a user data header. */
 const TYPE_MASK = 0x3c
 const MESSAGE = 0x00
 const RECEIPT = 0x04
 const INTERMEDIATE = 0x20
 const UDH_INDICATOR = 0x40
 
-/** The report of a deliver_sm, or the reason why it cannot be stored. */
+/** Converts a deliver_sm to a report, or returns the reason why it cannot be stored. */
 export function reportOf(
   delivery: Delivery,
   settings: SmppSettings,
@@ -54,7 +54,7 @@ function receivedReport(delivery: Delivery, settings: SmppSettings): Report | { 
     recipient: ownSenderOf(delivery.destination, settings.senders ?? []),
   }
   if (!place) return { ...common, content: { text: storable(text), media: [] } }
-  // A surrogate pair may be split between two parts, which are joined later.
+  // A surrogate pair may be split between two parts, so the units are stored as hex until the parts are joined.
   const units = encodeUcs2(text.replaceAll('\0', '\ufffd')).toString('hex')
   return { ...common, content: { text: null, media: [] }, part: { ...place, units } }
 }
@@ -73,7 +73,7 @@ function withoutHeader({ esm_class, octets, data_coding }: Delivery) {
   return { octets: octets.subarray(length), data_coding, header: octets.subarray(1, length) }
 }
 
-/** Reads the elements for an 8-bit and for a 16-bit reference: clauses 9.2.3.24.1 and 9.2.3.24.8. */
+/** Finds the place of a part, with an 8-bit or a 16-bit reference (clauses 9.2.3.24.1 and 9.2.3.24.8). */
 function placeOf(header: Buffer): Place | null {
   for (let at = 0; at + 2 <= header.length; at += 2 + (header[at + 1] as number)) {
     const value = header.subarray(at + 2, at + 2 + (header[at + 1] as number))
@@ -95,7 +95,7 @@ function placeOfTlvs({ tlvs }: Delivery): Place | null {
   return valid(reference.readUInt16BE(0), total.readUInt8(0), number.readUInt8(0))
 }
 
-/** Null if the numbers are invalid, or if the text has only one part. */
+/** Returns null if the numbers are invalid, or if the text has only one part. */
 function valid(reference: number, total: number, number: number): Place | null {
   return total < 2 || number < 1 || number > total ? null : { reference, total, number }
 }

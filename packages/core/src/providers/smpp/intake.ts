@@ -1,7 +1,7 @@
 import type { Report, Sink } from '../../contract/outside/provider.ts'
 import { STATUS } from './status-table.ts'
 
-/** The maximum number of reports that wait to be stored. The SMSC must send further ones again. */
+/** The maximum number of reports that wait to be stored. The SMSC must repeat any further reports. */
 const WAITING_MAX = 5000
 const BATCH_MAX = 500
 
@@ -19,7 +19,7 @@ export function createIntake(receive: Sink['receive']) {
   let pumping: Promise<void> | null = null
 
   async function pump(): Promise<void> {
-    // The other reports of the same packet join the batch.
+    // Lets the other reports of the same packet join the batch.
     await Promise.resolve()
     while (waiting.length > 0) {
       const batch = waiting.splice(0, BATCH_MAX)
@@ -34,13 +34,13 @@ export function createIntake(receive: Sink['receive']) {
       await receive(reports)
       return STATUS.ok
     } catch {
-      // The SMSC keeps it and sends it again.
+      // The SMSC keeps the reports and sends them again.
       return STATUS.temporary_error
     }
   }
 
   return {
-    /** `answer` receives the status of the answer. */
+    /** Stores a report. `answer` receives the status for the SMSC. */
     add(report: Report, answer: (status: number) => void): void {
       if (waiting.length >= WAITING_MAX) {
         answer(STATUS.temporary_error)
@@ -49,7 +49,7 @@ export function createIntake(receive: Sink['receive']) {
       waiting.push({ report, answer })
       pumping ??= pump()
     },
-    /** Resolves when every report was stored and acknowledged, or could not be stored. */
+    /** Resolves when every report has its answer. */
     async idle(): Promise<void> {
       await pumping
     },
@@ -63,8 +63,8 @@ const OPEN_MAX = 5000
 type Store = (report: Report, done: (isStored: boolean) => void) => void
 
 /**
- * Stores reports that the SMSC does not repeat, such as a late answer: retries for five minutes. Reports before `open` and
- * beyond the limit are lost.
+ * Stores reports that the SMSC does not repeat, such as a late answer. Retries for five minutes. Reports that come
+ * before `open`, or that exceed the limit, are lost.
  */
 export function createOwnReports() {
   let store: Store | null = null
@@ -100,8 +100,8 @@ const EVERY_MS = 60_000
 export type UnusableNotes = (reason: string) => void
 
 /**
- * Notes deliveries that cannot be stored, at most one line a minute: `count` is their number since the previous line, and
- * `reason` is that of the latest one.
+ * Notes deliveries that cannot be stored, at most one line a minute. `count` is the number of deliveries since the
+ * previous line, and `reason` is the reason of the latest delivery.
  */
 export function createUnusableNotes(
   note: (fields: { reason: string; count: number }) => void,

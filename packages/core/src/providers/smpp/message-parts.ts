@@ -10,7 +10,7 @@ import {
 } from './charset.ts'
 import { TLV, tlv } from './pdu.ts'
 
-/** The fields of a submit_sm that differ from part to part. */
+/** The fields of a submit_sm that differ between the parts of a text. */
 export interface MessagePart {
   esm_class: number
   data_coding: number
@@ -18,14 +18,14 @@ export interface MessagePart {
   tlvs: readonly Uint8Array[]
 }
 
-/** `alphabet`: the SMSC's alphabet lacks a character, and in UCS-2 the text would have more parts than its price. */
+/** `alphabet`: the SMSC's alphabet lacks a character, and in UCS-2 the text would have more parts than are charged. */
 export type PartsResult = MessagePart[] | 'too_many_parts' | 'alphabet'
 
 export interface PartsOptions {
   alphabet: Alphabet
   long_text: 'udh' | 'sar' | 'payload'
   max_parts: number
-  /** Returns the reference of a long text, 0 to 255: it distinguishes the texts to one recipient. Called at most once. */
+  /** Returns the reference (0 to 255) that distinguishes long texts to one recipient. Called at most once. */
   reference: () => number
 }
 
@@ -34,8 +34,8 @@ const NONE: readonly Uint8Array[] = []
 const NO_OCTETS = Buffer.alloc(0)
 
 /**
- * The parts of a text, as many as the segments that are charged, so the reference has 8 bits (3GPP TS 23.040 clause
- * 9.2.3.24.1). With `payload` the SMSC splits the text by its own rules.
+ * Splits a text into one part for each charged segment. The reference therefore has 8 bits (3GPP TS 23.040 clause
+ * 9.2.3.24.1). With `payload`, the SMSC splits the text by its own rules.
  */
 export function partsOf(text: string, options: PartsOptions): PartsResult {
   const cut = segments(text)
@@ -99,7 +99,7 @@ function partWithHeader(data_coding: number, octets: Buffer, place: Place): Mess
   return { esm_class: UDH_INDICATOR, data_coding, short_message, tlvs: NONE }
 }
 
-/** SMPP 3.4 sections 5.3.2.22 to 5.3.2.24. */
+/** Source: SMPP 3.4 sections 5.3.2.22 to 5.3.2.24. */
 function partWithTlvs(data_coding: number, short_message: Buffer, place: Place): MessagePart {
   const tlvs = [
     tlv(TLV.sar_reference, Buffer.from([0, place.reference])),

@@ -14,11 +14,11 @@ const LATE_MAX = 10_000
 const SEQUENCE_MAX = 0x7fff_ffff
 
 /**
- * The submissions of one connection that wait for their answers. Sequence numbers count up from `first`, and wrap to 1
- * (SMPP 3.4 section 3.2). No number is reused while its answer may still come.
+ * The submissions of one connection that wait for their answers. Sequence numbers count up from `first`; the maximum
+ * is followed by 1 (SMPP 3.4 section 3.2). No number is reused while its answer may still come.
  */
 export function createOutstanding(response_ms: number, first = 1) {
-  /** In the order of their deadlines, since all have the same timeout. */
+  /** Sorted by deadline, because all submissions have the same timeout. */
   const waiting = new Map<number, { answered: OnAnswer; deadline: number }>()
   const late = new Map<number, OnAnswer>()
   let next = first
@@ -43,7 +43,7 @@ export function createOutstanding(response_ms: number, first = 1) {
       answered(answerOf(pdu))
       return true
     },
-    /** Ends the wait of submissions whose deadline is before `now`. Returns whether there was one. */
+    /** Ends the wait of submissions whose deadline is before `now`. Returns whether there were any. */
     giveUpOverdue(now: number): boolean {
       let isAny = false
       for (const [sequence, { answered, deadline }] of waiting) {

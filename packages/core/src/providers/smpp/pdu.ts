@@ -8,12 +8,12 @@ export const COMMAND = {
   alert_notification: 0x102,
 } as const
 
-/** This bit is set in the command_id of every answer; alone it is generic_nack. */
+/** This bit is set in the command_id of every answer. A command_id of only this bit is generic_nack. */
 export const ANSWER = 0x8000_0000
 export const GENERIC_NACK = ANSWER
 export const SUBMIT_SM_RESP = ANSWER + COMMAND.submit_sm
 
-/** SMPP 3.4 section 5.3.2. */
+/** Source: SMPP 3.4 section 5.3.2. */
 export const TLV = {
   receipted_message_id: 0x001e,
   sar_reference: 0x020c,
@@ -27,7 +27,7 @@ export const TLV = {
 const HEADER_OCTETS = 16
 
 const INTERFACE_VERSION = 0x34
-/** The limit for incoming texts; the shorter limits of SMPP 3.4 are not enforced. */
+/** The limit for incoming texts, in octets; the shorter limits of SMPP 3.4 are not enforced. */
 const STRING_MAX = 256
 
 /** An incoming protocol data unit; `body` follows the header. */
@@ -38,10 +38,10 @@ export interface Pdu {
   body: Buffer
 }
 
-/** A violation of SMPP. Its text never repeats the contents. */
+/** A violation of SMPP. The text of the error never contains data of the PDU. */
 export class MalformedPdu extends Error {}
 
-/** More than any PDU in practice: message_payload may have 64 K octets, but no SMSC sends so many. */
+/** Larger than any PDU in practice: message_payload may have 64 K octets, but no SMSC sends that many. */
 const PDU_MAX = 65_536
 
 /**
@@ -75,7 +75,7 @@ function pduOf(octets: Buffer): Pdu {
   }
 }
 
-/** Encodes a PDU. Its sequence number is set when it is written. */
+/** Encodes a PDU. The sequence number is set when the PDU is written. */
 export function encodePdu(command: number, status: number, body: Uint8Array): Buffer {
   const pdu = Buffer.allocUnsafe(HEADER_OCTETS + body.length)
   pdu.set(body, putHeader(pdu, command, status))
@@ -86,7 +86,7 @@ export function setSequence(pdu: Buffer, sequence: number): void {
   pdu.writeUInt32BE(sequence, 12)
 }
 
-/** SMPP 3.4 section 4.1.5. */
+/** Encodes a bind_transceiver: SMPP 3.4 section 4.1.5. */
 export function bindTransceiver(account: {
   system_id: string
   password: string
@@ -95,7 +95,7 @@ export function bindTransceiver(account: {
   const texts = [account.system_id, account.password, account.system_type]
   const body = Buffer.concat([
     ...texts.map(cString),
-    // interface_version; addr_ton, addr_npi and address_range of 0: all addresses of the account.
+    // interface_version, then 0 for addr_ton, addr_npi and address_range: all addresses of the account.
     Buffer.from([INTERFACE_VERSION, 0, 0, 0]),
   ])
   return encodePdu(COMMAND.bind_transceiver, 0, body)
@@ -121,10 +121,10 @@ export interface Submission {
   tlvs: readonly Uint8Array[]
 }
 
-/** The octets of a submit_sm with empty texts, without message and TLVs. */
+/** The number of octets in the body of a submit_sm with empty texts, no message and no TLVs. */
 const FIXED_OCTETS = 17
 
-/** SMPP 3.4 section 4.4.1. Fills one buffer, because this runs for every part of every message. */
+/** Encodes a submit_sm (SMPP 3.4 section 4.4.1). Fills one buffer, because this runs for every part of every message. */
 export function submitSm(one: Submission): Buffer {
   const { service_type, source, destination, validity_period, short_message, tlvs } = one
   const texts = service_type.length + source.digits.length + destination.digits.length
@@ -136,7 +136,7 @@ export function submitSm(one: Submission): Buffer {
   at = putAddress(pdu, at, source)
   at = putAddress(pdu, at, destination)
   pdu[at++] = one.esm_class
-  // protocol_id, priority_flag, schedule_delivery_time: immediate, with normal priority.
+  // 0 for protocol_id, priority_flag and schedule_delivery_time: sent at once, with normal priority.
   at = putZeros(pdu, at, 3)
   at = putText(pdu, at, validity_period)
   pdu[at++] = one.registered_delivery
@@ -193,12 +193,12 @@ export interface Delivery {
   destination: Address
   esm_class: number
   data_coding: number
-  /** short_message or message_payload, with a user data header if there is one. */
+  /** The short_message or message_payload, including a user data header if there is one. */
   octets: Buffer
   tlvs: ReadonlyMap<number, Buffer>
 }
 
-/** SMPP 3.4 section 4.6.1. @throws MalformedPdu */
+/** Decodes the body of a deliver_sm: SMPP 3.4 section 4.6.1. @throws MalformedPdu */
 export function readDeliverSm(body: Buffer): Delivery {
   const reader = createReader(body)
   reader.cString()
@@ -221,7 +221,7 @@ export function readDeliverSm(body: Buffer): Delivery {
   return { source, destination, esm_class, data_coding, octets, tlvs }
 }
 
-/** The id in the body of a submit_sm_resp; '' if there is none. The NUL at its end may be missing. */
+/** Reads the id in the body of a submit_sm_resp; '' if there is none. The NUL at its end may be missing. */
 export function readMessageId(body: Buffer): string {
   const end = body.indexOf(0)
   return body.toString('latin1', 0, Math.min(end < 0 ? body.length : end, STRING_MAX))
@@ -250,7 +250,7 @@ function createReader(body: Buffer) {
         .toString('latin1')
         .slice(0, -1)
     },
-    /** Stops at octets that are not a TLV, because some SMSCs pad. The first TLV of a tag counts. */
+    /** Stops at octets that are not a TLV, because some SMSCs add padding. Of a repeated tag, the first TLV counts. */
     tlvs(): Map<number, Buffer> {
       const found = new Map<number, Buffer>()
       while (at + 4 <= body.length) {

@@ -9,7 +9,7 @@ const SWEEP_MS = 100
 
 export type Unwritten = Extract<PartResult, { type: 'unwritten' }>
 
-/** As `OnAnswer`; or called once with `Unwritten` for a PDU that will not be written. */
+/** Called like `OnAnswer`, or once with `Unwritten` for a PDU that will not be written. */
 export type OnResult = (result: Answer | Unwritten) => void
 
 interface Queued {
@@ -18,7 +18,7 @@ interface Queued {
   done: OnResult
 }
 
-/** Distributes PDUs over binds: each goes to the bind with the fewest outstanding PDUs, when it has room. */
+/** Distributes PDUs over binds. Of the binds with room, the one with the fewest outstanding PDUs gets the next PDU. */
 export function createPool(binds: readonly Bind[], meaningOf: (status: number) => StatusMeaning) {
   let queue: Queued[] = []
   let sweeping: NodeJS.Timeout | null = null
@@ -29,7 +29,7 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
       const bind = roomiest()
       if (!bind) break
       const { pdu, write_by, done } = queue.shift() as Queued
-      // After a suspension of the process, room may come before the sweep.
+      // If the process was suspended, there may be room before the sweep has removed overdue PDUs.
       if (write_by <= performance.now()) done(BUSY)
       else write(bind, pdu, done)
     }
@@ -100,7 +100,7 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
       queue.push({ pdu, write_by, done })
       pump()
     },
-    /** Writes nothing more. */
+    /** Stops writing. Gives up the PDUs in the queue. */
     close(): void {
       isClosed = true
       giveUp(() => true, NOT_CONNECTED)

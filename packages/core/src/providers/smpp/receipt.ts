@@ -24,7 +24,7 @@ function folded(id: string): string {
   return id.toLowerCase().replace(/^0+(?=.)/, '')
 }
 
-/** The labels of a receipt, in any order. SMPP 3.4 appendix B is only an example. */
+/** The labels of a receipt. Their order differs between SMSCs, because SMPP 3.4 appendix B is only an example. */
 interface Labels {
   id: string | null
   state: string | null
@@ -34,10 +34,10 @@ interface Labels {
 const LABELS = { id: /\bid:\s*(\S+)/i, state: /\bstat:\s*([a-z]+)/i, error: /\berr:\s*(\w+)/i }
 
 function labelsOf(text: string): Labels {
-  // The start of the message follows `text:`, where its author could write labels.
+  // After `text:` comes the start of the message, whose author could write labels there.
   const end = text.search(/\btext:/i)
   const own = end < 0 ? text : text.slice(0, end)
-  // Some SMSCs put `text:` first; then their labels follow it.
+  // Some SMSCs put `text:` first and the labels after it.
   const labelled = end >= 0 && own.trim() === '' ? text : own
   const find = (label: RegExp) => label.exec(labelled)?.[1] ?? null
   return {
@@ -47,7 +47,7 @@ function labelsOf(text: string): Labels {
   }
 }
 
-/** SMPP 3.4 section 5.2.28. */
+/** The index is the value of message_state: SMPP 3.4 section 5.2.28. */
 const STATES = [
   'SCHEDULED',
   'ENROUTE',
@@ -66,7 +66,7 @@ interface Failure {
   text: string
 }
 
-/** The states of a failure, in the words of appendix B and in others that SMSCs use. */
+/** The states that mean a failure: the words of appendix B, and other words that SMSCs use. */
 const FAILURES: Readonly<Record<string, Failure>> = {
   EXPIRED: { error_code: 'expired', text: 'The validity period ended before the delivery' },
   UNDELIV: { error_code: 'undeliverable', text: 'The message could not be delivered' },
@@ -112,8 +112,8 @@ export function receiptOf(
 }
 
 /**
- * A TLV that differs from the text already has the form of submit_sm_resp: such SMSCs add it because their texts use
- * another form.
+ * Returns the id of a receipt. If the id in a TLV differs from the id in the text, it already has the form of
+ * submit_sm_resp: SMSCs add the TLV because their texts use another form.
  */
 function idOf({ tlvs }: Delivery, label: string | null, form: IdForm): string | null {
   const own = tlvs.get(TLV.receipted_message_id)?.toString('latin1').replace(/\0.*$/s, '').trim()
@@ -131,7 +131,7 @@ function statusOf(
   return state !== null && Object.hasOwn(FAILURES, state) ? 'failed' : 'sent'
 }
 
-/** SMPP 3.4 section 5.3.2.31: the kind of network and its code. */
+/** Reads the kind of network and its error code: SMPP 3.4 section 5.3.2.31. */
 function networkErrorOf({ tlvs }: Delivery): string | null {
   const value = tlvs.get(TLV.network_error_code)
   if (value?.length !== 3) return null

@@ -5,8 +5,8 @@ import type { Timing } from './settings.ts'
 
 /**
  * After this silence the SMSC must answer an enquire_link before it gets a message. SMSCs and firewalls end idle
- * connections, firewalls without a sign, and a submit_sm that was written to such a connection would keep an unknown
- * outcome.
+ * connections, and firewalls do not report it. The outcome of a submit_sm that was written to such a connection would
+ * stay unknown.
  */
 const SILENT_MS = 500
 
@@ -14,7 +14,7 @@ interface SendWindowParts {
   size: number
   timing: Timing
   isBound: () => boolean
-  /** There may be more room. */
+  /** Called when there may be more room. */
   roomMade: () => void
 }
 
@@ -33,7 +33,7 @@ export function createSendWindow(
     return sequence
   }
 
-  /** Sends an enquire_link, if none waits for its answer. */
+  /** Sends an enquire_link, unless an earlier one is still unanswered. */
   function enquire(): void {
     if (enquiry) return
     const sequence = request(encodePdu(COMMAND.enquire_link, 0, NOTHING))
@@ -46,7 +46,7 @@ export function createSendWindow(
     /** Writes a request of the session and returns its sequence number. */
     request,
     submit: (pdu: Buffer, answered: OnAnswer) => outstanding.add(request(pdu), answered),
-    /** As `Session.room`. */
+    /** See `Session.room`. */
     room(): number {
       if (!isBound() || throttled) return 0
       // Outstanding PDUs show the SMSC that the connection is in use.
@@ -58,13 +58,13 @@ export function createSendWindow(
     },
     /** Passes an answer to its submission or enquire_link. Ignores any other answer. */
     settle(pdu: Pdu): void {
-      // Any status shows that the SMSC is there.
+      // An answer with any status shows that the connection works.
       if (pdu.sequence === enquiry?.sequence) enquiry = null
       else if (!outstanding.settle(pdu)) return
       roomMade()
     },
     isEnquiryOverdue: (now: number) => enquiry !== null && now > enquiry.deadline,
-    /** Ends the wait of overdue submissions. Sends an enquire_link after that, or if the SMSC was silent for `idle_ms`. */
+    /** Gives up overdue submissions. If there were any, or after a silence of `idle_ms`, sends an enquire_link. */
     check(now: number): void {
       const isOverdue = outstanding.giveUpOverdue(now)
       if (isOverdue) roomMade()

@@ -24,7 +24,7 @@ interface SendingParts {
   settings: SmppSettings
   timing: Timing
   meaningOf: (status: number) => StatusMeaning
-  /** Null while nothing is connected. */
+  /** Returns null while the provider has no open connections. */
   pool: () => Pool | null
   /** Receives results that come after the outcome. */
   report: (report: Report) => void
@@ -50,15 +50,15 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
     await submitAll(job, pdus, results)
     const { outcome, missing } = verdictOf(job.message_id, results, false)
     for (const receipt of missing) {
-      // Without the message's id the core matches the receipt to its part later; with it, the receipt could precede
-      // `sent`.
+      // This receipt does not name the message, so the core matches it to its part later. A receipt that names the
+      // message could be stored before `sent`.
       reportReceipt(null, receipt)
     }
     if (outcome.type === 'retry') remember(job.message_id, { reference, results })
     return outcome
   }
 
-  /** Sends the first part alone: most refusals concern it, and then no message is partly sent. */
+  /** Sends the first part alone. Most refusals occur at the first part, and then the message is not partly sent. */
   async function submitAll(job: SendJob, pdus: Buffer[], results: Begun['results']): Promise<void> {
     const write_by = performance.now() + write_ms
     const [first, ...rest] = pdus.flatMap((_, i) => (results[i]?.type === 'accepted' ? [] : [i]))
@@ -81,7 +81,7 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
     isOver = true
   }
 
-  /** An answer came after the outcome `ambiguous`. Reports the result once every part has one. */
+  /** Called for an answer after the outcome `ambiguous`. Reports the final outcome once every part has a result. */
   function reportLate(job: SendJob, results: Begun['results']): void {
     const { workspace_id, message_id } = job
     const about = { workspace_id, message_id }
@@ -126,9 +126,9 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
 }
 
 /**
- * Numbers the long texts from one sender to one recipient, 0 to 255 and again from 0, because a phone must not join two
- * texts that are in flight at once. Starts at a random number, so that texts before and after a restart rarely have the
- * same one. Beyond `pairs_max` pairs, the least recently used one is forgotten.
+ * Numbers the long texts from one sender to one recipient, from 0 to 255 and again from 0, because a phone must not
+ * join two texts that are in flight at once. Starts at a random number, so that texts before and after a restart
+ * rarely have the same number. Beyond `pairs_max` pairs, the least recently used pair is forgotten.
  */
 export function createReferences(
   random: () => number,
@@ -139,7 +139,7 @@ export function createReferences(
     const pair = `${sender ?? ''}\n${recipient}`
     const before = last.get(pair) ?? Math.floor(random() * 256)
     const reference = (before + 1) % 256
-    // Deleted first, so that the order of the map is that of use.
+    // Deleted first, so that the map is sorted by the latest use.
     last.delete(pair)
     last.set(pair, reference)
     if (last.size > pairs_max) last.delete(last.keys().next().value as string)

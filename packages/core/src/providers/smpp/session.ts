@@ -9,7 +9,7 @@ import { STATUS } from './status-table.ts'
 /** Why a connection ended. */
 export interface Ending {
   reason: string
-  /** The status with which the SMSC refused the bind. */
+  /** The status with which the SMSC refused the bind; null if it did not refuse. */
   status: number | null
   /** The silence before the end, if the SMSC ended a connection on which nothing was in flight; else null. */
   idle_ms: number | null
@@ -22,28 +22,28 @@ export interface SessionEvents {
   down(ending: Ending): void
   /** There may be more room. */
   room(): void
-  /** A deliver_sm, which the service answers with `answer`. */
+  /** The SMSC sent a deliver_sm. The receiver of this event answers it with `answer`. */
   deliver(pdu: Pdu, answer: (status: number) => void): void
 }
 
-/** One connection to an SMSC, from connecting to its end: SMPP 3.4 sections 2.2 to 2.10. */
+/** One connection to an SMSC, from its start to its end: SMPP 3.4 sections 2.2 to 2.10. */
 export interface Session {
   isBound(): boolean
   /**
-   * The number of PDUs that may be submitted now: none while the session is not bound, ends or is throttled. If the SMSC was
-   * silent, this sends an enquire_link and there is no room until `SessionEvents.room` reports the answer.
+   * The number of PDUs that may be submitted now: 0 while the session is not bound, is ending or is throttled. After a
+   * silence of the SMSC, this sends an enquire_link and returns 0 until `SessionEvents.room` reports the answer.
    */
   room(): number
   outstanding(): number
-  /** Writes a submit_sm; only while there is room. */
+  /** Writes a submit_sm. Call it only while `room` is not 0. */
   submit(pdu: Buffer, answered: OnAnswer): void
-  /** Pauses sending. */
+  /** Pauses sending for `throttle_ms`. */
   throttle(): void
-  /** Accepts nothing more, waits for outstanding answers, unbinds and closes: at most `grace_ms`. */
+  /** Accepts no more PDUs, waits for outstanding answers, unbinds and closes. All this takes at most `grace_ms`. */
   end(grace_ms: number, reason: string): Promise<void>
 }
 
-/** The time for outstanding answers after the SMSC unbound. */
+/** The time for outstanding answers after an unbind of the SMSC. */
 const UNBOUND_MS = 1000
 /** The maximum number of octets that may wait for the SMSC to read them. */
 const UNREAD_MAX = 16 * 1024 * 1024
@@ -101,11 +101,11 @@ export function openSession(
 
   function delivered(pdu: Pdu, answer: (status: number) => void): void {
     if (isBound()) events.deliver(pdu, answer)
-    // The session ends: the SMSC repeats the delivery on the next connection.
+    // The session is ending. The SMSC repeats the delivery on the next connection.
     else answer(STATUS.temporary_error)
   }
 
-  /** The SMSC accepts nothing more, and may still answer what it has. */
+  /** The SMSC unbound: it accepts no more PDUs, but may still answer earlier ones. */
   function unbound(): void {
     phase = 'ending'
     closing = 'unbound by the SMSC'
@@ -158,7 +158,7 @@ export function openSession(
   return { isBound, room, outstanding, submit, throttle, end }
 }
 
-/** Resolves when a change made `holds` true, or after `ms`. */
+/** Resolves when `holds` returns true after a change, or when `ms` have passed. */
 async function changed(changes: EventEmitter, ms: number, holds: () => boolean): Promise<void> {
   const signal = AbortSignal.timeout(Math.max(0, Math.ceil(ms)))
   while (!holds() && !signal.aborted) await once(changes, 'change', { signal }).catch(() => null)

@@ -6,14 +6,14 @@ const BINDS_MAX = 16
 const CONNECTIONS_MAX = 16
 const ERRORS_MAX = 256
 
-// C-octet strings, which a NUL would end. SMPP 3.4 allows 15, 8 and 12 characters; some SMSCs accept more.
+// These are C-octet strings, which a NUL would end. SMPP 3.4 allows 15, 8 and 12 characters; some SMSCs accept more.
 const credential = (max: number) =>
   z.string().regex(new RegExp(`^[\\x20-\\x7e]{0,${max}}$`), `must be at most ${max} visible ASCII`)
 
 const tls = z.union([
   z.boolean(),
   z.strictObject({
-    /** The authority that signed the SMSC's certificate, PEM; default: the public ones. */
+    /** The certificate of the authority that signed the SMSC's certificate, in PEM; default: public authorities. */
     ca: certificate.optional(),
     /** The name that the certificate must have; default: the host. */
     servername: z.string().min(1).max(253).optional(),
@@ -53,7 +53,7 @@ export const settings = z.strictObject({
   ...commonSettings,
   type: z.literal('smpp'),
   binds: z.array(bind).min(1).max(BINDS_MAX),
-  /** The first is the default. Without this setting any sender is allowed, and the SMSC chooses the default. */
+  /** The allowed senders; the first is the default. If not set, all are allowed and the SMSC chooses the default. */
   senders: senders.optional(),
   handles_stop: handlesStop.default(false),
   /** The maximum number of PDUs in flight on one connection: the throughput is the window divided by the round trip. */
@@ -62,15 +62,15 @@ export const settings = z.strictObject({
   alphabet: z.enum(['gsm', 'latin1', 'ascii']).default('gsm'),
   /** How a text longer than one part is split: by the service with a header, by the service with TLVs, or by the SMSC. */
   long_text: z.enum(['udh', 'sar', 'payload']).default('udh'),
-  /** Longer texts are rejected. */
+  /** The maximum number of parts. Longer texts are rejected. */
   max_parts: z.number().int().min(1).max(255).default(25),
   /** Which receipts are requested. */
   receipts: z.enum(['final', 'all', 'none']).default('final'),
-  /** How long the SMSC may try; default: the SMSC decides. */
+  /** How long the SMSC may try to deliver a message; default: the SMSC decides. */
   validity_hours: z.number().int().min(1).max(720).optional(),
-  /** How receipts write the ids of submit_sm_resp. */
+  /** How receipts write an id that submit_sm_resp contained. */
   id_form: z.enum(['as_is', 'fold', 'hex_to_decimal', 'decimal_to_hex']).default('as_is'),
-  /** The status for a receipt with UNKNOWN. */
+  /** The status of a message whose receipt has the state UNKNOWN. */
   unknown_as: z.enum(['sent', 'delivered', 'failed']).default('sent'),
   service_type: credential(5).default(''),
   addresses,
@@ -85,7 +85,7 @@ export type BindSettings = SmppSettings['binds'][number]
 
 /** Times and timeouts, in milliseconds. */
 export interface Timing {
-  /** Timeout of a connection, with TLS. */
+  /** Timeout for connecting, including TLS. */
   connect_ms: number
   /** Timeout of the answer to a PDU. */
   response_ms: number
@@ -95,13 +95,13 @@ export interface Timing {
   throttle_ms: number
   /** Limit for one message with all its parts. */
   send_ms: number
-  /** Waits between attempts to connect: full jitter below `cap_ms`, and at least `refused_ms` after a refusal. */
+  /** Waits before the next attempt to connect: full jitter below `cap_ms`, and at least `refused_ms` after a refusal. */
   reconnect: { base_ms: number; cap_ms: number; refused_ms: number; stable_ms: number }
   /** A number in [0, 1), for jitter and for the first reference. */
   random: () => number
 }
 
-/** The times that follow from the settings. A batch must be answered within 20 seconds. */
+/** The times that follow from the settings. Every message of a batch needs an outcome within 20 seconds. */
 export function timingOf({ enquire_link_s, response_timeout_s }: SmppSettings): Timing {
   return {
     connect_ms: 10_000,

@@ -40,7 +40,7 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
     function deliver(pdu: Pdu, answer: (status: number) => void, unusable: UnusableNotes): void {
       const report = readReport(pdu)
       if ('unusable' in report) {
-        // The same delivery would fail again.
+        // If the SMSC repeated this delivery, the delivery would be unusable again.
         unusable(report.unusable)
         answer(report.status)
       } else intake.add(report, answer)
@@ -154,7 +154,7 @@ function probe(
           resolve(isUp ? null : text)
         },
         room() {},
-        // The SMSC repeats the delivery to the service.
+        // The probe stores nothing. The SMSC repeats the delivery to the service.
         deliver: (_pdu, answer) => answer(STATUS.temporary_error),
       },
     )

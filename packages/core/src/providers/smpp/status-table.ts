@@ -34,7 +34,7 @@ export const STATUS = {
   permanent_error: 0x65,
 } as const
 
-/** `[command_status, class, error code, text]`. Source: SMPP 3.4 section 5.1.3; 0x104 is of SMPP 5.0. */
+/** `[command_status, class, error code, text]`. Source: SMPP 3.4 section 5.1.3; for 0x104, SMPP 5.0. */
 const ROWS: readonly [number, StatusClass, string, string][] = [
   [0x04, 'rebind', 'not_connected', 'The session is not bound'],
   [0x05, 'rebind', 'not_connected', 'The account is already bound'],

@@ -33,7 +33,7 @@ export function submissionOf(
   return parts.map((part) => submitSm({ ...common, ...part }))
 }
 
-/** Relative, in whole hours: SMPP 3.4 section 7.1.1. */
+/** Encodes a relative validity period in whole hours: SMPP 3.4 section 7.1.1. */
 function validityOf(hours: number): string {
   const two = (count: number) => String(count).padStart(2, '0')
   return `0000${two(Math.floor(hours / 24))}${two(hours % 24)}0000000R`

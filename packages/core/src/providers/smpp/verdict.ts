@@ -7,9 +7,9 @@ import { type StatusMeaning, statusText } from './status-table.ts'
 export type PartResult =
   | { type: 'accepted'; message_id: string | null }
   | { type: 'refused'; status: number; meaning: StatusMeaning }
-  /** It was written, and no answer came. */
+  /** The part was written, but no answer came. */
   | { type: 'unanswered'; reason: string }
-  /** It was never written. */
+  /** The part was never written. */
   | { type: 'unwritten'; error_code: string; reason: string; misconfigured?: 'provider' }
 
 export interface Verdict {
@@ -18,7 +18,7 @@ export interface Verdict {
   missing: Receipt[]
 }
 
-/** An id for a part without an id of the SMSC. No receipt will contain it. */
+/** An id for a part that has no id from the SMSC. No receipt of the SMSC will contain it. */
 function placeholder(message_id: string, index: number): string {
   return `${message_id}.${index + 1}`
 }
@@ -34,10 +34,10 @@ export function partResult(
 }
 
 /**
- * The outcome of a message from the results of its parts. With an unanswered part it is `ambiguous`. With all parts
- * accepted it is accepted; with none, the first failure is the reason. With some accepted, the others are retried if
- * their error is temporary. If it is permanent, or if there is no retry (`isLast`), the message counts as accepted and
- * failed: the missing parts get ids of our own, and receipts for these ids report their failure.
+ * Derives the outcome of a message from the results of its parts. One unanswered part makes it `ambiguous`. If all
+ * parts are accepted, the message is accepted; if none is, the first failure is the reason. If some are accepted, the
+ * others are retried after a temporary error. After a permanent error, or without a retry (`isLast`), the message is
+ * accepted and then fails: missing parts get ids of ours, and receipts for these ids report the failure.
  */
 export function verdictOf(
   message_id: string,
@@ -107,7 +107,7 @@ function acceptedAs(all: readonly (string | null)[]): Outcome {
   const provider_message_id = all.find((id) => id !== null) ?? null
   const part_ids = all.filter((id) => id !== null)
   const base = { type: 'accepted' as const, provider_message_id, lookup_after_ms: null }
-  // No receipt could name a part without an id, and the message would never be delivered.
+  // A part without an id gets no receipt. A message that waits for all its parts would never be delivered.
   return part_ids.length === all.length ? { ...base, part_ids } : base
 }
 

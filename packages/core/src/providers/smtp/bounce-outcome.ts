@@ -30,8 +30,8 @@ function undelivered(text: string): Meaning {
 }
 
 /**
- * The reports of a mail about its message; none if the mail changes nothing, for example after a person removed a spam
- * mark.
+ * Converts a mail to reports about its message. There are none if the mail changes nothing, for example after a person
+ * removed a spam mark.
  *
  * | Action | Status | receipt |
  * |---|---|---|
@@ -39,9 +39,9 @@ function undelivered(text: string): Meaning {
  * | relayed, expanded, delayed | | `sent` |
  * | failed | 5.1.x, 5.2.1 | `failed`, `bounced`; the recipient is suppressed |
  * | failed | 5.2.x, such as a full mailbox | `failed`, `bounced` |
- * | failed | others: policy, routing, the sender (5.1.7 to 5.1.9); 4.x.x, tried for too long | `failed`, `undelivered` |
+ * | failed | others: policy, routing, sender (5.1.7 to 5.1.9); 4.x.x when the server gave up | `failed`, `undelivered` |
  *
- * The texts are ours, because those of servers repeat addresses.
+ * The texts are ours, because servers' texts repeat addresses.
  */
 export function reportsOf(report: MailReport, about: MessageRef): Report[] {
   if (report.type === 'delivery_status') {
@@ -51,7 +51,7 @@ export function reportsOf(report: MailReport, about: MessageRef): Report[] {
   return report.feedback_type === 'abuse' ? [{ type: 'suppress', about, reason: 'complaint' }] : []
 }
 
-/** A mail has one recipient. If that is a list or forwards mail, the mail failed if it failed for all behind it. */
+/** A mail has one recipient. Mail to a list, or forwarded mail, failed only if it failed for every final recipient. */
 function receiptOf({ recipients }: DeliveryStatus): Receipt {
   const [first] = recipients
   if (first && recipients.every(({ action }) => action === 'failed')) {

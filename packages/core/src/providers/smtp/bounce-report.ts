@@ -9,7 +9,7 @@ export type EnhancedStatus = readonly [number, number, number]
 /** The status of one recipient. */
 export interface RecipientStatus {
   action: Action
-  /** Null if none can be read. */
+  /** Null if the report has no readable status. */
   status: EnhancedStatus | null
 }
 
@@ -19,8 +19,8 @@ export type MailReport =
   | { type: 'feedback'; feedback_type: string; evidence: string }
 
 /**
- * The part of a mail that is read: reports are at its start, and the parser needs 12 microseconds for each line of any
- * length. The rest is ignored.
+ * Reports are at the start of a mail, so only this part is read. The parser needs 12 microseconds for each line of any
+ * length.
  */
 export const REPORT_BYTES_READ = 256 * 1024
 const LINES_READ = 6_000
@@ -33,12 +33,12 @@ const FIELDS_MAX = 64
 const VALUE_LENGTH_MAX = 2_000
 const TEXT_LENGTH_MAX = 64 * 1024
 
-/** Fields by lower-case name; the first one of a name. */
+/** Fields by their lower-case names. If a name is repeated, its first field counts. */
 type Fields = ReadonlyMap<string, string>
 
 const ACTIONS: readonly string[] = ['failed', 'delayed', 'delivered', 'relayed', 'expanded']
 
-/** RFC 3464, and RFC 6533 for international addresses. */
+/** The types of RFC 3464, and of RFC 6533 for international addresses. */
 const STATUS_TYPES = ['message/delivery-status', 'message/global-delivery-status']
 const FEEDBACK_TYPE = 'message/feedback-report'
 const RETURNED_TYPES = [
@@ -79,12 +79,12 @@ function deliveryStatusOf(groups: Fields[]): MailReport | null {
   return { type: 'delivery_status', recipients, evidence: id?.get('original-envelope-id') ?? '' }
 }
 
-/** Null for the group of the whole mail. */
+/** Returns null for the group of fields about the whole mail. */
 function recipientStatusOf(fields: Fields): RecipientStatus | null {
-  // Comments may follow: `failed (expired)`.
+  // A comment may follow: `failed (expired)`.
   const action = /^[a-z]+/.exec(fields.get('action')?.toLowerCase() ?? '')?.[0] ?? ''
   if (!ACTIONS.includes(action)) return null
-  // The type comes first: `smtp; 550 5.1.1 …`
+  // The type of the code comes first: `smtp; 550 5.1.1 …`
   const diagnostic = fields.get('diagnostic-code')?.replace(/^[\w-]+\s*;\s*(?:[245]\d\d[ -])?/, '')
   return {
     action: action as Action,
@@ -92,7 +92,7 @@ function recipientStatusOf(fields: Fields): RecipientStatus | null {
   }
 }
 
-/** Many reports have the general 5.0.0 although the refusing server was more specific. RFC 3463, section 3.1. */
+/** Many reports have the general 5.0.0 although the diagnostic code is more exact. RFC 3463, section 3.1. */
 function moreExact(status: EnhancedStatus | null, diagnostic: EnhancedStatus | null) {
   if (status === null) return diagnostic
   const [kind, subject, detail] = status
@@ -107,7 +107,7 @@ function statusIn(text = ''): EnhancedStatus | null {
 async function partsOf(raw: Uint8Array): Promise<Attachment[] | null> {
   try {
     const { attachments } = await PostalMime.parse(raw, {
-      // A returned mail is evidence. A report inside it does not count.
+      // A returned mail is only evidence. A report inside a returned mail does not count.
       forceRfc822Attachments: true,
       maxNestingDepth: NESTING_MAX,
       maxHeadersSize: HEADER_BYTES_MAX,
@@ -133,9 +133,9 @@ function beginningOf(raw: Uint8Array): Uint8Array {
 }
 
 /**
- * Reads groups of fields that blank lines separate, as in `message/delivery-status` (RFC 3464, section 2.1), and in
- * `message/feedback-report` with its one group (RFC 5965, section 3). Joins folded lines, ignores lines that are not
- * fields, and cuts what exceeds the limits.
+ * Reads groups of fields with blank lines between them. `message/delivery-status` has several groups (RFC 3464,
+ * section 2.1), and `message/feedback-report` has one (RFC 5965, section 3). Joins folded lines, ignores lines that
+ * are not fields, and drops text beyond the limits.
  */
 function readFieldGroups(text: string): Fields[] {
   const groups: Map<string, string>[] = []
@@ -159,7 +159,7 @@ function readFieldGroups(text: string): Fields[] {
       group = new Map()
       groups.push(group)
     }
-    // The folded lines that follow then belong to no field.
+    // The name is empty, so the folded lines that follow belong to no field.
     if (group.has(name) || group.size === FIELDS_MAX) name = ''
     else group.set(name, joined('', line.slice(colon + 1)))
   }

@@ -8,8 +8,8 @@ export interface Recipients {
 }
 
 /**
- * The recipient of a mail to us: a message by its token, or the address for complaints. A mail to the latter must contain a
- * proof, because any person may write there.
+ * The recipient of a mail to the service: a message, which its token identifies, or the address for complaints. A
+ * complaint must contain a proof, because any person may write to that address.
  */
 export type Recipient = { type: 'message'; ref: MessageRef } | { type: 'complaints' }
 
@@ -18,7 +18,7 @@ const COMPLAINTS = 'fbl'
 
 const TOKENS_MAX = 20
 
-/** Null for an address that is not ours. Case does not matter. */
+/** Returns null for an address that is not ours. Upper and lower case are equal. */
 export function recipientOf(
   { bounce_domain, secret }: Recipients,
   address: string,
@@ -32,8 +32,8 @@ export function recipientOf(
 }
 
 /**
- * The message whose token is in the returned part of a report: in our envelope sender, or in our link to unsubscribe. Null
- * if there is none. An id without a token proves nothing, because a reader of one mail could guess the ids of others.
+ * Finds the message whose token is in the returned part of a report: in our envelope sender or unsubscribe link. Null
+ * if there is no token. An id without a token proves nothing: a reader of one mail could guess the ids of others.
  */
 export function provenIn({ secret }: Recipients, evidence: string): MessageRef | null {
   const found = evidence.matchAll(/(?<![0-9a-z])[0-9a-z]{62}(?![0-9a-z])/gi)

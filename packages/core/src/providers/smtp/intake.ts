@@ -11,19 +11,19 @@ import { provenIn, type Recipient, type Recipients, recipientOf } from './intake
 /** The address and limit of the mail intake. */
 export interface IntakeSettings {
   host: string
-  /** 0 for any free port. */
+  /** The port to listen on; 0 for any free port. */
   port: number
   /** The largest accepted mail; default: 10 MiB. */
   max_bytes?: number | undefined
 }
 
-/** Limits of number and time. */
+/** Limits on counts, and on times in milliseconds. */
 export interface IntakeLimits {
   clients: number
-  /** Clients of one IPv4 address, or of one IPv6 /48. */
+  /** The maximum number of clients from one IPv4 address, or from one IPv6 /48. */
   clients_of_site: number
   recipients: number
-  /** Addresses that are not ours, for each connection. */
+  /** The maximum number of recipients on one connection that are not our addresses. */
   unknown_addresses: number
   silence_ms: number
   connection_ms: number
@@ -44,10 +44,10 @@ export const INTAKE_LIMITS: IntakeLimits = {
 }
 
 /**
- * Receives mail of other servers to `b+<token>@bounce_domain`, by SMTP (RFC 5321): delivery status notifications and
+ * Receives mail from other servers to `b+<token>@bounce_domain`, by SMTP (RFC 5321): delivery status notifications and
  * feedback reports. It relays nothing, has no users and answers no mail. It refuses an address that is not ours (550),
- * acknowledges a mail after its reports are stored (250), and requests a retry if that failed (451). A mail without
- * a usable report is acknowledged and dropped, because a refusal would cause a bounce of a bounce.
+ * acknowledges a mail after its reports are stored (250), and requests a retry if they could not be stored (451). A
+ * mail without a usable report is acknowledged and dropped, because a refusal would cause a bounce of a bounce.
  * @throws Error if the server cannot listen on the port.
  */
 export async function listenForMail({
@@ -67,7 +67,7 @@ export async function listenForMail({
   const server = new SMTPServer({
     name: recipients.bounce_domain,
     banner: 'reports only',
-    // There are no users, and the key of the library's certificate is public.
+    // AUTH: there are no users. STARTTLS: the private key of the library's certificate is public.
     disabledCommands: ['AUTH', 'STARTTLS'],
     authOptional: true,
     disableReverseLookup: true,
@@ -96,7 +96,7 @@ export async function listenForMail({
         )
         .finally(() => {
           busy.delete(session.id)
-          // Writes the answer to the mail first.
+          // Waits until the answer to the mail is written.
           if (closing) setImmediate(closeIdle)
         })
     },
@@ -104,7 +104,7 @@ export async function listenForMail({
   })
   const sockets = limitConnections(server.server, limits)
 
-  /** Ends the connections on which no mail is in progress. */
+  /** Ends the connections on which no mail is being received. */
   function closeIdle(): void {
     for (const connection of server.connections) {
       if (!busy.has(connection.session.id)) connection.send(421, 'Closing')
@@ -112,7 +112,7 @@ export async function listenForMail({
   }
 
   server.on('error', ({ code }: NodeJS.ErrnoException) => {
-    // The error of a single connection, which ends. A failure to listen is thrown.
+    // This error ends one connection. A failure to listen is thrown.
     if (!server.server.listening) return
     sink.note('info', 'a connection of the mail intake failed', { code: code ?? 'unknown' })
   })
@@ -139,7 +139,7 @@ export async function listenForMail({
   }
 }
 
-/** The networks that `clients_of_site` counts. */
+/** The number of leading address bits that make a network for `clients_of_site`. */
 const SITE_BITS = { ipv4: 32, ipv6: 48 } as const
 
 const TRY_AGAIN = 'It could not be stored. Please try again later'
@@ -152,7 +152,7 @@ function limitConnections(server: Server, limits: IntakeLimits): ReadonlyMap<Soc
     const site = networkOf(socket.remoteAddress ?? '', SITE_BITS) ?? ''
     const others = [...sockets.values()].filter((one) => one === site).length
     if (others >= limits.clients_of_site) {
-      // Refused here: the library delays its refusal and counts the client until then.
+      // Refused here, because the library delays its refusal and counts the client until then.
       socket.write('421 Too many connections from your network. Please try again later\r\n')
       return socket.destroySoon()
     }
@@ -223,7 +223,7 @@ function answer(responseCode: number, text: string): Error {
   return Object.assign(new Error(text), { responseCode })
 }
 
-/** Reads the whole mail, because the answer follows its end; keeps only the part that is read for reports. */
+/** Reads the whole mail, because the answer follows the mail's end. Keeps only the part that may contain reports. */
 async function beginningOf(stream: SMTPServerDataStream): Promise<Uint8Array> {
   const chunks: Buffer[] = []
   let length = 0

@@ -20,8 +20,8 @@ export function messageIdOf({ message_id }: MessageRef, { mail_domain }: SmtpSet
 }
 
 /**
- * One message for the mail library: addresses are objects or checked, never text to be parsed, and the envelope is separate,
- * with one recipient. Null if the recipient is not one plain address.
+ * Converts a job to one message for the mail library. Addresses are objects or already checked, so no text is parsed
+ * as an address. The envelope is separate, with one recipient. Null if the recipient is not one plain address.
  */
 export function mailMessage(
   job: SendJob,
@@ -69,7 +69,7 @@ function replyTo({ reply_to }: EmailContent): { replyTo?: MailSender } {
   return address === null ? {} : { replyTo: { name: '', address: address.address } }
 }
 
-/** The caller's headers under their proper names, each once, and a link to unsubscribe. */
+/** The caller's headers in standard spelling, each once, and a link to unsubscribe. */
 function headersOf(
   ref: MessageRef,
   content: EmailContent,
@@ -82,14 +82,14 @@ function headersOf(
     if (name) headers[name] = value
   }
   if (headers[UNSUBSCRIBE] !== undefined) return headers
-  // "One click" needs an address that can be called.
+  // The one-click header needs a `List-Unsubscribe` header with an address.
   delete headers[ONE_CLICK]
   const url = settings.unsubscribe ? unsubscribeUrl(ref, context) : null
   if (url === null) return headers
   return { ...headers, [UNSUBSCRIBE]: `<${url}>`, [ONE_CLICK]: 'List-Unsubscribe=One-Click' }
 }
 
-/** Null if a mailbox provider would not call the public address: RFC 8058 section 3.1 requires https. */
+/** Returns null if mailbox providers would not call the public URL: RFC 8058 section 3.1 requires https. */
 function unsubscribeUrl(ref: MessageRef, { public_url, secret }: ProviderContext): string | null {
   const { protocol, hostname } = new URL(public_url)
   const isTrial = isLoopback(hostname.replace(/^\[|\]$/g, ''))

@@ -12,8 +12,8 @@ const SLUG_LENGTH_MAX = 24
 const FALLBACK = 'mail'
 
 /**
- * Names of the operators of a domain (RFC 2142), of its machines, or of roles that ask for secrets. No workspace gets one,
- * not even with its mark.
+ * Names that belong to the operators of a domain (RFC 2142), to its machines, or to roles that ask for secrets. No
+ * workspace gets such a name, not even with the mark of the workspace.
  */
 const RESERVED = new Set(
   (
@@ -23,7 +23,7 @@ const RESERVED = new Set(
   ).split(' '),
 )
 
-// Controls would end the line, direction marks change the displayed order, and the others look like an address.
+// Control characters end a line, direction marks change the shown order, and the others look like an address.
 const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069<>@"\\]/gu
 
 /** The display name as it is shown: one line that does not look like an address. */
@@ -58,7 +58,7 @@ function slugOf(name: string): string {
   return words.join('-').slice(0, SLUG_LENGTH_MAX).replace(/-$/, '')
 }
 
-/** 32 bits: workspaces cannot choose their ids, and a given mark takes about 2,000 million signups. */
+/** 32 bits are enough: a workspace cannot choose its id, and a given mark takes about 2,000 million signups. */
 function markOf(workspace_id: string): string {
   return createHash('sha256').update(`sender ${workspace_id}`).digest('hex').slice(0, 8)
 }

@@ -20,7 +20,7 @@ describe('a server that does not relay', () => {
   })
 })
 
-// Callers choose the recipients: no name of a recipient may stop the mail of all workspaces.
+// Callers choose the recipients, so a recipient's name must not stop the mail of all workspaces.
 describe('a recipient with the name relay', () => {
   it.each([
     ['550 5.1.1 <relay@example.com>: User unknown', 'invalid_recipient'],

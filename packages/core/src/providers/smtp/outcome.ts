@@ -67,9 +67,9 @@ const TLS_CAUSE = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|H
 const NOT_AUTHENTICATED = new Set([530, 534, 535, 538])
 
 /**
- * The outcome of a mail that a server did not accept. It follows from the server's answer, not from the library's code, which
- * is the same for a full mailbox and for one that does not exist. The texts are ours, because those of servers repeat
- * addresses. Without an answer, the outcome depends on whether the mail was written to its end.
+ * The outcome of a mail that a server did not accept. The server's answer decides: the library's code is the same for
+ * a full mailbox and for a missing one. The texts are ours, because servers' texts repeat addresses. Without an
+ * answer, the outcome depends on whether the mail was written to its end.
  */
 export function outcomeOf(failure: Failure): Failed {
   const reply = replyOf(failure)
@@ -84,7 +84,7 @@ export function outcomeOf(failure: Failure): Failed {
   return inWords(unanswered(failure), failure.cause ?? failure.code)
 }
 
-/** The problem, for the operator. */
+/** Describes the problem for the operator. */
 export function faultOf(failure: Failure): string {
   return outcomeOf(failure).error_message
 }
@@ -124,11 +124,11 @@ function ofTransient({ enhanced }: Reply): Meaning {
   return enhanced === '4.2.1' || enhanced === '4.7.28' ? RATE : UNAVAILABLE
 }
 
-/** A problem of every mail, not of one recipient. */
+/** The meaning of a reply that concerns every mail; null if the reply concerns one recipient. */
 function ofAccount({ code, enhanced, stage, text }: Reply): Meaning | null {
   if (stage.startsWith('AUTH') || NOT_AUTHENTICATED.has(code)) return UNAUTHORIZED
   if (stage === 'STARTTLS') return INSECURE
-  // The session was out of step with the client; the next mail gets a new session.
+  // Server and client disagree about the state of the session. The next mail gets a new session.
   if (code === 503) return UNAVAILABLE
   if (stage === 'CONN' || stage === 'EHLO' || stage === 'HELO') return REFUSES_US
   if (enhanced === '5.4.5') return RATE
@@ -171,7 +171,7 @@ function isAboutRecipient(enhanced: string | null): boolean {
   return enhanced !== null && /^5\.1\.(?!(?:7|8|9)$)/.test(enhanced)
 }
 
-/** RFC 5321 section 4.2.3, RFC 3463 section 3.6. */
+/** Whether the server does not know a parameter: RFC 5321 section 4.2.3, RFC 3463 section 3.6. */
 function isMisunderstood(code: number, enhanced: string | null): boolean {
   return code === 555 || enhanced === '5.5.4'
 }

@@ -2,7 +2,7 @@
 export interface MailServer {
   host: string
   port: number
-  /** TLS from the first byte (RFC 8314, section 3), not by STARTTLS. */
+  /** TLS from the first byte (RFC 8314, section 3), without STARTTLS. */
   is_tls: boolean
   credentials: { user: string; password: string } | null
 }
@@ -31,7 +31,7 @@ export function mailServer(text: string): MailServer | null {
   }
 }
 
-/** Whether a host is this machine: no data crosses a network. */
+/** Whether a host is this machine, so that no data crosses a network. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }

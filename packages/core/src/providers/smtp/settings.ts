@@ -74,15 +74,15 @@ export const settings = z.strictObject({
   connections: z.int().min(1).max(100).default(10),
   /** Refuse connections without TLS; default: true, except for a server on this machine. */
   require_tls: z.boolean().optional(),
-  /** The authority of the server's certificate, if it is not a public one. */
+  /** The certificate of the authority that signed the server's certificate, if it is not a public authority. */
   certificate_authority: certificate.optional(),
   /** Request reports of failures and delays from servers that support it (RFC 3461). */
   dsn: z.boolean().default(true),
-  /** Add one-click unsubscribing to every mail without it (RFC 8058). */
+  /** Add one-click unsubscribing (RFC 8058) to every mail that has none. */
   unsubscribe: z.boolean().default(true),
-  /** The domain of bounces to `b+<token>@<bounce_domain>`; default with an intake: `bounce.<mail_domain>`. */
+  /** The domain of the bounce addresses `b+<token>@<bounce_domain>`; default with an intake: `bounce.<mail_domain>`. */
   bounce_domain: domain.optional(),
-  /** Send a mail with an unknown outcome again, with the same `Message-ID`; the recipient may get it twice. */
+  /** Send a mail with an unknown outcome again, with the same `Message-ID`. The recipient may get the mail twice. */
   resend_unknown: z.boolean().default(false),
   intake: intake.optional(),
 })
@@ -90,7 +90,7 @@ export const settings = z.strictObject({
 /** The parsed settings. */
 export type SmtpSettings = z.output<typeof settings>
 
-/** The domain of bounces; null if the service does not receive bounces. */
+/** The domain of the bounce addresses; null if the service does not receive bounces. */
 export function bounceDomain({ bounce_domain, intake, mail_domain }: SmtpSettings): string | null {
   return bounce_domain ?? (intake ? `bounce.${mail_domain}` : null)
 }

@@ -8,7 +8,7 @@ import { openTransport } from './transport.ts'
 const SEND_MAX_MS = 20_000
 const CONNECTIONS = 2
 
-/** Sends the service's own mails to owners from `no-reply@`, through the mail server of the messages. */
+/** Sends the service's own mails to owners from `no-reply@`, through the mail server that sends the messages. */
 export function createSmtpMailer(settings: SmtpSettings): Mailer & { close(): void } {
   const transport = openTransport({ ...settings, connections: CONNECTIONS })
   const address = `no-reply@${settings.mail_domain}`

@@ -11,7 +11,7 @@ import { faultOf, outcomeOf } from './outcome.ts'
 import { bounceDomain, type SmtpSettings } from './settings.ts'
 import { type Failure, openTransport, type Transport } from './transport.ts'
 
-/** Less than the 20 s within which every job of a batch needs an outcome. */
+/** The limit of one call. It is below 20 s, because by then every job of a batch must have an outcome. */
 const SEND_MAX_MS = 18_000
 
 /** Opens e-mail through a mail server. `send_max_ms` is the limit of one call, for tests. */
@@ -27,7 +27,7 @@ export function openSmtp(
     name: settings.name,
     async send(jobs) {
       const late = new AbortController()
-      // Each mail of the batch adds a listener; it is not a leak.
+      // Each mail of the batch adds a listener, which Node would report as a leak.
       setMaxListeners(0, late.signal)
       const timer = setTimeout(() => late.abort(), send_max_ms)
       try {
@@ -46,7 +46,7 @@ export function openSmtp(
         },
       }),
     async check() {
-      // The library's own timeouts restart with every byte of the server.
+      // The library's own timeouts restart with every byte from the server.
       const failure = await within(send_max_ms, transport.verify(), () => LATE)
       return failure && faultOf(failure)
     },
@@ -84,7 +84,7 @@ async function sendOne(
   }
 }
 
-/** A job that cannot be written must not prevent the other mails of its batch. */
+/** Returns `unwritable` for a job that cannot be written, so that the other mails of its batch are still sent. */
 function writeMail(...[job, settings, context]: Parameters<typeof mailMessage>) {
   try {
     return mailMessage(job, settings, context)

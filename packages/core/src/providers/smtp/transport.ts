@@ -6,17 +6,17 @@ import type { SmtpSettings } from './settings.ts'
 /** The result of sending one mail. */
 export type SendResult = { type: 'accepted' } | { type: 'failed'; failure: Failure }
 
-/** The reason why a server has not, or may not have, accepted a mail. */
+/** The reason why a server did not accept a mail, or may not have accepted it. */
 export interface Failure {
   /** The library's code, such as `ETIMEDOUT`. */
   code: string
-  /** The code of an error of the system or of TLS. */
+  /** The code of the system or TLS error that is the cause. */
   cause: string | null
   /** The command that failed: `CONN`, `EHLO`, `STARTTLS`, `AUTH …`, `MAIL FROM`, `RCPT TO`, `DATA`. */
   stage: string
-  /** The server's answer, with its code first; null if none came. It may contain addresses and is never shown. */
+  /** The server's answer, starting with its code; null for none. It may contain addresses and is never shown. */
   reply: string | null
-  /** Whether the whole mail was written: without an answer, the server may have it. */
+  /** Whether the whole mail was written. If so, the server may have it even without an answer. */
   is_written: boolean
 }
 
@@ -34,12 +34,12 @@ const DNS_MAX_MS = 5_000
 const ANSWER_MAX_MS = 18_000
 
 /**
- * The maximum number of further connections for a mail whose connection was closed before a byte of the mail was
- * written: servers close idle connections, and the mail did not fail.
+ * The maximum number of moves of one mail to another connection because a connection closed before a byte of the mail
+ * was written. Servers close idle connections; this is not a failure of the mail.
  */
 const STALE_MAX = 1
 
-/** The signed fields, if a mail has them. RFC 8058 section 4 requires both fields for unsubscribing. */
+/** The fields to sign if a mail has them. RFC 8058 section 4 requires both fields for unsubscribing. */
 const SIGNED =
   'from:reply-to:to:subject:date:message-id:in-reply-to:references:mime-version:content-type:' +
   'content-transfer-encoding:auto-submitted:list-id:list-unsubscribe:list-unsubscribe-post'
@@ -49,7 +49,7 @@ interface Progress {
   stream: Readable | null
 }
 
-/** The first mails open the connections, which stay open. */
+/** The first mails open the connections, and the connections stay open. */
 export function openTransport(settings: SmtpSettings): Transport {
   const transporter = createTransport({
     ...serverOptions(settings),
@@ -61,7 +61,7 @@ export function openTransport(settings: SmtpSettings): Transport {
     greetingTimeout: CONNECT_MAX_MS,
     dnsTimeout: DNS_MAX_MS,
     socketTimeout: ANSWER_MAX_MS,
-    // No text of a caller is read as a path or an address to load from.
+    // The library must not read a caller's text as the path or URL of a file.
     disableFileAccess: true,
     disableUrlAccess: true,
     ...(settings.dkim && { dkim: dkimOptions(settings.dkim) }),
@@ -115,7 +115,7 @@ function serverOptions(settings: SmtpSettings) {
     },
     ...(credentials && {
       auth: { user: credentials.user, pass: credentials.password },
-      // A configured password must be used, even if the server's list of features lost `AUTH` on its way.
+      // A configured password must be used, even if another host removed `AUTH` from the server's list of features.
       forceAuth: true,
     }),
   }

@@ -1,7 +1,7 @@
 import type { ProviderType } from '../common-settings.ts'
 import { type SmtpSettings, settings } from './settings.ts'
 
-/** E-mail through a mail server, without look-ups: bounces report failures if the service receives them. */
+/** E-mail through a mail server. There are no look-ups; bounces report failures if the service receives bounces. */
 export const smtpType = {
   settings,
   traits: ({ resend_unknown, intake, messages_per_second }) => ({

@@ -17,9 +17,9 @@ const BODY_MAX = 64 * 1024
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Reads a request of Twilio: the status of a message or a call, or a message from a person. No field is read before the
- * signature is verified. A recorded request that is sent again has a valid signature and changes nothing, since statuses
- * only move forward and a received message is stored once by its id.
+ * Reads a request of Twilio: the status of a message or a call, or a message from a person. No field is read before
+ * the signature is verified. A replayed request has a valid signature but changes nothing, because statuses only move
+ * forward and a received message is stored once for each id.
  */
 export function readCallback(request: CallbackRequest, settings: TwilioSettings): CallbackReading {
   if (request.body.length > BODY_MAX) return { type: 'forged' }
@@ -66,7 +66,7 @@ function unreadable(reason: string): CallbackReading {
   return { type: 'unreadable', reason }
 }
 
-/** Twilio executes the answer. This one does nothing. */
+/** Twilio executes the verbs of an answer. An answer without verbs does nothing. */
 function twiml(verbs: string) {
   return { content_type: 'text/xml', body: `<Response>${verbs}</Response>` }
 }

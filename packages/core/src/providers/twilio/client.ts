@@ -6,13 +6,13 @@ import type { TwilioSettings } from './settings.ts'
 /** The client of Twilio's own package. */
 export type TwilioClient = twilio.Twilio
 
-/** An address of the next page may not be longer. */
+/** The maximum length of the address of the next page. */
 const URI_MAX = 4_000
 
 /**
- * The client of Twilio's own package, on our HTTP client: connections, deadline and size limit are ours, and no request is
- * retried. Failures keep their headers and whether bytes were written, which the package's errors drop. The host of a
- * request is always the configured one: neither `TWILIO_REGION` nor an address in an answer can redirect the credentials.
+ * The client of Twilio's package, on our HTTP client: connections, deadline and size limit are ours, without retries.
+ * A failure keeps its headers and states whether bytes were written; the package's errors drop both. The host is
+ * always the configured one: `TWILIO_REGION` or an address in an answer cannot redirect the credentials.
  */
 export function createTwilioClient(settings: TwilioSettings, http: ProviderClient): TwilioClient {
   const { account_sid, auth_token, api_key_sid, api_key_secret } = settings
@@ -61,8 +61,8 @@ function isSuccess(answer: ProviderAnswer, method: RequestOptions['method']): an
 }
 
 /**
- * The package reads any array of a page as its list: an error in a success would count as an empty list, and the message
- * would be sent again. Its time to trim the next address grows with the square of the length.
+ * The package reads any array of a page as the list. An error in a success would count as an empty list, and the
+ * message would be sent again. The time to trim the next address grows with the square of its length.
  */
 function isPage(json: unknown, list: string): boolean {
   const next = fieldOf(json, 'next_page_uri') ?? ''

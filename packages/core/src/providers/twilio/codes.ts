@@ -1,12 +1,12 @@
 import type { SuppressionReason } from '../../contract/outside/provider.ts'
 
 /**
- * The effect of a refusal. `rejected`: the message is never sent. `retry`: it may be sent later. `provider`, `sender`: no
- * message is sent through the account, or from the sender, until the operator corrects the cause.
+ * The effect of a refusal. `rejected`: the message is never sent. `retry`: the message may be sent later. `provider`:
+ * no message is sent through the account until the operator corrects the cause; `sender`: the same for this sender.
  */
 type Consequence = 'rejected' | 'retry' | 'provider' | 'sender'
 
-/** The meaning of a code of Twilio. */
+/** The meaning of a Twilio code. */
 export interface Meaning {
   consequence: Consequence
   /** Our stable error code. */
@@ -26,7 +26,7 @@ const REJECTED: readonly Line[] = [
   [21216, 'recipient_blocked', 'The account may not call this number'],
   [21217, 'invalid_recipient', 'The recipient does not appear to be valid'],
   [21218, 'invalid_content', 'Invalid TwiML'],
-  // A trial account reaches verified numbers: only this recipient is refused, so nothing is paused.
+  // A trial account reaches only verified numbers. Other recipients still work, so nothing is paused.
   [21219, 'trial_account', 'A trial account calls verified numbers only'],
   [21265, 'invalid_recipient', 'The recipient cannot be a short code'],
   [21266, 'invalid_recipient', 'Sender and recipient are the same'],
@@ -45,7 +45,7 @@ const REJECTED: readonly Line[] = [
   [21655, 'template_unknown', 'Invalid ContentSid'],
   [21656, 'invalid_template_variables', 'Invalid variables of the template'],
   [21658, 'content_too_long', 'A parameter is too long'],
-  // Twilio permits each country separately: other countries work, so nothing is paused.
+  // Twilio permits each country separately. Other countries still work, so nothing is paused.
   [21215, 'region_not_enabled', 'Calls to this country are not enabled'],
   [21408, 'region_not_enabled', 'Messages to this country are not enabled'],
   [30003, 'unreachable', 'Unreachable handset'],

@@ -8,9 +8,9 @@ const MEDIA_MAX = 10
 const WHATSAPP = 'whatsapp:'
 
 /**
- * A message from a person to one of our senders; null if its sender is not a number, as on channels that the service
- * does not have. If the settings do not have the number that received the message, the recipient is the messaging
- * service whose pool has it.
+ * A message from a person to one of our senders; null if the person's address is not a number, as on channels that the
+ * service does not have. If the settings do not have the number that received the message, the recipient is the
+ * messaging service whose pool has this number.
  */
 export function receivedFrom(
   fields: Fields,

@@ -10,7 +10,7 @@ import { addressOf, senderOf } from './request.ts'
 import { isMessagingService, type TwilioSettings } from './settings.ts'
 import { isListSettled, pollAfterMs } from './waits.ts'
 
-/** Twilio's clock may be this far behind ours, and it counts whole seconds. */
+/** Twilio's clock may be this far behind ours, and Twilio's dates are whole seconds. */
 const CLOCK_SLACK_MS = 5_000
 
 /** A trial account puts this before every text. */
@@ -19,10 +19,10 @@ const TRIAL_PREFIX = 'Sent from your Twilio trial account - '
 const PAGE_SIZE = 500
 const PAGES_MAX = 10
 
-/** No further page is requested after this time, so that a look-up with its longest call stays within 20 s. */
+/** No further page is requested after this time, so that even with a slow last call a look-up takes at most 20 s. */
 const PAGING_MS = 4_000
 
-/** The fields of the answer, unchecked: the types of the package promise more. */
+/** An entry of an answer. Its fields are not checked, so they may differ from the package's types. */
 type Resource = MessageInstance | CallInstance
 
 interface Tools {
@@ -52,7 +52,7 @@ async function readOne(job: LookupJob, sid: string, tools: Tools): Promise<Looku
   }
 }
 
-/** Any server may answer 404 at a wrong address; this code is Twilio's. */
+/** Any server may answer 404 at a wrong address, but only Twilio sends this code. */
 function isNotFound(error: unknown): boolean {
   if (!(error instanceof UnsuccessfulCall) || error.answer.type !== 'answered') return false
   const { status, json } = error.answer
@@ -60,9 +60,9 @@ function isNotFound(error: unknown): boolean {
 }
 
 /**
- * Searches the list of all messages to the recipient for the contents of this message. Twilio's filters by date use the
- * date of sending. A message that waits in Twilio's queue has none, and such a filter would hide it. Twilio's lists lag
- * behind, so at first a missing message proves nothing.
+ * Searches the list of all messages to the recipient for the contents of this message. Twilio's filters by date use
+ * the date of sending. A message that waits in Twilio's queue has no such date, and a filter would hide it. Twilio's
+ * lists lag behind, so at first a missing message proves nothing.
  */
 async function findOne(job: LookupJob, tools: Tools): Promise<LookupResult> {
   const { settings, taken } = tools
@@ -79,7 +79,7 @@ async function findOne(job: LookupJob, tools: Tools): Promise<LookupResult> {
   return { type: is_absent ? 'not_found' : 'unavailable' }
 }
 
-/** The newest first; not `whole` if a page could not be read, or if the list is longer than the limits allow. */
+/** Reads the list, newest first. `whole` is false if a page could not be read or if the list exceeds the limits. */
 async function readList(
   { channel, recipient }: LookupJob,
   client: TwilioClient,
@@ -97,7 +97,7 @@ async function readList(
       page = await page.nextPage()
     }
   } catch {
-    // A page that is missing proves nothing about the message.
+    // A missing page proves nothing about the message.
   }
   return { resources, whole: false }
 }
@@ -121,7 +121,7 @@ function isSame(resource: Resource, job: LookupJob, sender: string): boolean {
   )
 }
 
-/** Twilio shows neither a call's TwiML nor the name of a template: these match by sender, recipient and time. */
+/** Twilio shows neither a call's TwiML nor a template's name: here sender, recipient and time are enough. */
 function hasSameContent(resource: Resource, job: LookupJob): boolean {
   if (!('body' in resource)) return true
   const { template, media } = job.content as WhatsappContent
@@ -136,7 +136,7 @@ function byCreation(a: Resource, b: Resource): number {
   return (createdMs(a) || 0) - (createdMs(b) || 0)
 }
 
-/** NaN if the answer has no date. */
+/** Returns NaN if the answer has no date. */
 function createdMs({ dateCreated }: Resource): number {
   return dateCreated instanceof Date ? dateCreated.getTime() : Number.NaN
 }

@@ -3,7 +3,7 @@ import type { Outcome } from '../../contract/outside/provider.ts'
 import type { Answered, ProviderAnswer } from '../http-client.ts'
 import { codeOf, type Meaning, meaningOf } from './codes.ts'
 
-/** A request without a success. The promises of Twilio's client reject with it. */
+/** The error of a request without a success. The promises of Twilio's client reject with it. */
 export class UnsuccessfulCall extends Error {
   readonly answer: ProviderAnswer
 
@@ -13,7 +13,7 @@ export class UnsuccessfulCall extends Error {
   }
 }
 
-/** The id of a resource as Twilio makes it. */
+/** The form of Twilio's resource ids. */
 export const SID = /^(?:SM|MM|CA)[0-9a-f]{32}$/i
 
 /** The outcome of a success. If the id cannot be read, the look-up finds it. */
@@ -23,11 +23,11 @@ export function acceptedAs(sid: unknown, lookup_after_ms: number): Outcome {
 }
 
 /**
- * The outcome of an error of Twilio's client. Only a request of which no byte was written is a `retry`. A request that
- * was written and not answered, or answered by a gateway in Twilio's place, may have been accepted.
+ * The outcome of an error of Twilio's client. A request without an answer is a `retry` only if no byte of it was
+ * written. A request that was written but not answered, or that a gateway answered, may have been accepted.
  */
 export function outcomeOf(error: unknown, now_ms: number): Outcome {
-  // The package could not read the success.
+  // The request succeeded, but the package could not read the answer.
   if (!(error instanceof UnsuccessfulCall)) return ambiguous('The answer cannot be read')
   const { answer } = error
   if (answer.type === 'not_sent') return retry('provider_unreachable', answer.text, null)
@@ -35,7 +35,7 @@ export function outcomeOf(error: unknown, now_ms: number): Outcome {
   return refusal(answer, now_ms)
 }
 
-/** The text for the operator about an error of Twilio's client; null stands for an answer that is not Twilio's. */
+/** The text for the operator about an error of Twilio's client. `null` means an answer that is not from Twilio. */
 export function problemOf(error: unknown): string {
   if (!(error instanceof UnsuccessfulCall)) return 'What answers at this address is not Twilio'
   const { answer } = error
@@ -49,7 +49,7 @@ function refusal(answer: Answered, now_ms: number): Outcome {
   const { status, headers, json } = answer
   const code = codeOf(fieldOf(json, 'code'))
   const known = isGateway(status) ? undefined : meaningOf(code)
-  // Only a code of a refusal proves that Twilio did not accept the message; the look-up settles the others.
+  // After a 5xx, only a known code proves that Twilio refused the message. A look-up settles the other cases.
   if (status >= 500 && !known)
     return ambiguous(code === null ? `HTTP ${status}` : `${code} HTTP ${status}`)
   const meaning = known ?? meaningOfStatus(status)

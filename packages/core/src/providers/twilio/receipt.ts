@@ -3,7 +3,7 @@ import { meaningOf } from './codes.ts'
 
 type Status = Receipt['status']
 
-/** Statuses of a Message resource. Any other status says only that Twilio has the message. */
+/** The statuses of a Message resource. Any other status means only that Twilio has the message. */
 const OF_MESSAGES: Readonly<Record<string, Status>> = {
   accepted: 'sent',
   scheduled: 'sent',

@@ -18,7 +18,7 @@ interface Refused {
 /** The default limit of a call, because a call without a limit has an unlimited cost. */
 const CALL_MAX_S = 600
 
-/** How long a phone rings by default, in seconds: as at Twilio. */
+/** How long a phone rings by default, in seconds. Twilio's own default is the same. */
 export const RING_TIMEOUT_S = 60
 
 /** The maximum number of characters of a call's TwiML. Source: Twilio error 32018. */
@@ -66,8 +66,8 @@ export function requestFor(
 }
 
 /**
- * The address that Twilio reports to; null if Twilio cannot reach it, because Twilio would refuse the messages. A simulated
- * Twilio on this machine can reach a loopback address.
+ * The address that Twilio reports to; null if Twilio cannot reach it, because Twilio would refuse messages with it. A
+ * simulated Twilio on this machine can reach a loopback address.
  */
 export function callbackBase(
   { api_url }: Pick<TwilioSettings, 'api_url'>,
@@ -82,7 +82,7 @@ export function addressOf(channel: Channel, address: string): string {
   return channel === 'whatsapp' ? `whatsapp:${address}` : address
 }
 
-/** The sender that the message names, or the first of the settings; null for a sender that the settings do not have. */
+/** The message's sender, or the first one of the settings; null for a sender that the settings do not have. */
 export function senderOf({ channel, sender }: SendJob, settings: TwilioSettings): string | null {
   const senders = channel === 'email' ? undefined : settings.senders[channel]
   if (sender === null) return senders?.[0] ?? null
@@ -121,7 +121,7 @@ function callRequest(
       twiml,
       timeLimit: job.max_duration_s ?? CALL_MAX_S,
       timeout: settings.ring_timeout_s ?? RING_TIMEOUT_S,
-      // The first one proves acceptance if the answer was lost, the last one has the duration.
+      // `initiated` proves acceptance if the answer was lost; `completed` has the duration.
       ...(params.statusCallback && { statusCallbackEvent: ['initiated', 'completed'] }),
     },
   }
@@ -151,7 +151,7 @@ const ENTITIES: Record<string, string> = {
   "'": '&apos;',
 }
 
-/** Not allowed in XML 1.0, not even escaped (section 2.2). The flag `u` makes half of a surrogate pair match. */
+/** Characters that XML 1.0 forbids, even escaped (section 2.2). The flag `u` makes half of a surrogate pair match. */
 const UNWRITABLE = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
 
 function escaped(text: string): string {

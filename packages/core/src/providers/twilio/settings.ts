@@ -17,7 +17,7 @@ function sid(prefix: string) {
   return z.string().regex(form, `must be "${prefix}" and 32 hexadecimal digits`)
 }
 
-/** https, since every request carries the credentials; http only on a loopback address, for trials. */
+/** The scheme is https, because every request carries the credentials; http only on loopback addresses, for trials. */
 const apiUrl = z
   .url({ protocol: /^https?$/ })
   .refine((url) => {
@@ -38,7 +38,7 @@ export const settings = z
     account_sid: sid('AC'),
     /** The primary token. Twilio signs its callbacks with it, even if an API key makes the calls. */
     auth_token: z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits'),
-    /** Calls the API in place of the auth token. */
+    /** The API key that calls the API in place of the auth token. */
     api_key_sid: sid('SK').optional(),
     api_key_secret: z.string().min(1).max(128).optional(),
     senders: z
@@ -57,7 +57,7 @@ export const settings = z
         ({ sms, whatsapp, voice }) => (sms ?? whatsapp ?? voice) !== undefined,
         'must have at least one of: sms, whatsapp, voice',
       ),
-    /** The ContentSid of a WhatsApp template, by `name:language` or by `name` for every language. */
+    /** The ContentSid of each WhatsApp template. The key is `name:language`, or `name` for every language. */
     content_sids: z.record(z.string().min(1), sid('HX')).optional(),
     /** Whether Twilio answers STOP, START and HELP; default: true. */
     handles_stop: handlesStop.optional(),
@@ -86,12 +86,12 @@ export function isMessagingService(sender: string): boolean {
   return MESSAGING_SERVICE.test(sender)
 }
 
-/** Whether this is a number in E.164, the only kind of recipient. */
+/** Whether this is a number in E.164. Every recipient is such a number. */
 export function isNumber(address: string): boolean {
   return E164.test(address)
 }
 
-/** Whether only this machine reaches the address. */
+/** Whether only this machine can reach the address. */
 export function isLoopback(url: string): boolean {
   return LOOPBACK.test(new URL(url).hostname)
 }

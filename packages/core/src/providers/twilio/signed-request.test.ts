@@ -24,7 +24,7 @@ function isValid(
 }
 
 describe('isSigned', () => {
-  // Sources: the first is of Twilio's documentation of its signatures, the others are of its package, version 6.2.
+  // Sources: Twilio's documentation of signatures (the first case), and Twilio's package, version 6.2 (the others).
   it.each([
     [
       'https://mycompany.com/myapp.php?foo=1&bar=2',

@@ -8,8 +8,8 @@ type Params = ReadonlyMap<string, readonly string[]>
 export type Fields = (name: string) => string | undefined
 
 /**
- * The parameters that the signature covers in addition to the address: those of a form, none of a GET.
- * @returns null for JSON, which only its hash in the address can cover.
+ * The parameters that the signature covers in addition to the address: all parameters of a form, none for a GET.
+ * @returns null for JSON: the signature covers JSON only by its hash in the address.
  */
 export function formOf(request: CallbackRequest): Params | null {
   if (request.method === 'GET') return new Map()
@@ -18,9 +18,9 @@ export function formOf(request: CallbackRequest): Params | null {
 }
 
 /**
- * Whether Twilio signed the request, as Twilio's own package checks it: in constant time, with and without the standard
- * port, since Twilio's back ends differ in that. An address with `bodySHA256` covers the body by that hash. The package's
- * main entry is not loaded for this: it takes 90 ms and 9 MB, and callbacks are read in the thread that serves requests.
+ * Whether Twilio signed the request. Checks as Twilio's package does: in constant time, with and without the standard
+ * port, because Twilio's back ends sign differently. `bodySHA256` in the address covers the body. The package's main
+ * entry is not loaded: it takes 90 ms and 9 MB, in the thread that serves requests.
  */
 export function isSigned(
   { url, headers, body }: CallbackRequest,

@@ -13,7 +13,7 @@ import { callbackBase, RING_TIMEOUT_S, requestFor } from './request.ts'
 import type { TwilioSettings } from './settings.ts'
 import { firstPollMs } from './waits.ts'
 
-/** Settings of tests: the clock, and the limits of the HTTP client. */
+/** Options for tests: the clock, and the limits of the HTTP client. */
 interface Options extends ProviderClientOptions {
   now?: () => Date
 }

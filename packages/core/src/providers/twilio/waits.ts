@@ -7,7 +7,7 @@ const HOUR_MS = 60 * MINUTE_MS
 /** The default lag of lists. Source: twilio-java issue 442, twilio-node issue 647. */
 const LIST_LAG_S = 180
 
-/** Whether a list without the message proves that Twilio never accepted it. */
+/** Whether the absence of a message from a list proves that Twilio never accepted the message. */
 export function isListSettled(
   { now_ms, attempted_at_ms, unknown_since_ms = attempted_at_ms }: LookupJob,
   list_lag_s = LIST_LAG_S,
@@ -33,7 +33,7 @@ export function firstPollMs(
   return (ring_timeout_s + (max_duration_s ?? 0)) * SECOND_MS + MINUTE_MS
 }
 
-/** The time until the next look-up: the time since the attempt, so that the waits double. Null after the last one. */
+/** The wait before the next look-up. It equals the time since the attempt, so waits double. Null after the last one. */
 export function pollAfterMs(
   { now_ms, attempted_at_ms }: LookupJob,
   has_callbacks: boolean,

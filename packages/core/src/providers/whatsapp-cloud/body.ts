@@ -8,8 +8,8 @@ type Media = NonNullable<WhatsappContent['media']>
 const CAPTIONED: ReadonlySet<Media['type']> = new Set(['image', 'video', 'document'])
 
 /**
- * The body of a call to Meta as JSON, or the reason why no call is made. Meta returns our ids from it in every status,
- * so that a status that arrives before the answer can be matched. Source: Meta, Cloud API, Messages.
+ * The body of a call to Meta as JSON, or the reason why no call is made. Meta returns our ids from this body in every
+ * status, so a status that arrives before the answer can be matched. Source: Meta, Cloud API, Messages.
  */
 export function messageBody(
   job: SendJob,
@@ -20,7 +20,7 @@ export function messageBody(
   return JSON.stringify({
     messaging_product: 'whatsapp',
     recipient_type: 'individual',
-    // With the plus sign: without it Meta may add the sender's country code.
+    // The number keeps its plus sign, because without it Meta may add the sender's country code.
     to: job.recipient,
     ...payload,
     biz_opaque_callback_data: `${job.workspace_id}.${job.message_id}`,
@@ -50,7 +50,7 @@ function mediaOf({ type, url, caption, filename }: Media): Payload | Refusal {
     [type]: {
       link: url,
       ...(caption !== undefined && { caption }),
-      // For documents only; Meta refuses it elsewhere.
+      // Only for documents; Meta refuses a file name for other media.
       ...(filename !== undefined && type === 'document' && { filename }),
     },
   }

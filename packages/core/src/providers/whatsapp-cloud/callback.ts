@@ -36,13 +36,13 @@ function readVerification(url: string, { verify_token }: CallbackSettings): Call
   return { type: 'read', reports: [], answer: { content_type: 'text/plain', body: challenge } }
 }
 
-/** Null for a parameter that is missing or repeated. */
+/** Returns null for a parameter that is missing or repeated. */
 function only(params: URLSearchParams, name: string): string | null {
   const [value, ...more] = params.getAll(name)
   return value === undefined || more.length > 0 ? null : value
 }
 
-// Meta signs the raw bytes, in which it escaped all characters that are not ASCII.
+// Meta signs the raw bytes, in which all characters that are not ASCII are escaped.
 function readNotification(
   { headers, body }: CallbackRequest,
   settings: CallbackSettings,
@@ -61,7 +61,7 @@ function readNotification(
     : { type: 'read', reports }
 }
 
-/** Compares in a time that depends neither on the first difference nor on the length of the secret. */
+/** Compares in a time that depends neither on the place of the first difference nor on the length of the secret. */
 function isEqual(actual: string, expected: string): boolean {
   return timingSafeEqual(digestOf(actual), digestOf(expected))
 }

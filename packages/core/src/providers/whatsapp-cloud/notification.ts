@@ -14,7 +14,7 @@ interface Known {
 
 /**
  * The reports of a notification, or the reason why it cannot be read. Ignores everything except messages of our own
- * numbers: one app may serve several services, and Meta adds types of updates. Source: Meta, Cloud API, Webhooks.
+ * numbers: one app may serve several services, and Meta adds new types of updates. Source: Meta, Cloud API, Webhooks.
  */
 export function notificationReports(notification: unknown, known: Known): Report[] | string {
   if (!isRecord(notification) || !Array.isArray(notification.entry)) return 'the body has no entry'

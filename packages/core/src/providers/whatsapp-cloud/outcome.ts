@@ -11,8 +11,8 @@ export interface Attempt {
 }
 
 /**
- * The outcome of an answer. It follows from Meta's code, because Meta's documents call the HTTP status unreliable; the
- * status decides only without a known code. Source: Meta, Cloud API, Error codes.
+ * The outcome of an answer. Meta's code decides, because Meta's documents call the HTTP status unreliable. The status
+ * decides only if the code is missing or unknown. Source: Meta, Cloud API, Error codes.
  */
 export function outcomeOf(answer: ProviderAnswer, attempt: Attempt): Outcome {
   if (answer.type === 'not_sent') {
@@ -35,7 +35,7 @@ export function wamidOf(value: unknown): string | null {
 function acceptedOf({ json }: Answered): Outcome {
   const messages = isRecord(json) && Array.isArray(json.messages) ? json.messages : []
   const wamid = isRecord(messages[0]) ? wamidOf(messages[0].id) : null
-  // The message may have been sent; only a status reports it.
+  // The message may have been sent; only a later status can report it.
   if (wamid === null) return ambiguous('whatsapp_cloud The answer names no message')
   return {
     type: 'accepted',

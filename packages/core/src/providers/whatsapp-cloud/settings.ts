@@ -3,7 +3,7 @@ import { phone, text } from '../../contract/fields/fields.ts'
 import { LIMITS } from '../../contract/limits.ts'
 import { commonSettings, handlesStop } from '../common-settings.ts'
 
-/** A version is supported for about two years. Source: Meta, Graph API, Changelog. */
+/** Meta supports a version for about two years. Source: Meta, Graph API, Changelog. */
 const API_VERSION = 'v25.0'
 const API_URL = 'https://graph.facebook.com'
 const SENDERS_MAX = 100
@@ -70,11 +70,11 @@ export const settings = z.strictObject({
   type: z.literal('whatsapp_cloud'),
   /** The token of a system user with `whatsapp_business_messaging`. */
   access_token: secretText(1, 1024),
-  /** Meta signs its callbacks with it. */
+  /** The secret with which Meta signs its callbacks. */
   app_secret: secretText(8, 256),
-  /** Chosen by the operator and entered at Meta with the callback URL. */
+  /** A token that the operator chooses and enters at Meta with the callback URL. */
   verify_token: secretText(8, 256),
-  /** Numbers in E.164 and their IDs at Meta, a list or a map; the first is the default sender. */
+  /** Numbers in E.164 with their IDs at Meta, as a list or a map. The first number is the default sender. */
   senders,
   api_version: z
     .string()
@@ -82,7 +82,7 @@ export const settings = z.strictObject({
     .default(API_VERSION),
   /** The templates for `content.template.id`. */
   templates: templates.optional(),
-  /** The URL of Meta's API; another one for a proxy or a test. */
+  /** The URL of Meta's API, or of a proxy or a test server. */
   api_url: apiUrl.default(API_URL),
   handles_stop: handlesStop.default(false),
 })

@@ -3,7 +3,7 @@ import type { MessageRef, Receipt, Report } from '../../contract/outside/provide
 import { errorText, meaningOf } from './codes.ts'
 import { wamidOf } from './outcome.ts'
 
-/** `played` is for voice messages: more than delivered. Source: Meta, Cloud API, Status messages webhook. */
+/** `played` is for voice messages: the recipient played one. Source: Meta, Cloud API, Status messages webhook. */
 const STATUSES: ReadonlyMap<unknown, Receipt['status']> = new Map([
   ['sent', 'sent'],
   ['delivered', 'delivered'],
@@ -13,8 +13,8 @@ const STATUSES: ReadonlyMap<unknown, Receipt['status']> = new Map([
 ])
 
 /**
- * The receipt of a status; null if the status is unknown or names no message. The order of statuses means nothing: Meta
- * promises none, may omit `delivered` before `read`, and may send it after `failed`.
+ * The receipt of a status; null if the status is unknown or names no message. The order of statuses has no meaning:
+ * Meta guarantees no order, may omit `delivered` before `read`, and may send `delivered` after `failed`.
  */
 export function statusReport(fields: Record<string, unknown>): Report | null {
   const status = STATUSES.get(fields.status)

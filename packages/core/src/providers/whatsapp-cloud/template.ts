@@ -2,7 +2,7 @@ import type { Outcome } from '../../contract/outside/provider.ts'
 import type { WhatsappContent } from '../../contract/resources/content.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
 
-/** Rejects a message that Meta would refuse or change, before any call. */
+/** The outcome of a message that Meta would refuse or change. It is rejected before any call. */
 export type Refusal = Extract<Outcome, { type: 'rejected' }>
 
 export function refusal(error_code: string, error_message: string): Refusal {
@@ -37,8 +37,8 @@ export interface TemplateBody {
 }
 
 /**
- * The template with its variables in Meta's format. The names are `1`, `2`, … without a gap, or those of the template's
- * parameters. The prefix `header.` means the header; `button.0` is the address (or the code) of a button.
+ * The template with its variables in Meta's format. A variable is named `1`, `2`, … without a gap, or like a parameter
+ * of the template. The prefix `header.` means the header; `button.0` is the address (or the code) of a button.
  */
 export function templateBody(
   { name, id, language, variables = {} }: TemplateContent,
@@ -88,7 +88,7 @@ function componentsOf(entries: readonly [string, string][]): Component[] | Refus
   ]
 }
 
-/** Null if positions are mixed with names, or have a gap. */
+/** Returns null if positions are mixed with names, or have a gap. */
 function parametersOf(entries: readonly [string, string][]): Parameter[] | null {
   const positions = entries.filter(([name]) => POSITION.test(name))
   if (positions.length === 0) {

@@ -2,7 +2,7 @@ import { LIMITS } from '../../contract/limits.ts'
 import type { ProviderType } from '../common-settings.ts'
 import { settings, type WhatsappCloudSettings } from './settings.ts'
 
-/** Meta's default limit for one number. Another limit holds if Meta raised it, or if the app on a phone uses the number too. */
+/** Meta's default limit for one number. Meta may raise it; if a phone's app uses the number too, it is 20. */
 const MESSAGES_PER_SECOND = 80
 
 /** WhatsApp by Meta's Cloud API. There are no look-ups, only callbacks. */
@@ -13,7 +13,7 @@ export const whatsappCloudType = {
     senders: { whatsapp: senders.map(({ number }) => number) },
     idempotent: false,
     lookup: false,
-    // A batch has at most 3 MB.
+    // Meta sends batches of up to 3 MB.
     callback_bytes: LIMITS.callback_body_bytes_max,
     listens: false,
     connected: false,

@@ -13,7 +13,7 @@ export interface WhatsappCloudOptions {
   http?: ProviderClient
 }
 
-/** Sends through Meta's Cloud API, which takes one message a call. */
+/** Sends through Meta's Cloud API, with one call for each message. */
 export function openWhatsappCloud(
   settings: WhatsappCloudSettings,
   { now_ms = Date.now, http = createProviderClient() }: WhatsappCloudOptions = {},
@@ -62,7 +62,7 @@ export function openWhatsappCloud(
   }
 }
 
-/** The sender with this number; the first for null. */
+/** The sender with this number; for null, the first sender. */
 function senderOf(number: string | null, senders: readonly Sender[]): Sender | undefined {
   return number === null ? senders[0] : senders.find((sender) => sender.number === number)
 }
