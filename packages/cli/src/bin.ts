@@ -1,13 +1,13 @@
 import { invocationOf, needsOutput, requestStop, stopSignal } from './process/node-process.ts'
 import { run } from './program.ts'
 
-/** How long the last output of a service may take. */
+/** The time limit for the last output of a service. */
 const OUTPUT_MAX_MS = 1_000
 
-// The reader of the output may close its end of the pipe: `head` does after ten lines.
+// A write fails when the reader has closed the pipe: `head` closes it after ten lines.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    // A service continues: its output may have no reader, or the disk may be full.
+    // A service continues without output: the pipe may have no reader, or the disk may be full.
     if (!needsOutput()) return
     if (error.code !== 'EPIPE') throw error
     if (!requestStop()) process.exit(0)
@@ -27,5 +27,5 @@ const code = await run(process.argv.slice(2), {
 
 // Flush the output, then exit: an idle connection must not keep a finished command alive.
 process.stdout.write('', () => process.exit(code))
-// The output of a service may have no reader.
+// The flush may never end, because the output of a service may have no reader.
 if (!needsOutput()) setTimeout(() => process.exit(code), OUTPUT_MAX_MS).unref()

@@ -4,7 +4,7 @@ import type { Output } from './show/output.ts'
 
 /** The context of a command: its process I/O and its output. */
 export interface Context {
-  /** Replaced when the configuration file and the options are read: read it when the command runs. */
+  /** Read this property only when the command runs: the configuration file and the options replace its value. */
   io: ProcessIo
   readonly output: Output
 }

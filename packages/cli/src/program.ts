@@ -41,7 +41,7 @@ const HELP_WIDTH_MAX = 100
 
 type AddCommand = (program: Command, context: Context) => void
 
-/** The commands, by their heading in the help. */
+/** The commands under each heading of the help. */
 const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> = {
   'Run the service:': {
     dev: addDev,
@@ -87,8 +87,8 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
 }
 
 /**
- * Runs the command of `argv` (without node and script) and returns its exit code: 0 done, 1 failed or invalid, 2 usage
- * or configuration, 3 server not reachable. Never throws and never exits.
+ * Runs the command of `argv` (without node and script) and returns its exit code: 0 for success, or an `ExitCode`. It
+ * never throws and never ends the process.
  */
 export async function run(argv: readonly string[], io: ProcessIo): Promise<number> {
   const { program, context } = createProgram(io, argv)
@@ -109,8 +109,8 @@ export async function run(argv: readonly string[], io: ProcessIo): Promise<numbe
 }
 
 /**
- * Creates the commands and their context: the command that `argv` begins with, else all commands. The configuration file
- * is read just before a command runs.
+ * Creates the command that `argv` begins with, or else all commands, and their context. The configuration file is read
+ * just before a command runs.
  */
 export function createProgram(
   io: ProcessIo,
@@ -128,10 +128,10 @@ export function createProgram(
   return { program, context }
 }
 
-/** Commands that run although the configuration file is invalid. */
+/** Commands that run even if the configuration file is invalid. */
 const NEEDS_NO_SETTINGS = ['init', 'profiles', 'completion', 'segments']
 
-/** The first argument, if it names a command that needs no other command; an option before it may have a value. */
+/** The first argument, if it is a command that needs no other command. Later arguments may be values of options. */
 function onlyCommand([first = '']: readonly string[]): string | undefined {
   const isCommand = Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, first))
   return isCommand && first !== 'completion' ? first : undefined
@@ -148,7 +148,7 @@ function calledCommand(program: Command, argv: readonly string[]): string {
   return namesOf(command).join(' ')
 }
 
-/** The words of a command as they are typed, from `svc` on. */
+/** The words that the user types to call a command; the first word is `svc`. */
 function namesOf(command: Command): string[] {
   const names = [command.name()]
   for (let parent = command.parent; parent; parent = parent.parent) names.unshift(parent.name())
@@ -167,7 +167,7 @@ function prepare(program: Command, context: Context, only: string | undefined): 
     .helpCommand(false)
     .configureHelp({
       showGlobalOptions: true,
-      // Join the lines of the source; a blank line stays a paragraph.
+      // Join the lines of the source, but keep the blank lines between paragraphs.
       commandDescription: (command) => command.description().replaceAll(/(?<!\n)\n(?![\n ])/g, ' '),
       visibleGlobalOptions: (command) =>
         command === program ? [] : program.options.filter(({ long }) => long !== '--version'),
@@ -178,7 +178,7 @@ function prepare(program: Command, context: Context, only: string | undefined): 
       writeErr: (text) => {
         if (!output.isJson()) stderr.write(text)
       },
-      // `run` reports it.
+      // `run` reports the error.
       outputError: () => {},
       getOutHelpWidth: () => Math.min(stdout.columns ?? HELP_WIDTH_MAX, HELP_WIDTH_MAX),
       getErrHelpWidth: () => Math.min(stderr.columns ?? HELP_WIDTH_MAX, HELP_WIDTH_MAX),

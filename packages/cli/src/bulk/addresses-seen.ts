@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 
-/** The set of addresses that got a message; at most 32 bytes for each address. */
+/** The set of addresses that got a message. It needs at most 32 bytes of memory for each address. */
 export interface AddressesSeen {
   add(key: string): void
   has(key: string): boolean
-  /** A copy with the same addresses. */
+  /** Returns an independent copy. */
   copy(): AddressesSeen
 }
 
 const FIRST_SIZE = 1024
 
 /**
- * Stores the first 64 bits of the SHA-256 of each address. The chance of any collision among a million addresses is less
- * than one in ten million.
+ * Stores the first 64 bits of the SHA-256 of each address. The probability of a collision among a million addresses is
+ * less than one in ten million.
  */
 export function createAddressesSeen(): AddressesSeen {
   return addressesIn(new BigUint64Array(FIRST_SIZE), 0)
@@ -45,7 +45,7 @@ function addressesIn(first: BigUint64Array, initialCount: number): AddressesSeen
   }
 }
 
-/** The slot of a hash, or the empty slot for it. */
+/** Returns the index of the slot that has the hash. If no slot has it, returns the index of the empty slot for it. */
 function slotOf(slots: BigUint64Array, hash: bigint): number {
   let at = Number(hash % BigInt(slots.length))
   while (slots[at] !== 0n && slots[at] !== hash) at = (at + 1) % slots.length
@@ -53,6 +53,6 @@ function slotOf(slots: BigUint64Array, hash: bigint): number {
 }
 
 function hashOf(key: string): bigint {
-  // Zero marks an empty slot.
+  // A hash of 0 becomes 1, because 0 marks an empty slot.
   return createHash('sha256').update(key).digest().readBigUInt64LE() || 1n
 }

@@ -10,15 +10,15 @@ export interface Batch {
 /** The limits of one request. */
 export interface BatchLimits {
   rows: number
-  /** The recipients as JSON. */
+  /** The maximum size of the recipients as JSON. */
   bytes: number
-  /** All rendered texts, which the server keeps in memory at once. */
+  /** The maximum total size of the rendered texts, because the server keeps all of them in memory. */
   rendered: number
-  /** The largest rendered text of a row with `bytes` bytes. */
+  /** Returns the largest possible size of the rendered text of a row that has `bytes` bytes. */
   renderedOf(bytes: number): number
 }
 
-/** Splits rows into batches, lazily. */
+/** Splits rows into batches. It reads rows only when the caller requests the next batch. */
 export async function* batchesOf(
   rows: AsyncIterable<Row>,
   limits: BatchLimits,
@@ -46,7 +46,7 @@ export async function* batchesOf(
   if (batchRows.length > 0) yield batchOf(batchRows)
 }
 
-/** The rows up to the one that starts on `line`, as one batch: the batch of the earlier attempt. */
+/** Returns one batch with all rows up to the row that starts on `line`. It restores the batch of an earlier attempt. */
 export async function batchUpTo(rows: AsyncIterable<Row>, line: number): Promise<Batch> {
   const batchRows: Row[] = []
   for await (const row of rows) {

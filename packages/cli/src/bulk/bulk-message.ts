@@ -17,17 +17,17 @@ import type { BatchLimits } from './batches.ts'
 /** The channels of a bulk; calls cannot be sent in bulk. */
 const BULK_CHANNELS = ['sms', 'email', 'whatsapp'] as const
 
-/** The size of a request body; the server accepts 4 MB. */
+/** The maximum size of a request body; the server accepts 4 MB. */
 const BODY_MAX_BYTES = 4 * 1024 * 1024 - 64 * 1024
 const MESSAGE_MAX_BYTES = 3 * 1024 * 1024
 
-/** The rendered texts of one request; the server accepts 64 MB. */
+/** The maximum total size of the rendered texts of one request; the server accepts 64 MB. */
 const RENDERED_MAX = 60 * 1024 * 1024
 
-/** The maximum number of characters of one escaped character in HTML. */
+/** The maximum length of one character after it is escaped for HTML. */
 const ESCAPED = 6
 
-/** The options of `svc bulk send` for the message. */
+/** The options of `svc bulk send` that describe the message. */
 export interface BulkMessageOptions extends MessageOptions {
   channel: (typeof BULK_CHANNELS)[number]
   content?: string
@@ -59,7 +59,7 @@ export function withBulkMessage(command: Command): Command {
     )
 }
 
-/** Builds the message of the options; the server validates it. */
+/** Builds the message from the options; the server validates it. */
 export async function readBulkMessage(
   options: BulkMessageOptions,
   io: ProcessIo,
@@ -71,7 +71,7 @@ export async function readBulkMessage(
     ...(defaults && { defaults: pairsOf('--defaults', defaults) }),
     ...sendingOf(options, new Date()),
   }
-  // With the text of `--at`: a duration such as 10m gives another time at each call.
+  // The digest includes the text of `--at`, because a duration such as 10m gives a different time at each call.
   const settings = { channel, content, ...more, scheduled_at: options.at, to_column: toColumn }
   // The server checks that content and channel match.
   const request = { channel, content, ...more } as MessageOfBulk

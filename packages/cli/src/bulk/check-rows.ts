@@ -12,19 +12,19 @@ import { NOTHING, plus, type RowResult, type Totals } from './totals.ts'
 /** The maximum number of rejected rows that are kept for the report. */
 const REJECTED_MAX = 1_000
 
-/** The result of a check: what a send would do. */
+/** The result of a check: it shows what a send would do. */
 export interface Check {
   /** `accepted`: the messages that would be sent; `credits`: their cost. */
   totals: Totals
   balance: Units
-  /** Why the server would refuse every message; null if it would not. */
+  /** The reason why the server would refuse every message; null if there is none. */
   block_reason: string | null
   suppressed: number
   /** The first rows that would be rejected. */
   rejected: RowResult[]
 }
 
-/** Estimates, batch by batch, a send of the rows after a line. It sends nothing. */
+/** Estimates a send of the rows after a line, batch by batch. It sends nothing. */
 export async function checkRows(
   input: InputFile,
   {
@@ -42,7 +42,7 @@ export async function checkRows(
     message: BulkMessage
     limits: BatchLimits
     after: number
-    /** The addresses of accepted messages; the check adds those that would be accepted. */
+    /** The addresses of accepted messages. The check adds the addresses whose messages would be accepted. */
     seen: AddressesSeen
     keyOf: (to: string) => string
     patience: Patience
@@ -91,7 +91,7 @@ export async function checkRows(
   return check
 }
 
-/** The body of a bulk for these rows; faulty rows are rejected, the others are sent. */
+/** The request body of a bulk for these rows. The server rejects faulty rows and sends the others. */
 export function bodyOf(request: MessageOfBulk, rows: readonly Row[]): WireBulkRequest {
   const recipients = rows.map(({ recipient }) => recipient)
   // The server checks that content and channel match.

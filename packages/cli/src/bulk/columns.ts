@@ -31,9 +31,9 @@ const KNOWN = new Set(['to', 'phone', 'email', 'contact_id', 'name'])
 const METADATA = 'metadata.'
 
 /**
- * Reads the header. The address is in the column `to_column`, else `to`, else `phone` (`email` for e-mail). `contact_id`,
- * `name` and `metadata.…` are the fields of the API. Every other column is a variable, and is sent if the content
- * contains its name.
+ * Reads the header. The address is in the column that `to_column` names. The default is `to`, and then `phone` (`email`
+ * for e-mail). `contact_id`, `name` and `metadata.…` are the fields of the API. Every other column is a variable, which
+ * is sent if the content contains its name.
  * @throws Failure for an invalid header.
  */
 export function columnsOf(
@@ -108,7 +108,7 @@ function columnOf(
   if (name.startsWith(METADATA)) {
     return { at, kind: 'metadata', key: name.slice(METADATA.length) }
   }
-  // Compared with the JSON of the content. A variable that is not in it is not sent.
+  // `text` is the content as JSON. A variable is sent only if the content contains its name.
   return text.includes(JSON.stringify(name).slice(1, -1))
     ? { at, kind: 'variable', key: name }
     : null
@@ -131,7 +131,7 @@ function recipientOf(columns: readonly Column[], cells: readonly string[]): Reci
     else variables.push([key, cell])
   }
   return {
-    // Without any recipient an empty address is sent: its refusal explains the fault better.
+    // A row without a recipient sends an empty address, because the server then explains the fault.
     ...((to !== undefined || contact_id === undefined) && { to: to ?? '' }),
     ...(contact_id !== undefined && { contact_id }),
     ...(name !== undefined && { name }),

@@ -15,10 +15,10 @@ const CHUNK_BYTES = 256 * 1024
 /** The size limit of a pipe, which is copied to the disk because it is read more than once. */
 const PIPE_MAX_BYTES = 4 * 1024 ** 3
 
-/** The maximum number of rows with another length than the header that an error names. */
+/** The maximum number of rows that an error names when their length differs from the length of the header. */
 const FAULTS_SHOWN = 5
 
-/** A CSV file that was read completely once: every row is readable. */
+/** A CSV file that was already read to its end once, so every row is readable. */
 export interface InputFile {
   /** The name of the file; `stdin` for a pipe. */
   name: string
@@ -26,8 +26,8 @@ export interface InputFile {
   /** The number of rows below the header. */
   rows: number
   /**
-   * The rows that start after a line, in order.
-   * @throws Failure when the file has changed, also between two rows.
+   * Returns the rows that start after a line, in order. The caller checks for changes with `assertUnchanged`.
+   * @throws Failure for a row that cannot be read because the file has changed.
    */
   after(line: number): AsyncGenerator<Row>
   /** @throws Failure when the file has changed since it was opened. */
@@ -36,7 +36,7 @@ export interface InputFile {
 }
 
 /**
- * Opens a CSV file (`-`: stdin) and reads it once, row by row: the file may have any size.
+ * Opens a CSV file (`-`: stdin) and reads it once. It reads row by row, so the file may have any size.
  * @throws Failure with the line of the fault.
  */
 export async function openInputFile(
@@ -47,7 +47,7 @@ export async function openInputFile(
   const name = path === '-' ? 'stdin' : basename(path)
   const spool = path === '-' ? await spoolOf(io) : null
   const handle = await openRegularFile(spool?.path ?? resolve(io.cwd, path), path)
-  // Removed at once where the system allows it, so that no copy remains after a crash.
+  // Remove the copy at once if the system allows it, so that no copy remains after a crash.
   await spool?.remove().catch(() => {})
   const close = async () => {
     await handle.close()
@@ -91,7 +91,7 @@ async function openRegularFile(absolute: string, path: string): Promise<FileHand
   throw misconfigured(`cannot read ${path}: it is not a regular file; use - for a pipe`)
 }
 
-/** A stamp that changes with the contents of the file. */
+/** A text that changes when the contents of the file change. */
 async function stampOf(handle: FileHandle): Promise<string> {
   const { size, mtimeNs } = await handle.stat({ bigint: true })
   return `${size} ${mtimeNs}`

@@ -6,7 +6,7 @@ import { Failure } from '../process/failure.ts'
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 /**
- * Locks a result file against other processes of this machine, until `release`. The lock of a dead process is taken over.
+ * Locks a result file against other processes of this machine until `release`. It replaces the lock of a dead process.
  * @throws Failure when another process holds the lock.
  */
 export async function lockFile(path: string): Promise<{ release(): Promise<void> }> {

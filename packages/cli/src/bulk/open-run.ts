@@ -71,7 +71,7 @@ export async function assertSameRun(
   if (run.server !== target.base_url) throw differs(`it was sent to ${run.server}`)
   if (run.mode !== modeOf(target)) throw differs(`its API key was a ${run.mode} key`)
   if (run.key_sha256 === keyDigest(target)) return
-  // Idempotency keys belong to a workspace: with a key of another workspace everything would be sent again.
+  // Idempotency keys belong to a workspace: with an API key of another workspace, all messages would be sent again.
   if (bulk_id === null) throw differs('it was started with another API key')
   await client.bulks.get({ id: bulk_id }).catch((error: unknown) => {
     const { code } = error as { code?: unknown }
@@ -86,7 +86,7 @@ export async function moveAside(path: string, { run }: RunState): Promise<string
   return aside
 }
 
-/** The failure of a run that stopped early, with the way to continue. */
+/** The failure of a run that stopped early. Its message says how to continue. */
 export function stoppedEarly(
   { error, message, exit_code }: Explanation,
   { totals, run }: RunState,

@@ -4,7 +4,7 @@ import { Failure, unreachable } from '../process/failure.ts'
 const BACKOFF_FIRST_MS = 1_000
 const BACKOFF_MAX_MS = 30_000
 
-/** The bounds of a wait that the server or a proxy asks for. */
+/** The minimum and maximum of a wait that the server or a proxy asks for. */
 const WAIT_MIN_MS = 100
 const WAIT_MAX_MS = 3_600_000
 
@@ -14,11 +14,11 @@ export interface Waiting {
   until: Date
 }
 
-/** Sends requests that wait for rate limits and outages. */
+/** Sends requests, and repeats them after a rate limit or an outage. */
 export interface Patience {
   /**
-   * Sends an idempotent request. It waits for every rate limit, and for an outage up to `outage_ms`. It does not wait for
-   * an outage before the first answer of the server.
+   * Sends an idempotent request, and repeats it after every rate limit. During an outage it repeats the request for at
+   * most `outage_ms`. An outage before the first answer of the server fails at once.
    * @throws Failure `interrupted` when the run must stop during a wait, `unreachable` after a longer outage, and every
    * other error of the request.
    */

@@ -7,7 +7,7 @@ export interface BulkProgress {
   file: string
   rows_total: number
   totals: Totals
-  /** Rows that were finished before this process started; they do not count for the pace. */
+  /** The number of rows that were finished before this process started. The pace does not include them. */
   rows_before: number
   began_at: Date
   waiting: Waiting | null
@@ -15,7 +15,7 @@ export interface BulkProgress {
   is_over: boolean
 }
 
-/** The current progress, observable for a view. */
+/** The current progress; a view can subscribe to its changes. */
 export interface ProgressStore {
   get(): BulkProgress
   set(change: Partial<BulkProgress>): void
@@ -53,7 +53,7 @@ export function createProgress(first: Pick<BulkProgress, 'file' | 'rows_total'>)
   }
 }
 
-/** The rows per second and the remaining time; null before the first row. */
+/** The rows per second and the remaining time; null until the first row is finished. */
 export function paceOf(
   { totals, rows_before, rows_total, began_at }: BulkProgress,
   now: Date,
@@ -66,7 +66,7 @@ export function paceOf(
 }
 
 /**
- * A duration as a countdown.
+ * The text of a countdown.
  *
  * @example clockText(252) // '4:12'
  */

@@ -7,30 +7,30 @@ import { lineOf } from './result-line.ts'
 import { type BegunLine, FORMAT, type ResultLine, type RunLine } from './results-file.ts'
 import { NOTHING, plus, type RowResult, type Totals } from './totals.ts'
 
-/** The longest possible row with every character escaped in JSON. */
+/** The size of the longest possible row when every character is escaped in JSON. */
 const LINE_MAX_BYTES = 1024 * 1024
 
 /** The state of a run. */
 export interface RunState {
   run: RunLine
-  /** The first line of the last finished row in the input file. */
+  /** The line of the input file on which the last finished row starts. */
   last_line: number
   totals: Totals
   /** The number of started batches. */
   batches: number
-  /** The batch without a recorded answer. */
+  /** The batch whose answer is not recorded; null if there is none. */
   pending: BegunLine | null
   /** The id of the last sent batch. */
   bulk_id: string | null
-  /** The recipients of accepted messages: addresses by `keyOf`, and contacts. */
+  /** The recipients of accepted messages: addresses as `keyOf` returns them, and keys of contacts. */
   seen: AddressesSeen
-  /** The length of the complete lines; anything after it is an incomplete write. */
+  /** The length of the complete lines; the bytes after them are an incomplete write. */
   bytes: number
 }
 
 /**
- * Reads a result file line by line; null without a file.
- * @throws Failure with the line, when the file has another format or is damaged.
+ * Reads a result file line by line. Returns null if there is no file.
+ * @throws Failure that names the line, when the file has another format or is damaged.
  */
 export async function readResults(
   path: string,
@@ -110,7 +110,7 @@ function begin(path: string, line: ResultLine | null, bytes: number): RunState {
   }
 }
 
-/** Whether a line can follow the state: no line before it was removed, added or moved. */
+/** Whether a line can follow the lines of the state. It cannot if an earlier line was removed, added or moved. */
 function follows(state: RunState, line: ResultLine, rows: number): boolean {
   const next = state.pending?.batch ?? state.batches + 1
   switch (line.type) {
@@ -144,7 +144,7 @@ function after(state: RunState, line: Exclude<ResultLine, { type: 'row' }>): Run
   }
 }
 
-/** The complete lines; a crash may have cut the last one. */
+/** The complete lines of a file. A crash may have cut the last line; then it is left out. */
 async function* linesOf(path: string): AsyncGenerator<{ text: string; end: number }> {
   let rest: Buffer = Buffer.alloc(0)
   let at = 0

@@ -10,14 +10,14 @@ const LINE_FEED = 10
 
 /** One row of a CSV file; the first is the header. */
 export interface CsvRow {
-  /** Its first line, counted from 1. */
+  /** The line on which the row starts, counted from 1. */
   line: number
   cells: string[]
 }
 
 /**
- * Reads CSV (RFC 4180) row by row: UTF-8, with or without a byte order mark, with any line breaks. The delimiter is the
- * most frequent one of comma, semicolon, tab and bar in the header. Skips empty lines and rows of empty cells.
+ * Reads CSV (RFC 4180) row by row: UTF-8, with or without a byte order mark, with any line breaks. The delimiter is
+ * the comma, semicolon, tab or bar that the header contains most often. Skips empty lines and rows of empty cells.
  * @throws Failure with the line of the fault.
  */
 export async function* readRows(
@@ -28,10 +28,10 @@ export async function* readRows(
   const checked = utf8Of(chunks, name)
   const first = await checked.next()
   if (first.done) return
-  /** The lines that the parser has counted too much: it counts CR LF within quotes as two. */
+  /** The number of surplus lines in the parser's count: the parser counts CR LF within quotes as two lines. */
   let excess = 0
   let line = 1
-  // Counted for each parsed row, because after a fault the parser does not return all rows before it.
+  // Lines are counted when a row is parsed, because after a fault the parser does not return all parsed rows.
   const rowOf = (cells: string[], { lines }: { lines: number }): CsvRow => {
     const { counted, real } = lineBreaksOf(cells)
     line = lines - excess - counted
@@ -42,12 +42,12 @@ export async function* readRows(
     bom: true,
     delimiter: delimiterOf(first.value),
     record_delimiter: ['\r\n', '\n', '\r'],
-    // `survey` in input-file.ts reports rows with another length.
+    // `survey` in input-file.ts reports rows whose length differs from the header.
     relax_column_count: true,
     skip_empty_lines: true,
     skip_records_with_empty_values: true,
     max_record_size: ROW_MAX_BYTES,
-    // The type declarations allow only arrays here.
+    // The type declarations allow only arrays as the result of `onRecord`.
     onRecord: rowOf as unknown as (cells: string[]) => string[],
   })
   const source = Readable.from(joined(first.value, checked), { objectMode: true })
@@ -78,7 +78,7 @@ function lineBreaksOf(cells: readonly string[]): { counted: number; real: number
   return { counted, real }
 }
 
-/** The most frequent delimiter of the first line, outside quotes. */
+/** The delimiter that the first line contains most often outside quotes. */
 function delimiterOf(first: Buffer): string {
   const [line = ''] = first.toString('utf8').split(/[\r\n]/, 1)
   const bare = line.replaceAll(/"[^"]*"/g, '')
@@ -86,7 +86,7 @@ function delimiterOf(first: Buffer): string {
   return DELIMITERS.reduce((best, each) => (countOf(each) > countOf(best) ? each : best))
 }
 
-/** The same chunks, checked to be UTF-8 text. */
+/** Passes the chunks on, and checks that they are UTF-8 text. */
 async function* utf8Of(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let line = 1
@@ -125,7 +125,7 @@ function lineFeedsIn(bytes: Buffer): number {
 
 function linesBeforeFault(chunk: Buffer): number {
   let lines = 0
-  // The rest of a character of the chunk before is not a fault.
+  // The chunk may start with the last bytes of a character; its first bytes are in the previous chunk.
   let start = chunk.findIndex((byte) => byte >> 6 !== 0b10)
   for (;;) {
     const end = chunk.indexOf(LINE_FEED, start)
@@ -140,7 +140,7 @@ function linesBeforeFault(chunk: Buffer): number {
   }
 }
 
-/** An error without the contents of cells, which the parser's own messages contain. */
+/** Describes an error without the contents of cells; the messages of the parser contain them. */
 function unreadable(
   name: string,
   { code, lines }: { code: string; lines?: unknown },

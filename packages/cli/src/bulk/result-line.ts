@@ -2,7 +2,7 @@ import type { ResultLine } from './results-file.ts'
 
 type Kind = 'string' | 'whole' | 'number' | 'text'
 
-/** The required fields of a line; `text` may be null. */
+/** The required fields of a line. A field of the kind `text` may be null. */
 const FIELDS: Record<ResultLine['type'], Record<string, Kind>> = {
   run: {
     format: 'whole',
@@ -36,7 +36,7 @@ const FIELDS: Record<ResultLine['type'], Record<string, Kind>> = {
   row: { line: 'whole', to: 'text' },
 }
 
-/** Reads a line of a result file; null for another format, or without a required field. */
+/** Reads a line of a result file. Returns null for another format or a missing field. */
 export function lineOf(text: string): ResultLine | null {
   const value = objectOf(text)
   const fields = FIELDS[value?.type as ResultLine['type']]

@@ -5,7 +5,7 @@ import type { RowResult, Totals } from './totals.ts'
 /** The format version; a file with another version is not continued. */
 export const FORMAT = 1
 
-/** The run of a result file; a continued run must match all of it. */
+/** The first line of a result file: it describes the run. */
 export interface RunLine {
   type: 'run'
   format: number
@@ -19,12 +19,12 @@ export interface RunLine {
   mode: 'test' | 'live'
   /** Distinguishes API keys without storing them. */
   key_sha256: string
-  /** The time of `--at`; a duration starts at the start of the run. */
+  /** The time of `--at`; a duration counts from the start of the run. */
   scheduled_at: string | null
   created_at: string
 }
 
-/** Written before a batch is sent: its answer may be lost. */
+/** The line that is written before a batch is sent, because the answer may be lost. */
 export interface BegunLine {
   type: 'begun'
   batch: number
@@ -34,7 +34,7 @@ export interface BegunLine {
   at: string
 }
 
-/** Written with the rows of a batch after its answer. `bulk_id` is null when no row of the batch was sent. */
+/** The line that follows the rows of a finished batch. `bulk_id` is null when no row of the batch was sent. */
 export interface BatchLine extends Omit<Totals, 'credits'> {
   type: 'batch'
   batch: number
@@ -45,7 +45,7 @@ export interface BatchLine extends Omit<Totals, 'credits'> {
   at: string
 }
 
-/** A started batch that was certainly not sent: its rows must still be sent. */
+/** The line for a started batch whose rows must still be sent. */
 export interface RefusedLine {
   type: 'refused'
   batch: number

@@ -25,7 +25,7 @@ export interface SendSettings {
   yes: boolean
   restart: boolean
   unanswered: 'send' | 'skip' | undefined
-  /** The result file, as it is shown. */
+  /** The path of the result file in messages. */
   results: string
 }
 
@@ -51,7 +51,7 @@ interface ActiveRun extends Run {
   patience: Patience
 }
 
-/** Shows what a send of the whole file would do. @throws Failure if a row, or the whole bulk, would be rejected. */
+/** Shows what a send of the whole file would do. @throws Failure if a row or the whole bulk would be rejected. */
 export async function checkOnly(run: Run): Promise<void> {
   const active = await activate(run)
   const { context, input, message, target } = run
@@ -108,7 +108,7 @@ async function activate(run: Run): Promise<ActiveRun> {
   return { ...run, keyOf, signal, progress, patience }
 }
 
-/** The state of the run in the result file; a new run without a file. */
+/** Returns the state of the run in the result file, or a new run if there is no file. */
 async function stateOf(run: ActiveRun): Promise<RunState> {
   const { context, settings, path, input, message, target, keyOf } = run
   const found = await readResults(path, keyOf)
@@ -123,12 +123,12 @@ async function stateOf(run: ActiveRun): Promise<RunState> {
   }
   await assertSameRun(found, run)
   const { scheduled_at } = found.run
-  // A duration starts at the start of the run, and a repeated batch must be identical.
+  // A repeated batch must be identical, so the time of `--at` stays the time of the first start.
   if (scheduled_at !== null) Object.assign(message.request, { scheduled_at })
   return found
 }
 
-/** Asks for confirmation, except with `--yes`, and checks all rows for `--strict`. */
+/** Asks for confirmation, except with `--yes`. With `--strict`, a row that would be rejected stops the run. */
 async function assertConfirmed(run: ActiveRun, state: RunState): Promise<void> {
   const { context, settings } = run
   const { io, output } = context
@@ -136,7 +136,7 @@ async function assertConfirmed(run: ActiveRun, state: RunState): Promise<void> {
     throw usage('stdin is not a terminal: add --yes, after a check with --dry-run')
   }
   if (settings.yes && !settings.strict) return
-  // The check cannot include a batch without an answer; that batch is repeated unchanged.
+  // The check counts a batch whose answer was lost as unsent; the send repeats it with its idempotency key.
   const check = await checkRest(run, state)
   const { accepted, rejected, rows, credits } = check.totals
   if (settings.strict && rejected > 0) {
@@ -194,7 +194,7 @@ async function sendRest(run: ActiveRun, state: RunState, results: ResultsFile): 
   }
 }
 
-/** Does not repeat a batch without a choice when the server may have dropped its idempotency key. */
+/** Asks before a batch is sent again when the server may have dropped its idempotency key. */
 async function settlePending(run: ActiveRun, state: RunState, results: ResultsFile): Promise<void> {
   const { context, input, settings, keyOf } = run
   const { pending } = state

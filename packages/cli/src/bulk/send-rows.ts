@@ -12,10 +12,10 @@ import type { BegunLine, ResultsFile } from './results-file.ts'
 import { splitBySeen } from './split-by-seen.ts'
 import { plus, type RowResult, type Totals } from './totals.ts'
 
-/** The server keeps an answer for 24 hours; one hour is a margin for clock differences and slow requests. */
+/** The server keeps an answer for 24 hours. One hour less allows for clock differences and slow requests. */
 const ANSWER_KEPT_MS = 23 * 3_600_000
 
-/** The largest correction of a clock. */
+/** The largest difference that a correction of the clock may cause. */
 const CLOCK_DIFFERENCE_MS = 60_000
 
 /** The parts of a send besides the rows. */
@@ -31,9 +31,9 @@ export interface Sending {
 }
 
 /**
- * Sends the remaining rows of a run, batch by batch, and updates `state`. The start of a batch is on the disk before its
- * request, and its answer before the next batch: a batch whose answer was lost is repeated unchanged, with its idempotency
- * key.
+ * Sends the remaining rows of a run, batch by batch, and updates `state`. The start of a batch is written to the disk
+ * before its request, and the answer is written before the next batch starts. A batch whose answer was lost is repeated
+ * unchanged, with the same idempotency key.
  * @throws Failure `interrupted` between two batches when the run must stop, and every error that stops a batch.
  */
 export async function sendRows(input: InputFile, state: RunState, sending: Sending): Promise<void> {
@@ -48,10 +48,10 @@ export async function sendRows(input: InputFile, state: RunState, sending: Sendi
   }
 }
 
-/** Whether the server may have dropped the answer to a batch: then a repetition could send it twice. */
+/** Whether the server may have dropped the answer to a batch. In that case a repetition could send the batch twice. */
 export function isTooOld({ at }: BegunLine, now: Date): boolean {
   const age_ms = now.getTime() - Date.parse(at)
-  // In the future: a clock was changed, so the age is unknown.
+  // If `at` is in the future, a clock was changed, so the age is unknown.
   return !(age_ms > -CLOCK_DIFFERENCE_MS && age_ms < ANSWER_KEPT_MS)
 }
 
@@ -141,7 +141,7 @@ async function sendFresh(
     if (isKeyReused(error)) throw anotherCopy(begun)
     const faults = faultsOf(error)
     if (faults) {
-      // The error names the refused recipients; the estimate adds their stable words.
+      // The error names the refused recipients. The estimate adds their error codes.
       const found = await patience.request(() => client.messages.estimate(body))
       return {
         rows: refusedRows(resultsOf(found.messages, rows), faults),
@@ -165,7 +165,7 @@ function isRefusal(error: unknown): boolean {
   return retryAfterMs(error) !== null || (name === 'SvcError' && code !== 'internal_error')
 }
 
-/** Whether the idempotency key was used with other rows: the result file is not complete. */
+/** Whether the idempotency key was used with other rows. In that case the result file is not complete. */
 function isKeyReused(error: unknown): boolean {
   const { details } = error as Partial<SvcError>
   return details?.some(({ path }) => path === 'Idempotency-Key') ?? false
@@ -178,7 +178,7 @@ function anotherCopy({ batch }: BegunLine): Failure {
   )
 }
 
-/** The messages of an error that refuses recipients only, by index; null for any other error. */
+/** The messages of an error that refuses only recipients, with the recipient's index as the key; else null. */
 function faultsOf(error: unknown): Map<number, string> | null {
   const { code, details } = error as Partial<SvcError>
   if (code !== 'validation_error' || !details || details.length === 0) return null
@@ -262,7 +262,7 @@ async function finish(
   state.bulk_id = bulk_id ?? state.bulk_id
 }
 
-/** The failure for a batch whose answer is too old, without a terminal to ask on. */
+/** The failure for a batch whose answer may have been dropped, when there is no terminal for a question. */
 export function tooOld({ batch, first_line, last_line, at }: BegunLine): Failure {
   return new Failure(
     'unanswered',

@@ -3,7 +3,7 @@ import type { Batch } from './batches.ts'
 import type { Row } from './columns.ts'
 import { contactKey } from './read-results.ts'
 
-/** Separates the rows whose recipient was in an earlier batch; the server finds duplicates within a batch only. */
+/** Separates the rows whose recipient was in an earlier batch. The server finds only duplicates within one batch. */
 export function splitBySeen(
   { rows }: Batch,
   seen: AddressesSeen,

@@ -1,6 +1,6 @@
 import type { Units } from '@svc/core/contract'
 
-/** The rows by result, and their cost. */
+/** The number of rows for each result, and their cost. */
 export interface Totals {
   rows: number
   accepted: number
@@ -21,7 +21,7 @@ export function plus(a: Totals, b: Totals): Totals {
   }
 }
 
-/** The totals of no rows. */
+/** The totals before the first row. */
 export const NOTHING: Totals = {
   rows: 0,
   accepted: 0,
@@ -33,11 +33,11 @@ export const NOTHING: Totals = {
 /** The result of one row. */
 export interface RowResult {
   line: number
-  /** The address in the form of the server; null without an address. */
+  /** The address as the server returns it; null if the row has no address. */
   to: string | null
   contact_id?: string | undefined
   message_id?: string
-  /** Why the row gets no message, as a stable word; `duplicate` if its address is in an earlier row. */
+  /** The code of the reason why the row gets no message; `duplicate` if its address is in an earlier row. */
   error?: string
   message?: string
 }

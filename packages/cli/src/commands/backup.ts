@@ -65,7 +65,7 @@ async function backup({ io, output }: Context, made_by: string, options: Options
     databaseUrl(io, options.database),
     'back it up with pg_dump or pg_basebackup',
   )
-  // The folder of the server's backups; for another database, the folder of that database.
+  // The default folder is in the server's data folder, or beside the file that `--database` names.
   const home = options.database === undefined ? dataFolder(io) : dirname(database)
   const verify = verificationOf(options.verify)
   const keep = options.keep === undefined ? null : countOf(options.keep)
@@ -90,7 +90,7 @@ async function backup({ io, output }: Context, made_by: string, options: Options
   for (const name of report.removed) output.note(`Removed the older ${name}.`)
 }
 
-/** The folder or file of the backup. A name is a file only if it ends in .db. */
+/** The folder or file of the backup. A name means a file only if it ends in .db. */
 function targetOf(
   { cwd, env }: ProcessIo,
   home: string,

@@ -53,7 +53,7 @@ interface OneBulk {
   name: string
   summary: string
   description: string
-  /** The question without `--yes`. */
+  /** The question that the command asks without `--yes`; null if it asks no question. */
   question: ((id: string) => string) | null
   run(context: Context, id: string, options: ConnectionOptions): Promise<void>
 }

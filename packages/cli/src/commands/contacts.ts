@@ -15,7 +15,7 @@ interface Filters {
 
 type Report = Awaited<ReturnType<Client['contacts']['import']>>
 
-/** The contacts of one request: far below the limit of the server, and answered within two seconds. */
+/** The number of contacts in one request. The server accepts more, and answers this number within two seconds. */
 const REQUEST_CONTACTS = 1_000
 
 /** The maximum number of rows of a file. */
@@ -187,7 +187,7 @@ async function exportTo(
     io.stdout.write(text)
     return
   }
-  // Personal data: readable by the owner only.
+  // The file contains personal data, so only its owner can read it.
   const stream = createWriteStream(resolve(io.cwd, file), { mode: 0o600 })
   stream.end(text)
   await finished(stream)

@@ -35,7 +35,7 @@ function readActor(text: string): string {
 /**
  * Books an entry with `id`. If the database connection is lost before the commit is confirmed, the failure names the id,
  * so that the operator can repeat the command safely.
- * @throws Failure `commit_unknown` in that case, and any other error of `book`.
+ * @throws Failure `commit_unknown` after such a loss, and any other error of `book`.
  */
 export async function withRetryHint<T>(id: string, book: () => Promise<T>): Promise<T> {
   try {

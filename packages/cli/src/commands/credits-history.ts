@@ -55,7 +55,7 @@ async function showHistory(
   if (found.length > limit) output.note(`More: --page ${page + 1}`)
 }
 
-/** The amount, or a dash for 0. */
+/** The text of the amount, or a dash for 0. */
 function movement<T extends number>(amount: T, text: (amount: T) => string): string {
   return amount === 0 ? '-' : text(amount)
 }

@@ -53,7 +53,7 @@ async function setTerms({ io, output }: Context, options: TermsOptions): Promise
   output.fields(accountFields(workspace, account, contract))
 }
 
-/** @throws Failure without a change, and for an invalid amount. */
+/** @throws Failure when no option asks for a change, and for an invalid amount. */
 async function changeOf({
   creditLimit,
   dailyLimit,

@@ -95,7 +95,7 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
   }
 }
 
-/** The settings of the environment, with defaults for a demo. */
+/** Returns the settings of the environment with the defaults of a demo. */
 function devSettings(
   io: ProcessIo,
   { port, packages }: { port: string; packages: string },
@@ -110,7 +110,7 @@ function devSettings(
   }
 }
 
-/** The port of PORT; without it 3000, or the next free port. */
+/** Returns the port that PORT names. Without PORT it returns 3000, or the next free port. */
 async function choosePort({
   env,
 }: ProcessIo): Promise<{ port: string; taken_port: number | null }> {
@@ -129,7 +129,7 @@ function exposedText(exposed_at: readonly string[]): string {
   ].join('\n')
 }
 
-/** The addresses at which other machines reach the server; for 0.0.0.0 and [::] all addresses of this machine. */
+/** The addresses at which other machines reach the server: for 0.0.0.0 and [::], all addresses of this machine. */
 function reachedAt(url: string): string[] {
   const { hostname, port } = new URL(url)
   const families = { '0.0.0.0': ['IPv4'], '[::]': ['IPv4', 'IPv6'] }[hostname]
@@ -143,7 +143,7 @@ function reachedAt(url: string): string[] {
   return [url, ...found]
 }
 
-/** The URL with loopback in place of 0.0.0.0 or [::]. */
+/** Returns the URL with the loopback address in place of 0.0.0.0 or [::]. */
 function localAddress(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }

@@ -50,7 +50,7 @@ async function doctor(context: Context, options: DoctorOptions): Promise<void> {
   if (errors > 0) throw new Failure('unwell', `${sum(errors, 'error')} found`)
 }
 
-/** Runs the checks in order; later ones depend on earlier ones. */
+/** Runs the checks in order, because later checks need the results of earlier checks. */
 async function* checks(
   { io }: Context,
   { offline = false, thorough = false }: DoctorOptions,
@@ -77,7 +77,7 @@ async function* checks(
   yield await findingsOrError('server', () => checkServer(config, { offline }))
 }
 
-/** The findings of a check. An error of the check becomes a finding, and the other checks continue. */
+/** Returns the findings of a check. An error of the check becomes a finding, so that the other checks continue. */
 async function findingsOrError(check: string, run: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await run()

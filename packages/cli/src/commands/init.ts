@@ -22,7 +22,7 @@ interface InitOptions extends ListenOptions {
   withSecrets?: boolean
 }
 
-/** The chosen values by environment variable. */
+/** The chosen values; the key is the environment variable. */
 type Chosen = ReadonlyMap<string, string>
 
 /** Adds `svc init`: writes a configuration file. */
@@ -130,7 +130,7 @@ async function choicesOf(options: InitOptions): Promise<Chosen> {
   return chosen
 }
 
-/** The option as it is typed. */
+/** The option as the user types it. */
 function flagOf({ option }: { option: string }): string {
   return `--${option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }

@@ -111,7 +111,7 @@ async function createKey({ io, output }: Context, options: CreateOptions): Promi
   output.note(created.warning)
 }
 
-/** Turns a duration from now into ISO 8601; the contract refuses any other text that is not a time. */
+/** Turns a duration from now into ISO 8601. Returns any other text unchanged; the contract refuses invalid times. */
 function expiryOf(text: string): string {
   if (durationMs(text) === 0) throw usage('--expires must be later than now')
   return momentText(text, { now: new Date() })

@@ -81,7 +81,7 @@ async function readOptional(option: string, text: string | undefined): Promise<D
   return text === undefined ? undefined : readPast(option, text)
 }
 
-/** Writes and waits for a slow reader, so that memory does not grow. */
+/** Writes a text. It waits for a slow reader, so that memory does not grow. */
 async function put(to: Writable, text: string): Promise<void> {
   if (!to.write(text)) await once(to, 'drain')
 }

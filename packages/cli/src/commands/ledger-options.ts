@@ -24,7 +24,7 @@ export function asUnreadable(thrown: unknown): unknown {
     : failure
 }
 
-/** The id of the workspace that `selector` names; undefined without a selector. */
+/** The id of the workspace that `selector` names; undefined if there is no selector. */
 export async function workspaceIdOf(
   { io }: Context,
   selector: string | undefined,

@@ -92,7 +92,7 @@ function cellsOf({ check, workspace_id, seq, about, stands, should }: LedgerDiff
   return [check, workspace_id, seq === null ? '' : String(seq), about ?? '', stands, should]
 }
 
-/** Whole micro-credits as exact credits: a sum over all workspaces may exceed the range of a number. */
+/** Whole micro-credits as credits. Both are texts, because a sum over all workspaces may be too large for a number. */
 function decimalOf(micro: string): string {
   const digits = micro.replace('-', '').padStart(7, '0')
   const decimals = digits.slice(-6).replace(/(?<!0)0+$/, '')

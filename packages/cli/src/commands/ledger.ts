@@ -3,7 +3,7 @@ import { type Context, withExamples } from '../context.ts'
 import { addLedgerExport } from './ledger-export.ts'
 import { addLedgerVerify } from './ledger-verify.ts'
 
-/** Adds `svc ledger`: reads the ledger from the database and never changes it. */
+/** Adds `svc ledger`. Its commands read the ledger from the database and never change it. */
 export function addLedger(program: Command, context: Context): void {
   const ledger = program
     .command('ledger')

@@ -16,7 +16,7 @@ import { addList } from './messages-list.ts'
 import { addReceived } from './messages-received.ts'
 import { addTimeline } from './messages-timeline.ts'
 
-/** The line in place of messages that were not read. */
+/** The line that is shown in place of messages that were not read. */
 const GAP = '… too many messages at once: the oldest ones are not shown …'
 
 interface TailOptions extends ConnectionOptions {

@@ -44,7 +44,7 @@ async function pause({ io, output }: Context, { reason, restoredFrom }: Options)
   output.line('All sending and delivering stops within about a second: svc resume ends the pause.')
 }
 
-/** Reads the time of a backup. It needs minutes at least, because it decides which messages are doubtful. */
+/** Reads the time of a backup. The text must contain minutes, because the time decides which messages are doubtful. */
 function timeOf(text: string): Date {
   const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text)
   const time = new Date(isTime ? text : Number.NaN)

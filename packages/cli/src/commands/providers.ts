@@ -47,7 +47,7 @@ async function showStatus({ io, output }: Context): Promise<void> {
   }
 }
 
-/** Without connections: only the server has them. */
+/** Leaves out the connections, because only the server has them. */
 function documentOf({ connections: _, ...status }: ProviderStatus) {
   const pauses = status.pauses.map(({ sender, ...pause }) => ({
     sender: sender === '' ? null : sender,

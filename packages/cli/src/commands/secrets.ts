@@ -140,7 +140,7 @@ async function discardLost(context: Context, { yes }: { yes?: boolean }): Promis
   })
 }
 
-/** Runs the work with a progress bar, until it is stopped. */
+/** Runs the work with a progress bar. The stop signal of the run stops it. */
 async function withProgress<Report>(
   { io, output }: Context,
   work: (options: ResealOptions) => Promise<Report>,

@@ -6,7 +6,7 @@ import { charactersText, suggestionText } from '../show/sms-texts.ts'
 /** The default price of a segment. Source: interface, Credit costs. */
 const CREDITS_PER_SEGMENT = 1
 
-/** Longer texts are refused; in UTF-16 code units. Source: interface, Limits. */
+/** The maximum length of a text in UTF-16 code units. Source: interface, Limits. */
 const TEXT_LENGTH_MAX = 1600
 
 /** Adds `svc segments`. */

@@ -98,7 +98,7 @@ async function waitFor(
   }
 }
 
-/** A part of a sentence for a server whose dispatch is paused; else empty. */
+/** Returns a part of a sentence that says that the server is paused; empty if it is not. */
 async function pauseOf(client: Client): Promise<string> {
   const health = await client.health.check().catch(() => null)
   return health?.services.queue === 'paused' ? ', because the server is paused' : ''

@@ -78,7 +78,7 @@ async function tryReceiver(
   throw new Failure('nonconforming', `${url} does not conform: ${text}`)
 }
 
-/** Reads from a URL how often an event was handled. */
+/** Returns a function that reads from a URL how often an event was handled. */
 function observerAt(template: string): (event_id: string) => Promise<number> {
   if (!template.includes('{event_id}')) throw usage('--observe must contain {event_id}')
   receiverUrl(template, '--observe')

@@ -94,7 +94,7 @@ function addDeliveries(webhooks: Command, context: Context): void {
   withExamples(retry, `svc webhooks retry ${ID} 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02`)
 }
 
-/** The option `--mode`: live or test messages. */
+/** The option `--mode`, which selects live or test messages. */
 export function modeOption(): Option {
   const text = 'the messages that cause events: live ones, those of test keys, or all'
   return new Option('--mode <mode>', text).choices(['all', 'live', 'test'])

@@ -64,7 +64,7 @@ async function replayDelivery(
   output.note(`svc webhooks deliveries ${id} shows the result.`)
 }
 
-/** Finds the webhook of a delivery: the API has no search by delivery. */
+/** Finds the webhook of a delivery. It asks for each webhook, because the API has no search by delivery. */
 async function webhookOf(client: Client, delivery_id: string): Promise<string> {
   for (let page = 1, pages = 1; page <= pages; page++) {
     const found = await client.webhooks.list({ page, limit: 100 })

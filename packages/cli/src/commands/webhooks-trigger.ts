@@ -24,7 +24,7 @@ interface Triggered {
 
 const COUNT_MAX = 1000
 
-/** The characters of an answer that are shown. */
+/** The maximum number of characters of an answer that are shown. */
 const ANSWER_MAX = 500
 
 /** Adds `svc webhooks trigger`. */
@@ -73,7 +73,7 @@ async function triggerEvents(
   const kind = await kindOf(event)
   const mutation = mutate === undefined ? undefined : await mutationOf(mutate)
   const sender = createSender({ secret, retry: [] })
-  // Each run has its own seed, so that a receiver does not take the event for a repetition.
+  // Each run has its own seed, so that a receiver does not treat the event as a repetition.
   const first_seed = Math.floor(Math.random() * 2 ** 40)
   let unexpected = 0
   for (let i = 0; i < times; i++) {

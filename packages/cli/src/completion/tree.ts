@@ -1,20 +1,20 @@
 import type { Command, Option } from 'commander'
 
-/** A command, as a completion script needs it. */
+/** The data of a command that a completion script needs. */
 export interface CompletedCommand {
   /** The full command: `svc messages list`. */
   path: string
   /** Its subcommands with their summaries. */
   commands: { name: string; summary: string }[]
   options: CompletedOption[]
-  /** The choices of its first argument; empty without choices. */
+  /** The choices of its first argument; empty if it has none. */
   choices: readonly string[]
   takes_file: boolean
 }
 
-/** An option, as a completion script needs it. */
+/** The data of an option that a completion script needs. */
 export interface CompletedOption {
-  /** `--to`, or `-H` and `--header`. */
+  /** All names of the option: `--to`, or `-H` and `--header`. */
   names: string[]
   summary: string
   takes_value: boolean
@@ -22,14 +22,14 @@ export interface CompletedOption {
   takes_file: boolean
 }
 
-/** The options of a command that take a value, with the full command: `svc send --to`. */
+/** The options of a command that take a value, each after the full command: `svc send --to`. */
 export function optionsWithValue({ path, options }: CompletedCommand): string[] {
   return options
     .filter(({ takes_value }) => takes_value)
     .flatMap(({ names }) => names.map((name) => `${path} ${name}`))
 }
 
-/** Every command of a program, the program itself first. */
+/** All commands of a program. The first one is the program itself. */
 export function commandsOf(program: Command): CompletedCommand[] {
   const globals = program.options.filter(({ long }) => long !== '--version')
   return described(program, program.name(), globals)
@@ -68,7 +68,7 @@ function describedOption(option: Option): CompletedOption {
   }
 }
 
-/** Whether the placeholder in the help names a file: `<file>`, `<folder>`. */
+/** Whether the placeholder in the help names a file or a folder: `<file>`, `<folder>`. */
 function isFile(name: string): boolean {
   return /\b(file|folder|path)\b/.test(name)
 }

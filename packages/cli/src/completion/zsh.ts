@@ -1,6 +1,6 @@
 import { type CompletedCommand, type CompletedOption, optionsWithValue } from './tree.ts'
 
-/** The completion script for zsh, to source, or to install as `_svc` in a folder of `fpath`. */
+/** The completion script for zsh. The user sources it, or installs it as `_svc` in a folder of `fpath`. */
 export function zshScript(commands: readonly CompletedCommand[]): string {
   return `#compdef svc
 # Completion of svc for zsh. Load it with: source <(svc completion zsh)

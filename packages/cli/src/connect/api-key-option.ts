@@ -17,11 +17,11 @@ export const KEY_HELP = `the API key; other users of this machine can see it in 
 /** The help of `--key-stdin`. */
 export const KEY_STDIN_HELP = 'read the API key from the first line of stdin'
 
-/** Keys that were read: a command may call `readApiKey` twice, and stdin has one key. */
+/** The keys that were read from stdin. A command may call `readApiKey` twice, but stdin contains the key only once. */
 const read = new WeakMap<ProcessIo['stdin'], Promise<string>>()
 
 /**
- * Reads the API key of the options; undefined without one.
+ * Reads the API key of the options. Returns undefined if there is neither option.
  * @throws Failure for both options together, and for an empty stdin.
  */
 export async function readApiKey(

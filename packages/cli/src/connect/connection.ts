@@ -19,10 +19,10 @@ const DEFAULT_URL = 'http://127.0.0.1:3000'
 /** The characters that a header can have. */
 const KEY_CHARACTERS = /^[\x21-\x7e]+$/
 
-/** After this time without an answer the server counts as unreachable. */
+/** The server is reported as unreachable after this time without an answer. */
 const ANSWER_MAX_MS = 30_000
 
-/** The options of a client command for the server and the key. */
+/** The options of a client command that select the server and the key. */
 export interface ConnectionOptions extends KeyOptions {
   url?: string
   profile?: string
@@ -54,9 +54,9 @@ export function withConnection(command: Command): Command {
 
 /**
  * Finds the server and the key. The order is: options, then SVC_URL and SVC_API_KEY, then the profile, then the
- * configuration file, then the file of `svc dev` in the data folder. A key is sent only to the address stored with it. The
- * exceptions are `--key` and `--key-stdin`, and SVC_API_KEY without SVC_URL.
- * @throws Failure without a key, and for an invalid address.
+ * configuration file, then the file of `svc dev` in the data folder. A key is sent only to the address stored with it.
+ * Only `--key`, `--key-stdin`, and SVC_API_KEY without SVC_URL are sent to any address.
+ * @throws Failure when there is no key, and for an invalid address.
  */
 export async function findTarget(options: ConnectionOptions, io: ProcessIo): Promise<Target> {
   const folder = dataFolder(io)
@@ -96,7 +96,7 @@ interface Pair {
   key?: string
 }
 
-/** The address and key of the environment, and those of the configuration file. */
+/** Returns the address and key of the environment, and the address and key of the configuration file. */
 function pairsOfSettings({ env, origins }: ProcessIo): { environment: Pair; file: Pair } {
   const environment: Pair = {}
   const file: Pair = {}
@@ -111,7 +111,7 @@ function pairsOfSettings({ env, origins }: ProcessIo): { environment: Pair; file
 }
 
 /**
- * The named profile, else the profile in use; null when options or environment give both address and key.
+ * Returns the named profile, else the profile in use; null when options or environment give both address and key.
  * @throws Failure for an unknown name, and for a named profile that a variable of the environment would override.
  */
 async function findProfile(
@@ -158,7 +158,7 @@ export async function connect(
 export function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    // The text before an @ may be a password: do not repeat it.
+    // The text before an @ may be a password, so the error must not show it.
     const got = text.includes('@') ? '' : `, got "${text}"`
     throw usage(`the server must be an http or https address${got}`)
   }

@@ -9,7 +9,7 @@ export interface DevFile {
   workspace: {
     id: string
     email: string
-    /** Null when the workspace is older than this file. */
+    /** The password; null when the workspace is older than this file. */
     password: string | null
   }
 }

@@ -4,11 +4,11 @@ import type { Fetch } from '@svc/core/contract'
 /**
  * Sends a request and follows no redirect.
  *
- * The global `fetch` costs 200 ms of CPU at its first call, because it compiles a parser in WebAssembly; this costs 20.
+ * The first call of the global `fetch` compiles a parser in WebAssembly (200 ms of CPU); this function needs 20 ms.
  */
 export const httpFetch: Fetch = async (address, { body, ...init }) => {
   const url = new URL(address)
-  // From Node 22.5 on, `import` of these modules also loads undici, for their getter `WebSocket`: 80 ms of CPU.
+  // From Node 22.5 on, `import` of these modules also loads undici for their getter `WebSocket` (80 ms of CPU).
   const { request } = process.getBuiltinModule(
     url.protocol === 'https:' ? 'node:https' : 'node:http',
   )

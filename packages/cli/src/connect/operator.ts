@@ -9,9 +9,9 @@ import type { ProcessIo } from '../process/process-io.ts'
 import { dataFolder, pathFrom, settingsOf } from '../settings/data-folder.ts'
 
 /**
- * Opens the core on the configured database, calls `work`, and closes it. Nothing is dispatched, so a server may run
- * meanwhile.
- * @param payments the payment provider; without one no payment provider is called.
+ * Opens the core on the configured database, calls `work`, and closes the core. Nothing is dispatched, so a server may
+ * run at the same time.
+ * @param payments the payment provider; without it no payment provider is called.
  * @throws Failure when there is no database, except with `create`.
  */
 export async function withCore<T>(
@@ -29,11 +29,11 @@ export async function withCore<T>(
   const core = await createCore({
     database_url,
     secrets_keys: config.secrets_keys,
-    // Operator commands need no secret, so the operator's shell need not have the key.
+    // Operator commands need no secret, so they work without the key.
     require_secrets_keys: false,
     signup_credits,
     signup_daily_limit,
-    // Without SVC_LOW_BALANCE here, the server's default is unknown: its next start applies the default.
+    // Without SVC_LOW_BALANCE the server's default is unknown here; the server applies it at its next start.
     ...(low_balance !== null && { low_balance }),
     payments,
     providers: config.providers,
@@ -59,8 +59,8 @@ export function withWorkspace(command: Command): Command {
 }
 
 /**
- * The workspace with the id or e-mail address `selector`; without a selector, the only workspace.
- * @throws Failure when there is none, or more than one.
+ * Returns the workspace whose id or e-mail address is `selector`. Without a selector it returns the only workspace.
+ * @throws Failure when there is no such workspace, and when there are several workspaces and no selector.
  */
 export async function findWorkspace(core: Core, selector: string | undefined): Promise<Workspace> {
   if (selector === undefined) {
@@ -87,7 +87,7 @@ function nullWhenNotFound(error: unknown): null {
   throw error
 }
 
-/** In a wrong folder the command would create an empty database and a new secret. */
+/** Refuses a missing database. In a wrong folder the command would create an empty database and a new secret. */
 function assertDatabase(io: ProcessIo): void {
   const file = databaseFile(io)
   if (file === null || existsSync(file)) return

@@ -4,8 +4,8 @@ import type { ProcessIo } from '../process/process-io.ts'
 import { settingsOf } from '../settings/data-folder.ts'
 
 /**
- * The payment provider `name` with the settings of the environment.
- * @throws Failure when it is not configured.
+ * Returns the payment provider `name` with the settings of the environment.
+ * @throws Failure when the provider is not configured.
  */
 export async function paymentsOf(io: ProcessIo, name: string): Promise<PaymentProvider> {
   const [{ readConfig }, { createSandboxPayments, createStripePayments }] = await Promise.all([
@@ -14,7 +14,7 @@ export async function paymentsOf(io: ProcessIo, name: string): Promise<PaymentPr
   ])
   const { stripe, public_url } = readConfig(settingsOf(io))
   const now = () => new Date()
-  // The sandbox verifies nothing here, so its secret is not needed.
+  // The sandbox needs no secret, because it verifies nothing here.
   if (name === 'sandbox') {
     return createSandboxPayments({ secret: '', public_url: () => public_url, now })
   }

@@ -5,13 +5,13 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   await sleep(ms, undefined, signal ? { signal } : {}).catch(() => {})
 }
 
-/** The `Retry-After` of a rate limit error; null for any other error. */
+/** The wait that a rate limit error asks for (`Retry-After`); null for any other error. */
 export function retryAfterMs(error: unknown): number | null {
   const { code, retry_after_s } = error as { code?: unknown; retry_after_s?: number }
   return code === 'rate_limit_exceeded' ? (retry_after_s ?? 1) * 1000 : null
 }
 
-/** Whether the server is unreachable or fails; a proxy may answer in its place. */
+/** Whether the server is unreachable or fails. A proxy may answer in place of the server. */
 export function isOutage(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return code === 'unreachable' || code === 'internal_error'

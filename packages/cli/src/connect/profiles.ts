@@ -22,7 +22,7 @@ export const PROFILES_MAX = 100
 
 const BYTES_MAX = 256 * 1024
 
-/** A change takes milliseconds. A draft older than this belongs to a process that died, and is removed. */
+/** The maximum age of a draft. A change takes milliseconds; the process of an older draft is dead, so it is removed. */
 const CHANGE_MAX_MS = 5_000
 const LOCK_POLL_MS = 20
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/
@@ -32,7 +32,7 @@ export function isProfileName(name: string): boolean {
   return NAME.test(name)
 }
 
-/** The file of the profiles; null without a home folder. */
+/** The path of the file with the profiles; null if there is no home folder. */
 export function profilesPath({ env }: Pick<ProcessIo, 'env'>): string | null {
   const home = env.HOME || env.USERPROFILE
   const xdg = env.XDG_CONFIG_HOME
@@ -42,8 +42,8 @@ export function profilesPath({ env }: Pick<ProcessIo, 'env'>): string | null {
 }
 
 /**
- * Reads the profiles; none without a file.
- * @throws Failure for a file that cannot be read, or has another format.
+ * Reads the profiles. Returns no profiles if there is no file.
+ * @throws Failure for a file that cannot be read or has another format.
  */
 export async function readProfiles(io: Pick<ProcessIo, 'env'>): Promise<Profiles> {
   const none: Profiles = { used: null, profiles: new Map() }
@@ -57,7 +57,7 @@ export async function readProfiles(io: Pick<ProcessIo, 'env'>): Promise<Profiles
 }
 
 /**
- * Changes the file atomically, readable by its owner only, and returns its path. Concurrent changes run one after
+ * Changes the file atomically and returns its path. Only its owner can read the file. Concurrent changes run one after
  * the other.
  */
 export async function changeProfiles(
@@ -69,7 +69,7 @@ export async function changeProfiles(
     throw misconfigured('there is no home folder for profiles: set HOME or XDG_CONFIG_HOME')
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    // For a symbolic link the target is changed, not the link.
+    // If the path is a symbolic link, change the target and not the link.
     await replace(await realpath(path).catch(() => path), async () => {
       const { used, profiles } = change(await readProfiles(io))
       const content = { used, profiles: Object.fromEntries(profiles) }
@@ -82,7 +82,7 @@ export async function changeProfiles(
   return path
 }
 
-/** Replaces the text of a file. The draft is the lock: only one process can create it. */
+/** Replaces the text of a file. The draft is also the lock, because only one process can create it. */
 async function replace(path: string, text: () => Promise<string>): Promise<void> {
   const draft = `${path}.new`
   const file = await openExclusively(draft)

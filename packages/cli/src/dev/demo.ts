@@ -38,11 +38,11 @@ export interface Demo {
   /** A live key with every scope. */
   api_key: string
   workspace: WorkspaceSummary
-  /** Null when the file of `svc dev` does not have it. */
+  /** The password; null when the file of `svc dev` does not contain it. */
   password: string | null
 }
 
-/** Returns the workspace and key of the file when they are still valid; creates what is not. */
+/** Returns the workspace and the key of the file. If one of them is not valid, it creates a new one. */
 export async function prepareDemo(core: Core, file: DevFile | null): Promise<Demo> {
   const { workspace, password } = await demoWorkspace(core, file)
   if (file && (await isKeyOf(core, workspace.id, file.api_key))) {
@@ -71,7 +71,7 @@ async function isKeyOf(core: Core, workspaceId: string, key: string): Promise<bo
     const { workspace_id } = await core.apiKeys.authenticate(key, '127.0.0.1')
     return workspace_id === workspaceId
   } catch {
-    // Deactivated, expired, or from a deleted database.
+    // The key is deactivated or expired, or its database was deleted.
     return false
   }
 }

@@ -5,7 +5,7 @@ const TRIES_MAX = 100
 
 /**
  * Finds the first free port at or above `from`. Another program may take it before the caller listens.
- * @throws Failure when 100 ports are in use; the error of the system for an address that cannot be used.
+ * @throws Failure when 100 ports are in use, and the error of the system for an address that cannot be used.
  */
 export async function freePort(host: string, from: number): Promise<number> {
   for (let port = from; port < from + TRIES_MAX; port++) {

@@ -8,11 +8,11 @@ export interface Welcome {
   /** The address of the server, reachable from this machine. */
   url: string
   demo: Demo
-  /** The default port when it is in use and another one was chosen; else null. */
+  /** The default port if it is in use; null if the server listens on it. */
   taken_port: number | null
-  /** The data folder, or a description of another place. */
+  /** The data folder, or a description of another place of the data. */
   data_place: string
-  /** How to call the `svc` command in a shell. */
+  /** The text that calls `svc` in a shell. */
   svc: string
   /** The real providers and their channels; empty when the sandbox serves all channels. */
   providers: readonly { name: string; channels: readonly string[] }[]
@@ -88,7 +88,7 @@ const SUBJECTS: Record<MailKind, string> = {
   account_frozen: 'your workspace was frozen',
 }
 
-/** One line about a mail in the sandbox, with its link if it has one. */
+/** One line about a mail in the sandbox, with the link of the mail if there is one. */
 export function mailLine({ to, kind, link }: Mail): string {
   return [`mail to ${to}: ${SUBJECTS[kind]}`, link].filter(Boolean).join(' ')
 }

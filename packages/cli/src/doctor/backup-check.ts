@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Config } from '@svc/server'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
-/** A backup is late after this many intervals: one backup may be slow, or may have failed. */
+/** A backup is late after this number of intervals, because one backup may be slow or may have failed. */
 const LATE = 2
 
 /** Checks that the service makes backups, and that the newest one is recent. */

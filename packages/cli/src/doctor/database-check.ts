@@ -1,14 +1,14 @@
 import type { DatabaseFacts, QueueFaults } from '@svc/core/operate'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
-/** In older versions a reset of the write-ahead log can damage a database. Source: release notes of SQLite 3.51.3. */
+/** In older versions, a reset of the write-ahead log can damage a database. Source: release notes of SQLite 3.51.3. */
 const SQLITE_MIN = [3, 51, 3]
 
 const LOG_MAX = 256 * 1024 * 1024
 const CONNECTIONS_MIN = 40
 const CLOCK_OFF_MS = 2_000
 const CLOCK_WRONG_MS = 30_000
-/** The pages of a larger file are checked only with --thorough. */
+/** The maximum size of a file whose pages are checked without --thorough. */
 const PAGES_SIZE_MAX = 1024 * 1024 * 1024
 
 /** Checks that the database is usable and durable, and has this program's schema. */

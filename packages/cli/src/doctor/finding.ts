@@ -1,9 +1,9 @@
-/** A result of a check. An `error` breaks or endangers a promise of the service. */
+/** A result of a check. An `error` means that the service breaks a promise, or soon may. */
 export interface Finding {
   check: string
   level: 'ok' | 'warning' | 'error'
   message: string
-  /** What to do; null for `ok`. */
+  /** The action that the operator should take; null for `ok`. */
   advice: string | null
 }
 

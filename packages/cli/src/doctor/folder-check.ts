@@ -10,7 +10,7 @@ const FREE_ADVISED = 1024 * MB
 /** The permissions of users other than the owner. */
 const OTHERS = 0o077
 
-/** File systems by the type of statfs(2): on a network, locks and flushes are not reliable; in memory, data is lost. */
+/** Network file systems by their type in statfs(2). Locks and flushes are not reliable on them. */
 const NETWORK: Record<number, string> = {
   26985: 'NFS',
   4283649346: 'SMB',
@@ -20,7 +20,7 @@ const NETWORK: Record<number, string> = {
 }
 const IN_MEMORY: Record<number, string> = { 16914836: 'tmpfs', 2240043254: 'ramfs' }
 
-/** Checks the folder of a SQLite file: a disk with free space, readable by the owner only. */
+/** Checks that the folder of a SQLite file is on a disk with free space, and that only its owner can read it. */
 export async function checkFolder(file: string): Promise<Finding[]> {
   const is = findingsOf('disk')
   const folder = dirname(file)
@@ -50,7 +50,7 @@ export async function checkFolder(file: string): Promise<Finding[]> {
   }
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
   const free = bavail * bsize
-  // A backup or a migration may need the size of the database once more.
+  // A backup or a migration may need as much free space as the database has now.
   if (free < FREE_MIN + size) {
     findings.push(
       is.error(

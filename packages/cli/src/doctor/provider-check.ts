@@ -1,7 +1,7 @@
 import type { Core } from '@svc/core'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
-/** Checks that the providers accept their settings; contacts none with `offline`. */
+/** Checks that the providers accept their settings. With `offline` it contacts no provider. */
 export async function checkProviders(
   core: Core,
   { offline }: { offline: boolean },

@@ -3,7 +3,7 @@ import { type Finding, findingsOf } from './finding.ts'
 
 const SHOWN_MAX = 10
 
-/** Checks the receivers; tries to connect to those that fail, except with `offline`. */
+/** Reports receivers that fail. Without `offline` it also tries to connect to them. */
 export async function checkWebhooks(
   core: Core,
   { offline, targets }: { offline: boolean; targets: TargetPolicy },
@@ -28,7 +28,7 @@ export async function checkWebhooks(
   )
 }
 
-/** Names the settings in place of the option of the core. */
+/** Replaces the name of the core's option with the names of the settings. */
 function inSettings(fault: string | null): string | undefined {
   return fault?.replace(
     'webhook_targets does',

@@ -3,7 +3,7 @@ import type { ProcessIo } from '../process/process-io.ts'
 
 /**
  * Asks for confirmation on the terminal.
- * @throws Failure for any answer except yes, and when stdin is not a terminal.
+ * @throws Failure for any answer except yes, and if stdin is not a terminal.
  */
 export async function confirm(
   { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,

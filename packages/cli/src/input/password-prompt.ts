@@ -2,7 +2,7 @@ import { Failure, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { readStdinText } from './read-input.ts'
 
-/** Reads a password from the first line of stdin, or asks for it twice on the terminal, hidden. */
+/** Reads a password from the first line of stdin, or asks for it twice on the terminal and hides what is typed. */
 export async function readPassword(
   io: ProcessIo,
   { fromStdin }: { fromStdin: boolean },
@@ -22,7 +22,7 @@ export async function readPassword(
 
 const ENTER = ['\r', '\n']
 const ERASE = ['\u007f', '\b']
-/** Ctrl-C and Ctrl-D. */
+/** The characters of Ctrl-C and Ctrl-D. */
 const INTERRUPTS = ['\u0003', '\u0004']
 
 /** Asks for a text on the terminal and hides what is typed. */

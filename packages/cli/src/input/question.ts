@@ -5,7 +5,7 @@ import type { ProcessIo } from '../process/process-io.ts'
 /** Asks questions on a terminal, one at a time. */
 export interface Questions {
   /**
-   * Returns the typed line, trimmed; `fallback` for an empty line.
+   * Returns the typed line without surrounding spaces, or `fallback` for an empty line.
    * @throws Failure when the terminal is closed.
    */
   ask(question: string, fallback: string): Promise<string>

@@ -8,7 +8,7 @@ const INPUT_MAX_BYTES = 8 * 1024 * 1024
 
 /**
  * Reads all of stdin, byte for byte.
- * @throws Failure when stdin is a terminal, where the command would wait without a prompt; `instead` names the
+ * @throws Failure when stdin is a terminal, because the command would wait there without a prompt. `instead` names the
  * option to use.
  */
 export async function readStdin({ stdin }: ProcessIo, instead: string): Promise<Buffer> {
@@ -26,8 +26,8 @@ export async function readStdin({ stdin }: ProcessIo, instead: string): Promise<
 }
 
 /**
- * Checks that stdin was not read: it cannot be both an API key and a message.
- * @throws Failure when it was.
+ * Checks that stdin was not read yet, because it cannot be both an API key and a message.
+ * @throws Failure when stdin was read.
  */
 export function assertUnread({ readableEnded }: ProcessIo['stdin']): void {
   if (readableEnded) throw usage('another option reads stdin: set SVC_API_KEY, or use a file')
@@ -51,7 +51,7 @@ export async function readInputFile(path: string, { cwd }: ProcessIo): Promise<B
   }
 }
 
-/** The bytes of `--body`: the text itself, the file of `@file`, or stdin without the option. */
+/** The bytes of `--body`: its text, or the contents of the file for `@file`. Without the option it reads stdin. */
 export async function readBody(body: string | undefined, io: ProcessIo): Promise<Buffer> {
   if (body === undefined) return readStdin(io, 'give the body with --body')
   return body.startsWith('@') ? readInputFile(body.slice(1), io) : Buffer.from(body)

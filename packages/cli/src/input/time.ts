@@ -9,7 +9,7 @@ const MS: Record<string, number> = {
 }
 
 /**
- * Reads a duration such as `30d`; null for any other text.
+ * Reads a duration such as `30d`. Returns null for any other text.
  *
  * @example durationMs('30d') // 2592000000
  */
@@ -20,8 +20,8 @@ export function durationMs(text: string): number | null {
 }
 
 /**
- * Turns a duration into an ISO 8601 time after `now`, or before it with `back`. Returns any other text unchanged: the
- * contract refuses it.
+ * Turns a duration into an ISO 8601 time after `now`, or with `back` before `now`. Returns any other text unchanged;
+ * the contract refuses it if it is not a time.
  *
  * @example momentText('10m', { now: new Date('2026-05-04T09:00:00Z') }) // '2026-05-04T09:10:00.000Z'
  */
@@ -36,7 +36,7 @@ export function momentText(
 
 /**
  * Reads the time of an option: ISO 8601, or a duration before now.
- * @throws Failure for anything else.
+ * @throws Failure for any other text.
  */
 export async function readPast(option: string, text: string): Promise<Date> {
   const { parseDateTime } = await import('@svc/core/contract')

@@ -2,7 +2,7 @@ import type { Client, Message } from '@svc/core/contract'
 import { pause, retryAfterMs } from '../connect/polling.ts'
 import { isFinal, type Step, stepsOf } from './message-steps.ts'
 
-/** Polling slows down: a minute takes about 20 of the 100 requests of the rate limit. */
+/** Polling becomes slower, so that one minute uses about 20 of the 100 requests of the rate limit. */
 const FIRST_POLL_MS = 200
 const POLL_MAX_MS = 3_000
 
@@ -32,7 +32,7 @@ export async function awaitMessage(
   }
 }
 
-/** Polls once; waits for a rate limit if the deadline allows it. */
+/** Polls once. It waits until a rate limit ends if the deadline allows it. */
 async function poll(client: Client, id: string, deadline: number): Promise<Message> {
   for (;;) {
     try {

@@ -4,7 +4,7 @@ import { column, cut, printable, textWidth } from '../show/text.ts'
 import type { Change } from './follow-messages.ts'
 import { failureOf, statusCell } from './message-steps.ts'
 
-/** From this width on, a line shows the id and the full time. */
+/** Lines of this width or more show the id and the full time. */
 const WIDE_COLUMNS = 130
 
 /** A change of a message as the cells of a plain row. */

@@ -4,7 +4,7 @@ import { isFinal, type Step, stepsOf } from './message-steps.ts'
 
 const PAGE_SIZE = 100
 
-/** The maximum number of pages of one poll: of a larger burst the oldest messages are not reported. */
+/** The maximum number of pages of one poll. The oldest messages of a larger burst are not reported. */
 const PAGES_MAX = 5
 
 /** The maximum number of messages that are tracked; the oldest are dropped first. */
@@ -22,14 +22,14 @@ interface Tracked {
 
 /** Polls the newest messages; each poll returns the changes since the previous one. */
 export interface Follower {
-  /** The first poll returns nothing: it reads the existing messages. */
+  /** Returns the changes. The first poll returns none, because it only reads the existing messages. */
   poll(): Promise<Change[]>
 }
 
 /**
  * Follows the messages that a client may read.
  *
- * @param onGap called when more messages came between two polls than one poll reads: the oldest are not reported.
+ * @param onGap called when more messages came between two polls than one poll reads. The oldest are not reported.
  */
 export function createFollower(
   client: Client,
@@ -44,13 +44,13 @@ export function createFollower(
     const reported = before?.reported ?? new Set<string>()
     const news = stepsOf(message).filter(({ status }) => !reported.has(status))
     for (const { status } of news) reported.add(status)
-    // Moved to the end, so that the unfinished messages take turns in `oneUnfinished`.
+    // Move the message to the end, so that `oneUnfinished` polls the unfinished messages in turn.
     tracked.delete(message.id)
     tracked.set(message.id, { reported, finished: isFinal(message) })
     return news.map((step) => ({ ...step, message }))
   }
 
-  /** One unfinished message that is older than the pages; they take turns, because the rate limit allows one request. */
+  /** Reads one unfinished message that is older than the pages: the rate limit allows only one more request a poll. */
   async function oneUnfinished(seen: ReadonlySet<string>): Promise<Message[]> {
     for (const [id, { finished }] of tracked) {
       if (!finished && !seen.has(id))
@@ -79,7 +79,7 @@ export function createFollower(
   }
 }
 
-/** The newest messages, newest first, down to a known one or to the page limit. */
+/** Reads the newest messages, newest first, until it finds a known message or reaches the page limit. */
 async function newestUntil(
   client: Client,
   isKnown: (id: string) => boolean,
@@ -97,13 +97,13 @@ async function newestUntil(
   return { recent, isWhole: false }
 }
 
-/** Polls every `interval_ms` until `signal` aborts; continues after an outage, except at the first poll. */
+/** Polls every `interval_ms` until `signal` aborts. It continues after an outage, except at the first poll. */
 export async function followMessages(
   follower: Follower,
   options: {
     interval_ms: number
     signal: AbortSignal
-    /** Called after the first poll: later changes are reported. */
+    /** Called after the first poll. Only later changes are reported. */
     onReady: () => void
     onChange: (change: Change) => void
     /** Called when an outage of the server starts (true) and ends (false). */

@@ -18,13 +18,13 @@ const STYLES: Record<MessageStatus, StyleName> = {
   read: 'green',
 }
 
-/** Whether to stop waiting. A delivered message may still become read later. */
+/** Whether a command stops waiting at this status. A delivered message may still become read later. */
 export function isFinal({ status }: Message): boolean {
   return FINAL.has(status)
 }
 
 /**
- * Every status that a message had, in the order of the state machine: equal times, or a clock that went back, do not
+ * Every status that a message had, in the order of the state machine. Equal times, or a clock that was set back, do not
  * change the order.
  */
 export function stepsOf(message: Message): Step[] {
@@ -39,12 +39,12 @@ export function stepsOf(message: Message): Step[] {
   return steps.flatMap(([status, at]) => (at ? [{ status, at }] : []))
 }
 
-/** A status in its colour; `padded` to the longest status. */
+/** A status in its colour. With `padded` it has the width of the longest status. */
 export function statusCell(status: MessageStatus, { padded = false } = {}): Cell {
   return { text: padded ? status.padEnd('delivered'.length) : status, style: STYLES[status] }
 }
 
-/** The reason of a failed message or attempt in one line; null without one. */
+/** The reason why a message or an attempt failed, in one line; null if there is none. */
 export function failureOf({
   error_code,
   error_message,

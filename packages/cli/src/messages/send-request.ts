@@ -19,7 +19,7 @@ export interface MessageOptions {
   expiresIn?: string
 }
 
-/** The options of `svc send` for the request. */
+/** The options of `svc send` that describe the request. */
 export interface SendOptions extends MessageOptions {
   to: string
   channel?: (typeof SEND_CHANNELS)[number]
@@ -52,7 +52,7 @@ export function withMessage(command: Command, channel: Option): Command {
     .option('--expires-in <duration>', 'do not send it after this time, such as 1h')
 }
 
-/** Builds the request of the options; reads the text from stdin for `--text -`. */
+/** Builds the request from the options. It reads the text from stdin for `--text -`. */
 export async function readSendRequest(
   options: SendOptions,
   io: ProcessIo,
@@ -62,7 +62,7 @@ export async function readSendRequest(
   return sendRequestOf({ ...options, ...text }, new Date())
 }
 
-/** Builds the request of the options; the server validates it. */
+/** Builds the request from the options; the server validates it. */
 export function sendRequestOf(options: SendOptions, now: Date): WireSendRequest {
   const { to } = options
   const channel = options.channel ?? (to.includes('@') ? 'email' : 'sms')

@@ -1,12 +1,12 @@
 import { CommanderError } from 'commander'
 
-/** 1: refused or invalid. 2: usage or configuration. 3: the server cannot be reached. */
+/** 1: the command failed. 2: the usage or the configuration is wrong. 3: the server cannot be reached. */
 export type ExitCode = 1 | 2 | 3
 
-/** A command failed. The message is one line and says what to do. */
+/** The failure of a command. The message is one line and says what to do. */
 export class Failure extends Error {
   override readonly name = 'Failure'
-  /** A stable word for programs. */
+  /** The code for programs; it never changes. */
   readonly code: string
   readonly exit_code: ExitCode
 
@@ -32,7 +32,7 @@ export function unreachable(message: string): Failure {
   return new Failure('unreachable', message, 3)
 }
 
-/** An error as it is reported; `hint` is shown to people only. */
+/** The reported form of an error; `hint` is shown only to people. */
 export interface Explanation {
   error: string
   message: string
@@ -40,19 +40,19 @@ export interface Explanation {
   exit_code: number
 }
 
-/** Hints for errors of the server whose message does not say what to do. */
+/** Hints for the server's errors that have no advice in their message. */
 const HINTS: Record<string, string> = {
   unauthorized: 'give a valid key with SVC_API_KEY or --key-stdin',
   token_expired: 'give a valid key with SVC_API_KEY or --key-stdin',
   insufficient_credits: 'svc credits grant adds credits',
 }
 
-/** Explains anything that was thrown in one line, without a stack. */
+/** Explains any thrown value in one line, without a stack. */
 export function explain(thrown: unknown): Explanation {
   const error = rootOf(thrown)
   if (error instanceof Failure) return explanation(error.code, error.message, error.exit_code)
   if (error instanceof CommanderError) return explanation('usage', usageText(error), 2)
-  // Compared by name: importing the classes would load modules that most commands do not need.
+  // Compare the name, because an import of the classes would load modules that most commands do not need.
   if (error.name === 'ConfigError' || error.name === 'SealedError') {
     return explanation('configuration', error.message, 2)
   }
@@ -73,7 +73,7 @@ interface Thrown extends Error {
 
 function rootOf(thrown: unknown): Thrown {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-  // The message of this error is the SQL statement; its cause has the reason.
+  // The message of a DrizzleQueryError is the SQL statement; the reason is in its cause.
   return error.name === 'DrizzleQueryError' && error.cause instanceof Error ? error.cause : error
 }
 
@@ -93,7 +93,7 @@ function refusalText({ code, message, cause }: Thrown): string {
   return showsCause ? `${message} (${cause.message})` : message
 }
 
-/** Reasons why a file cannot be used, by the error code of the system. */
+/** The reason why a file cannot be used, for each error code of the system. */
 const FILE_FAULTS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EISDIR: 'it is a folder',

@@ -4,8 +4,8 @@ import { basename, join, relative } from 'node:path'
 import type { StopOptions } from './process-io.ts'
 
 /**
- * How to call this program from `cwd`, so that printed commands work when pasted: `svc` where that is on the path,
- * `npx svc` beside an installed package, else `node` with the file.
+ * The text that calls this program from `cwd`, so that printed commands can be pasted: `svc` if the program was called
+ * as `svc`, `npx svc` if the package is installed in `cwd`, else `node` with the file.
  */
 export function invocationOf(script: string, cwd: string): string {
   if (basename(script) === 'svc') return 'svc'
@@ -21,8 +21,8 @@ let stopping: AbortController | null = null
 let needs_output = true
 
 /**
- * Aborts at the first SIGINT or SIGTERM; the second one ends the process at once. Before the first call the signals
- * keep their default action, so that they end a short command at once.
+ * Returns a signal that aborts at the first SIGINT or SIGTERM; a second one ends the process at once. Before the first
+ * call of this function, SIGINT and SIGTERM keep their default action, so that they end a short command at once.
  */
 export function stopSignal(options: StopOptions = {}): AbortSignal {
   if (options.needs_output === false) needs_output = false
@@ -38,13 +38,13 @@ export function stopSignal(options: StopOptions = {}): AbortSignal {
   return controller.signal
 }
 
-/** Stops a run that called `stopSignal`; false when no run did. */
+/** Stops a run that called `stopSignal`. Returns false when no run called it. */
 export function requestStop(): boolean {
   stopping?.abort()
   return stopping !== null
 }
 
-/** Whether the run ends when its output cannot be written: true except for a service. */
+/** Whether the run ends when its output cannot be written. It is true except for a service. */
 export function needsOutput(): boolean {
   return needs_output
 }

@@ -12,13 +12,13 @@ export type OutputStream = Writable & {
   columns?: number | undefined
 }
 
-/** How a run that stops in order behaves. */
+/** The options of a run that finishes its work before it stops. */
 export interface StopOptions {
-  /** False for a service: it continues when its output cannot be written. */
+  /** False for a service, which continues when its output cannot be written. */
   needs_output?: boolean
 }
 
-/** Everything that one run uses besides files and the network, so that it can run inside another program. */
+/** All resources of one run besides files and the network, so that the run can be part of another program. */
 export interface ProcessIo {
   readonly env: NodeJS.ProcessEnv
   /** The origin of each variable in `env` that a file or an option set: `port in ./svc.config.json`, `--port`. */
@@ -28,15 +28,15 @@ export interface ProcessIo {
   readonly stderr: OutputStream
   readonly cwd: string
   /**
-   * Aborts when the run must stop. The caller must then stop in order; without a call the system's signal ends the
-   * run at once.
+   * Returns a signal that aborts when the run must stop. The caller then finishes its work and stops. If no caller
+   * requested the signal, SIGINT and SIGTERM end the run at once.
    */
   stopSignal?: (options?: StopOptions) => AbortSignal
-  /** How to call this program from a shell, for the commands that it prints. */
+  /** The text that calls this program in a shell; the commands that it prints use it. */
   readonly invocation?: string
 }
 
-/** The signal that stops a long run; it never aborts where `io` has none. */
+/** The signal that stops a long run. If `io` has no such signal, it never aborts. */
 export function stopSignalOf(io: ProcessIo, options?: StopOptions): AbortSignal {
   return io.stopSignal?.(options) ?? new AbortController().signal
 }

@@ -16,32 +16,32 @@ const BYTES_MAX = 1024 * 1024
 
 /** The contents of a configuration file. */
 export interface ConfigFile {
-  /** The path as it is shown: relative to the current folder where possible. */
+  /** The path for messages: relative to the current folder if the file is in it. */
   path: string
-  /** Values by environment variable, in the form that the environment has. */
+  /** The value for each environment variable, in the form of the environment. */
   texts: ReadonlyMap<string, string>
   /** A warning for the owner of the file, or null. */
   warning: string | null
 }
 
 /**
- * The absolute path of the configuration file. A file that is named by the option or SVC_CONFIG must exist.
+ * The absolute path of the configuration file. If the option or SVC_CONFIG names the file, it must exist.
  * @throws Failure for an empty option.
  */
 export function configPath(
   { env, cwd }: Pick<ProcessIo, 'env' | 'cwd'>,
   option: string | undefined,
 ): { path: string; is_named: boolean } {
-  // Probably an empty shell variable: refuse it instead of reading the default file.
+  // An empty option is probably an empty shell variable, so refuse it instead of reading the default file.
   if (option?.trim() === '') throw usage('--config has no value')
   const named = option?.trim() ?? (env.SVC_CONFIG?.trim() || undefined)
   return { path: resolve(cwd, named ?? CONFIG_FILE), is_named: named !== undefined }
 }
 
 /**
- * Reads the configuration file that `option` or SVC_CONFIG names, else `svc.config.json` in the current folder; null
- * when that does not exist.
- * @throws Failure that names the fault and its place, but never a value, which may be a secret.
+ * Reads the configuration file that `option` or SVC_CONFIG names, else `svc.config.json` in the current folder. Returns
+ * null when the latter does not exist.
+ * @throws Failure that names the fault and its place. It never names a value, because the value may be a secret.
  */
 export async function readConfigFile(
   io: Pick<ProcessIo, 'env' | 'cwd'>,
@@ -106,7 +106,7 @@ function unknownText(key: string, known: readonly string[], shown: string): stri
   return `unknown setting "${key}" in ${shown}: ${help}`
 }
 
-/** The value in the form that the environment has. */
+/** The value in the form of the environment. */
 function textOfValue(
   { key, kind }: Setting,
   value: unknown,
@@ -142,7 +142,7 @@ const FORMS: Record<Setting['kind'], string> = {
   database: 'an address in quotes: file:<path> or postgres://…',
 }
 
-/** The URL of the database, with an absolute path for a file. */
+/** Returns the URL of the database. The path of a file becomes absolute. */
 function databaseOf(url: string, folder: string): string {
   if (url.startsWith('file://')) return URL.canParse(url) ? `file:${fileURLToPath(url)}` : url
   const path = /^file:(.+)$/.exec(url)?.[1]

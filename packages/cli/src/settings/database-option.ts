@@ -12,7 +12,7 @@ export function withDatabase(command: Command): Command {
 }
 
 /**
- * The URL of the database, with an absolute path for a file.
+ * Returns the URL of the database. The path of a file becomes absolute.
  * @throws Failure for an unknown engine, and for an option without a value.
  */
 export function databaseUrl(io: ProcessIo, option: string | undefined): string {
@@ -25,7 +25,7 @@ export function databaseUrl(io: ProcessIo, option: string | undefined): string {
   throw misconfigured(`the database must begin with file: or postgres: — got ${url.split(':')[0]}:`)
 }
 
-/** Turns a refusal of the archive into a failure with the advice for its code. */
+/** Turns an ArchiveRefusal into a failure with the advice for its code, and an abort into the failure `stopped`. */
 export function withAdvice(thrown: unknown, advices: Readonly<Record<string, string>>): unknown {
   if (!(thrown instanceof Error)) return thrown
   if (thrown.name === 'AbortError') return new Failure('stopped', 'stopped; nothing was written')

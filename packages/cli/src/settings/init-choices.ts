@@ -5,10 +5,10 @@ import { defaultOf } from './setting-texts.ts'
 /** A question of `svc init`. */
 export interface Choice {
   env: string
-  /** The name of the option in commander. */
+  /** The name that commander gives to the option. */
   option: string
   question: string
-  /** The meaning of the setting, shown when it is written. */
+  /** The meaning of the setting. `svc init` shows it when it writes the setting. */
   meaning: string
   /** Whether the earlier answers make the question needless. */
   isNeedless?: (chosen: ReadonlyMap<string, string>) => boolean
@@ -91,7 +91,7 @@ async function askChoice(
   }
 }
 
-/** The fault of an answer, found by the reader of the settings; null for a valid answer. */
+/** Returns the fault that the reader of the settings finds in an answer; null for a valid answer. */
 export async function checkChoice(
   { env }: Choice,
   text: string,

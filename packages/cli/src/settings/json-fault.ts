@@ -8,12 +8,12 @@ const SPACE = /[ \t\r\n]*/y
 const STRING = /"(?:[^"\\\r\n\t]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
 const OTHER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
 
-/** The deepest nesting that is read, so that the recursion cannot exhaust the stack. */
+/** The maximum nesting depth, so that the recursion cannot exhaust the stack. */
 const DEPTH_MAX = 100
 
 /**
- * Finds the first JSON syntax error; null for valid JSON. `JSON.parse` gives the position in some versions of Node only,
- * and quotes the text there, which may be a secret.
+ * Finds the first JSON syntax error; null for valid JSON. `JSON.parse` gives the position only in some versions of
+ * Node, and its message quotes the text at that position, which may be a secret.
  */
 export function jsonFault(text: string): JsonFault | null {
   let at = 0
@@ -61,7 +61,7 @@ export function jsonFault(text: string): JsonFault | null {
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
 }
 
-/** The pattern accepts control characters, which JSON strings must not contain. */
+/** Whether the text is JSON. `STRING` also accepts control characters, which JSON strings must not contain. */
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)

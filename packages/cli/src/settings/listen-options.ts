@@ -25,7 +25,7 @@ export function withListening(command: Command): Command {
   )
 }
 
-/** Applies the options over the environment and the configuration file; returns the changed `io`. */
+/** Returns `io` with the options, which take precedence over the environment and the configuration file. */
 export function applyListenOptions(
   context: Context,
   { host, port, dataDir, database }: ListenOptions,

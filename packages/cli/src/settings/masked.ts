@@ -2,11 +2,11 @@ import type { Setting } from '@svc/server/settings'
 
 const MASK = '***'
 
-/** The characters of a key that are shown: enough to distinguish keys. */
+/** The number of characters of a key that are shown. It is enough to distinguish keys. */
 const KEY_SHOWN = 8
 const KEY_LENGTH_MIN = 24
 
-/** The start of a key, which is not enough to use it. */
+/** The start of a key. It does not reveal the key. */
 export function maskedKey(key: string): string {
   return key.length < KEY_LENGTH_MIN ? MASK : `${key.slice(0, KEY_SHOWN)}…`
 }
@@ -35,7 +35,7 @@ export function holdsSecret(setting: Setting, text: string): boolean {
 const TEXT_MEMBER = /"([^"]*)"\s*:\s*"([^"]*)"/g
 const SECRET_NAME = /secret|token|password|key|auth/i
 
-/** Whether a member with the name of a secret has a text, not a reference to a variable. */
+/** Whether a member with the name of a secret contains a text that is not a reference to a variable. */
 function hasSecretMember(json: string): boolean {
   return [...json.matchAll(TEXT_MEMBER)].some(
     ([, name = '', value = '']) =>

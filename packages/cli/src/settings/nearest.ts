@@ -12,7 +12,7 @@ export function nearest(word: string, words: readonly string[]): string | null {
   return best?.word ?? null
 }
 
-/** The edit distance: letters inserted, removed, replaced, or swapped with the next one. */
+/** The number of edits between two words. An edit inserts, removes or replaces a letter, or swaps two neighbours. */
 function editDistance(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > EDITS_MAX) return EDITS_MAX + 1
   let before: number[] = []

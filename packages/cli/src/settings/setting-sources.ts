@@ -4,7 +4,7 @@ import { readConfigFile } from './config-file.ts'
 
 /**
  * Adds the settings of the configuration file to `env`; variables of the environment take precedence.
- * @throws Failure for a file that cannot be read, or has a fault.
+ * @throws Failure for a file that cannot be read or has a fault.
  */
 export async function withConfigFile(
   io: ProcessIo,
@@ -30,7 +30,7 @@ export interface SettingOverride {
   origin: string
 }
 
-/** Puts settings from other sources in place of those of the environment. */
+/** Replaces settings of the environment with settings from other sources. */
 export function withSettings(io: ProcessIo, overrides: readonly SettingOverride[]): ProcessIo {
   const texts = Object.fromEntries(overrides.map(({ env, text }) => [env, text]))
   const origins = overrides.map(({ env, origin }): [string, string] => [env, origin])
@@ -41,7 +41,7 @@ export function withSettings(io: ProcessIo, overrides: readonly SettingOverride[
   }
 }
 
-/** Replaces variables by their origins in an error about settings: `port in ./svc.config.json`, `--port`. */
+/** Replaces variables in an error about settings with their origins: `port in ./svc.config.json`, `--port`. */
 export function withOrigins(error: unknown, { origins }: Pick<ProcessIo, 'origins'>): unknown {
   if (!(error instanceof Error) || error.name !== 'ConfigError' || !origins) return error
   return misconfigured(

@@ -1,6 +1,6 @@
 import { SETTINGS, type Setting } from '@svc/server/settings'
 
-/** The default of a setting in the form of the environment; empty without a default. */
+/** The default of a setting in the form of the environment; empty if it has none. */
 export function defaultOf(env: string): string {
   return settingOf(env).default_text ?? ''
 }

@@ -7,7 +7,7 @@ import { pathFrom } from './data-folder.ts'
 import { holdsSecret } from './masked.ts'
 import { replaceFile } from './replace-file.ts'
 
-/** Writes a configuration file atomically; with a secret only its owner can read it. */
+/** Writes a configuration file atomically. If it contains a secret, only its owner can read it. */
 export async function writeConfigFile(
   path: string,
   shown: string,
@@ -29,7 +29,7 @@ export async function writeConfigFile(
   }
 }
 
-/** The JSON value of a text. Paths start at the current folder in `text`, and at the file's folder in JSON. */
+/** The JSON value of a setting. Paths in `text` start at the current folder, and paths in JSON at the file's folder. */
 function jsonOf(
   { kind }: Setting,
   text: string,

@@ -10,7 +10,7 @@ export function verificationOf(text: string): Verification {
   return found
 }
 
-/** The file of a SQLite database's URL. @throws Failure for PostgreSQL, with `instead` as the advice. */
+/** Returns the path in the URL of a SQLite database. @throws Failure with the advice `instead` for PostgreSQL. */
 export function fileOfDatabase(url: string, instead: string): string {
   if (url.startsWith('file:')) return url.slice('file:'.length)
   throw misconfigured(`the database is PostgreSQL: ${instead} (docs/operating/backup.md)`)

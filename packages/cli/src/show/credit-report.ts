@@ -2,7 +2,7 @@ import type { CreditAccount, Entry } from '@svc/core'
 import type { Units, Workspace } from '@svc/core/contract'
 import type { Cell } from './output.ts'
 
-/** Formats of amounts: JSON numbers, and texts for people. */
+/** The formats of amounts: numbers in JSON, and texts for people. */
 interface AmountFormats {
   creditsOf(amount: Units): number
   formatCredits(amount: Units): string

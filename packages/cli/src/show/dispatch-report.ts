@@ -10,7 +10,7 @@ export interface DispatchState {
   doubtful: DoubtfulTotal[]
 }
 
-/** Reads the state from the database; a server may run meanwhile. */
+/** Reads the state from the database. A server may run at the same time. */
 export async function dispatchState({ dispatch, overviews }: Core): Promise<DispatchState> {
   const [pause, { message_queue, delivery_queue }, doubtful] = await Promise.all([
     dispatch.pause(),

@@ -8,27 +8,27 @@ export type Cell = string | { text: string; style: StyleName }
 
 /** The output of a command. */
 export interface Output {
-  /** Whether `--json` is set: then stdout gets `document` only. */
+  /** Whether `--json` is set. In that case only `document` writes to stdout. */
   isJson(): boolean
   readonly isTerminal: boolean
   readonly style: Style
-  /** One JSON document on its own line. */
+  /** Writes one JSON document on its own line. */
   document(value: unknown): void
-  /** A line for people; foreign texts in it must be made `printable`. */
+  /** Writes a line for people. The caller must make foreign texts in it `printable`. */
   line(text?: string): void
-  /** A line on stderr, for people; not written with `--json`. */
+  /** Writes a line for people to stderr. With `--json` it writes nothing. */
   note(text: string): void
-  /** One line of values, separated by tabs in a pipe and by two spaces on a terminal. */
+  /** Writes one line of values. It separates them with tabs in a pipe and with two spaces on a terminal. */
   row(cells: readonly Cell[]): void
-  /** Rows under headings on a terminal; in a pipe rows with tabs and without headings. */
+  /** Writes rows under headings to a terminal, and rows with tabs and without headings to a pipe. */
   table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void
-  /** Names and values, one pair a line. */
+  /** Writes names and values, one pair on each line. Pairs without a value are left out. */
   fields(pairs: readonly (readonly [name: string, value: Cell | null])[]): void
-  /** Reports why the command failed, with a hint for people; returns the exit code. */
+  /** Reports the reason of a failure, with a hint for people. Returns the exit code. */
   failure(thrown: unknown, hint?: string): number
 }
 
-/** Writes to the streams of the run; calls `isJson` each time, because the arguments may not be read yet. */
+/** Writes to the streams of the run. It calls `isJson` each time, because the arguments may not be read yet. */
 export function createOutput(io: ProcessIo, isJson: () => boolean): Output {
   const { stdout, stderr, env } = io
   const style = styleFor(stdout, env)

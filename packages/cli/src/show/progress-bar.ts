@@ -7,8 +7,8 @@ const BAR_WIDTH = 24
 const REDRAW_MS = 80
 
 /**
- * A bar of `width` cells and the percentage. A cell is filled when all of it is done, so that the bar is full at 100 %
- * only. `style` dims the empty cells.
+ * A bar of `width` cells and the percentage. A cell is filled when its whole part is done, so that the bar is full only
+ * at 100 %. `style` dims the empty cells.
  */
 export function barText(share: number, width: number, style: Style = (_, text) => text): string {
   const filled = Math.min(width, Math.floor(share * width))
@@ -30,7 +30,7 @@ export interface ProgressBars {
   end(): void
 }
 
-/** Growing bars on a terminal; elsewhere one line at the end of each name, or nothing with `isQuiet`. */
+/** Shows growing bars on a terminal. Elsewhere it writes one line when a name is finished. `isQuiet` shows nothing. */
 export function progressBars(
   { stderr, env }: ProcessIo,
   { isQuiet = false }: { isQuiet?: boolean } = {},

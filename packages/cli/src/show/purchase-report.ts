@@ -13,7 +13,7 @@ const STATUS_STYLES = {
 /** Every status of a purchase. */
 export const PURCHASE_STATUSES = Object.keys(STATUS_STYLES) as Purchase['status'][]
 
-/** A purchase in JSON: credits as numbers, the price in minor units of its currency. */
+/** A purchase in JSON. Credits are numbers, and the price is in minor units of its currency. */
 export function purchaseDocument(
   purchase: Purchase,
   creditsOf: (amount: Purchase['credits']) => number,

@@ -11,10 +11,10 @@ const CODES = {
 /** The styles of a text. */
 export type StyleName = keyof typeof CODES
 
-/** Adds a style to a text; returns the text unchanged where styles are off. */
+/** Adds a style to a text. Returns the text unchanged if styles are off. */
 export type Style = (name: StyleName, text: string) => string
 
-/** Colours on a terminal, except with NO_COLOR (https://no-color.org) or TERM=dumb. */
+/** Returns a style that adds colours on a terminal, except with NO_COLOR (https://no-color.org) or TERM=dumb. */
 export function styleFor(stream: OutputStream, env: NodeJS.ProcessEnv): Style {
   const hasColours = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
   if (!hasColours) return (_, text) => text

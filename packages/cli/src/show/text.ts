@@ -9,8 +9,8 @@ const UNSAFE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const SHORT: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 /**
- * A foreign text in a form that stays on one line and cannot control the terminal: control and direction characters
- * become escapes.
+ * Returns a foreign text in a form that stays on one line and cannot control the terminal. Control characters and text
+ * direction characters become escapes.
  */
 export function printable(text: string): string {
   return text.replace(UNSAFE, (character) => {
@@ -19,7 +19,7 @@ export function printable(text: string): string {
   })
 }
 
-/** East Asian characters that take two columns; emoji are matched by their Unicode property. */
+/** The East Asian characters that take two columns. `EMOJI` matches emoji by their Unicode property. */
 const WIDE =
   /[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\u33ff\u3400-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]/u
 const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u
@@ -28,25 +28,25 @@ const PLAIN = /^[\x20-\x7e]*$/
 
 let segmenter: Intl.Segmenter | null = null
 
-/** The columns that a text takes on a terminal; it must be printable and without colours. */
+/** The number of columns that a text takes on a terminal. The text must be printable and without colours. */
 export function textWidth(text: string): number {
   if (PLAIN.test(text)) return text.length
   return charactersOf(text).reduce((sum, character) => sum + characterWidth(character), 0)
 }
 
-/** A text in exactly `columns` columns: padded with spaces, or cut with `…`. */
+/** Returns a text that takes exactly `columns` columns: it is padded with spaces, or cut with `…`. */
 export function column(text: string, columns: number): string {
   const short = cut(text, columns)
   return short + ' '.repeat(Math.max(0, columns - textWidth(short)))
 }
 
-/** As `column`, aligned right. */
+/** Returns the same as `column`, but aligns the text on the right. */
 export function columnRight(text: string, columns: number): string {
   const short = cut(text, columns)
   return ' '.repeat(Math.max(0, columns - textWidth(short))) + short
 }
 
-/** A text in at most `columns` columns, cut with `…`. */
+/** Returns a text that takes at most `columns` columns: a longer text is cut with `…`. */
 export function cut(text: string, columns: number): string {
   if (textWidth(text) <= columns) return text
   let kept = ''
@@ -59,7 +59,7 @@ export function cut(text: string, columns: number): string {
   return columns > 0 ? `${kept}…` : ''
 }
 
-/** A text in lines of at most `columns` columns, broken between words where possible. */
+/** Splits a text into lines of at most `columns` columns, between words if possible. */
 export function wrapped(text: string, columns: number): string[] {
   const lines: string[] = []
   let line = ''
@@ -79,7 +79,7 @@ export function wrapped(text: string, columns: number): string[] {
   return [...lines, line.trimEnd()]
 }
 
-/** Grapheme clusters: a letter with its accents, an emoji of several parts. */
+/** Splits a text into grapheme clusters: a letter with its accents, or an emoji of several parts. */
 function charactersOf(text: string): string[] {
   segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' })
   return Array.from(segmenter.segment(text), ({ segment }) => segment)

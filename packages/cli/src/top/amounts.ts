@@ -1,4 +1,4 @@
-/** Created on first use: its creation takes longer than loading all other commands. */
+/** The formatter is created on first use, because its creation takes longer than loading all other commands. */
 let compact: Intl.NumberFormat | null = null
 
 function compactText(n: number): string {
@@ -7,7 +7,7 @@ function compactText(n: number): string {
 }
 const BARS = '▁▂▃▄▅▆▇█'
 
-/** A whole number for people: `12,345`, and `1.2M` for long ones. */
+/** A whole number for people: `12,345`, or `1.2M` for a long number. */
 export function countText(n: number): string {
   return Math.abs(n) < 100_000 ? Math.round(n).toLocaleString('en') : compactText(n)
 }
@@ -39,7 +39,7 @@ export function agoText(at: Date | null, now: Date): string {
   return at === null ? '-' : durationText(now.getTime() - at.getTime())
 }
 
-/** A line of bars: the highest for the largest value, the lowest for 0, a space for null. */
+/** A line of bars. The largest value has the highest bar, 0 has the lowest bar, and null is a space. */
 export function sparkline(values: readonly (number | null)[]): string {
   const largest = Math.max(...values.map((value) => value ?? 0))
   return values

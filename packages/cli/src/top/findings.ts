@@ -7,17 +7,17 @@ import type { Reading } from './reading.ts'
 export interface Finding {
   severity: 'problem' | 'notice'
   code: string
-  /** Foreign texts in it are not yet made printable. */
+  /** The text for people. The caller must make it printable, because it contains foreign texts. */
   text: string
 }
 
 type Pause = ProviderStatus['pauses'][number]
 
-/** A message that no worker claims for this time is late. */
+/** A message is late if no worker claims it for this time. */
 const MESSAGE_LATE_MS = 60_000
-/** Longer than the circuit breaker of a receiver, which blocks deliveries for up to five minutes. */
+/** A delivery is late after this time. The circuit breaker of a receiver blocks deliveries for at most five minutes. */
 const DELIVERY_LATE_MS = 6 * 60_000
-/** Fewer failures in a minute, or a smaller share, are not reported. */
+/** Failures are reported if there are at least this number in a minute, and at least this share of the messages. */
 const FAILED_MIN = 5
 const FAILED_SHARE = 0.1
 const MINUTE_MS = 60_000

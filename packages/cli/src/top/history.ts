@@ -1,7 +1,7 @@
 import type { Channel } from '@svc/core/contract'
 import type { Overview } from '@svc/core/operate'
 
-/** The counted messages: accepted, handed to a provider, delivered, failed; `dequeued` are no longer queued. */
+/** The counted messages. `sent` messages were handed to a provider; `dequeued` messages are no longer queued. */
 export const SERIES = ['accepted', 'sent', 'delivered', 'failed'] as const
 export type Series = (typeof SERIES)[number] | 'dequeued'
 
@@ -16,21 +16,21 @@ interface Sample {
   byChannel: ReadonlyMap<Channel, Totals>
 }
 
-/** The age of the oldest sample. */
+/** The period that the samples cover. */
 export const HISTORY_MS = 5 * 60_000
 
-/** The period of a rate, long enough to be steady. */
+/** The period over which a rate is computed, so that the rate is steady. */
 const RATE_MS = 5_000
 
 /** Keeps the totals of some minutes and computes rates. A null `channel` means all channels. */
 export interface History {
   add(overview: Overview): void
   total(series: Series, channel: Channel | null): number
-  /** The growth in the last `period_ms`, or since the first sample; null before the second sample. */
+  /** The growth in the last `period_ms`, or since the first sample if that is later; null before the second sample. */
   growth(series: Series, channel: Channel | null, period_ms: number): number | null
-  /** Null before the second sample. */
+  /** The current rates; null before the second sample. */
   rates(channel: Channel | null): Rates | null
-  /** The rates of `count` equal parts of the last minutes, oldest first; null before the first sample. */
+  /** The rates of `count` equal parts of `HISTORY_MS`, oldest first; null for parts before the first sample. */
   parts(series: Series, channel: Channel | null, count: number): (number | null)[]
   /** A copy that does not change when samples are added. */
   copy(): History
@@ -40,7 +40,7 @@ export function createHistory(earlier: readonly Sample[] = []): History {
   const samples = [...earlier]
   const newest = () => samples.at(-1)
 
-  /** The total at a time, interpolated between two samples; null before the first. */
+  /** The total at a time, interpolated between two samples; null before the first sample. */
   function totalAt(at_ms: number, read: (sample: Sample) => number): number | null {
     const after = samples.findIndex((sample) => sample.at_ms >= at_ms)
     const [before, next] = [samples[after - 1], samples[after]]
@@ -55,7 +55,7 @@ export function createHistory(earlier: readonly Sample[] = []): History {
     if (!first || !last || first === last) return null
     const read = valueIn(series, channel)
     const from_ms = Math.max(first.at_ms, last.at_ms - period_ms)
-    // An erasure makes a total smaller: that is not a rate.
+    // An erasure makes a total smaller, but a rate must not be negative.
     return Math.max(0, read(last) - (totalAt(from_ms, read) ?? 0))
   }
 
@@ -69,7 +69,7 @@ export function createHistory(earlier: readonly Sample[] = []): History {
   return {
     add(overview) {
       const at_ms = overview.at.getTime()
-      // After a clock was set back, earlier samples would give wrong rates.
+      // If the clock was set back, the earlier samples would give wrong rates.
       if (at_ms <= (newest()?.at_ms ?? 0)) samples.length = 0
       samples.push(sampleOf(overview))
       while ((samples[1]?.at_ms ?? at_ms) < at_ms - HISTORY_MS) samples.shift()

@@ -22,8 +22,8 @@ export async function readOnce(
 }
 
 /**
- * Reads every `interval_ms` until `signal` aborts, one reading after the other. After a slow reading it waits as long as
- * the reading took; after a failed one it retries.
+ * Reads every `interval_ms` until `signal` aborts, one reading after the other. After a slow reading it waits as long
+ * as the reading took. It continues after a failed reading.
  */
 export async function keepReading(
   read: () => Promise<Reading>,

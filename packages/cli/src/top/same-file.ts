@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises'
 import { Failure } from '../process/failure.ts'
 
 /**
- * Returns a check that throws when the file of a database was removed or replaced: an open connection would read the old
- * file forever. A null `path` is a PostgreSQL database.
+ * Returns a check that throws when the file of a database was removed or replaced, because an open connection would
+ * read the old file forever. A null `path` means a PostgreSQL database.
  */
 export async function createSameFile(path: string | null): Promise<() => Promise<void>> {
   if (path === null) return async () => {}

@@ -9,10 +9,10 @@ import { queueLines, rateLines, type Section, stateLines, stockLines } from './s
 
 /** The data that `svc top` shows. */
 export interface TopData {
-  /** Null before the first reading. */
+  /** The latest reading; null before the first one. */
   reading: Reading | null
   history: History
-  /** The outage of the database with its error, or null. */
+  /** The outage of the database with its error; null if there is none. */
   outage: { since: Date; now: Date; text: string } | null
 }
 
@@ -26,10 +26,10 @@ export interface ViewState {
   failures: readonly FailedMessage[]
 }
 
-/** Below this height there are no blank lines between sections, to leave room for failures. */
+/** A terminal with fewer rows shows no blank lines between sections, so that there is room for failures. */
 const AIRY_ROWS = 34
 
-/** The screen without its last line: `rows - 2` lines, so that one line of the terminal stays free. */
+/** The screen without its last line. It has `rows - 2` lines, so that one line of the terminal stays free. */
 export function screenLines(
   data: TopData,
   state: ViewState,
@@ -110,7 +110,7 @@ function failureLines(
   return [...head, ...lines]
 }
 
-/** Exactly `height` lines, cut or filled up, so that the lines below do not move. */
+/** Returns exactly `height` lines: it removes lines or adds empty lines, so that the lines below do not move. */
 export function exactly(lines: readonly string[], height: number): string[] {
   return Array.from({ length: height }, (_, i) => lines[i] ?? '')
 }

@@ -6,7 +6,7 @@ import { type Finding, findingsOf, pauseText } from './findings.ts'
 import { type History, SERIES } from './history.ts'
 import type { Reading } from './reading.ts'
 
-/** The input of a section. Its lines fit into `columns`, and foreign texts are made printable. */
+/** The input of a section. The lines of a section fit into `columns`, and the section makes foreign texts printable. */
 export interface Section {
   reading: Reading
   history: History
@@ -19,7 +19,7 @@ const NAME_COLUMNS = 12
 const NUMBER_COLUMNS = 10
 const SPARK_COLUMNS_MAX = 60
 
-/** The findings, or that all is well; at most `max` lines. */
+/** At most `max` lines with the findings, or one line that says that all is well. */
 export function stateLines({ reading, history, columns, style }: Section, max: number): string[] {
   const findings = findingsOf(reading, history)
   if (findings.length === 0) return [style('green', '✓ All is well.')]
@@ -29,7 +29,7 @@ export function stateLines({ reading, history, columns, style }: Section, max: n
   return more === 0 ? lines : [...lines, style('dim', `  and ${more} more: make the window larger`)]
 }
 
-/** One finding: `✗` for a problem, `!` for a notice. */
+/** One finding, with `✗` for a problem and `!` for a notice. */
 export function findingLine({ severity, text }: Finding, columns: number, style: Style): string {
   const [colour, mark] =
     severity === 'problem' ? (['red', '✗'] as const) : (['yellow', '!'] as const)
@@ -79,7 +79,7 @@ export function queueLines({ reading, style }: Section): string[] {
   ]
 }
 
-/** One line each for providers, webhooks and credits, and up to `max` lines for their troubles. */
+/** One line each for providers, webhooks and credits, and at most `max` lines for each list of troubles. */
 export function stockLines(section: Section, max: number): string[] {
   const { reading, columns, style } = section
   const { credits, webhooks } = reading.overview

@@ -4,7 +4,7 @@ import { findingsOf, pauseText } from './findings.ts'
 import { type History, SERIES } from './history.ts'
 import type { Reading } from './reading.ts'
 
-/** A reading in JSON; `rates` is null without an earlier reading. Amounts are in credits. */
+/** A reading in JSON; `rates` is null if there is no earlier reading. Amounts are in credits. */
 export function readingDocument(
   { overview, troubles }: Reading,
   history: History,
@@ -21,7 +21,7 @@ export function readingDocument(
   }
 }
 
-/** Without connections: only the server has them. */
+/** Leaves out the connections, because only the server has them. */
 function troublesDocument({ providers, webhooks, failures }: Reading['troubles']) {
   return {
     providers: providers.map(({ connections: _, pauses, ...provider }) => ({

@@ -2,7 +2,7 @@ import { type ProgressStore, type ProgressView, waitingText } from '../bulk/prog
 import type { Context } from '../context.ts'
 import { canOpenView, openView } from './open-view.ts'
 
-/** An interactive view on a terminal, one line for each batch elsewhere, and nothing with `--json`. */
+/** Shows progress in an interactive view on a terminal, and in one line for each batch elsewhere; not with `--json`. */
 export async function showProgress(
   context: Context,
   progress: ProgressStore,
@@ -24,7 +24,7 @@ function growing(context: Context, progress: ProgressStore): ProgressView {
       return createElement(BulkView, { progress, style })
     },
   })
-  // `end` reports an error of the view: sending does not depend on it.
+  // Sending continues after an error of the view; `end` reports the error.
   closed.catch(() => {})
   return {
     async end() {

@@ -11,12 +11,12 @@ import { useTerminalSize } from './terminal.tsx'
 const BAR_WIDTH_MIN = 10
 const BAR_WIDTH_MAX = 60
 
-/** The columns beside the bar: the percentage, and numbers up to a million. */
+/** The number of columns beside the bar, for the percentage and for numbers up to a million. */
 const BESIDE_BAR = 34
 
 const SECOND_MS = 1_000
 
-/** The progress of a bulk: bar, counts, pace and waits. Ends when the progress is over. */
+/** The progress of a bulk: bar, counts, pace and waits. The view ends when the progress is over. */
 export function BulkView({
   progress: store,
   style,

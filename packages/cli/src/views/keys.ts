@@ -17,7 +17,7 @@ const CONTROLS: Record<string, string> = { '\r': 'enter', '\u007f': 'backspace',
 
 /**
  * Calls `press` for every key: `up`, `down`, `pageup`, `pagedown`, `enter`, `escape`, `backspace`, or the character
- * itself. Keys that arrive together are passed one by one, without a render in between.
+ * itself. Keys that arrive together are passed one after the other, without a render between them.
  */
 export function useKeys(press: (key: string) => void, isActive = true): void {
   const latest = useRef(press)

@@ -8,25 +8,25 @@ import { useKeys } from './keys.ts'
 import { Lines, useTerminalSize } from './terminal.tsx'
 import { useTypedText } from './typed-text.ts'
 
-/** The maximum number of lines that wait while the log is paused; the oldest are dropped first. */
+/** The maximum number of lines that wait while the log is paused. The oldest lines are dropped first. */
 const HELD_MAX = 1_000
 /** The maximum number of items in the list of choices. */
 const CHOICE_MAX = 10
 
 /** An item of a log. */
 export interface LogItem {
-  /** Its printable line for a terminal with `columns` columns. */
+  /** Returns the printable line of the item for a terminal with `columns` columns. */
   line: (columns: number) => string
   /** The text that a filter searches. */
   words: string
-  /** The id to open it with, if it can be opened. */
+  /** The id that opens the item, if it can be opened. */
   id?: string
 }
 
 /** The receiver of items. */
 export interface LogSink {
   add(item: LogItem): void
-  /** Reports a fault of the connection; null ends it. */
+  /** Reports a fault of the connection; null reports that the fault is over. */
   trouble(text: string | null): void
 }
 
@@ -34,7 +34,7 @@ export interface LineLogProps {
   /** The source of the items. */
   title: string
   style: Style
-  /** Adds items until `signal` aborts; when it resolves or rejects earlier, the view ends. */
+  /** Adds items until `signal` aborts. The view ends if the promise resolves or rejects earlier. */
   follow: (sink: LogSink, signal: AbortSignal) => Promise<void>
   /** Returns detail lines for an id. */
   open?: (id: string, columns: number) => Promise<string[]>
@@ -109,7 +109,7 @@ function LineLog({ title, style, follow, open }: LineLogProps): ReactElement {
   )
 }
 
-/** Prints the items that match the filter; keeps bounded lists of held and latest items. */
+/** Prints the items that match the filter. It keeps limited lists of held items and of the latest items. */
 function useLog(state: {
   filter: string
   isPaused: boolean
@@ -162,7 +162,7 @@ function useLog(state: {
   return { add: log.add, latest: log.latest, held: log.held(), ...log.counts }
 }
 
-/** The list of the latest items, of which one can be opened. */
+/** The list of the latest items. The user can open one of them. */
 function Choice({
   items,
   size,

@@ -4,7 +4,7 @@ import type { LogItem, LogSink } from './line-log.tsx'
 /** The maximum number of items that wait for the view. */
 const EARLY_MAX = 1_000
 
-/** Passes items to the view of a log; items wait while the view is not open. */
+/** Passes items to the view of a log. Items wait while the view is not open. */
 export function createLogFeed(): {
   add(item: LogItem): void
   follow: (sink: LogSink, signal: AbortSignal) => Promise<void>

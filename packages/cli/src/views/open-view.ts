@@ -3,13 +3,13 @@ import type { Context } from '../context.ts'
 import { type OutputStream, type ProcessIo, stopSignalOf } from '../process/process-io.ts'
 
 const ENTER_OWN_SCREEN = '\u001b[?1049h\u001b[2J\u001b[H'
-// Cleared first, because tmux keeps lines of a screen after a resize.
+// The text clears the screen first, because tmux keeps lines of a screen after a resize.
 const LEAVE_OWN_SCREEN = '\u001b[2J\u001b[H\u001b[?1049l'
 const ERASE_SCROLLBACK = '\u001b[3J'
 
 /**
- * Whether a view can be shown: on a terminal with a keyboard. A command prints plain lines elsewhere, and with `--json`,
- * on a dumb terminal, and in CI, where ink draws only at the end.
+ * Whether a view can be shown. A view needs a terminal with a keyboard. With `--json`, on a dumb terminal and in CI,
+ * a command prints plain lines. In CI the reason is that ink draws only at the end.
  */
 export function canOpenView({ io, output }: Context): boolean {
   const { stdin, stdout, env } = io
@@ -18,12 +18,12 @@ export function canOpenView({ io, output }: Context): boolean {
 }
 
 /**
- * Shows a view until it ends itself (`useApp().exit()`), Ctrl-C is pressed, or the run is stopped. Always restores the
- * terminal. The view must have fewer lines than the terminal (`rows - 1`), use `output.style` for colours, and make
+ * Shows a view until it ends itself (`useApp().exit()`), Ctrl-C is pressed, or the run is stopped. It always restores
+ * the terminal. The view must have fewer lines than the terminal (`rows - 1`), use `output.style` for colours, and make
  * foreign texts `printable`.
  *
  * @param screen `full` uses the alternate screen; `inline` draws below the earlier output.
- * @param load imports the view and creates its element: ink and React are loaded only here.
+ * @param load imports the view and creates its element. Only this function loads ink and React.
  * @throws the error that the view passed to `exit(error)`.
  *
  * @example
@@ -58,7 +58,7 @@ export async function openView(
   }
 }
 
-/** Enters the alternate screen; returns the function that leaves it, which also runs when the process exits. */
+/** Enters the alternate screen. Returns the function that leaves it; that function also runs when the process exits. */
 function enterOwnScreen(stdout: OutputStream): () => void {
   let isOwn = true
   const leave = () => {
@@ -71,7 +71,7 @@ function enterOwnScreen(stdout: OutputStream): () => void {
   return leave
 }
 
-/** Removes the sequence with which ink erases the scrollback when the terminal becomes smaller than the view. */
+/** Removes the sequence that ink writes to erase the scrollback when the terminal becomes smaller than the view. */
 function withoutErase(stdout: OutputStream): OutputStream {
   const write = (chunk: unknown, ...rest: unknown[]) => {
     const text = typeof chunk === 'string' ? chunk.replaceAll(ERASE_SCROLLBACK, '') : chunk
@@ -86,7 +86,7 @@ function withoutErase(stdout: OutputStream): OutputStream {
   })
 }
 
-/** Whether ink detects CI; the same rule as in ink. */
+/** Whether ink detects CI. The rule is the same as in ink. */
 function isCi(env: NodeJS.ProcessEnv): boolean {
   if (env.CI === '0' || env.CI === 'false') return false
   return Object.keys(env).some((name) => /^(CI|CONTINUOUS_INTEGRATION|CI_.*)$/.test(name))

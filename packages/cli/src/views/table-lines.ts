@@ -4,10 +4,10 @@ import { column, cut, printable, textWidth, wrapped } from '../show/text.ts'
 
 const GAP = '  '
 const COLUMN_MAX = 28
-/** With less space than this, the last column goes below the others. */
+/** The minimum space for the last column. With less space it stands below the other columns. */
 const LAST_MIN = 20
 
-/** Rows under headings, at most `columns` wide; the last column is wrapped. */
+/** The lines of rows under headings. A line takes at most `columns` columns; the last column is wrapped. */
 export function tableLines(
   headings: readonly string[],
   rows: readonly (readonly Cell[])[],

@@ -3,7 +3,7 @@ import { Box, Text, useStdout } from 'ink'
 import { type ReactElement, useEffect, useState } from 'react'
 import type { TerminalSize } from '../show/text.ts'
 
-/** Lines that are cut, never wrapped, when they are too wide. */
+/** Shows lines. A line that is too wide is cut, not wrapped. */
 export function Lines({ lines }: { lines: readonly string[] }): ReactElement {
   return (
     <Box flexDirection="column">

@@ -13,7 +13,7 @@ import { Lines } from './terminal.tsx'
 
 export type TimelineRow = readonly Cell[]
 
-/** Below this width times have no date; the head of the view has it. */
+/** A terminal with fewer columns shows times without the date. The head of the view shows the date. */
 const WHOLE_TIME_COLUMNS = 120
 
 /** The timeline of one message on the whole screen. */

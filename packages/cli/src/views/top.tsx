@@ -18,7 +18,7 @@ export interface TopProps {
   read: (channel: Channel | null) => Promise<Reading>
   timeline: (message: FailedMessage) => Promise<TimelineRow[]>
   interval_ms: number
-  /** The first channel; null for all. */
+  /** The channel at the start; null for all channels. */
   channel: Channel | null
   style: Style
   now: () => Date
@@ -142,7 +142,7 @@ function useTopData(
   return data
 }
 
-/** The next channel that has messages; null (all channels) after the last one. */
+/** The next channel that has messages; null (all channels) after the last channel. */
 function nextChannel(channel: Channel | null, reading: Reading | null): Channel | null {
   const known = [...new Set(reading?.overview.messages.map((total) => total.channel))]
   return known[channel === null ? 0 : known.indexOf(channel) + 1] ?? null

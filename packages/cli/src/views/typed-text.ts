@@ -7,14 +7,14 @@ export interface TypedText {
   /** The typed text; null while the input is closed. */
   text: string | null
   begin(text: string): void
-  /** Handles a key of `useKeys`; false while the input is closed. */
+  /** Handles a key of `useKeys`. Returns false while the input is closed. */
   press(key: string): boolean
 }
 
-/** `onEnd` gets the text after Enter, and an empty text after Escape. */
+/** Creates a text input. `onEnd` receives the text after Enter, and an empty text after Escape. */
 export function useTypedText(onEnd: (text: string) => void): TypedText {
   const [, draw] = useReducer((count: number) => count + 1, 0)
-  // A ref and not a state: keys may arrive together, without a render in between.
+  // The text is in a ref and not in a state, because several keys may arrive before the next render.
   const typed = useRef<string | null>(null)
   const set = (text: string | null) => {
     typed.current = text

@@ -3,15 +3,15 @@ import { printable } from '../show/text.ts'
 import { NO_ANSWER_STATUS } from './forward.ts'
 import type { Received } from './webhook-receiver.ts'
 
-/** The fields of an event that its line shows. */
+/** The fields of an event that appear in its line. */
 interface Payload {
   event?: unknown
   data?: { recipient?: unknown; sequence?: unknown; error_code?: unknown } | null
 }
 
 /**
- * A delivery in one line for people. `forwarded` is the status of the forward target: null without an answer,
- * undefined when the delivery was not forwarded.
+ * A delivery in one line for people. `forwarded` is the status that the forward target returned. It is null if the
+ * target did not answer, and undefined if the delivery was not forwarded.
  */
 export function deliveryLine(
   received: Received,

@@ -1,12 +1,12 @@
 import type { Received } from './webhook-receiver.ts'
 
-/** Shorter than the deadline of the service, so that the service gets an answer. */
+/** The deadline of the target. It is shorter than the deadline of the service, so that the service gets an answer. */
 const ANSWER_MAX_MS = 10_000
 
-/** The answer to the sender when the target does not answer, so that the sender retries. */
+/** The status for the sender when the target does not answer, so that the sender retries. */
 export const NO_ANSWER_STATUS = 502
 
-/** Headers of one connection, which are not forwarded. */
+/** Headers that are not forwarded, because they describe one connection. */
 const HOP_HEADERS = new Set([
   'host',
   'connection',
@@ -19,7 +19,7 @@ const HOP_HEADERS = new Set([
   'trailer',
 ])
 
-/** Forwards a delivery unchanged with its headers; returns the status, or null without an answer. */
+/** Forwards a delivery with its unchanged body and its headers. Returns the status, or null if there is no answer. */
 export async function forward(
   url: string,
   { headers, body }: Pick<Received, 'headers' | 'body'>,

@@ -1,11 +1,11 @@
 import { usage } from '../process/failure.ts'
 
-/** Headers by lower-case name; the first value of a name counts. */
+/** Headers with lower-case names. A name that occurs several times has its first value. */
 export type HeaderMap = Record<string, string>
 
 /**
- * Reads `Name: value` lines, as curl and proxies write them, or a JSON object. Skips a request or status line at the
- * top, and everything after an empty line.
+ * Reads `Name: value` lines, which is the format of curl and proxies, or a JSON object. Skips a request line or a
+ * status line at the top, and all text after an empty line.
  * @throws Failure for a line that is not a header.
  */
 export function readHeaders(text: string): HeaderMap {

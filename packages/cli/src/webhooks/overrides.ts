@@ -3,9 +3,9 @@ import { usage } from '../process/failure.ts'
 type Fields = Record<string, unknown>
 
 /**
- * Merges `data.path.to=value` options into an object with the fields of `data`. A value is JSON if it parses, else a
+ * Merges `data.path.to=value` options into an object with the fields of `data`. A value that is not valid JSON is a
  * text.
- * @throws Failure for another form.
+ * @throws Failure for an option in any other form.
  */
 export function overridesOf(options: readonly string[]): Fields {
   let fields: Fields = {}
@@ -15,7 +15,7 @@ export function overridesOf(options: readonly string[]): Fields {
     if (keys.length === 0 || keys.includes('')) {
       throw usage(`--override must be data.field=value, got "${option}"`)
     }
-    // `fromEntries` also creates a field named __proto__; an assignment would not.
+    // `fromEntries` can create a field with the name __proto__; an assignment cannot.
     const value = keys.reduceRight<unknown>(
       (inner, key) => Object.fromEntries([[key, inner]]),
       parsed(text),

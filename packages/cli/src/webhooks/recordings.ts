@@ -5,7 +5,7 @@ import { readInputFile } from '../input/read-input.ts'
 import { misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 
-/** A received delivery: one line of a file. */
+/** A received delivery. It is one line of a file. */
 export interface Recording {
   received_at: string
   headers: IncomingHttpHeaders
@@ -18,7 +18,7 @@ export interface RecordingFile {
 }
 
 /**
- * Opens a file and appends deliveries; a relative path starts at the current folder.
+ * Opens a file to which deliveries are appended. A relative path starts at the current folder.
  * @throws Failure when the file cannot be written.
  */
 export async function openRecordings(path: string, { cwd }: ProcessIo): Promise<RecordingFile> {
@@ -44,7 +44,7 @@ export async function openRecordings(path: string, { cwd }: ProcessIo): Promise<
 
 /**
  * Reads the deliveries of a file, oldest first.
- * @throws Failure when the file cannot be read, or a line is not a delivery.
+ * @throws Failure when the file cannot be read, and when a line is not a delivery.
  */
 export async function readRecordings(path: string, io: ProcessIo): Promise<Recording[]> {
   const text = (await readInputFile(path, io)).toString('utf8')
@@ -60,7 +60,7 @@ function recordingOf(line: string, path: string, number: number): Recording {
       return { received_at, headers, body }
     }
   } catch {
-    // Reported below.
+    // The statement below reports the fault.
   }
   throw usage(`line ${number} of ${path} is not a delivery of svc webhooks listen --save`)
 }

@@ -2,13 +2,13 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'no
 import type { AddressInfo } from 'node:net'
 import { type VerificationResult, verify } from '@svc/core/webhooks'
 
-/** Far above the size of a delivery. */
+/** The maximum size of a body. It is far above the size of a delivery. */
 const BODY_MAX_BYTES = 1024 * 1024
 
-/** The time for a delivery in flight when the receiver closes. */
+/** The time that a delivery in flight has when the receiver closes. */
 const GRACE_MS = 5_000
 
-/** The receiver would still serve a kept connection after its close. */
+/** The header closes each connection, because a closed receiver would still serve connections that stay open. */
 const CLOSE_CONNECTION = { connection: 'close' }
 
 /** A received delivery with the result of its verification. */
@@ -21,14 +21,14 @@ export interface Received {
 /** A server that receives deliveries. */
 export interface Receiver {
   url: string
-  /** Sets the secret that verifies deliveries; without one they are answered with 503. */
+  /** Sets the secret that verifies deliveries. Without a secret, the receiver answers 503. */
   trust(secret: string): void
   close(): Promise<void>
 }
 
 /**
- * Starts a receiver on loopback. It answers 403 to a delivery that does not verify, else with the status that
- * `onReceived` returns.
+ * Starts a receiver on loopback. It answers 403 to a delivery that cannot be verified. To other deliveries it answers
+ * with the status that `onReceived` returns.
  */
 export async function startReceiver(
   port: number,
@@ -50,7 +50,7 @@ export async function startReceiver(
   const server = createServer((request, response) => {
     answer(request).then(
       (status) => response.writeHead(status, CLOSE_CONNECTION).end(),
-      // The sender closed the connection, or `onReceived` failed: the sender must retry.
+      // The sender closed the connection, or `onReceived` failed. The sender must retry.
       () => response.writeHead(502, CLOSE_CONNECTION).end(),
     )
   })

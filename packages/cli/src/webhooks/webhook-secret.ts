@@ -17,7 +17,7 @@ export function withSecret(command: Command): Command {
 
 /**
  * Reads the secret of the option or the environment.
- * @throws Failure without a secret, and for one that cannot sign.
+ * @throws Failure when there is no secret, and for a secret that cannot sign.
  */
 export async function secretOf({ secret }: SecretOption, { env }: ProcessIo): Promise<string> {
   const text = secret ?? env.SVC_WEBHOOK_SECRET
@@ -27,7 +27,7 @@ export async function secretOf({ secret }: SecretOption, { env }: ProcessIo): Pr
 
 /**
  * Checks a secret and returns it.
- * @throws Failure for one that cannot sign.
+ * @throws Failure for a secret that cannot sign.
  */
 export async function usableSecret(secret: string): Promise<string> {
   const { verify } = await import('@svc/core/webhooks')
