@@ -18,7 +18,7 @@ export interface Waiting {
 export interface Patience {
   /**
    * Sends an idempotent request, and repeats it after every rate limit. During an outage it repeats the request for at
-   * most `outage_ms`. An outage before the first answer of the server fails at once.
+   * most `outage_ms`. If the server has not answered yet, an outage throws at once.
    * @throws Failure `interrupted` when the run must stop during a wait, `unreachable` after a longer outage, and every
    * other error of the request.
    */

@@ -17,7 +17,7 @@ export interface RunLine {
   request_sha256: string
   server: string
   mode: 'test' | 'live'
-  /** Distinguishes API keys without storing them. */
+  /** A digest that distinguishes API keys, because the key itself is not stored. */
   key_sha256: string
   /** The time of `--at`; a duration counts from the start of the run. */
   scheduled_at: string | null
@@ -39,7 +39,7 @@ export interface BatchLine extends Omit<Totals, 'credits'> {
   type: 'batch'
   batch: number
   bulk_id: string | null
-  /** Credits, with decimals. */
+  /** The number of credits, with decimals. */
   credits_used: number
   last_line: number
   at: string

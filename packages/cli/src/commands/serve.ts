@@ -31,7 +31,7 @@ lists the settings with their sources; svc init writes a configuration file.`,
   )
 }
 
-/** Every setting of the service with its default, by group. */
+/** The text with every setting of the service and its default, in groups. */
 function settingsText(): string {
   const groups = Object.entries(SETTING_GROUPS).filter(([group]) => group !== 'client')
   const parts = groups.map(([group, title]) => {

@@ -55,7 +55,7 @@ export function withConnection(command: Command): Command {
 /**
  * Finds the server and the key. The order is: options, then SVC_URL and SVC_API_KEY, then the profile, then the
  * configuration file, then the file of `svc dev` in the data folder. A key is sent only to the address stored with it.
- * Only `--key`, `--key-stdin`, and SVC_API_KEY without SVC_URL are sent to any address.
+ * Only a key from `--key`, `--key-stdin`, or SVC_API_KEY without SVC_URL is sent to any address.
  * @throws Failure when there is no key, and for an invalid address.
  */
 export async function findTarget(options: ConnectionOptions, io: ProcessIo): Promise<Target> {

@@ -42,7 +42,7 @@ export interface Demo {
   password: string | null
 }
 
-/** Returns the workspace and the key of the file. If one of them is not valid, it creates a new one. */
+/** Returns the workspace and the key of the file. If one of them is not valid, finds or creates another one. */
 export async function prepareDemo(core: Core, file: DevFile | null): Promise<Demo> {
   const { workspace, password } = await demoWorkspace(core, file)
   if (file && (await isKeyOf(core, workspace.id, file.api_key))) {

@@ -8,7 +8,7 @@ export interface Welcome {
   /** The address of the server, reachable from this machine. */
   url: string
   demo: Demo
-  /** The default port if it is in use; null if the server listens on it. */
+  /** The default port if it is in use and the server has chosen another port; else null. */
   taken_port: number | null
   /** The data folder, or a description of another place of the data. */
   data_place: string

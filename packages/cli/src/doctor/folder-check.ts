@@ -10,7 +10,7 @@ const FREE_ADVISED = 1024 * MB
 /** The permissions of users other than the owner. */
 const OTHERS = 0o077
 
-/** Network file systems by their type in statfs(2). Locks and flushes are not reliable on them. */
+/** Network file systems, where locks and flushes are not reliable. The key is the type of statfs(2). */
 const NETWORK: Record<number, string> = {
   26985: 'NFS',
   4283649346: 'SMB',

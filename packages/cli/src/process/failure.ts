@@ -6,7 +6,7 @@ export type ExitCode = 1 | 2 | 3
 /** The failure of a command. The message is one line and says what to do. */
 export class Failure extends Error {
   override readonly name = 'Failure'
-  /** The code for programs; it never changes. */
+  /** A stable code for programs. */
   readonly code: string
   readonly exit_code: ExitCode
 

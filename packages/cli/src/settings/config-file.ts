@@ -40,7 +40,7 @@ export function configPath(
 
 /**
  * Reads the configuration file that `option` or SVC_CONFIG names, else `svc.config.json` in the current folder. Returns
- * null when the latter does not exist.
+ * null when this default file does not exist.
  * @throws Failure that names the fault and its place. It never names a value, because the value may be a secret.
  */
 export async function readConfigFile(

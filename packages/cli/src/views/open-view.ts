@@ -3,13 +3,13 @@ import type { Context } from '../context.ts'
 import { type OutputStream, type ProcessIo, stopSignalOf } from '../process/process-io.ts'
 
 const ENTER_OWN_SCREEN = '\u001b[?1049h\u001b[2J\u001b[H'
-// The text clears the screen first, because tmux keeps lines of a screen after a resize.
+// This sequence clears the screen first, because tmux keeps lines of a screen after a resize.
 const LEAVE_OWN_SCREEN = '\u001b[2J\u001b[H\u001b[?1049l'
 const ERASE_SCROLLBACK = '\u001b[3J'
 
 /**
  * Whether a view can be shown. A view needs a terminal with a keyboard. With `--json`, on a dumb terminal and in CI,
- * a command prints plain lines. In CI the reason is that ink draws only at the end.
+ * a command prints plain lines; in CI because ink would draw only at the end.
  */
 export function canOpenView({ io, output }: Context): boolean {
   const { stdin, stdout, env } = io
