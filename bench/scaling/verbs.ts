@@ -22,7 +22,7 @@ type Settlement = Parameters<HotVerbs['settle']>[0][number]
 export const VERBS = ['accept', 'claim', 'settle', 'receipt', 'claim delivery', 'record'] as const
 export type Verb = (typeof VERBS)[number]
 
-/** Of one batch: milliseconds of the database's CPU, and until the answer in the fastest quarter of them. */
+/** The cost of one batch: milliseconds of the database's CPU, and the 25th percentile of the time until the answer. */
 export interface BatchCost {
   cpu_ms: number
   wall_ms: number

@@ -42,7 +42,7 @@ export function addBulk(program: Command, context: Context): void {
     name: 'retry',
     summary: 'send the failed messages of a bulk again',
     description: `Sends messages of a bulk again as a new bulk, after a confirmation: the messages that failed before a
-provider accepted them. Each is charged again. A bulk can be retried once, when none of its messages is queued.`,
+provider accepted them. Each is charged again. A bulk can be retried only once, and only when none of its messages is queued.`,
     question: (id) => `Send the failed messages of bulk ${id} again, and pay for them again?`,
     run: retryBulk,
   })

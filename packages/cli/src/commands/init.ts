@@ -34,7 +34,7 @@ export function addInit(program: Command, context: Context): void {
       .description(
         `Asks a few questions, writes the answers to svc.config.json (or to the file of --config), and shows their meaning and
 the next steps. An option answers its question; --yes asks nothing and keeps the defaults. Secrets are not written to the
-file, except with --with-secrets: set them in the environment.`,
+file: set them in the environment, or use --with-secrets.`,
       ),
   )
     .option('--public-url <url>', settingOf('SVC_PUBLIC_URL').summary)

@@ -57,7 +57,7 @@ secrets: stop all servers first, or run the command again after the servers have
       `Discards every value that cannot be decrypted because its key is lost, after a confirmation. The service gets new
 secrets: sessions end, and earlier unsubscribe links stop working. A webhook gets a new secret, loses its headers, and
 is disabled; its owner rotates the secret to get a known one, and then enables the webhook. Stop all servers first, and
-use the remaining keys.`,
+set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE to the keys that you still have.`,
     )
     .option('--yes', 'do not ask')
     .action((options: { yes?: boolean }) => discardLost(context, options))

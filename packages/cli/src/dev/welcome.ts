@@ -10,7 +10,7 @@ export interface Welcome {
   demo: Demo
   /** The default port if it is in use and the server has chosen another port; else null. */
   taken_port: number | null
-  /** The data folder, or a description of another place of the data. */
+  /** The place of the data: the path of the data folder, or `the PostgreSQL database`. */
   data_place: string
   /** The text that calls `svc` in a shell. */
   svc: string

@@ -19,7 +19,7 @@ import { eachPage, eachWorkspace } from './overdue.ts'
 /** A reservation of credits for a message whose price is known only at its end. */
 export interface HoldRequest {
   message_id: string
-  /** The number of this hold among the holds of the message, from 0. A hold with the next number extends the first hold. */
+  /** The number of this hold among the holds of the message, from 0. Each later hold adds its amount. */
   n: number
   amount: Units
   /** When the hold is released automatically. */

@@ -32,7 +32,7 @@ export const STEP_MAX = 3
 
 const WORKSPACES_MAX = 1_000
 
-/** The maximum number of recorded numbers of one workspace between requests. */
+/** The maximum number of phone numbers of one workspace that are kept after a request. */
 const NUMBERS_MAX = 1_000
 
 /**

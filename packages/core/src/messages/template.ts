@@ -48,7 +48,7 @@ function fillOf(
   })
   if (fills.length === 0) return null
   return (lookUp, missing) => {
-    // A spread keeps an own key named `__proto__`, so the assignment replaces a value and not the prototype.
+    // The spread copies a key named `__proto__` as a property, so the assignment below does not set the prototype.
     const filled: Record<string, unknown> = { ...value }
     for (const [key, fill] of fills) filled[key] = fill(lookUp, missing)
     return filled

@@ -37,8 +37,8 @@ export interface DispatchControl {
   isPaused(): boolean
   /**
    * Stops claims on every server within about a second, until `resume`; sends and deliveries in flight finish. If
-   * `backup_at` is set, the database is a copy of that time, and messages that are due now may have been sent after that
-   * time. Returns the pause in effect: a pause of a restore is not replaced.
+   * `backup_at` is set, the database was restored from a backup of that time: its due messages may have been sent after
+   * the backup. Returns the pause in effect: a pause of a restore is not replaced.
    * @throws SvcError `validation_error` when `backup_at` is in the future.
    */
   stop(

@@ -23,7 +23,7 @@ export function providerTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.provider, t.sender] })],
   )
-  /** The parts of messages with the provider's ids. They assign receipts that do not contain the service's id. */
+  /** The parts of messages with the provider's ids. They find the message of a receipt without the service's id. */
   const message_parts = d.table(
     'message_parts',
     {

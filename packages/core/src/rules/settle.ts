@@ -94,7 +94,7 @@ function settleCancel(step: Step): boolean {
   return true
 }
 
-/** Fails a message whose recipient opted out while it waited. The outcome of an earlier attempt may stay unknown. */
+/** Fails a message whose recipient opted out while it waited. The outcome of an earlier attempt may be unknown. */
 function settleSuppressed(step: Step): boolean {
   const { message, queued } = step
   if (message.status !== 'queued' || queued === null || queued.token !== null) return false

@@ -94,7 +94,7 @@ export function openWebhook<Row extends Pick<WebhookRow, SecretColumn>>(
 
 const FINGERPRINT = 'sha256:'
 
-/** Identifies a secret without being able to sign. Sealed texts cannot be compared, because sealing differs each time. */
+/** A text that identifies a secret but cannot sign. Sealed texts cannot be compared, because sealing differs each time. */
 export function fingerprintOf(secret: string): string {
   return `${FINGERPRINT}${createHash('sha256').update(secret).digest('base64url')}`
 }

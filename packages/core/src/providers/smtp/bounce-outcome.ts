@@ -30,7 +30,7 @@ function undelivered(text: string): Meaning {
 }
 
 /**
- * Converts a mail to reports about its message. There are none if the mail changes nothing, for example after a person
+ * Converts a mail to reports about its message. The list is empty if the mail changes nothing, for example after a person
  * removed a spam mark.
  *
  * | Action | Status | receipt |

@@ -26,7 +26,7 @@ export interface ExportOptions {
 /**
  * Writes the whole content of a database as one archive, secrets included. Reads one consistent snapshot, in constant
  * memory. The database is not changed.
- * @throws Error in one line, with a `code`: `not_found`, `in_use`, or `behind` or `newer` if the schema is not this
+ * @throws Error with a message of one line and a `code`: `not_found`, `in_use`, or `behind` or `newer` if the schema is not this
  *   program's.
  */
 export async function exportArchive(options: ExportOptions): Promise<MoveReport> {

@@ -22,7 +22,7 @@ export interface ImportOptions {
  * Fills an empty database from an archive; creates and migrates the database first. An archive of an older schema is
  * imported at that schema and then migrated. The archive is verified while it is read. Before the commit, the checksums
  * are computed again from the database. After a failure nothing is written.
- * @throws Error in one line, with a `code`: `foreign`, `truncated`, `altered`, `newer`, `not_empty`, `in_use`, or
+ * @throws Error with a message of one line and a `code`: `foreign`, `truncated`, `altered`, `newer`, `not_empty`, `in_use`, or
  *   `not_equal` if the database did not keep the imported values.
  */
 export async function importArchive(options: ImportOptions): Promise<MoveReport> {

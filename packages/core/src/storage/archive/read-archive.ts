@@ -36,7 +36,7 @@ export interface Archive {
 
 /**
  * Opens an archive. Its content is verified only after it was read to the end.
- * @throws Error in one line, with a `code`: `foreign`, `truncated`, `altered`, or `newer` for a later format.
+ * @throws Error with a message of one line and a `code`: `foreign`, `truncated`, `altered`, or `newer` for a later format.
  */
 export async function readArchive(source: Readable): Promise<Archive> {
   const lines = hashedLines(source)

@@ -17,7 +17,7 @@ export interface KeptAnswer {
   response: string
 }
 
-/** For e-mail addresses, the queries return too many rows: the caller compares with `isTo`. */
+/** For an e-mail address, the queries may return rows of other addresses too: the caller filters with `isTo`. */
 export interface ErasureReads {
   /** The last id among the next `rows` rows after `after_id`; null without such rows. */
   windowEnd(

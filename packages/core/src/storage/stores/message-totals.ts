@@ -45,7 +45,7 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
           sql`${t.id} between ${first} and ${last}`,
           gte(t.created_at, part.from),
           lt(t.created_at, part.before),
-          // The expression prevents a search through the whole history in the index by kind.
+          // The expression keeps the database from `messages_kind`, in which it would search the whole history.
           channel && sql`${t.channel} || '' = ${channel}`,
           status && sql`${t.status} || '' = ${status}`,
           livemode === undefined ? undefined : eq(t.livemode, livemode),

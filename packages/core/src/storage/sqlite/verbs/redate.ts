@@ -18,7 +18,7 @@ interface QueuedDelivery {
 
 /**
  * Re-dates rows that were queued while the clock was ahead of now: each row is due after its original wait, counted
- * from now. Returns the larger of both queues' numbers.
+ * from now. Counts the changed rows of each queue; returns the larger count.
  */
 export function prepareRedate(connection: Connection): (now: Date) => number {
   const messages = connection.prepare(
