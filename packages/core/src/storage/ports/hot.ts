@@ -15,8 +15,8 @@ export interface HotVerbs {
   /** Finds the key with this hash, in any state. No cache is used, so that a deactivation counts at once. */
   findApiKey(keyHash: string): Promise<ApiKeyRow | null>
   /**
-   * A number that changes with each write, by any process, that may have changed a key. Absent on an engine where only
-   * a query can detect such a write.
+   * A number that changes with each write, by any process, that may have changed a key; a write by another process
+   * counts from the next turn of the event loop. Absent on an engine where only a query can detect such a write.
    */
   keysVersion?(): number
   /**
