@@ -32,6 +32,19 @@ export const SETTLED_COLUMNS = [
   'updated_at',
 ] as const satisfies SettledColumn[]
 
+/** The columns in which the new messages of one bulk differ. */
+export const VARYING_IN_BULK = [
+  'id',
+  'sender',
+  'recipient',
+  'content',
+  'metadata',
+  'credits_used',
+  'segments',
+  'encoding',
+  'expires_at',
+] as const satisfies (keyof Message)[]
+
 export function messageTables(d: Dialect) {
   const messages = d.table(
     'messages',

@@ -32,7 +32,7 @@ type Step = 'accept' | 'claim' | 'settle' | 'claim deliveries' | 'record'
  * guard what a message costs. Lower a figure when a step gets cheaper; state the reason when one gets dearer.
  */
 const SQLITE: Record<Step, number> = {
-  accept: 201,
+  accept: 87,
   claim: 136,
   settle: 841,
   'claim deliveries': 136,

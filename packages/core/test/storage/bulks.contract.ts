@@ -16,8 +16,8 @@ export function bulksContract(open: OpenStorage): void {
   }
 
   it('keeps a bulk as it was accepted, with its messages in their order', async () => {
-    const workspaceId = await bench.workspace(30)
-    const [first, second] = [bulkOf(workspaceId, 12), bulkOf(workspaceId, 3)]
+    const workspaceId = await bench.workspace(300)
+    const [first, second] = [bulkOf(workspaceId, 125), bulkOf(workspaceId, 3)]
     await bench.queued(workspaceId)
     const results = await bench.storage.hot.accept([first, second])
     expect(results).toEqual([{ outcome: 'accepted' }, { outcome: 'accepted' }])

@@ -8,21 +8,33 @@ import type { Connection } from './connection.ts'
 type Columns<T extends Table> = T['_']['columns']
 type RowOf<T extends Table> = T['$inferSelect']
 
+type Values = Record<string, unknown>
+
 /** Writes the values of a row's columns into one array. All rows use this array: a statement copies what it binds. */
-function binder(columns: readonly Column[]): (row: Record<string, unknown>) => unknown[] {
+function binder(columns: readonly Column[]): (row: Values) => unknown[] {
   const bound: unknown[] = columns.map(() => null)
+  const bind = binderInto(columns)
+  return (row) => {
+    bind(row, bound, 0)
+    return bound
+  }
+}
+
+/** Writes the values of a row's columns into `bound`, from the position `at` on. */
+function binderInto(
+  columns: readonly Column[],
+): (row: Values, bound: unknown[], at: number) => void {
   const codecs = columns.map((column) => ({
     name: column.name,
     // Most columns map a value to itself; calling the codec for each of 29 columns costs more than the insert.
     encode: isPlain(column) ? null : (value: unknown) => column.mapToDriverValue(value),
   }))
-  return (row) => {
+  return (row, bound, at) => {
     for (let i = 0; i < codecs.length; i++) {
       const { name, encode } = codecs[i] as (typeof codecs)[number]
       const value = row[name]
-      bound[i] = value === null || value === undefined ? null : encode ? encode(value) : value
+      bound[at + i] = value === null || value === undefined ? null : encode ? encode(value) : value
     }
-    return bound
   }
 }
 
@@ -43,12 +55,79 @@ export function insertInto<T extends Table>(
   const columns = getTableColumns(table) as Record<string, Column>
   const statement = connection.prepare(
     `${replacing ? 'replace' : 'insert'} into ${getTableName(table)} (${names.join(', ')})
-     values (${names.map(() => '?').join(', ')})${keeping ? ' on conflict do nothing' : ''}`,
+     values (${marksOf(names)})${keeping ? ' on conflict do nothing' : ''}`,
   )
   const bind = binder(names.map((name) => columns[name] as Column))
   return (row) => {
-    statement.run(bind(row as Record<string, unknown>))
+    statement.run(bind(row as Values))
   }
+}
+
+/**
+ * The numbers of rows of one statement. The inserts of a bulk of 1,000, messages and queue, take 9.1 µs a recipient row by
+ * row, 7.1 µs in blocks of 20, 4.9 µs in blocks of 100.
+ */
+const BLOCKS = [100, 20]
+
+/**
+ * `insert into … values …` for many rows of `table`, in order. Consecutive rows that are equal in all columns except
+ * `varying` are inserted in blocks, which bind the equal values once.
+ */
+export function insertAll<T extends Table, Name extends keyof Columns<T> & string>(
+  connection: Connection,
+  table: T,
+  varying: readonly Name[],
+): (rows: readonly RowOf<T>[]) => void {
+  const columns = getTableColumns(table) as Record<string, Column>
+  const shared: readonly string[] = namesOf(table, ...varying)
+  const bindShared = binderInto(shared.map((name) => columns[name] as Column))
+  const bindVarying = binderInto(varying.map((name) => columns[name] as Column))
+  const insertOne = insertInto(connection, table)
+  const blocks = BLOCKS.map((size) => {
+    const values = Array.from({ length: size }, () => `(${marksOf(varying)})`).join(', ')
+    const statement = connection.prepare(
+      `insert into ${getTableName(table)} (${[...shared, ...varying].join(', ')})
+       select * from (select ${marksOf(shared)}) cross join (values ${values})`,
+    )
+    const bound: unknown[] = Array(shared.length + size * varying.length).fill(null)
+    const insert = (rows: readonly Values[], from: number) => {
+      bindShared(rows[from] as Values, bound, 0)
+      for (let i = 0; i < size; i++) {
+        bindVarying(rows[from + i] as Values, bound, shared.length + i * varying.length)
+      }
+      statement.run(bound)
+    }
+    return { size, insert }
+  })
+
+  /** The end of the rows that are equal, except `varying`, to the row at `from`. */
+  function endOfEqual(rows: readonly Values[], from: number): number {
+    const first = rows[from] as Values
+    const isEqual = (row: Values) => shared.every((name) => isSame(row[name], first[name]))
+    let end = from + 1
+    while (end < rows.length && isEqual(rows[end] as Values)) end++
+    return end
+  }
+
+  return (rows) => {
+    let at = 0
+    while (at < rows.length) {
+      const end = endOfEqual(rows, at)
+      for (const { size, insert } of blocks) {
+        for (; at + size <= end; at += size) insert(rows, at)
+      }
+      for (; at < end; at++) insertOne(rows[at] as RowOf<T>)
+    }
+  }
+}
+
+function marksOf(names: readonly string[]): string {
+  return names.map(() => '?').join(', ')
+}
+
+/** Whether two values are stored alike, for sure: equal objects may count as different. */
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || (a instanceof Date && b instanceof Date && a.getTime() === b.getTime())
 }
 
 /** `update … set <set> where <key>`; returns the number of matching rows. */
@@ -68,7 +147,7 @@ export function updateOf<
     `update ${getTableName(table)} set ${assignments} where ${condition}${and ? ` and ${and}` : ''}`,
   )
   const bind = binder([...set, ...key].map((name) => columns[name] as Column))
-  return (row) => statement.run(bind(row as Record<string, unknown>)).changes
+  return (row) => statement.run(bind(row as Values)).changes
 }
 
 /** Reads rows of the named columns in the shape of the stores' rows. */

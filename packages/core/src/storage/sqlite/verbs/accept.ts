@@ -1,3 +1,4 @@
+import { VARYING_IN_BULK } from '../../../rows/messages.ts'
 import type { MessageQueueRow, MessageRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
@@ -10,7 +11,7 @@ import {
   spendingKey,
 } from '../../../rules/accept.ts'
 import type { Connection } from '../engine/connection.ts'
-import { insertInto, selectFrom } from '../engine/rows.ts'
+import { insertAll, insertInto, selectFrom } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 import { prepareFindSuppressed } from './find-suppressed.ts'
@@ -42,8 +43,8 @@ export function prepareAccept(connection: Connection, t: Tables) {
   const insertHold = insertInto(connection, t.credit_holds)
   const insertBulk = insertInto(connection, t.bulks)
   const insertAnswer = insertInto(connection, t.idempotency_keys)
-  const insertMessage = insertInto(connection, t.messages)
-  const insertQueued = insertInto(connection, t.message_queue)
+  const insertMessages = insertAll(connection, t.messages, VARYING_IN_BULK)
+  const insertQueued = insertAll(connection, t.message_queue, ['message_id'])
   const count = addCounts(connection)
 
   function lookUp(requests: readonly AcceptRequest[]): AcceptState {
@@ -81,10 +82,8 @@ export function prepareAccept(connection: Connection, t: Tables) {
     credits.store(plan.accounts, plan.entries)
     for (const hold of plan.holds) insertHold(hold)
     for (const bulk of plan.bulks) insertBulk(bulk)
-    for (const message of plan.messages) {
-      insertMessage(message)
-      insertQueued(queuedRow(message))
-    }
+    insertMessages(plan.messages)
+    insertQueued(plan.messages.map(queuedRow))
     for (const spending of plan.spending) storeSpent(spending)
     for (const usage of plan.test_usage) storeTestUsage(usage)
     for (const answer of plan.answers) insertAnswer(answer)
