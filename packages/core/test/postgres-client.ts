@@ -8,3 +8,18 @@ export async function connectTo(url: string): Promise<pg.Client> {
   await client.connect()
   return client
 }
+
+/** A statement that the storage sends in a batch. */
+export interface SentStatement {
+  statement: { name: string; text: string }
+  values: readonly unknown[]
+}
+
+/** The statements of a call of `Client.query`: of the batch that the call sends, or the one statement that it names. */
+export function sentBy(query: unknown, values: unknown[] = []): SentStatement[] {
+  const { statements, name, text } = query as Partial<pg.QueryConfig> & {
+    statements?: SentStatement[]
+  }
+  if (statements) return statements
+  return name && text ? [{ statement: { name, text }, values }] : []
+}

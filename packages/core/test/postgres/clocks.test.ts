@@ -6,6 +6,7 @@ import { openStorage } from '../../src/storage/open.ts'
 import type { MessageClaim } from '../../src/storage/ports/hot.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { builders, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
+import { sentBy } from '../postgres-client.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { callback, only } from '../storage/bench.ts'
 
@@ -219,9 +220,12 @@ function failing(name: string): () => number {
     this: pg.Client,
     ...args: unknown[]
   ) {
-    if ((args[0] as pg.QueryConfig).name !== name) return Reflect.apply(query, this, args)
-    sent += 1
-    return Promise.reject(new Error('it is refused'))
+    for (const each of sentBy(args[0])) {
+      if (each.statement.name !== name) continue
+      sent += 1
+      each.statement = { name: `refused_${name}`, text: 'select refused()' }
+    }
+    return Reflect.apply(query, this, args)
   } as never)
   return () => sent
 }

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
+import { sentBy } from '../postgres-client.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { benchFor } from '../storage/bench.ts'
 
@@ -26,10 +27,10 @@ async function claim(): Promise<{ taken: number; looks: number }> {
   const spy = vi.spyOn(pg.Client.prototype, 'query')
   try {
     const taken = await bench.claimMessages()
-    const queries = spy.mock.calls as unknown as [pg.QueryConfig][]
+    const sent = spy.mock.calls.flatMap(([query]) => sentBy(query))
     return {
       taken: taken.length,
-      looks: queries.filter(([query]) => query?.name === 'find_suppressed').length,
+      looks: sent.filter(({ statement }) => statement.name === 'find_suppressed').length,
     }
   } finally {
     spy.mockRestore()

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
+import { sentBy } from '../postgres-client.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { benchFor, only } from '../storage/bench.ts'
 import { LIMITS, PARTITIONED, sqlOfPlan } from './plan.ts'
@@ -23,6 +24,9 @@ const ACROSS_WORKSPACES = [
 
 /** They carry rows of a workspace with it, or have no rows at all. */
 const WITHOUT_CONDITIONS = /^(insert|journal|queue|notify|read_time$)/
+
+/** Statements without rows. */
+const COMMANDS = ['begin', 'commit', 'discard plans']
 
 const REJECTED = { type: 'rejected', error_code: 'unroutable', error_message: 'no' } as const
 const LATER = { type: 'retry', error_code: 'busy', error_message: 'busy', delay_ms: 0 } as const
@@ -74,11 +78,14 @@ async function statementsOf(work: () => Promise<void>): Promise<Map<string, pg.Q
   const spy = vi.spyOn(pg.Client.prototype, 'query')
   try {
     await work()
-    const named = new Map<string, pg.QueryConfig>()
-    for (const [query, values] of spy.mock.calls as unknown as [pg.QueryConfig, unknown[]][]) {
-      if (query?.name) named.set(query.name, { values, ...query })
-    }
-    return named
+    const sent = spy.mock.calls.flatMap(([query]) => sentBy(query))
+    const ofRows = sent.filter(({ statement }) => !COMMANDS.includes(statement.text))
+    return new Map(
+      ofRows.map(({ statement, values }) => [
+        statement.name,
+        { text: statement.text, values: [...values] },
+      ]),
+    )
   } finally {
     spy.mockRestore()
   }

@@ -10,7 +10,7 @@ import type { Clock } from './clock.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { withoutData } from './failure.ts'
 import { parsers } from './parsers.ts'
-import { type OnCommit, type Run, retrying, runOnce, transact } from './transaction.ts'
+import { eachAlone, type OnCommit, type Run, retrying, transact, using } from './transaction.ts'
 
 /** Rows that a change depends on are locked until its transaction ends. */
 const locked = <Q>(query: Q) => lock(query, 'update')
@@ -57,13 +57,24 @@ export function openCold(
   const dialect = dialectFor(clock)
   const again = retrying(bounds)
   const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
-  const runSoon = (text: string) => again((fate) => runOnce(pool, text, undefined, fate), max_ms)
-  const run: Run = (query, values) => again((fate) => runOnce(pool, query, values, fate))
+  const runWithin = (max_ms: number | undefined, ...[query, values]: Parameters<Run>) =>
+    again(
+      ({ until }) => using(pool, until, (client) => client.query(query as string, values)),
+      max_ms,
+    )
+  const runSoon = (text: string) => runWithin(max_ms, text)
+  const run: Run = (query, values) => runWithin(undefined, query, values)
   return {
     read: discreet(openStores(handle(run), t, dialect)),
     write: (work) =>
       again((fate) =>
-        transact(pool, (run) => work(openStores(handle(run), t, dialect)), fate, onCommit),
+        transact(
+          pool,
+          eachAlone,
+          (run) => work(openStores(handle(run), t, dialect)),
+          fate,
+          onCommit,
+        ),
       ),
     async assertWritable() {
       const { rows } = await runSoon(IS_WRITABLE)

@@ -1,11 +1,9 @@
 import type pg from 'pg'
-import { type OnCommit, retrying, runOnce, transact } from './transaction.ts'
+import { type Pipeline, type Prepared, pipelineOn } from './pipeline.ts'
+import { type OnCommit, retrying, type Sender, transact, using } from './transaction.ts'
 
-/** A statement that each connection prepares once. */
-export interface Statement<Row = unknown> {
-  /** The name, which is unique among all statements. */
-  readonly name: string
-  readonly text: string
+/** A prepared statement with the type of its rows. */
+export interface Statement<Row = unknown> extends Prepared {
   /** The type of the statement's rows, only for the compiler. */
   readonly row?: Row
 }
@@ -21,7 +19,7 @@ export function statement<Row>(name: string, text: string): Statement<Row> {
   return { name, text }
 }
 
-/** A transaction in progress. Statements are sent immediately and run in order, so one wait covers all of them. */
+/** A transaction in progress. Statements of one turn travel together and run in order, so one wait covers all of them. */
 export interface Transaction {
   rows<Row>(statement: Statement<Row>, ...values: unknown[]): Promise<Row[]>
   /** Sends a statement for these rows, if there are any. If the statement fails, the transaction fails. */
@@ -55,30 +53,28 @@ export function databaseOn(
   const again = retrying(bounds)
   return {
     rows: <Row>(statement: Statement<Row>, ...values: unknown[]) =>
-      again(
-        async (fate) =>
-          (await runOnce(pool, configOf(statement, values), undefined, fate)).rows as Row[],
+      again(({ until }) =>
+        using(pool, until, (client) => pipelineOn(client).run(statement, values) as Promise<Row[]>),
       ),
     transact: (work) =>
       again((fate) =>
-        transact(
-          pool,
-          (run) =>
-            work({
-              rows: async <Row>(statement: Statement<Row>, ...values: unknown[]) =>
-                (await run(configOf(statement, values))).rows as Row[],
-              write(statement, rows, ...values) {
-                for (const batch of statement.batchesOf(rows))
-                  run(configOf(statement, [...batch, ...values]))
-              },
-            }),
-          fate,
-          onCommit,
-        ),
+        transact(pool, together, (send) => work(transactionOf(send)), fate, onCommit),
       ),
   }
 }
 
-function configOf({ name, text }: Statement, values: unknown[]): pg.QueryConfig {
-  return { name, text, values }
+/** Sends the statements of one turn together. */
+function together(client: pg.ClientBase): Sender<Pipeline['run']> {
+  const { run, ...pipeline } = pipelineOn(client)
+  return { send: run, command: (text) => void run({ name: text, text }), ...pipeline }
+}
+
+function transactionOf(run: Pipeline['run']): Transaction {
+  return {
+    rows: <Row>(statement: Statement<Row>, ...values: unknown[]) =>
+      run(statement, values) as Promise<Row[]>,
+    write(statement, rows, ...values) {
+      for (const batch of statement.batchesOf(rows)) void run(statement, [...batch, ...values])
+    },
+  }
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { migrationsOf, pending } from '../../migrations.ts'
 import { isContention } from './failure.ts'
-import { type Run, transact } from './transaction.ts'
+import { eachAlone, type Run, transact } from './transaction.ts'
 
 /** The tries last ten minutes, because a table to change may be in use. */
 const TRIES_MAX = 120
@@ -27,7 +27,7 @@ export async function migrate(pool: pg.Pool): Promise<string[]> {
 }
 
 function migrateOnce(pool: pg.Pool): Promise<string[]> {
-  return transact(pool, async (run) => {
+  return transact(pool, eachAlone, async (run) => {
     // The server that migrates may take longer than the usual lock timeout.
     await run('set local lock_timeout = 0')
     await run('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])

@@ -52,45 +52,59 @@ export function retrying({
   }
 }
 
-/** Runs one statement on its own. */
-export function runOnce(
-  pool: pg.Pool,
-  query: string | pg.QueryConfig,
-  values: unknown[] | undefined,
-  { until }: Pick<Try, 'until'>,
-): Promise<pg.QueryResult> {
-  return using(pool, until, (client) => client.query(query as string, values))
-}
-
 /** Called for each commit; the duration excludes the wait for a connection. */
 export type OnCommit = (jobs: number, duration_ms: number) => void
 
+/** How the statements of a transaction are sent. */
+export interface Sender<Send> {
+  send: Send
+  command(text: 'begin' | 'commit'): void
+  /** Resolves when all statements so far have succeeded; rejects with the first error. */
+  succeeded(): Promise<unknown>
+  /** Resolves when all statements so far have ended. */
+  ended(): Promise<unknown>
+}
+
+/** Sends each statement on its own. */
+export function eachAlone(client: pg.ClientBase): Sender<Run> {
+  const answers: Promise<unknown>[] = []
+  const run: Run = (query, values) => {
+    const answer = client.query(query as string, values)
+    // The answer is checked with the commit; until then a rejection must not count as unhandled.
+    answer.catch(() => {})
+    answers.push(answer)
+    return answer
+  }
+  return {
+    send: run,
+    command: run,
+    succeeded: () => Promise.all(answers),
+    ended: () => Promise.allSettled(answers),
+  }
+}
+
 /** Runs `work` in a transaction and resolves after its commit is durable. If anything fails, nothing is written. */
-export function transact<T>(
+export function transact<Send, T>(
   pool: pg.Pool,
-  work: (run: Run) => Promise<T>,
+  open: (client: pg.ClientBase) => Sender<Send>,
+  work: (send: Send) => Promise<T>,
   fate: Try = { commit_sent: false, until: Number.POSITIVE_INFINITY },
   onCommit: OnCommit = () => {},
 ): Promise<T> {
   return using(pool, fate.until, async (client, spoil) => {
     const began = performance.now()
-    const answers: Promise<unknown>[] = []
-    const run: Run = (query, values) => {
-      const answer = client.query(query as string, values)
-      // The answer is checked with the commit; until then a rejection must not count as unhandled.
-      answer.catch(() => {})
-      answers.push(answer)
-      return answer
-    }
+    const sender = open(client)
     try {
-      run('begin')
-      const result = await work(run)
+      sender.command('begin')
+      const result = await work(sender.send)
       fate.commit_sent = true
-      run('commit')
-      await Promise.all(answers)
+      sender.command('commit')
+      await sender.succeeded()
       onCommit(1, performance.now() - began)
       return result
     } catch (error) {
+      // A rollback that travels with a statement that fails would be skipped.
+      await sender.ended()
       await client.query('rollback').catch(spoil)
       throw error
     }
@@ -101,7 +115,7 @@ export function transact<T>(
  * Lends a connection. When the time is over, the connection is cut and not used again, so that every pending response
  * fails.
  */
-async function using<T>(
+export async function using<T>(
   pool: pg.Pool,
   until: number,
   use: (client: pg.PoolClient, spoil: (fault: Error) => void) => Promise<T>,
