@@ -11,12 +11,16 @@ import { migrationsOf } from '../src/storage/migrations.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
 import { assertDurable, connect } from '../src/storage/sqlite/engine/connection.ts'
 import { Sqlite } from '../src/storage/sqlite/engine/driver.ts'
+import { migrate } from '../src/storage/sqlite/engine/migrate.ts'
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
 import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
 import { callback, only } from './storage/bench.ts'
 import { sendOnThreeDays } from './storage/three-days.ts'
 import { writerOf } from './storage/writer-of.ts'
 import { storageContract } from './storage.contract.ts'
+
+/** The number of migrations before `0015_attempts_in_rows`. */
+const STEPS_WITH_ROWIDS = 15
 
 storageContract('SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-storage-'))
@@ -489,6 +493,27 @@ describe('SQLite alone', () => {
       for (const statement of fill) connection.exec(statement)
       expect(counted.all()).toEqual(before)
       expect((await inspectDatabase(`file:${file}`)).faults.counts_differ).toBe(0)
+    })
+
+    it('keeps the events, deliveries and attempts of an older version', async () => {
+      const connection = raw()
+      migrate(connection, STEPS_WITH_ROWIDS)
+      const at = runtime.now()
+      connection.exec(`
+        insert into events values ('w', 'e', 'message.sent', 'm', '{"a":1}', 1);
+        insert into deliveries (id, workspace_id, webhook_id, event_id, event, message_id, status, trigger, livemode,
+          attempt_count, max_attempts, response_status, response_time_ms, created_at, updated_at, delivered_at)
+        values ('d', 'w', 'h', 'e', 'message.sent', 'm', 'delivered', 'event', 0, 1, 12, 200, 5, 1, ${at.getTime()}, 3);
+        insert into delivery_attempts values ('w', 'd', 1, 2, 5, 200, 'thanks', null)`)
+      connection.close()
+      const { webhooks } = open().read
+      expect(await webhooks.eventBodies('w', ['e'])).toEqual([{ id: 'e', body: '{"a":1}' }])
+      const delivery = await webhooks.delivery('w', 'h', 'd')
+      expect(delivery).toMatchObject({ livemode: false, response_time_ms: 5, updated_at: at })
+      expect(await webhooks.deliveriesOf('w', 'm')).toEqual([delivery])
+      expect(await webhooks.attempts('w', 'h', 'd')).toMatchObject([
+        { number: 1, response_status: 200, response_body: 'thanks', started_at: new Date(2) },
+      ])
     })
 
     it('changes nothing the second time', async () => {

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { units } from '../contract/fields/units.ts'
 import type { TimelineEntry } from '../contract/resources/timeline.ts'
 import type { EntryKind } from '../rows/credits.ts'
-import type { DeliveryRow, MessageAttemptRow, MessageEventRow } from '../rows/rows.ts'
+import type { DeliveryRow, MessageAttemptRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
+import { reportsOf, type StatusReport } from '../rules/status.ts'
 import { timelineFrom } from './timeline.ts'
 
 const NOON = Date.parse('2026-05-04T12:00:00.000Z')
@@ -21,10 +22,9 @@ function historyAt(times: Readonly<Record<string, number>>) {
     const times = { started_at: at(name), finished_at: at(name) }
     return { ...ids, ...none, ...times, number, provider: 'sandbox', outcome: 'retry' }
   })
-  const events = named('status').map((name, i): MessageEventRow => {
-    const ids = { workspace_id: 'w', message_id: 'm', id: `e${i}` }
-    const status = what(name) as MessageEventRow['status']
-    return { ...ids, ...none, status, applied: !name.endsWith('late'), at: at(name) }
+  const reports = named('status').map((name): StatusReport => {
+    const status = what(name) as StatusReport['status']
+    return { ...none, status, applied: !name.endsWith('late'), at: at(name) }
   })
   const entries = named('ledger').map((name, i): Entry => {
     const kind = what(name) as EntryKind
@@ -39,12 +39,19 @@ function historyAt(times: Readonly<Record<string, number>>) {
   const deliveries = named('webhook').map((name, i): DeliveryRow => {
     const ids = { id: `d${i}`, workspace_id: 'w', webhook_id: 'h', event_id: 'v', message_id: 'm' }
     const counts = { attempt_count: 1, max_attempts: 12, next_attempt_at: null }
-    const answer = { response_status: 200, response_time_ms: 1, error: null }
-    const times = { created_at: at(name), updated_at: at(name), delivered_at: at(name) }
+    const answer = { response_status: 200, response_time_ms: 1, error: null, response_body: null }
+    const times = {
+      created_at: at(name),
+      updated_at: at(name),
+      delivered_at: at(name),
+      started_at: null,
+    }
     const kind = { event: what(name), status: 'delivered', trigger: 'event' } as const
     return { livemode: true, ...ids, ...counts, ...answer, ...times, ...kind }
   })
-  return timelineFrom({ created_at: at('queued') }, { attempts, events, entries, deliveries })
+  const none_at = { sent_at: null, delivered_at: null, read_at: null }
+  const history = { attempts, reports: reportsOf(none_at, reports), entries, deliveries }
+  return timelineFrom({ created_at: at('queued') }, history)
 }
 
 function nameOf(entry: TimelineEntry): string {
@@ -89,7 +96,7 @@ const CAUSES = [
   ['attempt 1', 'attempt 2'],
   ['attempt 2', 'status sent'],
   ['status sent', 'status delivered'],
-  ['status delivered', 'status sent late'],
+  ['status sent', 'status sent late'],
   ['status sent', 'webhook message.sent'],
   ['status delivered', 'webhook message.delivered'],
   ['attempt 1', 'status failed'],

@@ -1,16 +1,23 @@
 import type { Units } from '../contract/fields/units.ts'
 import type { TimelineEntry } from '../contract/resources/timeline.ts'
-import type { DeliveryRow, MessageAttemptRow, MessageEventRow, MessageRow } from '../rows/rows.ts'
+import type { DeliveryRow, MessageAttemptRow, MessageRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
-import { type Reported, STATUS_EVENTS } from '../rules/status.ts'
+import {
+  advance,
+  type Reported,
+  reportsOf,
+  STATUS_EVENTS,
+  STATUSES,
+  type StatusReport,
+} from '../rules/status.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 export type { TimelineEntry } from '../contract/resources/timeline.ts'
 
-/** The stored history of one message, each list ordered by the time of writing. */
+/** The history of one message; `reports` has the order of `reportsOf`, the other lists that of writing. */
 export interface History {
   attempts: readonly MessageAttemptRow[]
-  events: readonly MessageEventRow[]
+  reports: readonly StatusReport[]
   entries: readonly Entry[]
   deliveries: readonly DeliveryRow[]
 }
@@ -30,14 +37,12 @@ export async function timelineOf(
     credits.entriesAbout(workspace_id, bulk_id ? [id, bulk_id] : [id]),
     webhooks.deliveriesOf(workspace_id, id),
   ])
-  return timelineFrom(message, { events, attempts, entries, deliveries })
+  const reports = reportsOf(message, events)
+  return timelineFrom(message, { reports, attempts, entries, deliveries })
 }
 
 /** The order of entries with the same time. */
 const RANKS = ['queued', 'charged', 'attempt', 'status', 'booked', 'webhook'] as const
-
-/** The order in which statuses are applied; `delivered` and `read` correct a failure that a provider reported. */
-const STATUSES: readonly Reported[] = ['sent', 'failed', 'delivered', 'read']
 
 /**
  * Sorts a message's history by time, but puts no effect before its cause, because the times come from different clocks. An
@@ -45,7 +50,7 @@ const STATUSES: readonly Reported[] = ['sent', 'failed', 'delivered', 'read']
  */
 export function timelineFrom(
   { created_at }: Pick<MessageRow, 'created_at'>,
-  { attempts, events, entries, deliveries }: History,
+  { attempts, reports, entries, deliveries }: History,
 ): TimelineEntry[] {
   const placed: { entry: TimelineEntry; ms: number; rank: number }[] = []
   const place = (rank: (typeof RANKS)[number], cause_ms: number, entry: TimelineEntry): number => {
@@ -73,12 +78,15 @@ export function timelineFrom(
     first_ms ??= attempts_ms
   }
 
-  const applied_ms = new Map<string, number>()
-  let status_ms = first_ms ?? charged_ms
-  for (const event of inSequence(events)) {
-    const cause_ms = event.applied ? Math.max(status_ms, attempts_ms) : status_ms
-    status_ms = place('status', cause_ms, { ...event, kind: 'status' })
-    if (event.applied) applied_ms.set(event.status, status_ms)
+  const applied_ms = new Map<Reported, number>()
+  let status_ms = attempts_ms
+  for (const report of reports.filter(({ applied }) => applied)) {
+    status_ms = place('status', status_ms, { ...report, kind: 'status' })
+    applied_ms.set(report.status as Reported, status_ms)
+  }
+  for (const report of reports.filter(({ applied }) => !applied)) {
+    const cause = [...applied_ms].find(([status]) => isLate(report, status))
+    place('status', cause?.[1] ?? first_ms ?? charged_ms, { ...report, kind: 'status' })
   }
 
   let booked_ms = attempts_ms
@@ -104,12 +112,9 @@ function isCharge({ kind, ref_n }: Entry): boolean {
   return kind === 'send' || (kind === 'hold' && ref_n === 0)
 }
 
-/** Sorts the applied statuses into their possible order, because the ids of two servers follow two clocks. */
-function inSequence(events: readonly MessageEventRow[]): MessageEventRow[] {
-  const stepOf = ({ status }: MessageEventRow) => STATUSES.indexOf(status as Reported)
-  const applied = events.filter((event) => event.applied).sort((a, b) => stepOf(a) - stepOf(b))
-  let next = 0
-  return events.map((event) => (event.applied ? (applied[next++] ?? event) : event))
+/** Whether a report changes nothing for a message with this status. */
+function isLate({ status }: StatusReport, current: Reported): boolean {
+  return advance({ status: current, accepted: false }, status as Reported).length === 0
 }
 
 function attemptEntry({ started_at, number, ...row }: MessageAttemptRow): TimelineEntry {

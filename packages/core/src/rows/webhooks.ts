@@ -65,6 +65,13 @@ export function webhookTables(d: Dialect) {
       response_status: d.int(),
       response_time_ms: d.int(),
       error: d.text(),
+      /**
+       * The start of the only attempt; null if `delivery_attempts` has the attempts. Most deliveries arrive at the first
+       * attempt, so most need no second row.
+       */
+      started_at: d.time(),
+      /** The response to the only attempt. */
+      response_body: d.text(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
       delivered_at: d.time(),

@@ -69,6 +69,8 @@ export function fanOut<Kind extends EventKind>(
       response_status: null,
       response_time_ms: null,
       error: null,
+      started_at: null,
+      response_body: null,
       created_at: at,
       updated_at: at,
       delivered_at: null,

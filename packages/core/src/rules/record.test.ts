@@ -22,6 +22,8 @@ function delivery(id: string, overrides: Partial<DeliveryRow> = {}): DeliveryRow
     response_status: null,
     response_time_ms: null,
     error: null,
+    started_at: null,
+    response_body: null,
     created_at: AT,
     updated_at: AT,
     delivered_at: null,

@@ -70,6 +70,40 @@ const FAILING_AFTER = 5
 /** The wait before a try with an unknown outcome is repeated. */
 const UNKNOWN_WAIT_MS = 5_000
 
+/** The longest response, in characters, that the row of a delivery takes: lists of deliveries read the whole row. */
+const RESPONSE_IN_ROW_MAX = 256
+
+/** The only attempt of a delivery; null if there is none yet, or if `delivery_attempts` has the attempts. */
+export function attemptInRow(delivery: DeliveryRow): DeliveryAttemptRow | null {
+  const { id, workspace_id, started_at, response_time_ms, ...response } = delivery
+  if (!started_at) return null
+  const { response_status, response_body, error } = response
+  return {
+    workspace_id,
+    delivery_id: id,
+    number: 1,
+    started_at,
+    duration_ms: response_time_ms ?? 0,
+    response_status,
+    response_body,
+    error,
+  }
+}
+
+/** The columns of a delivery that the recording of a result writes. */
+export const RECORDED = [
+  'status',
+  'attempt_count',
+  'next_attempt_at',
+  'response_status',
+  'response_time_ms',
+  'error',
+  'started_at',
+  'response_body',
+  'updated_at',
+  'delivered_at',
+] as const satisfies (keyof DeliveryRow)[]
+
 /** Whether a receiver's status acknowledges a delivery. Source: contract section 7. */
 export function isSuccess(status: number | null): boolean {
   return status !== null && status >= 200 && status < 300
@@ -149,16 +183,21 @@ function recordOne(
   const status = result.response_status
   const succeeded = isSuccess(status)
   const error = succeeded ? null : (result.error ?? `status_${status}`)
-  plan.attempts.push({
-    workspace_id: result.workspace_id,
-    delivery_id: result.delivery_id,
-    number,
-    started_at: result.started_at,
-    duration_ms: result.duration_ms,
-    response_status: status,
-    response_body: result.response_body,
-    error,
-  })
+  const isInRow = number === 1 && (result.response_body ?? '').length <= RESPONSE_IN_ROW_MAX
+  if (!isInRow) {
+    const earlier = attemptInRow(before)
+    if (earlier) plan.attempts.push(earlier)
+    plan.attempts.push({
+      workspace_id: result.workspace_id,
+      delivery_id: result.delivery_id,
+      number,
+      started_at: result.started_at,
+      duration_ms: result.duration_ms,
+      response_status: status,
+      response_body: result.response_body,
+      error,
+    })
+  }
   if (webhook) noteHealth(webhook, result, at)
   const after: DeliveryRow = {
     ...before,
@@ -166,6 +205,8 @@ function recordOne(
     response_status: status,
     response_time_ms: result.duration_ms,
     error,
+    started_at: isInRow ? result.started_at : null,
+    response_body: isInRow ? result.response_body : null,
     updated_at: at,
     next_attempt_at: null,
   }

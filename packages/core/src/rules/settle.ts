@@ -28,6 +28,7 @@ export function planSettle(
     counts: [],
     attempts: [],
     message_events: [],
+    reached: [],
     parts: [],
     part_changes: [],
     conversations: [],

@@ -4,6 +4,7 @@ import type {
   Receipt,
   SuppressionReason,
 } from '../contract/outside/provider.ts'
+import type { Channel } from '../contract/resources/messages.ts'
 import type { SettledColumn } from '../rows/messages.ts'
 import type {
   ConversationRow,
@@ -17,6 +18,7 @@ import type {
 import type { CountChange } from './count-changes.ts'
 import type { Account, Entry } from './decide.ts'
 import type { FanOut, Subscriber } from './fan-out.ts'
+import type { Reported } from './status.ts'
 
 /**
  * One report about a message: the outcome of an attempt or a look-up, a callback or late refusal of its provider, its
@@ -88,7 +90,10 @@ export interface SettlePlan extends FanOut {
     MessageAttemptRow,
     'workspace_id' | 'message_id' | 'number' | (typeof FINISHED_ATTEMPT_COLUMNS)[number]
   >[]
+  /** The reports that the messages' columns do not have. */
   message_events: MessageEventRow[]
+  /** The statuses that messages reached, for metrics. */
+  reached: { channel: Channel; status: Reported }[]
   /** New parts. The storage keeps an existing row. */
   parts: MessagePartRow[]
   /** The parts with a new status. */

@@ -3,7 +3,7 @@ import type { Channel } from '../contract/resources/messages.ts'
 import { fanOut, statusData } from './fan-out.ts'
 import { giveBack } from './money.ts'
 import type { SettledMessage, Step } from './settlement.ts'
-import { advance, type Reported, STATUS_EVENTS } from './status.ts'
+import { advance, isInColumns, type Reported, STATUS_EVENTS, type StatusReport } from './status.ts'
 import { suppressedAddress } from './suppression.ts'
 
 const MINUTE_MS = 60_000
@@ -65,6 +65,7 @@ export function apply(
   if (status === 'failed') message.failed_at = at
   message.error_code = status === 'failed' ? code : null
   message.error_message = status === 'failed' && !isErased(message) ? text : null
+  plan.reached.push({ channel: message.channel, status })
   note(step, status, true, { error_code: code, error_message: text })
   const { workspace_id, id: message_id } = message
   fanOut(
@@ -75,23 +76,23 @@ export function apply(
   )
 }
 
-/** Adds a report to the history, whether or not it changed the message. */
+/** Adds a report to the history, unless the columns of the message have everything about it. */
 export function note(
   { message, settlement, plan, context }: Step,
   status: Reported,
   applied: boolean,
   error: { error_code: string | null; error_message: string | null },
 ): void {
-  plan.message_events.push({
-    workspace_id: message.workspace_id,
-    message_id: message.id,
-    id: context.newId(),
+  const report: StatusReport = {
     status,
     applied,
     error_code: error.error_code,
     error_message: isErased(message) ? null : error.error_message,
     at: settlement.at,
-  })
+  }
+  if (isInColumns(report)) return
+  const { workspace_id, id: message_id } = message
+  plan.message_events.push({ workspace_id, message_id, id: context.newId(), ...report })
 }
 
 /** Fails a message that no provider accepted completely, and refunds it if no provider accepted a part. */

@@ -9,11 +9,7 @@ export function reportCommitted(telemetry: Telemetry | undefined) {
 
 /** Reports settlements, once they are on disk. */
 export function reportSettled(telemetry: Telemetry, plan: SettlePlan): void {
-  const channels = new Map(plan.messages.map(({ id, channel }) => [id, channel]))
-  for (const { message_id, status, applied } of plan.message_events) {
-    const channel = channels.get(message_id)
-    if (applied && channel) telemetry.reached(channel, status, 1)
-  }
+  for (const { channel, status } of plan.reached) telemetry.reached(channel, status, 1)
   for (const { kind, amount } of plan.entries) if (kind === 'refund') telemetry.refunded(amount)
 }
 

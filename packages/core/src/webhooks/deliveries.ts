@@ -143,7 +143,7 @@ export function createWebhookDeliveries({
       const row = await deliveryRow(viewOf(viewer), webhookId, deliveryId)
       const [[event], attempts] = await Promise.all([
         read.eventBodies(row.workspace_id, [row.event_id]),
-        read.attempts(row.workspace_id, deliveryId),
+        read.attempts(row.workspace_id, webhookId, deliveryId),
       ])
       return { ...deliveryOf(row), payload: JSON.parse(event?.body ?? '{}'), attempts }
     },

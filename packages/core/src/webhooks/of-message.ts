@@ -41,15 +41,18 @@ export async function deliveriesOfMessage(
   const sent = await webhooks.eventBodies(workspaceId, eventIds)
   const bodies = new Map(sent.map(({ id, body }) => [id, body]))
   return Promise.all(
-    rows.map(async ({ event_id, workspace_id: _, message_id: __, updated_at: ___, ...row }) => {
+    rows.map(async (row) => {
+      const { id, webhook_id, event, status, trigger } = row
+      const { attempt_count, max_attempts, next_attempt_at, created_at, delivered_at } = row
       const [webhook, attempts] = await Promise.all([
-        webhooks.byId(workspaceId, row.webhook_id),
-        webhooks.attempts(workspaceId, row.id),
+        webhooks.byId(workspaceId, webhook_id),
+        webhooks.attempts(workspaceId, webhook_id, id),
       ])
       return {
-        ...row,
+        ...{ id, webhook_id, event, status, trigger },
+        ...{ attempt_count, max_attempts, next_attempt_at, created_at, delivered_at },
         url: webhook?.url ?? null,
-        payload: bodies.get(event_id) ?? null,
+        payload: bodies.get(row.event_id) ?? null,
         attempts: attempts.map(({ workspace_id: _, delivery_id: __, ...attempt }) => attempt),
       }
     }),

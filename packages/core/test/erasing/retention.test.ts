@@ -95,7 +95,7 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
       const deliveries = await bench.deliveriesOf(young)
       const { webhooks, receivedMessages, erasure } = bench.storage.read
       const ids = deliveries.map(({ event_id }) => event_id)
-      const of = deliveries.map(({ id }) => webhooks.attempts(workspaceId, id))
+      const of = deliveries.map((row) => webhooks.attempts(workspaceId, row.webhook_id, row.id))
       return {
         message: await bench.message(workspaceId, young.id),
         bodies: await webhooks.eventBodies(workspaceId, ids),

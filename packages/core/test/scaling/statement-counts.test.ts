@@ -35,16 +35,16 @@ type Step = 'accept' | 'claim' | 'settle' | 'claim deliveries' | 'record'
 const SQLITE: Record<Step, number> = {
   accept: 87,
   claim: 136,
-  settle: 841,
+  settle: 713,
   'claim deliveries': 136,
-  record: 327,
+  record: 263,
 }
 const POSTGRES: Record<Step, number> = {
   accept: 9,
   claim: 8,
-  settle: 13,
+  settle: 12,
   'claim deliveries': 2,
-  record: 8,
+  record: 7,
 }
 
 let executed = 0

@@ -7,7 +7,7 @@ import type { ClaimedMessage } from '../../src/rules/claim.ts'
 import type { Account, Entry } from '../../src/rules/decide.ts'
 import type { DeliveryResult } from '../../src/rules/record.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
-import type { Reported } from '../../src/rules/status.ts'
+import { type Reported, reportsOf, type StatusReport } from '../../src/rules/status.ts'
 import type { ClaimedDelivery, DeliveryClaim, MessageClaim } from '../../src/storage/ports/hot.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import type { OpenedWebhook } from '../../src/webhooks/sealed-webhook.ts'
@@ -210,6 +210,13 @@ function webhookSteps(bench: Current) {
         ...overrides,
       }
       return only(await bench.storage.hot.recordDeliveries([result]))
+    },
+    /** The reports about a message, in the order of its timeline. */
+    async reportsOf(workspaceId: string, messageId: string): Promise<StatusReport[]> {
+      const { messages } = bench.storage.read
+      const message = await messages.byId(workspaceId, messageId)
+      if (!message) throw new Error(`${messageId} is not there`)
+      return reportsOf(message, await messages.events(workspaceId, messageId))
     },
     /** The deliveries about a message, oldest first. */
     deliveriesOf({ workspace_id, id }: MessageRow): Promise<DeliveryRow[]> {

@@ -45,7 +45,7 @@ export function cancelContract(open: OpenStorage): void {
       amount: SMS_PRICE,
       ref_id: message.id,
     })
-    const events = await bench.storage.read.messages.events(workspaceId, message.id)
+    const events = await bench.reportsOf(workspaceId, message.id)
     expect(events).toMatchObject([{ status: 'failed', applied: true, error_code: 'canceled' }])
     const delivery = only(await bench.claimDeliveries())
     expect(JSON.parse(delivery.body)).toMatchObject({

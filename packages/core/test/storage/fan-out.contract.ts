@@ -40,6 +40,8 @@ export function fanOutContract(open: OpenStorage): void {
         response_status: null,
         response_time_ms: null,
         error: null,
+        started_at: null,
+        response_body: null,
         created_at: at,
         updated_at: at,
         delivered_at: null,
@@ -209,7 +211,7 @@ export function fanOutContract(open: OpenStorage): void {
     const { webhooks } = bench.storage.read
     expect(await webhooks.byId(workspaceId, removed.id)).toBeNull()
     expect(await webhooks.deliveries(workspaceId, removed.id, EVERYTHING)).toEqual([])
-    expect(await webhooks.attempts(workspaceId, lost.delivery_id)).toEqual([])
+    expect(await webhooks.attempts(workspaceId, removed.id, lost.delivery_id)).toEqual([])
     expect(await bench.record(lost)).toBe(false)
     bench.clock.advance(3_600_000)
     const left = await bench.claimDeliveries()

@@ -221,7 +221,7 @@ async function startRun(bench: Bench) {
     expect(bodies).toHaveLength(deliveries.length)
     for (const row of await messages.list(workspaceId, {}, EVERYTHING)) {
       expect(row.status).not.toBe('queued')
-      const events = await messages.events(workspaceId, row.id)
+      const events = await bench.reportsOf(workspaceId, row.id)
       const changes = events.filter(({ applied }) => applied).map(({ status }) => status)
       expect(changes).toHaveLength(row.sequence)
       expect(changes.at(-1)).toBe(row.status)

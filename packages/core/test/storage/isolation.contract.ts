@@ -88,6 +88,7 @@ export function isolationContract(open: OpenStorage): void {
     const claimed = only(await bench.claimMessages())
     const outcome = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null } as const
     await bench.settle(claimed, { task: 'send', attempt: 1, outcome })
+    await bench.callback(message, 'sent')
     const delivery = only(await bench.claimDeliveries())
     await bench.record(delivery)
     const contact = bench.make.contact(workspaceId, { ...CONTACT_KEYS, tags: ['vip'] })
@@ -239,7 +240,7 @@ export function isolationContract(open: OpenStorage): void {
             webhooks.deliveriesAfter(asker, webhook.id, { after_id: '', limit: 10 }),
           deliveriesOf: () => webhooks.deliveriesOf(asker, message.id),
           eventBodies: () => webhooks.eventBodies(asker, [delivery.event_id]),
-          attempts: () => webhooks.attempts(asker, delivery.delivery_id),
+          attempts: () => webhooks.attempts(asker, webhook.id, delivery.delivery_id),
         },
         retention: {
           mark: async () => (await retention.mark(asker, 'messages', '~')) || null,
@@ -305,7 +306,7 @@ export function isolationContract(open: OpenStorage): void {
     const stands = async () => ({
       message: await messages.byId(workspaceId, message.id),
       events: await webhooks.eventBodies(workspaceId, [delivery.event_id]),
-      tries: await webhooks.attempts(workspaceId, delivery.delivery_id),
+      tries: await webhooks.attempts(workspaceId, delivery.webhook_id, delivery.delivery_id),
       received: await receivedMessages.list(workspaceId, {}, EVERYTHING),
       conversations: await erasure.conversations(workspaceId, recipient),
       answers: await erasure.answers(workspaceId, recipient, { after: null, limit: 10 }),

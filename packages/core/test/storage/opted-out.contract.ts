@@ -88,7 +88,7 @@ export function optedOutContract(open: OpenStorage): void {
       const kinds = (await bench.ledger(workspaceId)).map(({ kind }) => kind)
       expect(kinds).toEqual(['grant', 'send', 'refund'])
       expect(await bench.account(workspaceId)).toMatchObject({ balance: 3 * SMS_PRICE })
-      const events = await bench.storage.read.messages.events(workspaceId, message.id)
+      const events = await bench.reportsOf(workspaceId, message.id)
       expect(events).toMatchObject([{ status: 'failed', applied: true, error_code: 'suppressed' }])
       expect(JSON.parse(only(await bench.claimDeliveries()).body)).toMatchObject({
         event: 'message.failed',

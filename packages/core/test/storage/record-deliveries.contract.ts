@@ -37,8 +37,8 @@ export function recordDeliveriesContract(open: OpenStorage): void {
     return row
   }
 
-  function attempts({ workspace_id, delivery_id }: ClaimedDelivery) {
-    return bench.storage.read.webhooks.attempts(workspace_id, delivery_id)
+  function attempts({ workspace_id, webhook_id, delivery_id }: ClaimedDelivery) {
+    return bench.storage.read.webhooks.attempts(workspace_id, webhook_id, delivery_id)
   }
 
   /** A 200 within a millisecond. */
@@ -81,6 +81,8 @@ export function recordDeliveriesContract(open: OpenStorage): void {
       next_attempt_at: null,
       response_status,
       response_time_ms: 123,
+      started_at,
+      response_body: 'ok',
       updated_at: at,
       delivered_at: at,
     })
@@ -104,6 +106,39 @@ export function recordDeliveriesContract(open: OpenStorage): void {
       updated_at: at,
     })
     await expectNoMore()
+  })
+
+  it('keeps the only attempt of a delivery in its row, and all attempts once there are two', async () => {
+    const delivered = await claimed()
+    await bench.record(delivered, refused)
+    const [first] = await attempts(delivered)
+    expect(first).toMatchObject({ number: 1, response_status: 500, response_body: 'no' })
+    expect(await delivery(delivered)).toMatchObject({ response_body: 'no' })
+    await bench.record(await nextTry(delivered))
+    const both = await attempts(delivered)
+    expect(both).toMatchObject([first, { number: 2, response_status: 200, response_body: 'ok' }])
+    expect(await delivery(delivered)).toMatchObject({ started_at: null, response_body: null })
+    const { workspace_id } = delivered
+    await bench.storage.write(({ retention }) =>
+      retention.forgetResponses(workspace_id, { from_id: '', before_id: '~' }),
+    )
+    expect(await attempts(delivered)).toEqual(both.map((row) => ({ ...row, response_body: null })))
+  })
+
+  it.each([256, 257])('returns a response of %d characters to the only attempt', async (length) => {
+    const delivered = await claimed()
+    const response_body = 'a'.repeat(length)
+    await bench.record(delivered, { response_body })
+    expect(await attempts(delivered)).toMatchObject([{ number: 1, response_body }])
+    const isInRow = length === 256
+    expect(await delivery(delivered)).toMatchObject({
+      response_body: isInRow ? response_body : null,
+    })
+    const { workspace_id } = delivered
+    await bench.storage.write(({ retention }) =>
+      retention.forgetResponses(workspace_id, { from_id: '', before_id: '~' }),
+    )
+    expect(await attempts(delivered)).toMatchObject([{ number: 1, response_body: null }])
   })
 
   it.each<[string, Partial<DeliveryResult>, string]>([

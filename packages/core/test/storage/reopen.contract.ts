@@ -21,6 +21,7 @@ export function reopenContract(open: OpenStorage): void {
     })
     const other = await bench.queued(workspaceId)
     await bench.callback(other, 'sent')
+    await bench.callback(other, 'sent')
     await bench.record(only(await bench.claimDeliveries()), { response_status: 500 })
 
     const everything = async () => {

@@ -47,7 +47,11 @@ export interface WebhookReads {
   /** The bodies of these events, in any order; missing events are left out. */
   eventBodies(workspaceId: string, eventIds: readonly string[]): Promise<EventBody[]>
   /** The tries of one delivery, oldest first. */
-  attempts(workspaceId: string, deliveryId: string): Promise<DeliveryAttemptRow[]>
+  attempts(
+    workspaceId: string,
+    webhookId: string,
+    deliveryId: string,
+  ): Promise<DeliveryAttemptRow[]>
 }
 
 export interface WebhookWrites {

@@ -144,15 +144,12 @@ export function erasureStore(
     },
     async forgetResponsesAbout(workspaceId, messageIds) {
       if (messageIds.length === 0) return
-      const about = db
-        .select({ id: deliveries.id })
-        .from(deliveries)
-        .where(
-          and(
-            eq(deliveries.workspace_id, workspaceId),
-            inArray(deliveries.message_id, filledUp(messageIds)),
-          ),
-        )
+      const theirs = and(
+        eq(deliveries.workspace_id, workspaceId),
+        inArray(deliveries.message_id, filledUp(messageIds)),
+      )
+      await db.update(deliveries).set({ response_body: null }).where(theirs)
+      const about = db.select({ id: deliveries.id }).from(deliveries).where(theirs)
       await db
         .update(tries)
         .set({ response_body: null })

@@ -7,6 +7,7 @@ import { filledUp } from './batches.ts'
 
 export function retentionStore(db: Db, tables: Tables): RetentionReads & RetentionWrites {
   const { retention_marks: marks, workspaces, messages, message_queue: queue } = tables
+  const { webhooks, deliveries } = tables
   const { events, received_messages: received, conversations, delivery_attempts: tries } = tables
 
   const walked = (kind: RetentionKind) =>
@@ -107,6 +108,18 @@ export function retentionStore(db: Db, tables: Tables): RetentionReads & Retenti
         isNotNull(tries.response_body),
       )
       await db.update(tries).set({ response_body: null }).where(some)
+      const own = db
+        .select({ id: webhooks.id })
+        .from(webhooks)
+        .where(eq(webhooks.workspace_id, workspaceId))
+      const only = and(
+        eq(deliveries.workspace_id, workspaceId),
+        inArray(deliveries.webhook_id, own),
+        gte(deliveries.id, from_id),
+        lt(deliveries.id, before_id),
+        isNotNull(deliveries.response_body),
+      )
+      await db.update(deliveries).set({ response_body: null }).where(only)
     },
     async forgetConversations(workspaceId, recipients, before) {
       for (const channel of new Set(recipients.map((one) => one.channel))) {

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gt, inArray, isNull, ne, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { DeliveryQueueRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
+import { attemptInRow } from '../../rules/record.ts'
 import type {
   DeliveryFilter,
   WebhookFilter,
@@ -95,7 +96,11 @@ export function webhookStore(
       const some = and(eq(events.workspace_id, workspaceId), inArray(events.id, [...eventIds]))
       return db.select({ id: events.id, body: events.body }).from(events).where(some)
     },
-    async attempts(workspaceId, deliveryId) {
+    async attempts(workspaceId, webhookId, deliveryId) {
+      const one = and(deliveriesTo(workspaceId, webhookId), eq(deliveries.id, deliveryId))
+      const [row] = await db.select().from(deliveries).where(one)
+      const only = row && attemptInRow(row)
+      if (only) return [only]
       const of = and(eq(attempts.workspace_id, workspaceId), eq(attempts.delivery_id, deliveryId))
       return db.select().from(attempts).where(of).orderBy(asc(attempts.number))
     },

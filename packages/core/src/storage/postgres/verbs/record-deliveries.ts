@@ -6,6 +6,7 @@ import {
   endOf,
   HEALTH,
   planRecord,
+  RECORDED,
   type RecordPlan,
   type RecordState,
   type WebhookHealth,
@@ -106,16 +107,7 @@ function prepareLookUp(t: Tables) {
 function prepareWrite(t: Tables, clock: Clock) {
   const updateDeliveries = updateOf('record_deliveries', t.deliveries, {
     key: ['workspace_id', 'webhook_id', 'id'],
-    set: [
-      'status',
-      'attempt_count',
-      'next_attempt_at',
-      'response_status',
-      'response_time_ms',
-      'error',
-      'updated_at',
-      'delivered_at',
-    ],
+    set: RECORDED,
   })
   const updateWebhooks = updateOf('update_webhooks', t.webhooks, {
     key: ['workspace_id', 'id'],

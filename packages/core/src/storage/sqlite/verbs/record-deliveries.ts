@@ -6,6 +6,7 @@ import {
   HEALTH,
   isSilent,
   planRecord,
+  RECORDED,
   type RecordPlan,
   type RecordState,
   silentSince,
@@ -47,16 +48,7 @@ export function prepareRecordDeliveries(
     .pluck()
   const updateDelivery = updateOf(connection, t.deliveries, {
     key: ['workspace_id', 'webhook_id', 'id'],
-    set: [
-      'status',
-      'attempt_count',
-      'next_attempt_at',
-      'response_status',
-      'response_time_ms',
-      'error',
-      'updated_at',
-      'delivered_at',
-    ],
+    set: RECORDED,
   })
   const updateWebhook = updateOf(connection, t.webhooks, {
     key: ['workspace_id', 'id'],
