@@ -5,8 +5,6 @@ import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { planOf } from './rounds.ts'
 import { inFolder, startService } from './service.ts'
 
-const FLOOR = 0.4
-
 const RECIPIENTS = 1_000
 
 /** The number of different bulks, sent in turn. */
@@ -17,6 +15,12 @@ interface InsertHandlers {
   [name: string]: (input: never) => unknown
   start(input: { file: string; pattern_file: string; rows: number }): void
   run(input: { ms: number }): { inserted: number; seconds: number }
+}
+
+/** The result of one side of a round: rows a second, and the CPU of one. */
+interface Pass {
+  per_s: number
+  cpu_us: number
 }
 
 /**
@@ -31,7 +35,8 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     const requests = Array.from({ length: REQUESTS }, (_, i) => bulkRequest(service, i))
     const { rounds, ms } = planOf(quick)
 
-    async function send(): Promise<number> {
+    async function send(): Promise<Pass> {
+      const cpu_ms = (await service.child.usage()).cpu_ms
       const from = performance.now()
       let sent = 0
       while (performance.now() - from < ms) {
@@ -39,12 +44,17 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
         const { status, body } = await connection.request(bytes)
         if (status !== 201) throw new Error(`answered ${status}: ${body}`)
       }
-      return (sent * RECIPIENTS) / ((performance.now() - from) / 1000)
+      const seconds = (performance.now() - from) / 1000
+      const rows = sent * RECIPIENTS
+      const used_ms = (await service.child.usage()).cpu_ms - cpu_ms
+      return { per_s: rows / seconds, cpu_us: (used_ms * 1000) / rows }
     }
 
-    async function insert(): Promise<number> {
+    async function insert(): Promise<Pass> {
+      const cpu_ms = (await bare.usage()).cpu_ms
       const { inserted, seconds } = await bare.request('run', { ms })
-      return inserted / seconds
+      const used_ms = (await bare.usage()).cpu_ms - cpu_ms
+      return { per_s: inserted / seconds, cpu_us: (used_ms * 1000) / inserted }
     }
 
     try {
@@ -52,14 +62,19 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
       const file = join(folder, 'bare.db')
       await bare.request('start', { file, pattern_file: service.database, rows: RECIPIENTS })
       await insert()
-      const measured: { ours: number; theirs: number }[] = []
+      const measured: { ours: Pass; theirs: Pass }[] = []
       for (let round = 0; round < rounds; round++) {
         measured.push({ ours: await send(), theirs: await insert() })
       }
-      const ratios = measured.map(({ ours, theirs }) => ours / theirs)
+      const ratios = measured.map(({ ours, theirs }) => ours.per_s / theirs.per_s)
       const range = [Math.min(...ratios), Math.max(...ratios)].map(count).join('–')
-      const raw = `service ${count(median(measured.map(({ ours }) => ours)))} recipients/s, bare insert ${count(median(measured.map(({ theirs }) => theirs)))} rows/s; ${rounds} rounds, ratios ${range}`
-      return [{ name: 'bulk', value: median(ratios), unit: 'x', floor: FLOOR, raw }]
+      const of = (side: 'ours' | 'theirs', field: keyof Pass) =>
+        median(measured.map((round) => round[side][field]))
+      const sideOf = (side: 'ours' | 'theirs') =>
+        `${count(of(side, 'per_s'))}/s with ${count(of(side, 'cpu_us'))} µs of CPU each`
+      const note = `by CPU ${count(of('theirs', 'cpu_us') / of('ours', 'cpu_us'))}x`
+      const raw = `service ${sideOf('ours')}, bare insert ${sideOf('theirs')}; ${rounds} rounds, ratios ${range}`
+      return [{ name: 'bulk', value: median(ratios), unit: 'x', note, raw }]
     } finally {
       connection.close()
       await Promise.all([service.child.end(), bare.end()])

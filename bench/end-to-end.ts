@@ -1,12 +1,11 @@
 import { createClient } from '@svc/core/contract'
-import { between, type Child, startChild, type Usage } from './child.ts'
-import { type BenchOptions, count, type Figure, percent } from './figure.ts'
+import { type Child, startChild } from './child.ts'
+import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { inRounds, openPaths, type Path, type PathName } from './paths.ts'
 import type { LoadHandlers } from './processes/load.ts'
-import type { ReceiverHandlers } from './processes/receiver.ts'
-import { inFolder, type Service, startService } from './service.ts'
+import { inFolder } from './service.ts'
 
 const CONNECTIONS = 32
-const FLOOR_PER_S = 3_000
 
 /** The maximum of messages in flight: enough to fill every batch, too few for a growing backlog. */
 const BACKLOG_MAX = 2_000
@@ -14,106 +13,138 @@ const BACKLOG_MAX = 2_000
 /** The interval at which the sender is notified of the receiver's progress. */
 const TELL_MS = 20
 
-const WARM_MS = 3_000
-
 /** The maximum time until the last messages arrive. */
 const DRAIN_MS = 30_000
 
-/** The processes of one run. */
-export interface Stage {
-  load: Child<LoadHandlers>
-  receiver: Child<ReceiverHandlers>
-  service: Service
+const PATHS: readonly PathName[] = [
+  'SQLite',
+  'gateway',
+  'PostgreSQL',
+  'BullMQ',
+  'pg-boss',
+  'graphile-worker',
+]
+
+/** Each ratio: ours, the peer's. */
+const RATIOS: readonly [PathName, PathName][] = [
+  ['SQLite', 'BullMQ'],
+  ['PostgreSQL', 'BullMQ'],
+  ['PostgreSQL', 'pg-boss'],
+  ['PostgreSQL', 'graphile-worker'],
+]
+
+/** The result of one round. */
+export interface Round {
+  sent: number
+  /** From the first request to the last webhook. */
+  per_s: number
+  /** Microseconds of CPU for each message, of the path's process and its database. */
+  cpu_us: number
 }
 
-/** Sends, dispatches to the sandbox and reports to a receiver, all on this machine; returns messages a second. */
+/**
+ * Messages a second from the first request to the last signed webhook received, all on this machine: the service on
+ * both engines with the sandbox, through a gateway with receipts by callback, and durable queues behind the same
+ * framework. In turns.
+ */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
-    const stage = await openStage(folder)
+    const load = startChild<LoadHandlers>('load.ts', { folder })
+    const opened = await openPaths(folder, PATHS)
     try {
-      return [await sustain(stage, quick ? 5_000 : 20_000)]
+      const { rounds, ms } = quick ? { rounds: 3, ms: 2_500 } : { rounds: 5, ms: 6_000 }
+      const sent = new Map<Path, number>()
+      const measured = await inRounds(opened, rounds, async (path) => {
+        const round = await measureEndToEnd(load, path, ms)
+        sent.set(path, (sent.get(path) ?? 0) + round.sent)
+        await verifyAll(path, sent.get(path) as number)
+        return round
+      })
+      return figures(measured, opened.failures)
     } finally {
-      await closeStage(stage)
+      await load.end()
+      for (const path of opened.paths.values()) await path.end()
     }
   })
 }
 
-/** Starts sender, service and receiver. */
-export async function openStage(folder: string, node_args: string[] = []): Promise<Stage> {
-  const load = startChild<LoadHandlers>('load.ts', { folder })
-  const receiver = startChild<ReceiverHandlers>('receiver.ts', { folder })
-  const { url: webhook_url } = await receiver.request('start', null)
-  const service = await startService(folder, 'service', { dispatch: true, webhook_url, node_args })
-  await receiver.request('trust', service.secret)
-  return { load, receiver, service }
-}
-
-export async function closeStage({ load, receiver, service }: Stage): Promise<void> {
-  await Promise.all([load, receiver, service.child].map((child) => child.end()))
-}
-
 /**
- * Keeps a bounded number of messages in flight for `ms`, and counts those whose webhook arrived.
- * @throws Error when a message or a webhook was lost, or a signature was wrong.
+ * Sends for `ms` with a bounded number of messages in flight, and waits for the last webhook.
+ * @throws Error when webhooks do not arrive.
  */
-export async function sustain(stage: Stage, ms: number): Promise<Figure> {
-  const { load, receiver, service } = stage
-  const relay = startRelay(stage)
-  const sending = load.request('run', {
-    urls: [service.url],
-    key: service.key,
-    connections: CONNECTIONS,
-    ms: WARM_MS + ms,
-    backlog_max: BACKLOG_MAX,
-  })
-  await Promise.race([sending, pause(WARM_MS)])
-  const from = await look(stage)
-  await Promise.race([sending, pause(ms)])
-  const to = await look(stage)
-  const { sent } = await sending
-  await drained(receiver, sent)
-  relay.stop()
-  await verifyAll(service, receiver, sent)
-  const seconds = (to.service.at_ms - from.service.at_ms) / 1000
-  return {
-    name: 'end-to-end',
-    value: (to.messages - from.messages) / seconds,
-    unit: '/s',
-    floor: FLOOR_PER_S,
-    raw: `over ${count(seconds)} s, ${count(sent)} messages, each delivered and reported; ${shares(from, to)}`,
+export async function measureEndToEnd(
+  load: Child<LoadHandlers>,
+  path: Path,
+  ms: number,
+): Promise<Round> {
+  const { url, key, receiver } = path
+  const before = (await receiver.request('count', null)).messages
+  const cpu_ms = await path.cpu()
+  const relay = startRelay(load, receiver, before)
+  const from_ms = performance.timeOrigin + performance.now()
+  const options = { urls: [url], key, connections: CONNECTIONS, ms, backlog_max: BACKLOG_MAX }
+  const { sent } = await load.request('run', options)
+  const { messages, last_at_ms } = await drained(receiver, before + sent)
+  await relay.stop()
+  if (messages !== before + sent)
+    throw new Error(`${messages - before} of ${sent} webhooks arrived`)
+  const cpu_us = (((await path.cpu()) - cpu_ms) * 1000) / sent
+  return { sent, per_s: (sent * 1000) / (last_at_ms - from_ms), cpu_us }
+}
+
+function figures(
+  measured: ReadonlyMap<PathName, Round[]>,
+  failures: ReadonlyMap<PathName, string>,
+): Figure[] {
+  const of = (rounds: readonly Round[], field: keyof Round) =>
+    median(rounds.map((round) => round[field]))
+  const rounds = (name: PathName) => measured.get(name) ?? []
+  const failureOf = (...names: PathName[]) => {
+    const failed = names.find((name) => failures.has(name))
+    return failed && { missing: `${failed}: ${failures.get(failed)}` }
   }
-}
-
-interface Look {
-  messages: number
-  service: Usage
-  load: Usage
-  receiver: Usage
-}
-
-async function look({ load, receiver, service }: Stage): Promise<Look> {
-  const [{ messages }, ...usages] = await Promise.all([
-    receiver.request('count', null),
-    service.child.usage(),
-    load.usage(),
-    receiver.usage(),
-  ])
-  return { messages, service: usages[0], load: usages[1], receiver: usages[2] }
-}
-
-function shares(from: Look, to: Look): string {
-  const service = between(from.service, to.service)
-  const cpu = (who: 'load' | 'receiver') => percent(between(from[who], to[who]).cpu)
-  return `of one core: service ${percent(service.cpu)} (event loop ${percent(service.loop)} busy), generator ${cpu('load')}, receiver ${cpu('receiver')}`
+  const speed = (name: string, path: PathName): Figure => {
+    const base = { name, unit: '/s' } as const
+    const missing = failureOf(path)
+    if (missing) return { ...base, value: Number.NaN, ...missing }
+    const all = rounds(path)
+    return {
+      ...base,
+      value: of(all, 'per_s'),
+      note: `${count(of(all, 'cpu_us'))} µs of CPU each`,
+      raw: `rounds ${all.map(({ per_s }) => count(per_s)).join(', ')}`,
+    }
+  }
+  const ratio = ([ours, theirs]: [PathName, PathName]): Figure => {
+    const base = { name: `end-to-end, ${ours} against ${theirs}`, unit: 'x' } as const
+    const missing = failureOf(ours, theirs)
+    if (missing) return { ...base, value: Number.NaN, ...missing }
+    const [a, b] = [rounds(ours), rounds(theirs)]
+    const ratios = a.map(({ per_s }, i) => per_s / (b[i] as Round).per_s)
+    const side = (name: PathName) =>
+      `${name} ${count(of(rounds(name), 'per_s'))}/s with ${count(of(rounds(name), 'cpu_us'))} µs of CPU each`
+    return {
+      ...base,
+      value: median(ratios),
+      note: `by CPU ${count(of(b, 'cpu_us') / of(a, 'cpu_us'))}x`,
+      raw: `${side(ours)}; ${side(theirs)}; ratios ${ratios.map(count).join(', ')}`,
+    }
+  }
+  return [
+    speed('end-to-end', 'SQLite'),
+    speed('end-to-end, through a gateway', 'gateway'),
+    speed('end-to-end, PostgreSQL', 'PostgreSQL'),
+    ...RATIOS.map(ratio),
+  ]
 }
 
 /** Notifies the sender of the receiver's progress, until stopped. */
-function startRelay({ load, receiver }: Stage) {
+function startRelay(load: Child<LoadHandlers>, receiver: Path['receiver'], before: number) {
   let isStopped = false
   const ended = (async () => {
     while (!isStopped) {
       const { messages } = await receiver.request('count', null)
-      await load.request('seen', messages)
+      await load.request('seen', messages - before)
       await pause(TELL_MS)
     }
   })()
@@ -121,33 +152,31 @@ function startRelay({ load, receiver }: Stage) {
   return {
     stop() {
       isStopped = true
+      return ended
     },
   }
 }
 
-async function drained(receiver: Child<ReceiverHandlers>, sent: number): Promise<void> {
+/** Resolves when that number of messages was reported, or after the maximum time. */
+export async function drained(receiver: Path['receiver'], expected: number) {
   const until = performance.now() + DRAIN_MS
-  while ((await receiver.request('count', null)).messages < sent) {
-    if (performance.now() > until) return
+  for (;;) {
+    const found = await receiver.request('count', null)
+    if (found.messages >= expected || performance.now() > until) return found
     await pause(TELL_MS)
   }
 }
 
-async function verifyAll(
-  { url, key }: Service,
-  receiver: Child<ReceiverHandlers>,
-  sent: number,
-): Promise<void> {
-  const client = createClient({ base_url: url, api_key: key })
-  const [all, delivered] = await Promise.all([
-    client.messages.list({ limit: 1 }),
-    client.messages.list({ limit: 1, status: 'delivered' }),
-  ])
+/** @throws Error when a message or a webhook was lost, or a signature was wrong. */
+async function verifyAll({ url, key, receiver, service }: Path, sent: number): Promise<void> {
   const { messages, forged } = await receiver.request('count', null)
-  const found = {
-    stored: all.pagination.total,
-    delivered: delivered.pagination.total,
-    reported: messages,
+  const found: Record<string, number> = { reported: messages }
+  if (service) {
+    const client = createClient({ base_url: url, api_key: key })
+    const total = async (filter: { status?: 'delivered' }) =>
+      (await client.messages.list({ limit: 1, ...filter })).pagination.total
+    found.stored = await total({})
+    found.delivered = await total({ status: 'delivered' })
   }
   if (Object.values(found).some((number) => number !== sent) || forged > 0) {
     throw new Error(

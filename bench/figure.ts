@@ -6,8 +6,12 @@ export interface Figure {
   unit: 'x' | 'times' | '/s' | 'ms' | 's' | 'MB'
   /** The minimum, or for a time or a size the maximum. */
   floor?: number
+  /** Its CPU, or a reference to judge it by, in a few words. */
+  note?: string
   /** The underlying numbers, and other facts to judge it. */
   raw?: string
+  /** Why it was not measured; then the value is NaN. */
+  missing?: string
 }
 
 /** Options of one run of the benchmarks. */
@@ -17,16 +21,18 @@ export interface BenchOptions {
 }
 
 /** `name  value (floor …)  raw numbers`, on one line. */
-export function lineOf({ name, value, unit, floor, raw }: Figure): string {
+export function lineOf({ name, value, unit, floor, note, raw, missing }: Figure): string {
+  if (missing !== undefined) return `${name}  not measured: ${missing}`
   const limit =
     floor === undefined
       ? ''
       : ` (${boundOf(unit)} ${amount(floor, unit)}${missed({ value, unit, floor })})`
-  return `${name}  ${amount(value, unit)}${limit}${raw ? `  ${raw}` : ''}`
+  const details = [note, raw].filter((text) => text).join('; ')
+  return `${name}  ${amount(value, unit)}${limit}${details ? `  ${details}` : ''}`
 }
 
 /** Whether a smaller number is better. */
-function isBounded(unit: Figure['unit']): boolean {
+export function isBounded(unit: Figure['unit']): boolean {
   return unit !== 'x' && unit !== '/s'
 }
 
@@ -34,12 +40,17 @@ function boundOf(unit: Figure['unit']): string {
   return isBounded(unit) ? 'at most' : 'floor'
 }
 
-function missed({ value, unit, floor }: { value: number; unit: Figure['unit']; floor: number }) {
-  const isMissed = isBounded(unit) ? value > floor : value < floor
-  return isMissed ? ', MISSED' : ''
+function missed(figure: { value: number; unit: Figure['unit']; floor: number }) {
+  return reaches(figure, figure.floor) ? '' : ', MISSED'
 }
 
-function amount(value: number, unit: Figure['unit']): string {
+/** Whether the value is at least as good as the limit. */
+export function reaches({ value, unit }: Pick<Figure, 'value' | 'unit'>, limit: number): boolean {
+  return isBounded(unit) ? value <= limit : value >= limit
+}
+
+/** A value with its unit. */
+export function amount(value: number, unit: Figure['unit']): string {
   return unit === 'x' || unit === '/s' ? `${count(value)}${unit}` : `${count(value)} ${unit}`
 }
 

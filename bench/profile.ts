@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { startPostgres } from '../packages/core/test/postgres-server.ts'
 import { startChild } from './child.ts'
 import { selfTimes } from './cpu-profile.ts'
-import { closeStage, openStage, sustain } from './end-to-end.ts'
-import { type BenchOptions, count, lineOf } from './figure.ts'
+import { measureEndToEnd } from './end-to-end.ts'
+import { type BenchOptions, count } from './figure.ts'
+import { openPath } from './paths.ts'
 import type { LoadHandlers } from './processes/load.ts'
 import { inFolder, type ServiceOptions, startService } from './service.ts'
 import { loadSmpp } from './smpp.ts'
@@ -57,11 +58,12 @@ async function profileAccept(folder: string, ms: number, options: ServiceOptions
 }
 
 async function profileWhole(folder: string, node_args: string[], ms: number) {
-  const stage = await openStage(folder, node_args)
-  const figure = await sustain(stage, ms)
-  await stopped(stage.service)
-  await closeStage(stage)
-  console.log(`while profiled: ${lineOf(figure)}`)
+  const load = startChild<LoadHandlers>('load.ts', { folder })
+  const path = await openPath(folder, 'SQLite', { node_args })
+  const { per_s, cpu_us } = await measureEndToEnd(load, path, ms)
+  await path.service?.request('stop', null)
+  await Promise.all([load.end(), path.end()])
+  console.log(`${count(per_s)} a second while profiled, ${count(cpu_us)} µs of CPU each`)
 }
 
 /** Stops a service cleanly, because a profile is written at the end. */

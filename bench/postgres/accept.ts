@@ -5,11 +5,6 @@ import type { LoadHandlers } from '../processes/load.ts'
 import { compare, inTurns, planOf, type Side, startBareRoute } from '../rounds.ts'
 import { inFolder, startService } from '../service.ts'
 
-const FLOOR = 0.35
-
-/** If the processors are the limit, a second server gains nothing. */
-const FLOOR_OF_TWO = 0.95
-
 /**
  * Durably accepted sends a second on PostgreSQL: one server as a share of the bare route, and two servers on one
  * database as a share of one. The same 64 connections, in turns.
@@ -36,13 +31,11 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
           name: 'PostgreSQL, accept',
           ...compare(['service', one], ['bare route', route]),
           unit: 'x',
-          floor: FLOOR,
         },
         {
           name: 'PostgreSQL, two servers against one',
           ...compare(['two servers', two], ['one', one]),
           unit: 'x',
-          floor: FLOOR_OF_TWO,
         },
       ]
     } finally {

@@ -5,6 +5,12 @@ import { answer } from './answer.mjs'
 /** The requests of a process that sends at a steady rate. */
 export type PacedLoadHandlers = typeof handlers
 
+/** A message, and the epoch milliseconds of its 201. */
+interface Accepted {
+  id: string
+  at_ms: number
+}
+
 /** Shared connections: enough that no request waits for one. */
 const CONNECTIONS = 64
 
@@ -17,6 +23,7 @@ const handlers = {
     const open = await Promise.all(Array.from({ length: CONNECTIONS }, () => openConnection(url)))
     const lines = open.map(() => Promise.resolve())
     const latencies_ms: number[] = []
+    const accepted: Accepted[] = []
     const total = Math.floor((per_s * ms) / 1_000)
     const from = performance.now()
     for (let i = 0; i < total; i++) {
@@ -28,7 +35,10 @@ const handlers = {
         const request = sendRequest(url, key, i)
         const { status, body } = await (open[turn] as (typeof open)[number]).request(request)
         if (status !== 201) throw new Error(`answered ${status}: ${body}`)
-        latencies_ms.push(performance.now() - due)
+        const at = performance.now()
+        latencies_ms.push(at - due)
+        const { data } = JSON.parse(body) as { data: { message_id: string } }
+        accepted.push({ id: data.message_id, at_ms: performance.timeOrigin + at })
       })
     }
     await Promise.all(lines)
@@ -38,6 +48,7 @@ const handlers = {
       p50_ms: quantile(latencies_ms, 0.5),
       p99_ms: quantile(latencies_ms, 0.99),
       max_ms: Math.max(...latencies_ms),
+      accepted,
     }
   },
 }

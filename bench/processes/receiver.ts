@@ -6,9 +6,11 @@ import { answer } from './answer.mjs'
 /** The requests of a process that receives webhooks. */
 export type ReceiverHandlers = typeof handlers
 
-const seen = new Set<string>()
+/** The time of the first report of each message. */
+const seen = new Map<string, number>()
 let requests = 0
 let forged = 0
+let last_at_ms = 0
 let secret = ''
 
 const handlers = {
@@ -28,8 +30,10 @@ const handlers = {
   trust(value: string) {
     secret = value
   },
-  /** `messages` is the number of different messages that were reported as delivered. */
-  count: (_: null) => ({ requests, messages: seen.size, forged }),
+  /** `messages` is the number of different messages that were reported as delivered, the last one at `last_at_ms`. */
+  count: (_: null) => ({ requests, messages: seen.size, forged, last_at_ms }),
+  /** The times of the first reports of these messages, in epoch milliseconds. */
+  arrivals: (ids: string[]) => ids.map((id) => seen.get(id) ?? null),
 }
 
 function receive(body: Buffer, headers: NodeJS.Dict<string | string[]>): void {
@@ -41,7 +45,9 @@ function receive(body: Buffer, headers: NodeJS.Dict<string | string[]>): void {
     event: string
     data: { message_id: string }
   }
-  if (event === 'message.delivered') seen.add(data.message_id)
+  if (event !== 'message.delivered' || seen.has(data.message_id)) return
+  last_at_ms = performance.timeOrigin + performance.now()
+  seen.set(data.message_id, last_at_ms)
 }
 
 answer(handlers)
