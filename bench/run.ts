@@ -3,6 +3,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BenchOptions, count, type Figure, lineOf } from './figure.ts'
 import { inFolder } from './service.ts'
+import { type Result, ROWS, tableOf, withFloor } from './table.ts'
 
 type Bench = (options: BenchOptions) => Promise<Figure[]>
 
@@ -33,10 +34,13 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   smpp: async () => (await import('./smpp.ts')).run,
   'command-start': async () => (await import('./command-start.ts')).run,
   startup: async () => (await import('./startup.ts')).run,
+  steady: async () => (await import('./steady.ts')).run,
+  'send-cpu': async () => (await import('./send-cpu.ts')).run,
 }
 
-const USAGE = `usage: pnpm bench [${Object.keys(BENCHES).join('|')}…] [--quick]
-       pnpm bench profile accept|accept-dispatching|end-to-end|postgres-accept|smpp|smpp-bulk [--quick]`
+const USAGE = `usage: npm run bench [-- --quick]                 the summary: each figure with its floor and its goal
+       npm run bench ${Object.keys(BENCHES).join('|')}… [-- --quick]
+       npm run bench profile accept|accept-dispatching|end-to-end|postgres-accept|smpp|smpp-bulk [-- --quick]`
 
 const names = process.argv.slice(2).filter((argument) => argument !== '--quick')
 const options: BenchOptions = { quick: process.argv.includes('--quick') }
@@ -48,11 +52,31 @@ if (names[0] === 'profile') {
   else refuse()
 } else if (names.every((name) => name in BENCHES)) {
   console.log(await machine())
-  for (const name of names.length > 0 ? names : Object.keys(BENCHES)) {
-    const bench = await BENCHES[name]?.()
-    for (const figure of (await bench?.(options)) ?? []) console.log(lineOf(figure))
-  }
+  if (names.length > 0) for (const name of names) await measure(name)
+  else await summarize()
 } else refuse()
+
+/** Runs the benches of the summary, prints their figures, then the summary. A failure does not stop the others. */
+async function summarize(): Promise<void> {
+  const results = new Map<string, Result>()
+  for (const bench of new Set(ROWS.map((row) => row.bench))) {
+    try {
+      results.set(bench, await measure(bench))
+    } catch (error) {
+      console.error(error)
+      results.set(bench, error as Error)
+    }
+  }
+  console.log(`\n${await machine()}${options.quick ? ', --quick: not to quote' : ''}\n`)
+  console.log(tableOf(ROWS, results))
+}
+
+async function measure(name: string): Promise<Figure[]> {
+  const bench = await BENCHES[name]?.()
+  const figures = (await bench?.(options)) ?? []
+  for (const figure of figures) console.log(lineOf(withFloor(figure)))
+  return figures
+}
 
 function refuse(): void {
   console.error(USAGE)
