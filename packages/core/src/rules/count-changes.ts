@@ -61,17 +61,23 @@ function created({
 /** The sums for each hour: a batch has many messages, but few hours, channels and statuses. */
 function changesByHour(changes: readonly StatusChange[]): Iterable<CountChange> {
   const sums = new Map<string, CountChange>()
-  const addOne = (change: StatusChange, status: MessageStatus, count: number) => {
-    const { id, workspace_id, channel, livemode, created_at } = change
-    const hour = Math.floor(created_at.getTime() / HOUR_MS)
+  const sumOf = ({ workspace_id, channel }: StatusChange, status: MessageStatus, hour: number) => {
     const key = `${workspace_id}\n${hour}\n${channel}\n${status}`
     let sum = sums.get(key)
     if (!sum) {
-      const since = new Date(hour * HOUR_MS)
+      const since = new Date(hour)
       const period = { workspace_id, unit: 'hour', since, channel, status } as const
       sum = { ...period, count: 0, test_count: 0, first_id: null, last_id: null }
       sums.set(key, sum)
     }
+    return sum
+  }
+  let sum: CountChange | null = null
+  const addOne = (change: StatusChange, status: MessageStatus, count: number) => {
+    const { id, livemode, created_at } = change
+    const hour = Math.floor(created_at.getTime() / HOUR_MS) * HOUR_MS
+    // Most changes of a batch have the key of the change before, and building a key takes 0.5 µs.
+    if (!sum || !isCountedIn(sum, change, status, hour)) sum = sumOf(change, status, hour)
     sum.count += count
     if (!livemode) sum.test_count += count
     if (change.from !== null) return
@@ -84,6 +90,20 @@ function changesByHour(changes: readonly StatusChange[]): Iterable<CountChange> 
     addOne(change, change.to, 1)
   }
   return sums.values()
+}
+
+function isCountedIn(
+  { workspace_id, since, channel, status }: CountChange,
+  change: StatusChange,
+  to: MessageStatus,
+  hour: number,
+): boolean {
+  return (
+    since.getTime() === hour &&
+    status === to &&
+    channel === change.channel &&
+    workspace_id === change.workspace_id
+  )
 }
 
 function add(sums: Map<string, CountChange>, change: CountChange): void {

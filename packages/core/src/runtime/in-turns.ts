@@ -10,12 +10,12 @@ export async function inTurns<T, R>(
 ): Promise<R[]> {
   const results: R[] = []
   let began = performance.now()
-  for (const [index, item] of items.entries()) {
+  for (let index = 0; index < items.length; index++) {
     if (performance.now() - began > TURN_MS) {
       await turn()
       began = performance.now()
     }
-    results.push(work(item, index))
+    results.push(work(items[index] as T, index))
   }
   return results
 }
