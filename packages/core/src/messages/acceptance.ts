@@ -74,14 +74,14 @@ export async function storedResponse(
 export function idempotencyRecord(
   identity: KeyIdentity,
   key: string | undefined,
-  { route, request, response }: { route: string; request: unknown; response: () => unknown },
+  { route, request, response }: { route: string; request: unknown; response: () => string },
 ): IdempotencyRecord | null {
   if (key === undefined) return null
   return {
     route: routeFor(identity.mode, route),
     key,
     request_hash: requestHash(request),
-    response: JSON.stringify(response()),
+    response: response(),
   }
 }
 

@@ -7,9 +7,11 @@ import { SvcError } from '../contract/errors.ts'
 import { units } from '../contract/fields/units.ts'
 import { bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { Channel } from '../contract/resources/content.ts'
+import { sentBulkJson } from '../contract/resources/plain-bulk.ts'
 import type { BulkRow, MessageRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
 import type { TestQuotas } from '../rules/test-usage.ts'
+import { inTurns } from '../runtime/in-turns.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -71,7 +73,8 @@ export async function acceptBulk(
   const bulk_id = runtime.id()
   const at = runtime.now()
   const { channel, idempotency } = bulkDraft
-  const messages = bulkDraft.drafts.map((draft) => {
+  let { drafts } = bulkDraft
+  let messages = await inTurns(drafts, (draft) => {
     const { to: recipient, content, metadata, price } = draft
     const { schedule, sender } = bulkDraft.sendingOf(draft)
     const message = { channel, sender, recipient, content, metadata, bulk_id }
@@ -81,33 +84,31 @@ export async function acceptBulk(
   const suppressed = new Set<string>()
   // Each round except the last finds at least one more suppressed recipient.
   for (;;) {
-    const sendable = bulkDraft.drafts.flatMap((draft, i) =>
-      suppressed.has(draft.to) ? [] : [{ draft, message: messages[i] as MessageRow }],
-    )
     const rejected = [...bulkDraft.rejected, ...rejectSuppressed(bulkDraft, suppressed)]
-    if (sendable.length === 0 || (bulkDraft.isStrict && rejected.length > 0)) {
+    if (messages.length === 0 || (bulkDraft.isStrict && rejected.length > 0)) {
       throw bulkRefusal(rejected)
     }
-    const rows = sendable.map(({ message }) => message)
-    const prices = sendable.map(({ draft }) => draft.price)
-    const bulk = bulkRow(identity, bulkDraft, { id: bulk_id, messages: rows, rejected, at })
-    const data = responseOf(bulk, sendable, rejected)
+    const prices = drafts.map(({ price }) => price)
+    const bulk = bulkRow(identity, bulkDraft, { id: bulk_id, messages, rejected, at })
+    const data = responseOf(bulk, { drafts, messages }, rejected)
     const accepting = {
       workspace_id,
-      debit: debitFor(rows, prices, { id: debitId, reference: { type: 'bulk', id: bulk_id } }),
-      messages: rows,
+      debit: debitFor(messages, prices, { id: debitId, reference: { type: 'bulk', id: bulk_id } }),
+      messages,
       bulk,
       spending: spendingOf(identity, at),
-      test_use: await testUseOf(identity, rows, { quotas, at }),
+      test_use: await testUseOf(identity, messages, { quotas, at }),
       idempotency: idempotencyRecord(identity, idempotency.key, {
         ...idempotency,
-        response: () => endpoints.send.data.encode(data),
+        response: () => sentBulkJson(data),
       }),
     }
     const result = await acceptOne(storage, accepting, at)
     if (result.outcome === 'replayed') return replay(result.response)
     if (result.outcome === 'accepted') return { data, replayed: false }
     for (const recipient of result.recipients) suppressed.add(recipient)
+    drafts = drafts.filter(({ to }) => !suppressed.has(to))
+    messages = messages.filter(({ recipient }) => !suppressed.has(recipient))
   }
 }
 
@@ -164,7 +165,7 @@ function bulkRow(
 
 function responseOf(
   { id, total, accepted, rejected, duplicates, credits_used, created_at }: BulkRow,
-  sendable: readonly { draft: RecipientDraft; message: MessageRow }[],
+  { drafts, messages }: { drafts: readonly RecipientDraft[]; messages: readonly MessageRow[] },
   faults: readonly RejectedRecipient[],
 ): SentBulk {
   return {
@@ -176,13 +177,13 @@ function responseOf(
     duplicates,
     credits_used,
     created_at,
-    messages: sendable.map(({ draft: { index, to }, message }) => ({
-      index,
-      message_id: message.id,
-      to,
+    messages: messages.map(({ id, recipient, credits_used, segments }, i) => ({
+      index: (drafts[i] as RecipientDraft).index,
+      message_id: id,
+      to: recipient,
       status: 'queued',
-      credits_used: message.credits_used,
-      segments: message.segments,
+      credits_used,
+      segments,
     })),
     errors: errorsOf(faults),
   }

@@ -4,6 +4,7 @@ import { type ErrorDetail, SvcError } from '../contract/errors.ts'
 import { isRecord } from '../contract/fields/fields.ts'
 import type { RecipientFault } from '../contract/resources/bulk.ts'
 import { type BulkRecipient, bulkRecipient } from '../contract/resources/bulk-request.ts'
+import { isPlainRecipient } from '../contract/resources/plain-bulk.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 
 /** A recipient that gets no message, and the reason. */
@@ -36,7 +37,8 @@ export async function readRecipients(
 function readPart(
   recipients: readonly unknown[],
   at: number,
-): (BulkRecipient | RejectedRecipient)[] {
+): readonly (BulkRecipient | RejectedRecipient)[] {
+  if (recipients.every(isPlainRecipient)) return recipients
   try {
     return decode(recipientList, { recipients }).recipients
   } catch (error) {

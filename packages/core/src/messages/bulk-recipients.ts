@@ -5,15 +5,17 @@ import type { Price, PriceOf } from '../channels/price.ts'
 import type { Addressee, Contacts } from '../contacts/contacts.ts'
 import { decode } from '../contract/endpoints/decode.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import { E164 } from '../contract/fields/e164.ts'
 import { EMAIL_TEXT, emailAddress, emailKey } from '../contract/fields/email-address.ts'
-import { type Metadata, metadata, PHONE_TEXT, phone } from '../contract/fields/fields.ts'
+import { type Metadata, metadata, PHONE_TEXT } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type {
   BulkRecipient,
   BulkRequest,
   BulkVariables,
 } from '../contract/resources/bulk-request.ts'
-import { type Content, contents } from '../contract/resources/content.ts'
+import { type Channel, type Content, contents } from '../contract/resources/content.ts'
+import { isPlainText } from '../contract/resources/plain-send.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import { isRejected, type RejectedRecipient, readRecipients } from './bulk-reading.ts'
 import { type ContentTemplate, contentTemplate, type LookUp } from './template.ts'
@@ -79,7 +81,8 @@ async function checkRecipients(
   },
 ): Promise<Recipients> {
   const found: Recipients = { drafts: [], rejected: [], duplicates: [] }
-  const bulk = { ...options, ...prepare(options.request, options.priceOf) }
+  const missing = new Set<string>()
+  const bulk = { ...options, ...prepare(options.request, options.priceOf), missing }
   if (bulk.template.placeholders * recipients.length > LIMITS.bulk_fillings) throw tooMuch()
   const seen = new Set<string>()
   const { length_max } = options
@@ -129,6 +132,8 @@ interface Bulk {
   /** Returns the price for a recipient; null if the content has placeholders. */
   price: ReturnType<PriceOf> | null
   schema: z.ZodType
+  /** The variables that have no value for one recipient; empty between recipients. */
+  missing: Set<string>
 }
 
 function prepare(
@@ -162,14 +167,10 @@ function addressFor(
     return { error: 'invalid_recipient', message, field, to: null }
   }
   const address = to ?? ''
-  const isGood = isMail ? emailAddress(address) !== null : isPhone(address)
+  const isGood = isMail ? emailAddress(address) !== null : E164.test(address)
   if (isGood) return address
   const message = isMail ? EMAIL_TEXT : PHONE_TEXT
   return { error: 'invalid_recipient', message, field: 'to', to: address }
-}
-
-function isPhone(value: string): boolean {
-  return phone.safeParse(value).success
 }
 
 type Fault = Pick<RejectedRecipient, 'error' | 'message'>
@@ -180,22 +181,22 @@ function messageFor(
   to: string,
   bulk: Bulk,
 ): (Pick<RecipientDraft, 'content' | 'price' | 'metadata'> | Fault) & { length: number } {
-  const { request, contacts, template, schema, price, priceOf, countryFault } = bulk
+  const { request, contacts, template, schema, missing, price, priceOf, countryFault } = bulk
   const refusal = countryFault(request.channel, to)
   if (refusal !== null) return { error: 'country_not_allowed', message: refusal, length: 0 }
   const merged = metadataOf(recipient.metadata, request.metadata)
   if (!merged) return { error: 'invalid_metadata', message: METADATA_TEXT, length: 0 }
   const { contact_id } = recipient
   const contact = contact_id === undefined ? undefined : contacts.get(contact_id)
-  const missing = new Set<string>()
   const content = template.fill(lookUpFor(recipient, contact, request.defaults), missing)
   const length = lengthOf(content) + lengthOf(merged)
   if (missing.size > 0) {
     const message = `No value for ${namesOf(missing)}`
+    missing.clear()
     return { error: 'missing_variable', message, length: length + message.length }
   }
   if (price) return { content, price: price(to), metadata: merged, length }
-  const fault = faultOf(schema, content)
+  const fault = faultOf(schema, request.channel, content)
   if (fault) return { ...fault, length }
   return { content, price: priceOf(request.channel, content)(to), metadata: merged, length }
 }
@@ -209,8 +210,9 @@ function namesOf(missing: ReadonlySet<string>): string {
   return names.join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
-function faultOf(schema: z.ZodType, content: Content): Fault | null {
-  // The cheaper check comes first, because few contents need the error texts of `decode`.
+function faultOf(schema: z.ZodType, channel: Channel, content: Content): Fault | null {
+  // The cheaper checks come first, because few contents need the error texts of `decode`.
+  if (channel === 'sms' && isPlainText(content)) return null
   if (schema.safeParse({ content }).success) return null
   try {
     decode(schema, { content })
@@ -235,7 +237,7 @@ function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0
   let length = 0
-  for (const [name, inner] of Object.entries(value)) length += name.length + lengthOf(inner)
+  for (const name in value) length += name.length + lengthOf((value as Metadata)[name])
   return length
 }
 

@@ -109,11 +109,12 @@ export function createBulks(parts: BulkParts): Bulks {
     if (wrongSender !== null) throw invalid('from', wrongSender)
     const sender = await senders.of(identity.workspace_id, request)
     const { drafts, rejected, duplicates } = await recipientsOf(parts, identity, request)
+    const sending = { schedule, sender }
     return accept(identity, {
       channel: request.channel,
       total: request.recipients.length,
       drafts,
-      sendingOf: () => ({ schedule, sender }),
+      sendingOf: () => sending,
       rejected,
       duplicates: duplicates.length,
       isStrict: request.validation === 'strict',

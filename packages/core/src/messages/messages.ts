@@ -5,6 +5,7 @@ import type { Body, Data, Query } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { messages as endpoints, type Message } from '../contract/resources/messages.ts'
+import { sentJson } from '../contract/resources/plain-send.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
@@ -123,7 +124,7 @@ export function createMessages(parts: BulkParts): Messages {
       idempotency: idempotencyRecord(identity, key, {
         route: ROUTE,
         request,
-        response: () => endpoints.send.data.encode(data),
+        response: () => sentJson(data),
       }),
     }
     const result = await acceptOne(storage, accepting, at)

@@ -1,13 +1,12 @@
 import * as z from 'zod'
 import { LIMITS } from '../limits.ts'
 import { DATE_TEXT, parseDateTime } from './date-time.ts'
+import { E164 } from './e164.ts'
 import { EMAIL_TEXT, emailAddress } from './email-address.ts'
 import { creditsOf, isUnits, UNITS_PER_CREDIT, type Units } from './units.ts'
 
 /** The message for a recipient that is not a phone number. Source: interface, Errors. */
 export const PHONE_TEXT = 'Phone number must be in E.164 format'
-
-const E164 = /^\+[1-9]\d{1,14}$/
 
 /** A UUID in upper or lower case, read as lower case. The service creates version 7, in lower case (RFC 9562). */
 export const uuid = z.guid().overwrite((id) => id.toLowerCase())

@@ -6,6 +6,7 @@ import { LIMITS } from '../limits.ts'
 import { bulkRequest } from './bulk-request.ts'
 import { CHANNELS } from './content.ts'
 import { MESSAGE_STATUSES } from './message.ts'
+import { sentBulkJson } from './plain-bulk.ts'
 
 /** Why a bulk has no message for a recipient. Source: contract sections 6 and 12, Bulk. */
 export const RECIPIENT_FAULTS = [
@@ -104,6 +105,7 @@ const sending = {
   idempotent: true,
   failures: ['insufficient_credits'],
   data: accepted,
+  write_data: sentBulkJson,
 } as const
 const oneBulk = { params: z.object({ id: uuid }), not_found: 'Bulk not found' } as const
 

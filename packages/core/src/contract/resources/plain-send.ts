@@ -1,9 +1,9 @@
+import { E164 } from '../fields/e164.ts'
 import { isRecord } from '../fields/fields.ts'
 import { creditsOf, type Units } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
 import type { SendRequest } from './send-request.ts'
 
-const E164 = /^\+[1-9]\d{1,14}$/
 const KEYS_MAX = 8
 const NAME_MAX = 32
 const VALUE_MAX = 64
@@ -21,13 +21,18 @@ export function plainSms(body: unknown): SendRequest | null {
     if (name === 'to' || name === 'channel' || name === 'content') continue
     if (name !== 'metadata' || !isPlainMetadata(body[name])) return null
   }
-  for (const name in content) if (name !== 'text') return null
-  const { text } = content
-  if (typeof text !== 'string' || text === '' || text.length > LIMITS.sms_text_length) return null
-  return body as SendRequest
+  return isPlainText(content) ? (body as SendRequest) : null
 }
 
-function isPlainMetadata(metadata: unknown): boolean {
+/** Whether the object is a valid content of an SMS, and has only a text. */
+export function isPlainText(content: object): boolean {
+  for (const name in content) if (name !== 'text') return false
+  const { text } = content as { text?: unknown }
+  return typeof text === 'string' && text !== '' && text.length <= LIMITS.sms_text_length
+}
+
+/** Whether metadata is a few short texts, which are within the limits. */
+export function isPlainMetadata(metadata: unknown): boolean {
   if (!isRecord(metadata)) return false
   let keys = 0
   for (const name in metadata) {
