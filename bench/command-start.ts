@@ -1,6 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { inFolder } from './service.ts'
@@ -8,18 +12,29 @@ import { inFolder } from './service.ts'
 const SVC = fileURLToPath(new URL('../packages/cli/bin/svc.js', import.meta.url))
 const MESSAGE = { channel: 'sms', to: '+15005550006', content: { text: 'Hello' } }
 
+/** The maximum CPU time of `svc send` above the CPU time of an empty Node program. */
+const SEND_CPU_MAX_MS = 150
+
+/** Writes the CPU time of a program at its end, in ms. */
+const REPORT_CPU = `process.on('exit', () => {
+  const { user, system } = process.cpuUsage()
+  require('node:fs').writeSync(3, String((user + system) / 1000))
+})`
+
 interface Dev {
   url: string
   api_key: string
 }
 
-/** The start time of the command, beside an empty Node program; and `svc send`, beside only its request. */
+/** The start time of the command, beside an empty Node program; and `svc send`, beside only its request. CPU time too. */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const env = { ...process.env, SVC_DATA_DIR: folder, SVC_RATE_LIMIT_GENERAL: '100000/60' }
     const { child, dev } = await startDev(env)
+    const preload = join(folder, 'report-cpu.cjs')
+    writeFileSync(preload, REPORT_CPU)
     try {
-      return await measured(dev, { env, times: quick ? 5 : 20 })
+      return await measured(dev, { env, preload, times: quick ? 5 : 20 })
     } finally {
       child.kill('SIGTERM')
       await once(child, 'close')
@@ -29,7 +44,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
 
 async function measured(
   { url, api_key }: Dev,
-  { env, times }: { env: NodeJS.ProcessEnv; times: number },
+  { env, preload, times }: { env: NodeJS.ProcessEnv; preload: string; times: number },
 ): Promise<Figure[]> {
   const send = ['send', '--to', MESSAGE.to, '--text', MESSAGE.content.text]
   const at = ['--url', url, '--key', api_key]
@@ -39,6 +54,7 @@ async function measured(
     send: [],
     request: [],
   }
+  const cpu = { node: [] as number[], send: [] as number[] }
   // In turn, so that other work on the machine affects all of them; the first round warms up.
   for (let i = 0; i <= times; i++) {
     const round = {
@@ -47,7 +63,12 @@ async function measured(
       send: await timeOf([SVC, ...send, ...at], env),
       request: await timeOfRequest(url, api_key),
     }
+    const used = {
+      node: await cpuOf(['--require', preload, '-e', '0'], env),
+      send: await cpuOf(['--require', preload, SVC, ...send, ...at], env),
+    }
     if (i === 0) continue
+    for (const name of ['node', 'send'] as const) cpu[name].push(used[name])
     for (const name of ['node', 'help', 'send', 'request'] as const) taken[name].push(round[name])
   }
   const node = median(taken.node)
@@ -62,6 +83,13 @@ async function measured(
       value: above,
       unit: 'ms',
       raw: `the request ${count(median(taken.request))} ms; at most 250 on a warm machine`,
+    },
+    {
+      name: 'svc send, CPU above node -e 0',
+      value: median(cpu.send) - median(cpu.node),
+      unit: 'ms',
+      floor: SEND_CPU_MAX_MS,
+      raw: `${count(median(cpu.send))} ms, node -e 0 ${count(median(cpu.node))} ms`,
     },
     { name: 'svc send : node -e 0', value: above / node, unit: 'x', raw: rangeOf(taken.send) },
   ]
@@ -83,6 +111,17 @@ async function timeOf(argv: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const [code] = await once(child, 'close')
   if (code !== 0) throw new Error(`${argv.join(' ')} ended with ${code}`)
   return performance.now() - from
+}
+
+async function cpuOf(argv: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const child = spawn(process.execPath, argv, {
+    env,
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  })
+  const reported = text(child.stdio[3] as Readable)
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`${argv.join(' ')} ended with ${code}`)
+  return Number(await reported)
 }
 
 async function timeOfRequest(url: string, key: string): Promise<number> {

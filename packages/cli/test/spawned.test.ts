@@ -1,6 +1,7 @@
 import { execFile, spawn as spawnProcess } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sign } from '@svc/core/webhooks'
@@ -192,6 +193,25 @@ describe('svc as a process', () => {
     // The table of settings, for the help of svc serve, imports nothing.
     const found = [...new Set(foreign)].filter((name) => name !== 'tsx').sort()
     expect(found).toEqual(['@svc/server/settings', 'commander'])
+  })
+
+  test('svc send loads no schema', async () => {
+    const log = join(cwd, 'modules.txt')
+    writeFileSync(log, '')
+    const data = { message_id: 'M1', status: 'queued', credits_used: 1, created_at: 'today' }
+    const server = createServer((_, response) => {
+      response.writeHead(201).end(JSON.stringify({ success: true, data }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const argv = ['send', '--to', '+15005550006', '--text', 'Hello']
+    const at = ['--url', `http://127.0.0.1:${port}`, '--key', 'svc_k']
+    const { stdout } = await spawn([...argv, ...at], { cwd, node: recordImports(log) }).ended
+    server.close()
+    expect(stdout).toBe('queued\tM1\t1\n')
+    const modules = readFileSync(log, 'utf8').trim().split('\n')
+    expect(modules).toContain('@svc/core/send')
+    expect(modules).not.toContain('zod')
   })
 
   test('does not fail when the reader closes the pipe early', async () => {

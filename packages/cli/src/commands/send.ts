@@ -1,6 +1,12 @@
 import type { Client } from '@svc/core/contract'
 import type { Command } from 'commander'
-import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
+import {
+  type ConnectionOptions,
+  clientOf,
+  clientOptions,
+  findTarget,
+  withConnection,
+} from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
 import { durationMs } from '../input/time.ts'
 import { awaitMessage } from '../messages/await-message.ts'
@@ -50,12 +56,15 @@ async function send({ io, output }: Context, options: Options): Promise<void> {
     throw usage('--idempotency-key must be 1 to 255 printable ASCII characters')
   }
   const request = await readSendRequest(options, io)
-  const { client } = await connect(options, io)
-  const sent = await client.messages.send(request, { idempotency_key: idempotencyKey })
-  if (options.wait) return waitFor({ io, output }, client, sent.message_id, timeout_ms)
-  const { api, formatCredits } = await import('@svc/core/contract')
-  if (output.isJson()) return output.document(api.messages.send.data.encode(sent))
-  const credits = formatCredits(sent.credits_used)
+  const target = await findTarget(options, io)
+  const { sendMessage } = await import('@svc/core/send')
+  const more = { idempotency_key: idempotencyKey }
+  const sent = await sendMessage(clientOptions(target), request, more)
+  if (options.wait) {
+    return waitFor({ io, output }, await clientOf(target), sent.message_id, timeout_ms)
+  }
+  if (output.isJson()) return output.document(sent)
+  const credits = String(sent.credits_used)
   output.row([
     statusCell(sent.status),
     sent.message_id,

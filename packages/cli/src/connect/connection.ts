@@ -1,4 +1,4 @@
-import type { Client, Fetch } from '@svc/core/contract'
+import type { Client, ClientOptions, Fetch } from '@svc/core/contract'
 import type { Command } from 'commander'
 import { Failure, misconfigured, unreachable, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
@@ -144,11 +144,18 @@ export async function connect(
   io: ProcessIo,
 ): Promise<{ client: Client; base_url: string }> {
   const target = await findTarget(options, io)
+  return { client: await clientOf(target), base_url: target.base_url }
+}
+
+/** Creates a client for a server. It loads the schemas of the whole API. */
+export async function clientOf(target: Target): Promise<Client> {
   const { createClient } = await import('@svc/core/contract')
-  return {
-    client: createClient({ ...target, fetch: fetchFrom(target.base_url) }),
-    base_url: target.base_url,
-  }
+  return createClient(clientOptions(target))
+}
+
+/** The options of a client: the server, the key, and a `fetch` that explains failures. */
+export function clientOptions(target: Target): ClientOptions {
+  return { ...target, fetch: fetchFrom(target.base_url) }
 }
 
 /**

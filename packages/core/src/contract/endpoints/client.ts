@@ -1,34 +1,8 @@
 import { api } from '../api.ts'
-import { INTERNAL_ERROR_TEXT, SvcError } from '../errors.ts'
 import type { Args, Data, Endpoint } from './endpoint.ts'
-import { failureEnvelope } from './envelope.ts'
+import { type CallOptions, type ClientOptions, exchange, unexpectedAnswer } from './exchange.ts'
 
-/** The service and the credentials. An endpoint that accepts both kinds of credentials gets the token. */
-export interface ClientOptions {
-  /** The address of the service without `/api/v1`, for example `https://svc.example.com`. */
-  base_url: string
-  api_key?: string | undefined
-  token?: string | undefined
-  /** Sends the requests. Default: the global `fetch`. */
-  fetch?: Fetch | undefined
-}
-
-/** Sends one request. The global `fetch` has this type; another function needs only the parts that the client uses. */
-export type Fetch = (
-  url: string,
-  init: { method: string; headers: Record<string, string>; body?: string; signal?: AbortSignal },
-) => Promise<FetchedAnswer>
-
-/** The part of a `Response` that the client uses. */
-export interface FetchedAnswer extends Pick<Response, 'url' | 'ok' | 'status' | 'json'> {
-  readonly headers: Pick<Headers, 'get'>
-}
-
-/** Options of one call. */
-export interface CallOptions {
-  idempotency_key?: string | undefined
-  signal?: AbortSignal | undefined
-}
+export type { CallOptions, ClientOptions, Fetch, FetchedAnswer } from './exchange.ts'
 
 type Call<E> =
   Record<never, never> extends Args<E>
@@ -68,26 +42,17 @@ async function call(
   options: ClientOptions,
   endpoint: Endpoint,
   args: Record<string, unknown>,
-  { idempotency_key, signal }: CallOptions,
+  more: CallOptions,
 ): Promise<unknown> {
-  const { url, body } = urlAndBody(options.base_url, endpoint, args)
-  const headers = {
-    ...credentials(options, endpoint),
-    ...(idempotency_key !== undefined && { 'idempotency-key': idempotency_key }),
-    ...(body !== undefined && { 'content-type': 'application/json' }),
-  }
-  const init = { method: endpoint.method, headers, ...(body !== undefined && { body }) }
-  const response = await (options.fetch ?? fetch)(url, { ...init, ...(signal && { signal }) })
-  const answer = await jsonOf(response)
-  if (!response.ok) throw refusal(response, answer)
+  const { method, auth } = endpoint
+  const answer = await exchange(options, { method, auth, ...pathAndBody(endpoint, args) }, more)
   const data = endpoint.enveloped ? (answer as { data?: unknown } | null)?.data : answer
   const result = endpoint.data.safeParse(data)
-  if (result.success) return result.data
-  const message = `The server's answer is not what ${endpoint.path} promises`
-  throw new SvcError('internal_error', message, { cause: result.error })
+  if (!result.success) throw unexpectedAnswer(endpoint.path, result.error)
+  return result.data
 }
 
-function urlAndBody(baseUrl: string, endpoint: Endpoint, args: Record<string, unknown>) {
+function pathAndBody(endpoint: Endpoint, args: Record<string, unknown>) {
   const rest = { ...args }
   const path = endpoint.path.replace(/:(\w+)/g, (_, name: string) => {
     const value = rest[name]
@@ -102,42 +67,9 @@ function urlAndBody(baseUrl: string, endpoint: Endpoint, args: Record<string, un
   }
   const search = query.size > 0 ? `?${query}` : ''
   const body = endpoint.body ? JSON.stringify(rest) : undefined
-  return { url: `${baseUrl.replace(/(?<!\/)\/+$/, '')}${path}${search}`, body }
+  return { path: `${path}${search}`, body }
 }
 
 function queryText(value: unknown): string {
   return value instanceof Date ? value.toISOString() : String(value)
-}
-
-function credentials({ api_key, token }: ClientOptions, { auth }: Endpoint) {
-  const bearer = token !== undefined && { authorization: `Bearer ${token}` }
-  const key = api_key !== undefined && { 'x-api-key': api_key }
-  if (auth === 'none') return {}
-  if (auth === 'jwt') return bearer
-  if (auth === 'api_key') return key
-  return bearer || key
-}
-
-async function jsonOf(response: FetchedAnswer): Promise<unknown> {
-  try {
-    return await response.json()
-  } catch {
-    // A proxy may answer with any text; the caller still gets the status.
-    return null
-  }
-}
-
-function refusal(response: FetchedAnswer, answer: unknown): SvcError {
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-  const retry_after_s = Number.isFinite(seconds) ? seconds : undefined
-  const envelope = failureEnvelope.safeParse(answer)
-  if (!envelope.success) {
-    const cause = new Error(`${response.url} answered ${response.status}`)
-    return new SvcError('internal_error', INTERNAL_ERROR_TEXT, { retry_after_s, cause })
-  }
-  const { error, message, details } = envelope.data
-  if (error === 'validation_error') {
-    return new SvcError(error, message, { details: details ?? [{ path: '', message }] })
-  }
-  return new SvcError(error, message, { details, retry_after_s })
 }
