@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { units } from '../fields/units.ts'
+import { UNITS_MAX, units } from '../fields/units.ts'
 import { signHex } from '../signing/signature.ts'
+import { CHANNELS } from './content.ts'
 import { EVENT_KINDS, EVENTS, type EventData, eventBody } from './events.ts'
+import { MESSAGE_STATUSES, type Metadata } from './messages.ts'
 
 const change: EventData<'message.failed'> = {
   message_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01',
@@ -51,6 +53,32 @@ describe('eventBody', () => {
         expect(signHex('whsec_eA==', printed)).toBe(signHex('whsec_eA==', Buffer.from(body)))
       }),
       { numRuns: 500 },
+    )
+  })
+
+  test('returns the bytes of the schema for each change of a message', () => {
+    const nullable = fc.option(fc.string({ unit: 'binary' }))
+    const changes = fc.record({
+      message_id: fc.uuid(),
+      recipient: fc.string({ unit: 'binary' }),
+      channel: fc.constantFrom(...CHANNELS),
+      status: fc.constantFrom(...MESSAGE_STATUSES),
+      credits_used: fc.integer({ min: 0, max: UNITS_MAX }).map((amount) => units(amount)),
+      metadata: fc.dictionary(fc.string(), fc.jsonValue()) as fc.Arbitrary<Metadata>,
+      bulk_id: fc.option(fc.uuid()),
+      livemode: fc.boolean(),
+      provider_message_id: nullable,
+      error_code: nullable,
+      error_message: nullable,
+      occurred_at: fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true }),
+      sequence: fc.nat(),
+    })
+    const kind = fc.constantFrom('message.sent', 'message.delivered', 'message.read')
+    fc.assert(
+      fc.property(kind, changes, (event, data) => {
+        const encoded = JSON.stringify({ event, data: EVENTS[event].data.encode(data) })
+        expect(eventBody(event, data)).toBe(encoded)
+      }),
     )
   })
 

