@@ -35,7 +35,7 @@ type Step = 'accept' | 'claim' | 'settle' | 'claim deliveries' | 'record'
 const SQLITE: Record<Step, number> = {
   accept: 87,
   claim: 136,
-  settle: 713,
+  settle: 359,
   'claim deliveries': 136,
   record: 263,
 }

@@ -15,7 +15,7 @@ import {
   type SettleState,
 } from '../../../rules/settlement.ts'
 import type { Connection } from '../engine/connection.ts'
-import { insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
+import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 
@@ -131,9 +131,15 @@ function prepareWrite(connection: Connection, t: Tables) {
   })
   const storeConversation = insertInto(connection, t.conversations, { replacing: true })
   const insertSuppression = insertInto(connection, t.suppressions, { keeping: true })
-  const insertEvent = insertInto(connection, t.events)
-  const insertDelivery = insertInto(connection, t.deliveries)
-  const insertQueued = insertInto(connection, t.delivery_queue)
+  const insertEvents = insertAll(connection, t.events, ['id', 'event', 'message_id', 'body'])
+  const insertDeliveries = insertAll(connection, t.deliveries, [
+    'id',
+    'webhook_id',
+    'event_id',
+    'event',
+    'message_id',
+  ])
+  const insertQueued = insertAll(connection, t.delivery_queue, ['delivery_id', 'webhook_id'])
   const count = addCounts(connection)
   return (plan: SettlePlan): void => {
     for (const message of plan.messages) updateMessage(message)
@@ -147,9 +153,9 @@ function prepareWrite(connection: Connection, t: Tables) {
     for (const id of plan.dequeue) dequeue.run(id)
     credits.store(plan.accounts, plan.entries)
     for (const { workspace_id, id } of plan.ended_holds) endHold.run(workspace_id, id)
-    for (const row of plan.events) insertEvent(row)
-    for (const row of plan.deliveries) insertDelivery(row)
-    for (const row of plan.delivery_queue) insertQueued(row)
+    insertEvents(plan.events)
+    insertDeliveries(plan.deliveries)
+    insertQueued(plan.delivery_queue)
     count(plan.counts)
   }
 }
