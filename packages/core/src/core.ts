@@ -306,7 +306,6 @@ function bindMessages(parts: Parts, contacts: Contacts): Messages {
     contacts,
     recipients_max: parts.recipients_max,
     tracing: parts.tracing,
-    onQueued: parts.dispatching.wake,
   })
 }
 

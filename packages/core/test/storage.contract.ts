@@ -15,6 +15,7 @@ import { creditsContract } from './storage/credits.contract.ts'
 import { dailyLimitContract } from './storage/daily-limit.contract.ts'
 import { dispatchPausesContract } from './storage/dispatch-pauses.contract.ts'
 import { fanOutContract } from './storage/fan-out.contract.ts'
+import { handOverContract } from './storage/hand-over.contract.ts'
 import { historyContract } from './storage/history.contract.ts'
 import { holdsContract } from './storage/holds.contract.ts'
 import { idempotencyContract } from './storage/idempotency.contract.ts'
@@ -77,6 +78,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('quotas of test keys', () => testQuotasContract(open))
     describe('idempotency', () => idempotencyContract(open))
     describe('claimMessages', () => claimMessagesContract(open))
+    describe('messages that are claimed as they are queued', () => handOverContract(open))
     describe('a clock that is set', () => clockStepsContract(open))
     describe('settle', () => settleContract(open))
     describe('calls', () => callsContract(open))

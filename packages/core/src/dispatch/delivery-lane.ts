@@ -82,6 +82,7 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
         lease_ms,
         token: runtime.id(),
       }),
+    offer: () => ({ terms: {}, end() {} }),
     async run(deliveries, done, look, claimed_ms) {
       // An attempt that begins at or before this time ends within the lease.
       const start_by_ms = claimed_ms + lease_ms - Math.min(ATTEMPT_MAX_MS, lease_ms / 2)

@@ -9,7 +9,7 @@ import type { Sealer } from '../secrets/sealer.ts'
 import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { deliveryLane } from './delivery-lane.ts'
-import { type Lane, type RunningLane, startLane } from './lane.ts'
+import { type RunningLane, startLane } from './lane.ts'
 import type { Listeners } from './listening.ts'
 import { messageLane } from './message-lane.ts'
 import type { Performer } from './performer.ts'
@@ -81,11 +81,8 @@ export function startDispatcher({
 }): Dispatcher {
   const { log, telemetry } = runtime
   const lane = deliveryLane({ storage, runtime, sealer, performer, tracing, lease_ms })
-  const gated = <Item>(lane: Lane<Item>): Lane<Item> => ({
-    ...lane,
-    claim: async (limit) => (gate?.isPaused() ? [] : lane.claim(limit)),
-  })
-  const deliveries = startLane(gated(lane), log, telemetry)
+  const isPaused = () => gate?.isPaused() ?? false
+  const deliveries = startLane(lane, log, telemetry, isPaused)
   const sending = messageLane({
     storage,
     runtime,
@@ -96,7 +93,7 @@ export function startDispatcher({
     lease_ms,
     onSettled: deliveries.wake,
   })
-  const messages = startLane(gated(sending), log, telemetry)
+  const messages = startLane(sending, log, telemetry, isPaused)
   const sweeper = startSweeper({ storage, runtime, retention, auditRetention })
   const lowBalances = startLowBalanceWatch({
     storage,
@@ -104,7 +101,8 @@ export function startDispatcher({
     mail: mailLowBalance,
     onQueued: deliveries.wake,
   })
-  const lanes: RunningLane[] = [messages, deliveries]
+  const lanes: Pick<RunningLane, 'wake' | 'quiet' | 'isQuiet' | 'stop'>[] = [messages, deliveries]
+  storage.hot.setLanes({ messages })
   const wake = () => {
     for (const lane of lanes) lane.wake()
   }
@@ -131,6 +129,7 @@ export function startDispatcher({
     },
     async stop(grace_ms) {
       unsubscribe?.()
+      storage.hot.setLanes(null)
       const others = [sweeper.stop(), lowBalances.stop(), watch?.stop()]
       await Promise.all([...others, ...lanes.map((lane) => lane.stop(grace_ms))])
       await listeners?.close(LISTENERS_GRACE_MS)

@@ -1,15 +1,18 @@
 import { uptime } from 'node:os'
 import type { Log } from '../runtime/runtime.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
+import type { LaneEntry, Reservation } from '../storage/ports/hot.ts'
 
 /** One kind of background work: how to claim items and how to run them. */
-export interface Lane<Item> {
+export interface Lane<Item, Terms = unknown> {
   name: 'messages' | 'deliveries'
   /** The maximum number of items in flight. */
   slots: number
   /** The maximum number of items of one claim. */
   batch: number
   claim(limit: number): Promise<Item[]>
+  /** The terms on which a transaction claims at most `limit` items as it queues them. */
+  offer(limit: number): Offer<Terms>
   /**
    * Runs the items and resolves when every item has a stored result. Calls `done` when a part ends, so that a slow part holds
    * only its own slots. Calls `look` when more items may be claimed before the end.
@@ -23,7 +26,13 @@ export interface Lane<Item> {
   ): Promise<void>
 }
 
-export interface RunningLane {
+export interface Offer<Terms> {
+  terms: Terms
+  /** Called once, before the items run or when the claim failed. */
+  end(): void
+}
+
+export interface RunningLane<Item = unknown, Terms = unknown> extends LaneEntry<Terms, Item> {
   /** Claims now instead of at the next poll, because items may be due. */
   wake(): void
   /** Whether the last claim found nothing due and nothing is in flight. */
@@ -40,9 +49,19 @@ const POLL_MS = 250
 /** The pause after a failed claim, which reduces the load on a database that is down. */
 const FAULT_PAUSE_MS = 1_000
 
-/** Claims and runs items until it is stopped. */
-export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetry): RunningLane {
+/** Claims and runs items until it is stopped. While it is paused, it claims nothing and has no room. */
+export function startLane<Item, Terms>(
+  lane: Lane<Item, Terms>,
+  log: Log,
+  telemetry?: Telemetry,
+  isPaused: () => boolean = () => false,
+): RunningLane<Item, Terms> {
+  /** The items in flight, and the room that is reserved for a claim or a transaction. */
   let inFlight = 0
+  /** Whether items that no claim holds may be due: until a claim finds fewer items than its limit. */
+  let isBehind = true
+  /** Whether such items were queued since the last claim began. */
+  let hasQueued = true
   let stopping = false
   let woken = true
   let quiet = false
@@ -68,13 +87,19 @@ export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetr
     ring = () => {}
   }
 
+  /** Looks for more items only if there may be some; else the next poll is soon enough. */
+  function free(count: number): void {
+    inFlight -= count
+    if (isBehind || stopping || waiters.length > 0) wake()
+  }
+
+  /** Runs items, for which room is reserved. */
   function launch(items: Item[], claimed_ms: number): void {
+    if (items.length === 0) return
     let left = items.length
-    inFlight += left
     const done = (count: number) => {
       left -= count
-      inFlight -= count
-      wake()
+      free(count)
     }
     lane
       .run(items, done, wake, claimed_ms)
@@ -88,15 +113,21 @@ export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetr
     const limit = Math.min(lane.slots - inFlight, lane.batch)
     woken = false
     if (limit <= 0) return sleep(POLL_MS)
+    hasQueued = false
+    inFlight += limit
     try {
       const claimed_ms = uptimeMs()
       const began = performance.now()
-      const items = await lane.claim(limit)
+      const items = isPaused() ? [] : await lane.claim(limit)
       telemetry?.claimed(lane.name, items.length, performance.now() - began)
-      if (items.length > 0) launch(items, claimed_ms)
+      inFlight -= limit - items.length
+      isBehind = items.length === limit || hasQueued || isPaused()
+      launch(items, claimed_ms)
       // A full batch means that more items are due.
       if (items.length === limit) return
     } catch (error) {
+      inFlight -= limit
+      isBehind = true
       log.error({ err: error, lane: lane.name }, 'claiming failed')
       woken = false
       return sleep(FAULT_PAUSE_MS)
@@ -112,10 +143,48 @@ export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetr
     while (!stopping) await look()
   })()
 
+  function reserve(count: number): Reservation<Terms, Item> | null {
+    if (stopping || isBehind || isPaused() || inFlight + count > lane.slots) {
+      // The items that are queued now come first.
+      isBehind = true
+      hasQueued = true
+      return null
+    }
+    const claimed_ms = uptimeMs()
+    const offer = lane.offer(count)
+    inFlight += count
+    quiet = false
+    const begin = (items: Item[], at_ms: number) => {
+      offer.end()
+      launch(items, at_ms)
+      if (items.length < count) free(count - items.length)
+    }
+    return {
+      terms: offer.terms,
+      handOver(items) {
+        if (items.length > 0) telemetry?.claimed(lane.name, items.length, null)
+        begin(items, claimed_ms)
+      },
+      release: () => begin([], claimed_ms),
+      // No work begins after its lease, so that the lane requeues the items.
+      giveBack: (items) => begin(items, Number.NEGATIVE_INFINITY),
+    }
+  }
+
   return {
     wake,
+    reserve,
+    queued() {
+      isBehind = true
+      hasQueued = true
+      wake()
+    },
     isQuiet: () => quiet,
-    quiet: () => (quiet ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
+    quiet() {
+      if (quiet) return Promise.resolve()
+      wake()
+      return new Promise((resolve) => waiters.push(resolve))
+    },
     async stop(grace_ms) {
       stopping = true
       ring()

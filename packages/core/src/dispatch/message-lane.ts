@@ -1,4 +1,5 @@
 import type { ClaimedMessage, Route, Routed } from '../rules/claim.ts'
+import type { MessageClaim } from '../storage/ports/hot.ts'
 import { createInFlight, type InFlight } from './in-flight.ts'
 import { batches, type Lane } from './lane.ts'
 import { type CallParts, lookUpBatch, sendBatch } from './message-calls.ts'
@@ -28,24 +29,42 @@ interface MessageLaneParts extends Omit<CallParts, 'inFlight' | 'lease_ms' | 'ca
 export function messageLane({
   lease_ms = LEASE_MS,
   ...others
-}: MessageLaneParts): Lane<ClaimedMessage> {
+}: MessageLaneParts): Lane<ClaimedMessage, MessageClaim> {
   const { storage, runtime, routing } = others
   const call_max_ms = Math.min(CALL_MAX_MS, lease_ms / 2)
   const inFlight = createInFlight({ max: SLOW_MAX, elapsed: runtime.elapsed })
   const parts: CallParts = { ...others, inFlight, lease_ms, call_max_ms }
+  /** The number of messages of each provider in transactions that claim them as they queue them. */
+  const offered = new Map<string, number>()
+  const termsOf = (limit: number, route: MessageClaim['route']): MessageClaim => ({
+    now: runtime.now(),
+    elapsed_ms: runtime.elapsed(),
+    limit,
+    lease_ms,
+    token: runtime.id(),
+    route,
+  })
   return {
     name: 'messages',
     slots: SLOTS,
     batch: CLAIM_MAX,
     claim: (limit) =>
-      storage.hot.claimMessages({
-        now: runtime.now(),
-        elapsed_ms: runtime.elapsed(),
-        limit,
-        lease_ms,
-        token: runtime.id(),
-        route: claimRouter(routing, inFlight),
-      }),
+      storage.hot.claimMessages(termsOf(limit, claimRouter(routing, inFlight, new Map()))),
+    offer(limit) {
+      const route = claimRouter(routing, inFlight, offered)
+      const providers: string[] = []
+      const terms = termsOf(limit, (message) => {
+        const chosen = route(message)
+        if (chosen.provider !== null) providers.push(chosen.provider)
+        return chosen
+      })
+      return {
+        terms,
+        end() {
+          for (const name of providers) offered.set(name, (offered.get(name) ?? 0) - 1)
+        },
+      }
+    },
     async run(messages, done, _look, claimed_ms) {
       // A call that begins at or before this time ends within the lease.
       const start_by_ms = claimed_ms + lease_ms - call_max_ms
@@ -72,9 +91,12 @@ export function messageLane({
   }
 }
 
-/** Routes the messages of one claim. Messages routed earlier in the claim count as in flight. */
-function claimRouter(routing: Routing, inFlight: InFlight): (message: Routed) => Route {
-  const routed = new Map<string, number>()
+/** Routes the messages of one claim. `routed` counts the messages of each provider, which count as in flight. */
+function claimRouter(
+  routing: Routing,
+  inFlight: InFlight,
+  routed: Map<string, number>,
+): (message: Routed) => Route {
   const isBusy = (provider: string) => inFlight.isFull(provider, routed.get(provider))
   return (message) => {
     const route = routing.route(message, isBusy)

@@ -36,8 +36,6 @@ export interface BulkParts {
   /** The maximum number of recipients of one request. */
   recipients_max: number
   tracing?: Tracing | null
-  /** Called after a commit that queued messages or deliveries. */
-  onQueued: () => void
 }
 
 /** The response to a bulk request. */

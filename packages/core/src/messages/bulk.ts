@@ -43,7 +43,7 @@ export interface Bulks {
 }
 
 export function createBulks(parts: BulkParts): Bulks {
-  const { storage, runtime, senders, sequences, onQueued } = parts
+  const { storage, runtime, senders, sequences } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
   async function find(viewer: Viewer, bulkId: string): Promise<BulkRow> {
@@ -78,9 +78,7 @@ export function createBulks(parts: BulkParts): Bulks {
         drafts.map(({ to }) => to),
       )
     }
-    const result = await acceptBulk(parts, identity, draft)
-    if (!result.replayed) onQueued()
-    return result
+    return acceptBulk(parts, identity, draft)
   }
 
   /** @throws SvcError `validation_error` for a bulk that was retried or still has queued messages. */
@@ -156,7 +154,6 @@ export function createBulks(parts: BulkParts): Bulks {
         message_ids: queued.map(({ id }) => id),
         at: runtime.now(),
       })
-      onQueued()
       const canceled = outcomes.filter((outcome) => outcome === 'canceled').length
       return { bulk: await recordOf(row), canceled }
     },

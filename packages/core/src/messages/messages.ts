@@ -72,7 +72,7 @@ export interface Messages {
 }
 
 export function createMessages(parts: BulkParts): Messages {
-  const { storage, runtime, quotas, priceOf, countryFault, senders, sequences, onQueued } = parts
+  const { storage, runtime, quotas, priceOf, countryFault, senders, sequences } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
   async function byId(viewer: Viewer, messageId: string): Promise<MessageRow> {
@@ -132,7 +132,6 @@ export function createMessages(parts: BulkParts): Messages {
     if (result.outcome === 'suppressed') {
       throw invalid('to', SUPPRESSED_TEXT)
     }
-    onQueued()
     return { data, replayed: false }
   }
 
@@ -198,7 +197,6 @@ export function createMessages(parts: BulkParts): Messages {
       const [outcome] = await storage.hot.cancel(request)
       const message = await byId(workspace_id, messageId)
       if (outcome !== 'canceled') throw tooLate(message)
-      onQueued()
       return shown(message)
     },
     async estimate(identity, request) {

@@ -97,37 +97,153 @@ export function claimLookups(due: readonly DueMessage[], now: Date): ClaimLookup
 /** Decides for each due message whether it is sent now and through which provider, and journals its attempt. */
 export function planClaim(due: readonly DueMessage[], context: ClaimContext): ClaimPlan {
   const plan: ClaimPlan = { claimed: [], leases: [], attempts: [] }
-  for (const message of due) claim(message, context, plan)
+  for (const message of due) {
+    const { claimed, lease, attempt } = claimOne(message, context)
+    plan.leases.push(lease)
+    if (attempt) plan.attempts.push(attempt)
+    plan.claimed.push(claimed)
+  }
   return plan
 }
 
-function claim(found: DueMessage, context: ClaimContext, plan: ClaimPlan): void {
+/** The claim of new messages in the transaction that queues them. */
+export interface ClaimOfNew extends Pick<ClaimContext, 'now' | 'token' | 'route'> {
+  lease_ms: number
+}
+
+/** The queue row of a new message. */
+export type NewQueueRow = MessageQueueRow & { set_at: Date }
+
+/** The rows of new messages, written in the transaction that accepts the messages. */
+export interface QueuePlan {
+  /** The queue rows, in the order of the messages. */
+  queue: NewQueueRow[]
+  attempts: MessageAttemptRow[]
+  claimed: ClaimedMessage[]
+  /** The number of messages that are due now and that no claim holds. */
+  waiting: number
+}
+
+/** Whether a new message may be claimed as it is queued. The messages of a bulk wait for the lane's next claims. */
+export function isDueAtOnce({
+  scheduled_at,
+  bulk_id,
+}: Pick<MessageRow, 'scheduled_at' | 'bulk_id'>): boolean {
+  return scheduled_at === null && bulk_id === null
+}
+
+/**
+ * Queues new messages, and claims those that are due at once and have a provider. The suppressions of the recipients
+ * were checked in the same transaction. Without `context` no message is claimed.
+ */
+export function planQueue(messages: readonly MessageRow[], context: ClaimOfNew | null): QueuePlan {
+  const plan: QueuePlan = { queue: [], attempts: [], claimed: [], waiting: 0 }
+  for (const message of messages) {
+    const queued = queuedRow(message)
+    const claim = context && isDueAtOnce(message) ? claimNew(message, queued, context) : null
+    plan.queue.push(claim?.queued ?? queued)
+    if (claim) {
+      plan.attempts.push(claim.attempt)
+      plan.claimed.push(claim.claimed)
+    } else if (message.scheduled_at === null) plan.waiting += 1
+  }
+  return plan
+}
+
+/** A new message's row in the queue. It is due at the time of creation or at the scheduled time. */
+export function queuedRow(message: MessageRow): NewQueueRow {
+  return {
+    message_id: message.id,
+    workspace_id: message.workspace_id,
+    channel: message.channel,
+    task: 'send',
+    due_at: message.scheduled_at ?? message.created_at,
+    set_at: message.created_at,
+    token: null,
+    attempt: 0,
+    unknown_since: null,
+  }
+}
+
+const NONE = { suppressed: new Set<string>(), interrupted: new Map<string, string>() }
+
+/** Claims a new message as a claim of its queue row would; null if no provider can take the message now. */
+function claimNew(message: MessageRow, queued: NewQueueRow, context: ClaimOfNew) {
+  const { claimed, lease, attempt } = claimOne(dueMessage(message, queued), { ...context, ...NONE })
+  if (attempt === null) return null
+  const { now, lease_ms } = context
+  const { token, attempt: number } = lease
+  const due_at = new Date(now.getTime() + lease_ms)
+  return { claimed, attempt, queued: { ...queued, token, attempt: number, due_at, set_at: now } }
+}
+
+function dueMessage(message: MessageRow, queued: MessageQueueRow): DueMessage {
+  return {
+    message_id: message.id,
+    workspace_id: message.workspace_id,
+    task: queued.task,
+    token: queued.token,
+    attempt: queued.attempt,
+    unknown_since: queued.unknown_since,
+    api_key_id: message.api_key_id,
+    credits_used: message.credits_used,
+    channel: message.channel,
+    sender: message.sender,
+    recipient: message.recipient,
+    content: message.content,
+    livemode: message.livemode,
+    status: message.status,
+    accepted: message.accepted,
+    provider: message.provider,
+    provider_message_id: message.provider_message_id,
+    created_at: message.created_at,
+    scheduled_at: message.scheduled_at,
+    expires_at: message.expires_at,
+    sent_at: message.sent_at,
+  }
+}
+
+interface OneClaim {
+  claimed: ClaimedMessage
+  lease: ClaimPlan['leases'][number]
+  /** The journalled attempt; null if no provider is called. */
+  attempt: MessageAttemptRow | null
+}
+
+function claimOne(found: DueMessage, context: ClaimContext): OneClaim {
   const { now, token } = context
   const { message_id, workspace_id } = found
   const sendable = isSendable(found)
   const suppressed = sendable && hasWaited(found, now) && isSuppressed(found, context)
   const chosen = sendable && !suppressed ? context.route(found) : null
   const provider = chosen?.provider ?? null
-  const attempt = provider === null ? found.attempt : found.attempt + 1
+  const number = provider === null ? found.attempt : found.attempt + 1
   const isReleased = suppressed || (chosen !== null && provider === null)
-  plan.leases.push({ message_id, token: isReleased ? null : token, attempt })
-  if (provider !== null) {
-    plan.attempts.push({
-      workspace_id,
-      message_id,
-      number: attempt,
-      provider,
-      outcome: 'started',
-      provider_message_id: null,
-      error_code: null,
-      error_message: null,
-      started_at: now,
-      finished_at: null,
-    })
-  }
   const interrupted = found.token !== null
   const route = chosen ?? interruptedRoute(found, context)
-  plan.claimed.push({ ...found, token, attempt, interrupted, suppressed, route })
+  return {
+    claimed: { ...found, token, attempt: number, interrupted, suppressed, route },
+    lease: { message_id, token: isReleased ? null : token, attempt: number },
+    attempt:
+      provider === null ? null : started({ workspace_id, message_id, number, provider, now }),
+  }
+}
+
+function started({
+  now,
+  ...attempt
+}: Pick<MessageAttemptRow, 'workspace_id' | 'message_id' | 'number' | 'provider'> & {
+  now: Date
+}): MessageAttemptRow {
+  return {
+    ...attempt,
+    outcome: 'started',
+    provider_message_id: null,
+    error_code: null,
+    error_message: null,
+    started_at: now,
+    finished_at: null,
+  }
 }
 
 function isSendable({ task, status, token }: DueMessage): boolean {

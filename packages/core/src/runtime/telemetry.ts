@@ -41,7 +41,8 @@ export interface Telemetry {
   refunded(amount: Units): void
   /** A transaction with `jobs` jobs was committed. On SQLite, jobs share a transaction; on PostgreSQL, each job has its own. */
   committed(jobs: number, duration_ms: number): void
-  claimed(queue: 'messages' | 'deliveries', items: number, duration_ms: number): void
+  /** Work was claimed. The duration is null for work that was claimed in the commit that queued it. */
+  claimed(queue: 'messages' | 'deliveries', items: number, duration_ms: number | null): void
   /** A message was passed to a provider. Messages of one call share its duration. */
   attempted(provider: string, channel: Channel, outcome: Outcome['type'], duration_ms: number): void
   lookedUp(provider: string, outcome: LookupResult['type']): void

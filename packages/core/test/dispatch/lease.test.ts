@@ -32,49 +32,58 @@ function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-it('a server that stood still between claim and send does not call the provider', async () => {
-  const { peer, provider } = await openGateway()
-  const folder = mkdtempSync(join(tmpdir(), 'svc-lease-'))
-  closing.push(async () => rmSync(folder, { recursive: true, force: true }))
-  const { telemetry } = countTelemetry()
-  let frozen = 0
-  const core = await createCore({
-    database_url: `file:${join(folder, 'svc.db')}`,
-    signup_credits: '1',
-    providers: [provider],
-    threads: 0,
-    lease_ms: LEASE_MS,
-    runtime: systemRuntime(undefined, {
-      ...telemetry,
-      claimed(queue, items) {
-        if (queue !== 'messages' || items === 0 || frozen++ > 0) return
-        standStill(LEASE_MS + 100)
-      },
-    }),
-  })
-  closing.push(() => core.close())
-  const signup = { email: 'ops@example.com', password: 'long enough', company_name: 'Acme' }
-  const { id } = await core.workspaces.signup(signup)
-  const scopes = ['send_messages'] as const
-  const { key } = await core.apiKeys.create(id, { name: 'A', mode: 'live', scopes: [...scopes] })
-  const identity = await core.apiKeys.authenticate(key, '127.0.0.1')
-  const to = '+14155550100'
-  const { data } = await core.messages.send(identity, {
-    channel: 'sms',
-    to,
-    content: { text: 'Hi' },
-  })
-  await core.startDispatch()
-  const { message_id } = data
-  const statusOf = async () => (await core.messages.get(id, message_id)).status
-  await expect.poll(statusOf, { timeout: 20_000 }).toBe('sent')
-  const timeline = await core.messages.timeline(id, message_id)
-  const attempts = timeline.flatMap((entry) => (entry.kind === 'provider' ? [entry] : []))
-  expect(attempts[0]).toMatchObject({ outcome: 'retry', error_code: 'not_called' })
-  expect(attempts.at(-1)).toMatchObject({ outcome: 'accepted' })
-  expect(attempts.map(({ outcome }) => outcome)).not.toContain('ambiguous')
-  expect(peer.requests).toHaveLength(1)
-})
+it.each([
+  ['claim', false],
+  ['acceptance', true],
+])(
+  'a server that stood still between %s and send does not call the provider',
+  async (_, isOnline) => {
+    const { peer, provider } = await openGateway()
+    const folder = mkdtempSync(join(tmpdir(), 'svc-lease-'))
+    closing.push(async () => rmSync(folder, { recursive: true, force: true }))
+    const { telemetry } = countTelemetry()
+    let frozen = 0
+    const core = await createCore({
+      database_url: `file:${join(folder, 'svc.db')}`,
+      signup_credits: '1',
+      providers: [provider],
+      threads: 0,
+      lease_ms: LEASE_MS,
+      runtime: systemRuntime(undefined, {
+        ...telemetry,
+        claimed(queue, items, duration_ms) {
+          // A message that the commit of its acceptance claimed was not claimed again.
+          expect(items === 0 || frozen > 0 || (duration_ms === null) === isOnline).toBe(true)
+          if (queue !== 'messages' || items === 0 || frozen++ > 0) return
+          standStill(LEASE_MS + 100)
+        },
+      }),
+    })
+    closing.push(() => core.close())
+    const signup = { email: 'ops@example.com', password: 'long enough', company_name: 'Acme' }
+    const { id } = await core.workspaces.signup(signup)
+    const scopes = ['send_messages'] as const
+    const { key } = await core.apiKeys.create(id, { name: 'A', mode: 'live', scopes: [...scopes] })
+    const identity = await core.apiKeys.authenticate(key, '127.0.0.1')
+    if (isOnline) await (await core.startDispatch()).idle()
+    const to = '+14155550100'
+    const { data } = await core.messages.send(identity, {
+      channel: 'sms',
+      to,
+      content: { text: 'Hi' },
+    })
+    await core.startDispatch()
+    const { message_id } = data
+    const statusOf = async () => (await core.messages.get(id, message_id)).status
+    await expect.poll(statusOf, { timeout: 20_000 }).toBe('sent')
+    const timeline = await core.messages.timeline(id, message_id)
+    const attempts = timeline.flatMap((entry) => (entry.kind === 'provider' ? [entry] : []))
+    expect(attempts[0]).toMatchObject({ outcome: 'retry', error_code: 'not_called' })
+    expect(attempts.at(-1)).toMatchObject({ outcome: 'accepted' })
+    expect(attempts.map(({ outcome }) => outcome)).not.toContain('ambiguous')
+    expect(peer.requests).toHaveLength(1)
+  },
+)
 
 it('a thread that gets its work too late calls no provider', async () => {
   const { peer, provider } = await openGateway()

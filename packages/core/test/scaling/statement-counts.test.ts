@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, describe, expect, it, vi } from 'vitest'
+import type { ClaimedMessage } from '../../src/rules/claim.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
@@ -10,7 +11,7 @@ import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { testRuntime } from '../fixtures.ts'
 import { sentBy } from '../postgres-client.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
-import { benchFor } from '../storage/bench.ts'
+import { benchFor, LEASE_MS } from '../storage/bench.ts'
 
 /** As many messages as one batch holds. */
 const MESSAGES = 64
@@ -26,7 +27,7 @@ const DELIVERED = {
   },
 } as const
 
-type Step = 'accept' | 'claim' | 'settle' | 'claim deliveries' | 'record'
+type Step = 'accept' | 'claim' | 'settle' | 'claim deliveries' | 'record' | 'accept and claim'
 
 /**
  * The statements that each step of 64 messages with one webhook executes. They cost the same on every machine, so they
@@ -38,6 +39,7 @@ const SQLITE: Record<Step, number> = {
   settle: 359,
   'claim deliveries': 136,
   record: 263,
+  'accept and claim': 94,
 }
 const POSTGRES: Record<Step, number> = {
   accept: 9,
@@ -45,6 +47,7 @@ const POSTGRES: Record<Step, number> = {
   settle: 12,
   'claim deliveries': 2,
   record: 7,
+  'accept and claim': 10,
 }
 
 let executed = 0
@@ -86,7 +89,7 @@ describe.each([
   })
 
   it('executes the stored number of statements in each step', async () => {
-    const workspaceId = await bench.workspace(MESSAGES)
+    const workspaceId = await bench.workspace(2 * MESSAGES)
     await bench.webhook(workspaceId, { events: ['message.sent', 'message.delivered'] })
     const counts: Partial<Record<Step, number>> = {}
     const counted = async <T>(step: Step, work: () => Promise<T>) => {
@@ -107,8 +110,35 @@ describe.each([
     expect(deliveries).toHaveLength(2 * MESSAGES)
     const half = deliveries.slice(0, MESSAGES)
     await counted('record', () => Promise.all(half.map((delivery) => bench.record(delivery))))
+    const handedOver = takeAll()
+    const more = Array.from({ length: MESSAGES }, () => bench.make.send(workspaceId))
+    await counted('accept and claim', () => bench.storage.hot.accept(more))
+    expect(handedOver).toHaveLength(MESSAGES)
     expect(counts).toEqual(expected)
   })
+
+  /** Sets a lane that has room for every message; returns the messages that are handed over. */
+  function takeAll(): ClaimedMessage[] {
+    const taken: ClaimedMessage[] = []
+    bench.storage.hot.setLanes({
+      messages: {
+        reserve: (limit) => ({
+          terms: {
+            ...bench.time(),
+            limit,
+            lease_ms: LEASE_MS,
+            token: bench.clock.id(),
+            route: () => ({ provider: 'carrier', sender: null }),
+          },
+          handOver: (items) => taken.push(...items),
+          release() {},
+          giveBack() {},
+        }),
+        queued() {},
+      },
+    })
+    return taken
+  }
 })
 
 async function openOnSqlite() {

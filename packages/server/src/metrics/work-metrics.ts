@@ -269,7 +269,7 @@ function storageMetrics(registry: Registry) {
       jobs().observe(count)
     },
     claimed: (queue, items, duration_ms) => {
-      claims(queue).observe(duration_ms / 1000)
+      if (duration_ms !== null) claims(queue).observe(duration_ms / 1000)
       claimed(queue).value += items
     },
     swept: (hasFailed) => {

@@ -69,6 +69,39 @@ export interface HotVerbs {
    * that removes the listener. Absent where no other process queues work.
    */
   onWake?(listener: WakeListener): () => void
+  /**
+   * Sets the lanes of this process. Where a lane has room, `accept` claims the messages that it queues, in the same
+   * transaction, and hands them over after the transaction is durable. null removes the lanes.
+   */
+  setLanes(lanes: Lanes | null): void
+}
+
+/** The lanes of the process that dispatches. */
+export interface Lanes {
+  messages: LaneEntry<MessageClaim, ClaimedMessage>
+}
+
+/** The entry of a lane for work that a transaction claims as it queues the work. */
+export interface LaneEntry<Terms, Item> {
+  /**
+   * Reserves room for `count` items. Returns null if the lane has no room for all of them, or if older items may wait:
+   * a claim then takes the items in their order.
+   */
+  reserve(count: number): Reservation<Terms, Item> | null
+  /** Reports durable items that may be due and that no claim holds. */
+  queued(): void
+}
+
+/** Room in a lane for the items of one transaction. Exactly one of its functions is called, once. */
+export interface Reservation<Terms, Item> {
+  /** The terms of the claim; its lease counts from now. */
+  terms: Terms
+  /** The transaction is durable: the lane works on these items, and the rest of the room is free again. */
+  handOver(items: Item[]): void
+  /** The transaction was rolled back: the room is free again. */
+  release(): void
+  /** It is unknown whether the transaction is durable: the lane requeues these items, if they exist. */
+  giveBack(items: Item[]): void
 }
 
 /** One access to the counter of a key. */

@@ -5,7 +5,7 @@ import type { Log, Runtime } from '../../runtime/runtime.ts'
 import type { Telemetry } from '../../runtime/telemetry.ts'
 import { createClockSteps } from '../clock-steps.ts'
 import { gather } from '../gather.ts'
-import type { HotVerbs } from '../ports/hot.ts'
+import type { HotVerbs, Lanes } from '../ports/hot.ts'
 import type { Storage } from '../ports/storage.ts'
 import { reportCommitted } from '../report-plans.ts'
 import { createWriteWatch } from '../write-watch.ts'
@@ -139,9 +139,15 @@ function hotVerbs(parts: {
   const claims = () => queue(1, BATCHES_WAITING_MAX)
 
   const findApiKeys = gather(prepareFindApiKeys(database, t), batches(), bounds)
-  const onMessages = { clock, onQueued: () => waker.announce('messages') }
-  const onDeliveries = { clock, onQueued: () => waker.announce('deliveries') }
   const steps = createClockSteps()
+  let lanes: Lanes | null = null
+  const onMessages = {
+    clock,
+    onQueued: () => waker.announce('messages'),
+    steps,
+    lane: () => lanes?.messages,
+  }
+  const onDeliveries = { clock, onQueued: () => waker.announce('deliveries') }
   const claimMessages = prepareClaimMessages(database, t, { clock, steps, log, redate })
   const claimDeliveries = prepareClaimDeliveries(database, { clock, steps })
   const settling = prepareSettle(database, t, { ...onDeliveries, newId, random, telemetry })
@@ -162,6 +168,9 @@ function hotVerbs(parts: {
     count: gather(prepareCount(database, clock), batches(), bounds),
     sweepCounters: prepareSweepCounters(database, clock),
     onWake: waker.onWake,
+    setLanes(given) {
+      lanes = given
+    },
   }
 }
 

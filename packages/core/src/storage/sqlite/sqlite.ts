@@ -52,6 +52,7 @@ export function openSqlite(
     cancel,
     claimDeliveries,
     recordDeliveries,
+    setLanes,
   } = engine
   const stores = (query: Query) => openStores(dbOver(query), t, dialect)
   const near = stores(queryOver(connection))
@@ -68,6 +69,7 @@ export function openSqlite(
       cancel,
       claimDeliveries,
       recordDeliveries,
+      setLanes,
       count: prepareCount(),
     },
     async startDispatch() {

@@ -18,6 +18,7 @@ const TERMINATED =
 const RETRY_AFTER_S = 5
 
 const AWAY = 'DatabaseAway'
+const COMMIT_UNKNOWN = 'commit_unknown'
 
 /** Whether the same work can succeed when it is repeated, because it only conflicted with other transactions. */
 export function isContention(error: unknown): boolean {
@@ -43,8 +44,13 @@ export function away(error: unknown, { commit_sent }: { commit_sent: boolean }):
   const text = textOf(causeOf(error))
   return Object.assign(new Error(`the database went away, and ${fate}: ${text}`), {
     name: AWAY,
-    code: commit_sent ? 'commit_unknown' : 'not_done',
+    code: commit_sent ? COMMIT_UNKNOWN : 'not_done',
   })
+}
+
+/** Whether the connection was lost after the commit was sent. */
+export function isCommitUnknown(error: unknown): boolean {
+  return codeOf(error) === COMMIT_UNKNOWN
 }
 
 /**

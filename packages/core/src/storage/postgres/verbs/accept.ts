@@ -1,4 +1,4 @@
-import type { MessageRow, TestUsageRow } from '../../../rows/rows.ts'
+import type { TestUsageRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
   type AcceptRequest,
@@ -9,6 +9,10 @@ import {
   type Spending,
   spendingKey,
 } from '../../../rules/accept.ts'
+import type { NewQueueRow } from '../../../rules/claim.ts'
+import type { ClockSteps } from '../../clock-steps.ts'
+import { queueMessages } from '../../hand-over.ts'
+import type { Lanes } from '../../ports/hot.ts'
 import { type Clock, dueAt } from '../engine/clock.ts'
 import {
   type Database,
@@ -21,6 +25,7 @@ import { insertInto } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 import { findSuppressed } from './find-suppressed.ts'
+import { queueing } from './queueing.ts'
 
 const findAnswers = statement<{
   workspace_id: string
@@ -55,7 +60,17 @@ const findTestUsage = statement<TestUsageRow>(
 export function prepareAccept(
   database: Database,
   t: Tables,
-  { clock, onQueued }: { clock: Clock; onQueued: () => void },
+  {
+    clock,
+    onQueued,
+    steps,
+    lane,
+  }: {
+    clock: Clock
+    onQueued: () => void
+    steps: ClockSteps
+    lane: () => Lanes['messages'] | undefined
+  },
 ) {
   const credits = creditRows(t)
   const insertMessages = insertInto('insert_messages', t.messages)
@@ -63,6 +78,7 @@ export function prepareAccept(
     due_at: dueAt('r.due_at', '$3'),
     set_at: dueAt('r.set_at', '$3'),
   })
+  const journal = insertInto('journal_new_attempts', t.message_attempts)
   const insertHolds = insertInto('insert_holds', t.credit_holds)
   const insertBulks = insertInto('insert_bulks', t.bulks)
   const insertAnswers = insertInto('insert_answers', t.idempotency_keys)
@@ -97,38 +113,32 @@ export function prepareAccept(
     }
   }
 
-  function queuedRow(message: MessageRow) {
-    const { id, workspace_id, channel, created_at, scheduled_at } = message
-    return {
-      message_id: id,
-      workspace_id,
-      channel,
-      task: 'send' as const,
-      due_at: clock.sent(scheduled_at ?? created_at, created_at),
-      set_at: clock.sent(created_at, created_at),
-      token: null,
-      attempt: 0,
-      unknown_since: null,
-    }
-  }
+  const timed = (row: NewQueueRow): NewQueueRow => ({
+    ...row,
+    due_at: clock.sent(row.due_at, row.set_at),
+    set_at: clock.sent(row.set_at, row.set_at),
+  })
 
   return async (requests: readonly AcceptRequest[]): Promise<AcceptResult[]> => {
-    const plan = await database.transact(async (tx) => {
+    const { results, waiting } = await queueing(database, async (tx, hold) => {
       const plan = planAccept(requests, await lookUp(tx, requests))
+      const queued = queueMessages(plan.messages, lane(), steps)
+      hold(queued)
       credits.store(tx, plan.accounts, plan.entries)
       tx.write(insertHolds, plan.holds)
       tx.write(insertBulks, plan.bulks)
       tx.write(insertMessages, plan.messages)
-      tx.write(insertQueued, plan.messages.map(queuedRow), clock.origin)
+      tx.write(insertQueued, queued.queue.map(timed), clock.origin)
+      tx.write(journal, queued.attempts)
       tx.write(storeSpent, plan.spending)
       tx.write(storeTestUsage, plan.test_usage)
       tx.write(insertAnswers, plan.answers)
       // The counts come last, right before the commit: other transactions settle messages of the same workspaces.
       tx.write(addCounts, plan.counts)
-      return plan
+      return { results: plan.results, waiting: queued.waiting }
     })
-    if (plan.messages.some(({ scheduled_at }) => !scheduled_at)) onQueued()
-    return plan.results
+    if (waiting > 0) onQueued()
+    return results
   }
 }
 

@@ -5,7 +5,7 @@ import type { Log } from '../../../runtime/runtime.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
 import { createClockSteps } from '../../clock-steps.ts'
 import { gather } from '../../gather.ts'
-import type { HotVerbs } from '../../ports/hot.ts'
+import type { HotVerbs, Lanes } from '../../ports/hot.ts'
 import { reportCommitted, reportRecorded, reportSettled } from '../../report-plans.ts'
 import { createWriteWatch } from '../../write-watch.ts'
 import { prepareAccept } from '../verbs/accept.ts'
@@ -38,6 +38,7 @@ export interface Engine
     | 'cancel'
     | 'claimDeliveries'
     | 'recordDeliveries'
+    | 'setLanes'
   > {
   /** One durable transaction over the statements of the stores; if `work` throws, nothing is written. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
@@ -90,6 +91,12 @@ export function openEngine(
   const { run, runInBackground } = writer
   const bounds = { batch_max: BACKGROUND_BATCH_MAX }
   const steps = createClockSteps()
+  let lanes: Lanes | null = null
+  const accept = prepareAccept(connection, t, {
+    steps,
+    lane: () => lanes?.messages,
+    afterCommit: writer.afterCommit,
+  })
   const claimMessages = prepareClaimMessages(connection, t, {
     steps,
     log,
@@ -129,7 +136,7 @@ export function openEngine(
   let lock: Connection | null = null
   return {
     findApiKey: async (keyHash) => findKey(keyHash)[0] ?? null,
-    accept: gather(prepareAccept(connection, t), run, {
+    accept: gather(accept, run, {
       batch_max: BATCH_MAX,
       onJoin: writer.grew,
     }),
@@ -138,6 +145,9 @@ export function openEngine(
     cancel: (request) => run(() => settling.cancel(request)),
     claimDeliveries: (claim) => runInBackground(() => claimDeliveries(claim)),
     recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
+    setLanes(given) {
+      lanes = given
+    },
     keysVersion() {
       seeOthers()
       // `transaction` counts the commits of this connection.

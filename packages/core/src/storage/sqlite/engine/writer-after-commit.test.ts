@@ -10,6 +10,7 @@ let connection: Connection
 let writer: Writer
 let commits: number[]
 let told: string[]
+let undone: number[]
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-writer-'))
@@ -17,6 +18,7 @@ beforeEach(async () => {
   connection.exec('create table t (n integer primary key)')
   commits = []
   told = []
+  undone = []
   writer = createWriter(connection, {
     onFailure: () => {},
     onCommit: (jobs, duration_ms) => {
@@ -35,13 +37,16 @@ afterEach(async () => {
 /** A job that inserts a number and reports it after the commit. */
 const job = (n: number) => () => {
   connection.prepare('insert into t (n) values (?)').run(n)
-  writer.afterCommit(() => told.push(`${n}, in a transaction: ${connection.inTransaction}`))
+  writer.afterCommit(
+    () => told.push(`${n}, in a transaction: ${connection.inTransaction}`),
+    () => undone.push(n),
+  )
 }
 
-it('does what was to be done after the commit once it returned, in order', async () => {
+it('does what was to be done after the commit once it returned, in order, and undoes nothing', async () => {
   await Promise.all([writer.run(job(1)), writer.run(job(2))])
   expect(told).toEqual(['1, in a transaction: false', '2, in a transaction: false'])
-  expect(commits).toEqual([2])
+  expect([commits, undone]).toEqual([[2], []])
 })
 
 it('does it for no job that was undone', async () => {
@@ -56,6 +61,7 @@ it('does it for no job that was undone', async () => {
   ])
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   expect(told.map((line) => line[0])).toEqual(['1', '3'])
+  expect(undone).toEqual([2])
 })
 
 it('runs for no job when the commit fails, nor later', async () => {
@@ -67,8 +73,8 @@ it('runs for no job when the commit fails, nor later', async () => {
   }
   const results = await Promise.allSettled([writer.run(job(1)), writer.run(orphan)])
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-  expect([told, commits]).toEqual([[], []])
+  expect([told, commits, undone]).toEqual([[], [], [1]])
   await writer.run(job(2))
   expect(told.map((line) => line[0])).toEqual(['2'])
-  expect(commits).toEqual([1])
+  expect([commits, undone]).toEqual([[1], [1]])
 })

@@ -17,8 +17,8 @@ export interface Writer {
    * each must be short. Each commit takes at least one waiting job of this kind, even with many callers.
    */
   runInBackground<T>(job: Job<T>): Promise<T>
-  /** A job calls this function. It runs `work` once the job is on disk, and never if the job fails. */
-  afterCommit(work: () => void): void
+  /** A job calls this function. It runs `work` once the job is on disk, or `undo` if the job or its commit fails. */
+  afterCommit(work: () => void, undo?: () => void): void
   /** Resolves when all waiting jobs have been written. */
   idle(): Promise<void>
 }
@@ -89,7 +89,11 @@ export function createWriter(
   let flush_ms = 0
   let running: Promise<void> | null = null
   let failure: Error | null = null
-  let afterwards: (() => void)[] = []
+  const afterwards: { work: () => void; undo: (() => void) | undefined }[] = []
+
+  function undoFrom(start: number): void {
+    for (const { undo } of afterwards.splice(start)) undo?.()
+  }
 
   async function runOne(one: Waiting): Promise<() => void> {
     save.run()
@@ -104,7 +108,7 @@ export function createWriter(
       if (!connection.inTransaction) throw error
       undo.run()
       release.run()
-      afterwards.length = before
+      undoFrom(before)
       onError(error)
       return () => one.reject(error)
     }
@@ -150,7 +154,6 @@ export function createWriter(
     }
     const first = take(callers, JOBS_MAX)
     let next = take(background, 1)
-    afterwards = []
     try {
       begin.run()
       await runAll(first)
@@ -169,9 +172,10 @@ export function createWriter(
       flush_ms = performance.now() - flushing
       for (const answer of answers) answer()
       onCommit(taken.length, performance.now() - began)
-      for (const work of afterwards) work()
+      for (const { work } of afterwards.splice(0)) work()
     } catch (error) {
       undoAll()
+      undoFrom(0)
       onError(error)
       if (isIoError(error)) fail(error)
       for (const one of taken) one.reject(error)
@@ -205,8 +209,8 @@ export function createWriter(
       arrivals += 1
     },
     runInBackground: (job) => enter(background, job),
-    afterCommit(work) {
-      afterwards.push(work)
+    afterCommit(work, undo) {
+      afterwards.push({ work, undo })
     },
     async idle() {
       while (running) await running

@@ -1,5 +1,4 @@
 import { VARYING_IN_BULK } from '../../../rows/messages.ts'
-import type { MessageQueueRow, MessageRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
   type AcceptRequest,
@@ -10,6 +9,9 @@ import {
   type SpendingLimit,
   spendingKey,
 } from '../../../rules/accept.ts'
+import type { ClockSteps } from '../../clock-steps.ts'
+import { queueMessages } from '../../hand-over.ts'
+import type { Lanes } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, selectFrom } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
@@ -17,7 +19,19 @@ import { creditRows } from './credit-rows.ts'
 import { prepareFindSuppressed } from './find-suppressed.ts'
 
 /** The verb `accept` on SQLite: look up, plan, write, inside the writer's transaction. */
-export function prepareAccept(connection: Connection, t: Tables) {
+export function prepareAccept(
+  connection: Connection,
+  t: Tables,
+  {
+    steps,
+    lane,
+    afterCommit,
+  }: {
+    steps: ClockSteps
+    lane: () => Lanes['messages'] | undefined
+    afterCommit: (work: () => void, undo: () => void) => void
+  },
+) {
   const credits = creditRows(connection, t)
   const findAnswer = selectFrom(
     connection,
@@ -45,6 +59,7 @@ export function prepareAccept(connection: Connection, t: Tables) {
   const insertAnswer = insertInto(connection, t.idempotency_keys)
   const insertMessages = insertAll(connection, t.messages, VARYING_IN_BULK)
   const insertQueued = insertAll(connection, t.message_queue, ['message_id'])
+  const journal = insertAll(connection, t.message_attempts, ['message_id'])
   const count = addCounts(connection)
 
   function lookUp(requests: readonly AcceptRequest[]): AcceptState {
@@ -82,27 +97,15 @@ export function prepareAccept(connection: Connection, t: Tables) {
     credits.store(plan.accounts, plan.entries)
     for (const hold of plan.holds) insertHold(hold)
     for (const bulk of plan.bulks) insertBulk(bulk)
+    const { queue, attempts, handOver, release } = queueMessages(plan.messages, lane(), steps)
+    afterCommit(handOver, release)
     insertMessages(plan.messages)
-    insertQueued(plan.messages.map(queuedRow))
+    insertQueued(queue)
+    journal(attempts)
     for (const spending of plan.spending) storeSpent(spending)
     for (const usage of plan.test_usage) storeTestUsage(usage)
     for (const answer of plan.answers) insertAnswer(answer)
     count(plan.counts)
     return plan.results
-  }
-}
-
-/** A new message's row in the queue. It is due at the time of creation or at the scheduled time. */
-export function queuedRow(message: MessageRow): MessageQueueRow {
-  return {
-    message_id: message.id,
-    workspace_id: message.workspace_id,
-    channel: message.channel,
-    task: 'send',
-    due_at: message.scheduled_at ?? message.created_at,
-    set_at: message.created_at,
-    token: null,
-    attempt: 0,
-    unknown_since: null,
   }
 }

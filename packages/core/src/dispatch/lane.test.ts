@@ -1,0 +1,160 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { systemRuntime } from '../runtime/runtime.ts'
+import { type Lane, type RunningLane, startLane, uptimeMs } from './lane.ts'
+
+const { log } = systemRuntime()
+const opened: RunningLane[] = []
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((lane) => lane.stop(0)))
+})
+
+/** A lane over items in memory, whose runs end when the test ends them. */
+function openLane({
+  slots = 4,
+  batch = 2,
+  isPaused = () => false,
+}: {
+  slots?: number
+  batch?: number
+  isPaused?: () => boolean
+} = {}) {
+  const queue: string[] = []
+  const ran: { items: string[]; claimed_ms: number }[] = []
+  const ends: (() => void)[] = []
+  let offers = 0
+  const lane: Lane<string> = {
+    name: 'messages',
+    slots,
+    batch,
+    claim: async (limit) => queue.splice(0, limit),
+    offer() {
+      offers += 1
+      return {
+        terms: {},
+        end() {
+          offers -= 1
+        },
+      }
+    },
+    async run(items, done, _look, claimed_ms) {
+      ran.push({ items, claimed_ms })
+      await new Promise<void>((resolve) => ends.push(resolve))
+      done(items.length)
+    },
+  }
+  const running = startLane(lane, log, undefined, isPaused)
+  opened.push(running)
+  return {
+    running,
+    queue,
+    ran,
+    items: () => ran.flatMap(({ items }) => items),
+    offers: () => offers,
+    end() {
+      for (const end of ends.splice(0)) end()
+    },
+  }
+}
+
+/** Lets the claim that the lane has begun end. */
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('room in a lane', () => {
+  it('is given only after a claim found fewer items than its limit', async () => {
+    const { running, queue, items } = openLane({ slots: 8 })
+    queue.push('a', 'b', 'c')
+    expect(running.reserve(1)).toBeNull()
+    await expect.poll(items).toEqual(['a', 'b', 'c'])
+    expect(running.reserve(1)).not.toBeNull()
+  })
+
+  it('is given once, and is free again after a hand-over, its work or a rollback', async () => {
+    const { running, items, offers, end } = openLane()
+    await running.quiet()
+    const [first, second] = [running.reserve(3), running.reserve(1)]
+    expect([first, second, running.reserve(1)]).toEqual([
+      expect.anything(),
+      expect.anything(),
+      null,
+    ])
+    first?.handOver(['a', 'b'])
+    second?.release()
+    expect(items()).toEqual(['a', 'b'])
+    expect(offers()).toBe(0)
+    await turn()
+    const third = running.reserve(2)
+    expect([third, running.reserve(1)]).toEqual([expect.anything(), null])
+    third?.release()
+    end()
+    await running.quiet()
+    expect(running.reserve(4)).not.toBeNull()
+  })
+
+  it('is not given after a refusal, so that later items do not overtake', async () => {
+    const { running, queue, items } = openLane()
+    await running.quiet()
+    expect(running.reserve(5)).toBeNull()
+    expect(running.reserve(1)).toBeNull()
+    queue.push('old')
+    running.queued()
+    expect(running.reserve(1)).toBeNull()
+    await expect.poll(items).toEqual(['old'])
+    expect(running.reserve(1)).not.toBeNull()
+  })
+
+  it('is not given while a claim may have missed items that were queued after it began', async () => {
+    const { running } = openLane()
+    await running.quiet()
+    running.wake()
+    await turn()
+    running.queued()
+    expect(running.reserve(1)).toBeNull()
+  })
+
+  it('is not given while the lane is paused or stopped', async () => {
+    let paused = true
+    const { running } = openLane({ isPaused: () => paused })
+    await running.quiet()
+    expect(running.reserve(1)).toBeNull()
+    paused = false
+    // What was queued during the pause comes first.
+    expect(running.reserve(1)).toBeNull()
+    running.wake()
+    await running.quiet()
+    expect(running.reserve(1)).not.toBeNull()
+    void running.stop(0)
+    expect(running.reserve(1)).toBeNull()
+  })
+
+  it('counts as work: the lane is not quiet and does not stop before it', async () => {
+    const { running, end } = openLane()
+    await running.quiet()
+    const reservation = running.reserve(1)
+    expect(running.isQuiet()).toBe(false)
+    let isStopped = false
+    const stopped = running.stop(60_000).then(() => {
+      isStopped = true
+    })
+    await turn()
+    reservation?.handOver(['a'])
+    await turn()
+    expect(isStopped).toBe(false)
+    end()
+    await stopped
+  })
+
+  it('has a lease from before the transaction, and none if the commit is unknown', async () => {
+    const { running, ran } = openLane()
+    await running.quiet()
+    const before = uptimeMs()
+    const [known, unknown] = [running.reserve(1), running.reserve(1)]
+    const after = uptimeMs()
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    known?.handOver(['a'])
+    unknown?.giveBack(['b'])
+    const [first, second] = ran
+    expect(first?.claimed_ms).toBeGreaterThanOrEqual(before)
+    expect(first?.claimed_ms).toBeLessThanOrEqual(after)
+    expect(second).toEqual({ items: ['b'], claimed_ms: Number.NEGATIVE_INFINITY })
+  })
+})
