@@ -225,9 +225,12 @@ function faultOf(schema: z.ZodType, channel: Channel, content: Content): Fault |
 
 const METADATA_TEXT = `The recipient's metadata and that of the request have more than ${LIMITS.metadata_keys} keys or ${LIMITS.metadata_bytes} bytes together`
 
+/** One object for all messages, so that the storage encodes it once. */
+const NO_METADATA: Metadata = Object.freeze({})
+
 /** A key of the recipient replaces the same key of the request. Null if both together exceed a limit. */
 function metadataOf(ours: Metadata | undefined, common: Metadata | undefined): Metadata | null {
-  if (!ours || !common) return ours ?? common ?? {}
+  if (!ours || !common) return ours ?? common ?? NO_METADATA
   const merged = { ...common, ...ours }
   return metadata.safeParse(merged).success ? merged : null
 }

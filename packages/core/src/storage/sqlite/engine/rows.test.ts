@@ -32,6 +32,8 @@ const bulks = fc.array(
   { maxLength: 4 },
 )
 
+const COMMON = { text: 'Hello' }
+
 describe('insertAll', () => {
   const insert = () => insertAll(connection, messages, VARYING_IN_BULK)
   const stored = () =>
@@ -50,7 +52,7 @@ describe('insertAll', () => {
           Array.from({ length: count }, (_, i) =>
             make.message('w1', {
               ...shared,
-              content: { text: `Text ${i}` },
+              content: i % 10 < 5 ? COMMON : { text: `Text ${i}` },
               metadata: i % 3 === 0 ? {} : { i },
               sender: i % 2 === 0 ? null : 'Shop',
               expires_at: i % 5 === 0 ? new Date(i) : null,

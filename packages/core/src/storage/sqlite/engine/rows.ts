@@ -20,20 +20,26 @@ function binder(columns: readonly Column[]): (row: Values) => unknown[] {
   }
 }
 
-/** Writes the values of a row's columns into `bound`, from the position `at` on. */
+/**
+ * Writes the values of a row's columns into `bound`, from the position `at` on. Before `at` may stand the values of a
+ * `previous` row: a content that both rows share is encoded once.
+ */
 function binderInto(
   columns: readonly Column[],
-): (row: Values, bound: unknown[], at: number) => void {
+): (row: Values, bound: unknown[], at: number, previous?: Values) => void {
   const codecs = columns.map((column) => ({
     name: column.name,
     // Most columns map a value to itself; calling the codec for each of 29 columns costs more than the insert.
     encode: isPlain(column) ? null : (value: unknown) => column.mapToDriverValue(value),
   }))
-  return (row, bound, at) => {
+  return (row, bound, at, previous) => {
     for (let i = 0; i < codecs.length; i++) {
       const { name, encode } = codecs[i] as (typeof codecs)[number]
       const value = row[name]
-      bound[at + i] = value === null || value === undefined ? null : encode ? encode(value) : value
+      if (value === null || value === undefined) bound[at + i] = null
+      else if (!encode) bound[at + i] = value
+      else if (value === previous?.[name]) bound[at + i] = bound[at + i - codecs.length]
+      else bound[at + i] = encode(value)
     }
   }
 }
@@ -93,7 +99,9 @@ export function insertAll<T extends Table, Name extends keyof Columns<T> & strin
     const insert = (rows: readonly Values[], from: number) => {
       bindShared(rows[from] as Values, bound, 0)
       for (let i = 0; i < size; i++) {
-        bindVarying(rows[from + i] as Values, bound, shared.length + i * varying.length)
+        const at = shared.length + i * varying.length
+        const previous = i > 0 ? rows[from + i - 1] : undefined
+        bindVarying(rows[from + i] as Values, bound, at, previous)
       }
       statement.run(bound)
     }
@@ -103,10 +111,17 @@ export function insertAll<T extends Table, Name extends keyof Columns<T> & strin
   /** The end of the rows that are equal, except `varying`, to the row at `from`. */
   function endOfEqual(rows: readonly Values[], from: number): number {
     const first = rows[from] as Values
-    const isEqual = (row: Values) => shared.every((name) => isSame(row[name], first[name]))
+    const values = shared.map((name) => first[name])
     let end = from + 1
-    while (end < rows.length && isEqual(rows[end] as Values)) end++
+    while (end < rows.length && hasValues(rows[end] as Values, values)) end++
     return end
+  }
+
+  function hasValues(row: Values, values: readonly unknown[]): boolean {
+    for (let i = 0; i < shared.length; i++) {
+      if (!isSame(row[shared[i] as string], values[i])) return false
+    }
+    return true
   }
 
   return (rows) => {
