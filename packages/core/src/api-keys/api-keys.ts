@@ -51,6 +51,11 @@ export interface ApiKeys {
    * not changed since. Returns null for every other key.
    */
   authenticateKnown(key: string, address: string): KeyIdentity | null
+  /**
+   * The ids of a key that may call, as far as its row was last seen: only `authenticate` admits it. Lets the caller count a
+   * request while the key is checked. Null where `authenticateKnown` needs no check.
+   */
+  expectedOf(key: string, address: string): Pick<KeyIdentity, 'workspace_id' | 'api_key_id'> | null
   /** Stores pending changes of `last_used_at`. */
   flush(): Promise<void>
   close(): Promise<void>
@@ -77,7 +82,7 @@ export function createApiKeys({
   const parsed = new Map<string, BlockList>()
   // The key of the map is the API key itself, not its hash: hashing costs as much as all other checks together.
   const known = new Map<string, ApiKeyRow>()
-  let knownVersion = -1
+  let knownVersion: number | undefined
 
   function mayCallFrom(key: ApiKeyRow, address: string): boolean {
     if (!key.allowed_ips) return true
@@ -88,14 +93,19 @@ export function createApiKeys({
     return list.check(address, familyOf(address))
   }
 
+  /** The error for a key that may not call now. */
+  function refusalOf(key: ApiKeyRow, address: string, now: Date): SvcError | null {
+    if (key.expires_at && key.expires_at <= now) return unknownKey()
+    if (!key.is_active) return new SvcError('unauthorized', 'API key has been deactivated')
+    if (mayCallFrom(key, address)) return null
+    return new SvcError('forbidden', 'This API key may not be used from this address')
+  }
+
   /** @throws SvcError for a key that may not call now. */
   function admitted(key: ApiKeyRow, address: string): KeyIdentity {
     const now = runtime.now()
-    if (key.expires_at && key.expires_at <= now) throw unknownKey()
-    if (!key.is_active) throw new SvcError('unauthorized', 'API key has been deactivated')
-    if (!mayCallFrom(key, address)) {
-      throw new SvcError('forbidden', 'This API key may not be used from this address')
-    }
+    const refusal = refusalOf(key, address, now)
+    if (refusal) throw refusal
     usage.note(key, now)
     return {
       workspace_id: key.workspace_id,
@@ -168,8 +178,11 @@ export function createApiKeys({
       // The version is read before the row. After a write between both reads, the entry counts as outdated, never as current.
       const version = storage.hot.keysVersion?.()
       const row = isWellFormed(text) ? await storage.hot.findApiKey(hashKey(text)) : null
-      if (!row) throw unknownKey()
-      if (version !== undefined && version === knownVersion) {
+      if (!row) {
+        known.delete(text)
+        throw unknownKey()
+      }
+      if (version === knownVersion) {
         if (known.size >= KNOWN_MAX) known.clear()
         known.set(text, row)
       }
@@ -182,6 +195,11 @@ export function createApiKeys({
       knownVersion = version
       const row = known.get(text)
       return row ? admitted(row, address) : null
+    },
+    expectedOf(text, address) {
+      const row = storage.hot.keysVersion ? undefined : known.get(text)
+      if (!row || refusalOf(row, address, runtime.now())) return null
+      return { workspace_id: row.workspace_id, api_key_id: row.id }
     },
     flush: usage.flush,
     close: usage.close,

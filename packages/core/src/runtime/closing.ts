@@ -12,6 +12,7 @@ export interface Gate {
 /** Functions that return no promise; all others reject when the service is closed. */
 const SYNCHRONOUS = new Set([
   'apiKeys.authenticateKnown',
+  'apiKeys.expectedOf',
   'billing.packages',
   'contacts.export',
   'dispatch.doubtfulMessages',

@@ -20,11 +20,16 @@ export type Identity =
   | ({ kind: 'api_key' } & KeyIdentity)
 
 /** The credential in a request, not yet checked. */
-type Credential = { kind: 'jwt'; header: string } | { kind: 'api_key'; key: string }
+export type Credential = { kind: 'jwt'; header: string } | { kind: 'api_key'; key: string }
+
+/** The ids of an identity, by which its requests are counted. */
+export type Expected = Pick<KeyIdentity, 'workspace_id' | 'api_key_id'>
 
 export interface Authenticator {
   /** The credential that the endpoint takes; null if the request has none. */
   credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
+  /** The ids of the identity that `identify` will probably find, if it needs a query. */
+  expectedOf(credential: Credential, request: FastifyRequest): Expected | null
   /** @throws SvcError 401, or 403 for an address that the key does not allow. */
   identify(credential: Credential, request: FastifyRequest): Awaitable<Identity>
   /** A token for a session; `session_id` makes the tokens of two logins differ. */
@@ -80,6 +85,8 @@ export async function createAuthenticator(
       }
       return null
     },
+    expectedOf: (credential, { ip }) =>
+      credential.kind === 'api_key' ? core.apiKeys.expectedOf(credential.key, ip) : null,
     identify(credential, { ip }) {
       if (credential.kind === 'jwt') return bySession(credential.header)
       const { authenticateKnown, authenticate } = core.apiKeys

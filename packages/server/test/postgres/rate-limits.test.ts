@@ -158,6 +158,24 @@ describe('a credential that one server ends fails at the other in the next reque
     expect(body).toStrictEqual(refusal('unauthorized', 'API key has been deactivated'))
   })
 
+  it('a key, whose requests then count only as those of a wrong key', async () => {
+    const made = await apps.key(owner)
+    const list = () => apps.other.call('GET', '/api/v1/messages', { key: made.key })
+    for (let i = 0; i < 3; i++) expect((await list()).status).toBe(200)
+    await apps.one.core.apiKeys.deactivate(owner.id, made.id)
+    const database = await apps.connect()
+    const counted = async () => {
+      const answer = await list()
+      expect([answer.status, answer.headers['x-ratelimit-limit']]).toEqual([401, '60'])
+      const { rows } = await database.query('select count from rate_counters where key = $1', [
+        `workspace ${owner.id}`,
+      ])
+      return rows[0]?.count
+    }
+    const first = await counted()
+    for (let i = 0; i < 3; i++) expect(await counted()).toBe(first)
+  })
+
   it('one session, and not another of the same workspace', async () => {
     const { token, email, password } = await apps.signup()
     const json = { email, password }

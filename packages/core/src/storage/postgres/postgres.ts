@@ -1,11 +1,11 @@
 import { dialects } from '../../rows/dialect.ts'
 import type { ApiKeyRow } from '../../rows/rows.ts'
-import { type Tables, tables } from '../../rows/tables.ts'
+import { tables } from '../../rows/tables.ts'
 import type { Log, Runtime } from '../../runtime/runtime.ts'
 import type { Telemetry } from '../../runtime/telemetry.ts'
 import { createClockSteps } from '../clock-steps.ts'
 import { gather } from '../gather.ts'
-import type { HotVerbs, Lanes } from '../ports/hot.ts'
+import type { Counter, HotVerbs, Lanes } from '../ports/hot.ts'
 import type { Storage } from '../ports/storage.ts'
 import { reportCommitted } from '../report-plans.ts'
 import { createWriteWatch } from '../write-watch.ts'
@@ -13,16 +13,16 @@ import { alone } from './engine/alone.ts'
 import { type Clock, type ClockKind, clockOf } from './engine/clock.ts'
 import { openCold } from './engine/cold.ts'
 import { ANSWER_MAX_MS, connect } from './engine/connection.ts'
-import { type Database, databaseOn, statement } from './engine/database.ts'
+import { type Database, databaseOn } from './engine/database.ts'
 import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
 import { createQueue, type Queue } from './engine/queue.ts'
-import { namesOf } from './engine/rows.ts'
 import { createWaker, type Waker } from './engine/wake.ts'
 import { prepareAccept } from './verbs/accept.ts'
+import { prepareAdmission } from './verbs/admission.ts'
 import { prepareClaimDeliveries } from './verbs/claim-deliveries.ts'
 import { prepareClaimMessages } from './verbs/claim-messages.ts'
-import { prepareCount, prepareSweepCounters } from './verbs/counters.ts'
+import { prepareSweepCounters } from './verbs/counters.ts'
 import { prepareRecordDeliveries } from './verbs/record-deliveries.ts'
 import { prepareRedate } from './verbs/redate.ts'
 import { prepareSettle } from './verbs/settle.ts'
@@ -138,7 +138,7 @@ function hotVerbs(parts: {
   const batches = () => queue(BATCHES_AT_ONCE, BATCHES_WAITING_MAX)
   const claims = () => queue(1, BATCHES_WAITING_MAX)
 
-  const findApiKeys = gather(prepareFindApiKeys(database, t), batches(), bounds)
+  const admission = gather(prepareAdmission(database, t, clock), batches(), bounds)
   const steps = createClockSteps()
   let lanes: Lanes | null = null
   const onMessages = {
@@ -154,7 +154,7 @@ function hotVerbs(parts: {
   const settlements = batches()
   const [claimsOfMessages, claimsOfDeliveries] = [claims(), claims()]
   return {
-    findApiKey: async (keyHash) => (await findApiKeys([keyHash]))[0] ?? null,
+    findApiKey: async (keyHash) => (await admission([keyHash]))[0] as ApiKeyRow | null,
     accept: gather(prepareAccept(database, t, onMessages), batches(), bounds),
     claimMessages: (claim) => claimsOfMessages(() => claimMessages(claim)),
     settle: gather(settling.settle, settlements, bounds),
@@ -165,24 +165,11 @@ function hotVerbs(parts: {
       batches(),
       bounds,
     ),
-    count: gather(prepareCount(database, clock), batches(), bounds),
+    count: (countings) => admission(countings) as Promise<Counter[]>,
     sweepCounters: prepareSweepCounters(database, clock),
     onWake: waker.onWake,
     setLanes(given) {
       lanes = given
     },
-  }
-}
-
-/** The verb `findApiKey` on PostgreSQL, for a batch: simultaneous requests share a query. */
-function prepareFindApiKeys(database: Database, t: Tables) {
-  const find = statement<ApiKeyRow>(
-    'find_api_keys',
-    `select ${namesOf(t.api_keys).join(', ')} from api_keys where key_hash = any($1::text[])`,
-  )
-  return async (hashes: readonly string[]): Promise<(ApiKeyRow | null)[]> => {
-    const found = await database.rows(find, [...new Set(hashes)])
-    const byHash = new Map(found.map((key) => [key.key_hash, key]))
-    return hashes.map((hash) => byHash.get(hash) ?? null)
   }
 }

@@ -31,6 +31,11 @@ export interface Database {
   /** Runs one statement. After a lost connection it runs again, even if it may have run. */
   rows<Row>(statement: Statement<Row>, ...values: unknown[]): Promise<Row[]>
   /**
+   * Sends these statements together, as one transaction; returns the rows of each. After a lost connection they run
+   * again, even if they may have run.
+   */
+  together(...statements: readonly (readonly [Statement, ...unknown[]])[]): Promise<unknown[][]>
+  /**
    * Runs `work` in a transaction and resolves after its commit is durable. It may run again, and must have no effect
    * except its statements.
    */
@@ -51,11 +56,17 @@ export function databaseOn(
   },
 ): Database {
   const again = retrying(bounds)
+  const sendTogether = (statements: readonly (readonly [Statement, ...unknown[]])[]) =>
+    again(({ until }) =>
+      using(pool, until, (client) => {
+        const { run } = pipelineOn(client)
+        return Promise.all(statements.map(([statement, ...values]) => run(statement, values)))
+      }),
+    )
   return {
-    rows: <Row>(statement: Statement<Row>, ...values: unknown[]) =>
-      again(({ until }) =>
-        using(pool, until, (client) => pipelineOn(client).run(statement, values) as Promise<Row[]>),
-      ),
+    rows: async <Row>(...statement: [Statement<Row>, ...unknown[]]) =>
+      (await sendTogether([statement]))[0] as Row[],
+    together: (...statements) => sendTogether(statements),
     transact: (work) =>
       again((fate) =>
         transact(pool, together, (send) => work(transactionOf(send)), fate, onCommit),

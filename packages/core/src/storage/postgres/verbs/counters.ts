@@ -3,7 +3,7 @@ import { type Clock, present } from '../engine/clock.ts'
 import { type Database, statement } from '../engine/database.ts'
 
 /** The counter of a key after a statement. */
-interface Found extends Counter {
+export interface Found extends Counter {
   key: string
 }
 
@@ -60,20 +60,21 @@ interface Sum {
 }
 
 /**
- * The verb `count` on PostgreSQL: one statement for a batch, with each key once. The results are then divided among the
- * callers. After a lost connection the statement runs again, so it may count twice.
+ * The statement of the verb `count` for a batch, with each key once, and the results, which are divided among the callers.
+ * After a lost connection the statement runs again, so it may count twice.
  */
-export function prepareCount(database: Database, clock: Clock) {
-  return async (countings: readonly Counting[]): Promise<Counter[]> => {
-    const sums = sumsOf(countings)
-    const found = await database.rows(
+export function countingOf(countings: readonly Counting[], clock: Clock) {
+  const sums = sumsOf(countings)
+  return {
+    statement: [
       count,
       [...sums.keys()],
       [...sums.values()].map(({ added }) => added),
       [...sums.values()].map(({ window_ms }) => window_ms),
       clock.now(latestOf(countings)),
-    )
-    return dealOut(countings, sums, new Map(found.map((counter) => [counter.key, counter])))
+    ] as [typeof count, ...unknown[]],
+    results: (found: readonly Found[]): Counter[] =>
+      dealOut(countings, sums, new Map(found.map((counter) => [counter.key, counter]))),
   }
 }
 
