@@ -44,10 +44,14 @@ const QUERIES: Record<string, Query> = {
   'dates and status, none': { ...SINCE, status: 'sent' },
   'dates and channel': { ...SINCE, ...UNTIL, channel: 'sms' },
   'dates, channel and status': { ...SINCE, channel: 'sms', status: 'delivered' },
+  'start date and channel': { ...SINCE, channel: 'whatsapp' },
+  'end date and channel': { ...UNTIL, channel: 'whatsapp' },
+  'end date and status': { ...UNTIL, status: 'sent' },
   bulk: { bulk_id: BULK.id },
   'bulk and status': { bulk_id: BULK.id, status: 'failed' },
+  'bulk and channel': { bulk_id: BULK.id, channel: 'sms' },
   'bulk and dates': { bulk_id: BULK.id, ...UNTIL },
-  // No index has the recipient.
+  // No index has the recipient: docs/operating/scaling.md has the reason.
   recipient: { recipient: RECIPIENT },
   'recipient and status': { recipient: RECIPIENT, status: 'failed' },
   'recipient and dates': { recipient: RECIPIENT, ...SINCE },

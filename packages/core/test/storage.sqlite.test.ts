@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Slice } from '../src/contract/endpoints/paging.ts'
 import { units } from '../src/contract/fields/units.ts'
 import { inspectDatabase } from '../src/storage/inspect/inspect.ts'
 import { migrationsOf } from '../src/storage/migrations.ts'
@@ -288,9 +289,7 @@ describe('SQLite alone', () => {
     const queries = texts.filter((text) => text.includes('"livemode" = false'))
     expect(queries.length).toBeGreaterThan(6)
     for (const text of queries) {
-      const values = Array(text.split('?').length - 1).fill(1)
-      const plan = raw().prepare(`explain query plan ${text}`).all(values) as { detail: string }[]
-      const details = plan.map(({ detail }) => detail)
+      const details = planOf(text)
       expect(details.join()).toMatch(/USING (COVERING )?INDEX (received_)?messages_test/)
       // By the workspace alone, it would go through all of its messages.
       expect(details.filter((detail) => detail.endsWith('PRIMARY KEY (workspace_id=?)'))).toEqual(
@@ -298,6 +297,62 @@ describe('SQLite alone', () => {
       )
     }
   })
+
+  const KINDS = [
+    { channel: 'sms' },
+    { status: 'queued' },
+    { channel: 'sms', status: 'queued' },
+  ] as const
+  const DATES = [{ from: new Date(0) }, { until: new Date('2100-01-01') }] as const
+
+  it('finds a page by kind in its index with dates too, and reads other rows by their key', async () => {
+    const storage = open()
+    const id = await workspace(storage)
+    await storage.hot.accept([make.send(id)])
+    const { messages } = storage.read
+    const plans = await plansOf(async (page) => {
+      for (const kind of KINDS) {
+        for (const dates of [{}, ...DATES, { ...DATES[0], ...DATES[1] }]) {
+          expect(await messages.list(id, { ...kind, ...dates }, page)).toHaveLength(1)
+        }
+      }
+    })
+    expect(plans.filter((one) => one.includes('COVERING INDEX messages_kind'))).toHaveLength(4)
+    expect(plans.filter((one) => /PRIMARY KEY \((?!.*id=\?\)$)/.test(one))).toEqual([])
+  })
+
+  it('finds the messages of a bulk in its index with every other filter', async () => {
+    const storage = open()
+    const id = await workspace(storage)
+    await storage.hot.accept([make.send(id)])
+    const { messages } = storage.read
+    const filters = [{}, ...KINDS, ...DATES, { livemode: false }] as const
+    const plans = await plansOf(async (page) => {
+      for (const filter of filters) {
+        expect(await messages.list(id, { bulk_id: 'bulk', ...filter }, page)).toEqual([])
+        expect(await messages.count(id, { bulk_id: 'bulk', ...filter })).toBe(0)
+      }
+    })
+    expect(plans.filter((one) => one.includes('COVERING INDEX messages_bulk'))).toHaveLength(
+      2 * filters.length,
+    )
+    expect(plans.filter((one) => /messages_(kind|test)/.test(one))).toEqual([])
+  })
+
+  /** The steps of the plans of a read's queries on messages. */
+  async function plansOf(read: (page: Slice) => Promise<void>): Promise<string[]> {
+    const prepared = vi.spyOn(Sqlite.prototype, 'prepare')
+    await read({ limit: 10, offset: 0 })
+    const texts = prepared.mock.calls.map(([text]) => text)
+    prepared.mockRestore()
+    return texts.filter((text) => text.includes('from "messages"')).flatMap(planOf)
+  }
+
+  function planOf(text: string): string[] {
+    const values = Array(text.split('?').length - 1).fill(1)
+    const plan = raw().prepare(`explain query plan ${text}`).all(values) as { detail: string }[]
+    return plan.map(({ detail }) => detail)
+  }
 
   describe('reading in threads', () => {
     it('answers what it answers in place, sees what was committed just now, and ends in order', async () => {

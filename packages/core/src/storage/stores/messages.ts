@@ -44,6 +44,12 @@ export function messageStore(
   // The condition has the same text as in the index: with a parameter, no engine uses the index.
   const isTest = sql`${t.livemode} = false`
 
+  /**
+   * SQL: the time of a message, read by its key. With the column, SQLite would read the history in key order instead of
+   * the index by kind, which does not contain the time: 1,000 times slower for a rare kind.
+   */
+  const createdAt = sql`(select created_at from ${t} one where one.workspace_id = ${t.workspace_id} and one.id = ${t.id})`
+
   /** SQL: the ids of a bulk, read from their index: SQLite would otherwise read all messages in the order of a page. */
   function idsOfBulk(workspaceId: string, bulkId: string): SQL {
     const mine = and(eq(t.workspace_id, workspaceId), eq(t.bulk_id, bulkId))
@@ -60,15 +66,21 @@ export function messageStore(
   }
 
   function matching(workspaceId: string, { ids, ...filter }: BoundedFilter) {
-    return and(
-      eq(t.workspace_id, workspaceId),
+    const { bulk_id, recipient } = filter
+    const others = and(
       filter.channel && eq(t.channel, filter.channel),
       filter.status && eq(t.status, filter.status),
       filter.from && gte(t.created_at, filter.from),
       filter.until && lte(t.created_at, filter.until),
-      filter.bulk_id ? inArray(t.id, idsOfBulk(workspaceId, filter.bulk_id)) : undefined,
-      filter.recipient ? eq(t.recipient, filter.recipient) : undefined,
+      recipient ? eq(t.recipient, recipient) : undefined,
       filter.livemode === false ? isTest : undefined,
+    )
+    // `is true` keeps SQLite from the indexes by kind: it would read them to their end, and a row for each entry.
+    const isByKey = others && (bulk_id || recipient)
+    return and(
+      eq(t.workspace_id, workspaceId),
+      bulk_id ? inArray(t.id, idsOfBulk(workspaceId, bulk_id)) : undefined,
+      isByKey ? sql`(${others}) is true` : others,
       filter.before_id ? lt(t.id, filter.before_id) : undefined,
       ids?.first === undefined ? undefined : gte(t.id, ids.first),
       ids?.last === undefined ? undefined : lte(t.id, ids.last),
@@ -94,8 +106,13 @@ export function messageStore(
    */
   function idsOf(workspaceId: string, filter: BoundedFilter, kinds: Kind[], page: Page): SQL {
     const { limit, offset } = page
+    const { from, until, ...others } = filter
     const newest = kinds.map(({ channel, status }) => {
-      const mine = matching(workspaceId, { ...filter, channel, status })
+      const mine = and(
+        matching(workspaceId, { ...others, channel, status }),
+        from && sql`${createdAt} >= ${sql.param(from, t.created_at)}`,
+        until && sql`${createdAt} <= ${sql.param(until, t.created_at)}`,
+      )
       const ids = db.select({ id: t.id }).from(t).where(mine).orderBy(desc(t.id))
       return sql`select id from (${ids.limit(offset + limit)}) kind`
     })
@@ -109,7 +126,7 @@ export function messageStore(
   async function narrowed(workspaceId: string, { livemode, ...filter }: BoundedFilter) {
     const all = matching(workspaceId, filter)
     if (livemode === undefined) return all
-    if (filter.bulk_id) return and(all, eq(t.livemode, livemode))
+    if (filter.bulk_id) return matching(workspaceId, { livemode, ...filter })
     const { channel, status, before_id, ids } = filter
     const kinds = kindsAmong(await totals.ofTime(workspaceId, {}), { channel, status, livemode })
     if (kinds.length === 0) return sql`false`
