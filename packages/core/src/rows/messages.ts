@@ -32,8 +32,8 @@ export const SETTLED_COLUMNS = [
   'updated_at',
 ] as const satisfies SettledColumn[]
 
-/** The columns in which the new messages of one bulk differ. */
-export const VARYING_IN_BULK = [
+/** The columns in which new messages that are written together differ. */
+export const VARYING_AMONG_NEW = [
   'id',
   'sender',
   'recipient',
@@ -42,6 +42,8 @@ export const VARYING_IN_BULK = [
   'credits_used',
   'segments',
   'encoding',
+  'created_at',
+  'updated_at',
   'expires_at',
 ] as const satisfies (keyof Message)[]
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { builders, testRuntime } from '../../../../test/fixtures.ts'
 import { dialects } from '../../../rows/dialect.ts'
-import { VARYING_IN_BULK } from '../../../rows/messages.ts'
+import { VARYING_AMONG_NEW } from '../../../rows/messages.ts'
 import type { MessageRow } from '../../../rows/rows.ts'
 import { tables } from '../../../rows/tables.ts'
 import type { Connection } from './connection.ts'
@@ -35,7 +35,7 @@ const bulks = fc.array(
 const COMMON = { text: 'Hello' }
 
 describe('insertAll', () => {
-  const insert = () => insertAll(connection, messages, VARYING_IN_BULK)
+  const insert = () => insertAll(connection, messages, VARYING_AMONG_NEW)
   const stored = () =>
     selectFrom(
       connection,

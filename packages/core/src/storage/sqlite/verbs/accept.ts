@@ -1,4 +1,4 @@
-import { VARYING_IN_BULK } from '../../../rows/messages.ts'
+import { VARYING_AMONG_NEW } from '../../../rows/messages.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
   type AcceptRequest,
@@ -57,9 +57,9 @@ export function prepareAccept(
   const insertHold = insertInto(connection, t.credit_holds)
   const insertBulk = insertInto(connection, t.bulks)
   const insertAnswer = insertInto(connection, t.idempotency_keys)
-  const insertMessages = insertAll(connection, t.messages, VARYING_IN_BULK)
-  const insertQueued = insertAll(connection, t.message_queue, ['message_id'])
-  const journal = insertAll(connection, t.message_attempts, ['message_id'])
+  const insertMessages = insertAll(connection, t.messages, VARYING_AMONG_NEW)
+  const insertQueued = insertAll(connection, t.message_queue, ['message_id', 'due_at', 'set_at'])
+  const journal = insertAll(connection, t.message_attempts, ['message_id', 'started_at'])
   const count = addCounts(connection)
 
   function lookUp(requests: readonly AcceptRequest[]): AcceptState {

@@ -2,7 +2,7 @@ import type { Tables } from '../../../rows/tables.ts'
 import type { Account, Entry } from '../../../rules/decide.ts'
 import { ACCOUNT_CHANGES, ACCOUNT_COLUMNS } from '../../account-columns.ts'
 import type { Connection } from '../engine/connection.ts'
-import { insertInto, selectFrom, updateOf } from '../engine/rows.ts'
+import { insertAll, selectFrom, updateOf } from '../engine/rows.ts'
 
 /** Accounts and their ledger entries, as the verbs that move credits read and write them. */
 export function creditRows(connection: Connection, t: Tables) {
@@ -11,7 +11,18 @@ export function creditRows(connection: Connection, t: Tables) {
     key: ['workspace_id'],
     set: [...ACCOUNT_CHANGES],
   })
-  const insert = insertInto(connection, t.ledger_entries)
+  const insert = insertAll(connection, t.ledger_entries, [
+    'id',
+    'seq',
+    'amount',
+    'held_delta',
+    'balance_after',
+    'held_after',
+    'ref_id',
+    'quantity',
+    'unit_price',
+    'created_at',
+  ])
   return {
     /** Puts the account of `workspaceId` into `accounts`, once. */
     load(accounts: Map<string, Account>, workspaceId: string): void {
@@ -20,7 +31,7 @@ export function creditRows(connection: Connection, t: Tables) {
       if (account) accounts.set(workspaceId, account as Account)
     },
     store(accounts: readonly Account[], entries: readonly Entry[]): void {
-      for (const entry of entries) insert(entry)
+      insert(entries)
       for (const account of accounts) update(account)
     },
   }
