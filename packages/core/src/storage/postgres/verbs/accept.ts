@@ -24,21 +24,10 @@ import {
 import { insertInto } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
+import { answeredKeyOf, arraysOf, findAnswers, type Key } from './find-answers.ts'
 import { findSuppressed } from './find-suppressed.ts'
 import { queueing } from './queueing.ts'
-
-const findAnswers = statement<{
-  workspace_id: string
-  route: string
-  key: string
-  request_hash: string
-  response: string
-}>(
-  'find_answers',
-  `select i.workspace_id, i.route, i.key, i.request_hash, i.response
-   from unnest($1::text[], $2::text[], $3::text[]) r(workspace_id, route, key)
-   join idempotency_keys i using (workspace_id, route, key)`,
-)
+import { isOutdated, SeenAccounts } from './seen-accounts.ts'
 
 const findSpent = statement<Spending>(
   'find_spent',
@@ -54,8 +43,8 @@ const findTestUsage = statement<TestUsageRow>(
 )
 
 /**
- * The verb `accept` on PostgreSQL: lock, look up, plan, write; two round trips. The account's lock also orders requests
- * with the same idempotency key: the later request sees the response to the first.
+ * The verb `accept` on PostgreSQL: lock, look up, plan, write; two round trips, or one on accounts as last seen. The account's
+ * lock also orders requests with the same idempotency key: the later request sees the response to the first.
  */
 export function prepareAccept(
   database: Database,
@@ -73,6 +62,7 @@ export function prepareAccept(
   },
 ) {
   const credits = creditRows(t)
+  const seen = new SeenAccounts()
   const insertMessages = insertInto('insert_messages', t.messages)
   const insertQueued = insertInto('queue_messages', t.message_queue, {
     due_at: dueAt('r.due_at', '$3'),
@@ -96,7 +86,7 @@ export function prepareAccept(
     const testing = requests.flatMap((of) => (of.test_use ? [of.workspace_id] : []))
     const [accounts, answers, suppressed, spent, usage] = await Promise.all([
       credits.lock(tx, new Set(requests.filter(isExclusive).map((of) => of.workspace_id))),
-      findByKeys(tx, findAnswers, requests.flatMap(answered)),
+      findByKeys(tx, findAnswers, requests.flatMap(answeredKeyOf)),
       findSuppressed(
         tx,
         requests.flatMap(({ messages }) => messages),
@@ -119,9 +109,14 @@ export function prepareAccept(
     set_at: clock.sent(row.set_at, row.set_at),
   })
 
-  return async (requests: readonly AcceptRequest[]): Promise<AcceptResult[]> => {
-    const { results, waiting } = await queueing(database, async (tx, hold) => {
-      const plan = planAccept(requests, await lookUp(tx, requests))
+  /** Plans on the expected accounts, or on the state that it looks up, and writes. */
+  function commit(
+    requests: readonly AcceptRequest[],
+    expected: ReturnType<SeenAccounts['expect']>,
+  ) {
+    return queueing(database, async (tx, hold) => {
+      const state = expected ? seen.assume(tx, expected, requests) : await lookUp(tx, requests)
+      const plan = planAccept(requests, state)
       const queued = queueMessages(plan.messages, lane(), steps)
       hold(queued)
       credits.store(tx, plan.accounts, plan.entries)
@@ -135,10 +130,30 @@ export function prepareAccept(
       tx.write(insertAnswers, plan.answers)
       // The counts come last, right before the commit: other transactions settle messages of the same workspaces.
       tx.write(addCounts, plan.counts)
-      return { results: plan.results, waiting: queued.waiting }
+      return { plan, waiting: queued.waiting }
     })
+  }
+
+  /** Commits on the accounts as last seen, and looks them up only if another server changed one. */
+  async function commitOnce(requests: readonly AcceptRequest[]) {
+    const expected = seen.expect(requests)
+    if (!expected) return commit(requests, null)
+    try {
+      const done = await commit(requests, expected)
+      seen.met(true)
+      return done
+    } catch (error) {
+      if (!isOutdated(error)) throw error
+      seen.met(false)
+      return commit(requests, null)
+    }
+  }
+
+  return async (requests: readonly AcceptRequest[]): Promise<AcceptResult[]> => {
+    const { plan, waiting } = await commitOnce(requests)
+    seen.stored(plan.accounts)
     if (waiting > 0) onQueued()
-    return results
+    return plan.results
   }
 }
 
@@ -158,8 +173,6 @@ function isExclusive({ debit, test_use, idempotency }: AcceptRequest): boolean {
   return debit !== null || test_use !== null || idempotency !== null
 }
 
-type Key = [string, string, string]
-
 /** Queries these keys, if there are any. */
 async function findByKeys<Row>(
   tx: Transaction,
@@ -167,11 +180,7 @@ async function findByKeys<Row>(
   keys: Key[],
 ): Promise<Row[]> {
   if (keys.length === 0) return []
-  return tx.rows(statement, ...[0, 1, 2].map((i) => keys.map((key) => key[i])))
-}
-
-function answered({ workspace_id, idempotency }: AcceptRequest): Key[] {
-  return idempotency ? [[workspace_id, idempotency.route, idempotency.key]] : []
+  return tx.rows(statement, ...arraysOf(keys))
 }
 
 function limited({ workspace_id, debit, spending }: AcceptRequest): Key[] {

@@ -1,0 +1,123 @@
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { units } from '../../src/contract/fields/units.ts'
+import type { AcceptRequest } from '../../src/rules/accept.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
+import { SMS_PRICE } from '../fixtures.ts'
+import { sentBy } from '../postgres-client.ts'
+import { postgresBench } from './bench.ts'
+
+const bench = postgresBench()
+
+const SUPPRESSION = { reason: 'manual' as const, created_at: new Date(0) }
+
+/** Another server on the same database. */
+let other: Storage
+let workspaceId: string
+beforeEach(async () => {
+  other = await bench.another('other')
+  workspaceId = await bench.workspace(10)
+  // The accounts are seen from now on.
+  expect(await accept(bench.make.send(workspaceId))).toBe('accepted')
+})
+afterEach(() => other.close())
+
+async function accept(
+  request: AcceptRequest,
+  storage = bench.storage,
+): Promise<string | undefined> {
+  return (await storage.hot.accept([request]))[0]?.outcome
+}
+
+/** The names of the statements that accepting a send takes. */
+async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
+  const spy = vi.spyOn(pg.Client.prototype, 'query')
+  try {
+    await work()
+    const names = spy.mock.calls
+      .flatMap(([query]) => sentBy(query))
+      .map((sent) => sent.statement.name)
+    return names.filter((name) => name !== 'notify')
+  } finally {
+    spy.mockRestore()
+  }
+}
+
+/** The ledger is gapless, and explains the balance. */
+async function expectSpent(messages: number): Promise<void> {
+  const ledger = await bench.ledger(workspaceId)
+  expect(ledger.map(({ seq }) => seq)).toEqual(ledger.map((_, i) => i + 1))
+  expect(ledger.at(-1)?.balance_after).toBe((10 - messages) * SMS_PRICE)
+  expect((await bench.account(workspaceId))?.balance).toBe((10 - messages) * SMS_PRICE)
+}
+
+it('a send on a seen account is one transaction without a look-up', async () => {
+  const sent = await statementsOf(() => accept(bench.make.send(workspaceId)))
+  expect(sent.slice(0, 2)).toEqual(['begin', 'assert_accounts'])
+  expect(sent).not.toContain('lock_accounts')
+  await expectSpent(2)
+})
+
+describe('an account that another server changed', () => {
+  it('is looked up, and its ledger stays gapless', async () => {
+    expect(await accept(bench.make.send(workspaceId), other)).toBe('accepted')
+    const sent = await statementsOf(() => accept(bench.make.send(workspaceId)))
+    expect(sent).toContain('lock_accounts')
+    await expectSpent(3)
+  })
+
+  it('is spent by both at once, each time once', async () => {
+    const servers = [bench.storage, other]
+    const outcomes: (string | undefined)[] = []
+    for (let wave = 0; wave < 6; wave++) {
+      outcomes.push(
+        ...(await Promise.all(
+          servers.map((server) => accept(bench.make.send(workspaceId), server)),
+        )),
+      )
+    }
+    expect(outcomes.filter((outcome) => outcome === 'accepted')).toHaveLength(9)
+    expect(outcomes.filter((outcome) => outcome === 'insufficient_credits')).toHaveLength(3)
+    await expectSpent(10)
+  })
+
+  it('refuses when it was frozen or its limits changed, which adds no entry', async () => {
+    const terms = async (change: object) =>
+      other.write(({ credits }) => credits.setTerms(workspaceId, change, bench.clock.now()))
+    await terms({ daily_limit: units(0) })
+    expect(await accept(bench.make.send(workspaceId))).toBe('daily_limit')
+    await terms({ daily_limit: null })
+    expect(await accept(bench.make.send(workspaceId))).toBe('accepted')
+    await expectSpent(2)
+  })
+
+  it('fails when it was removed', async () => {
+    const owner = await bench.connect()
+    await owner.query('delete from credit_accounts where workspace_id = $1', [workspaceId])
+    await expect(accept(bench.make.send(workspaceId))).rejects.toThrow('no credit account')
+    await owner.end()
+  })
+})
+
+it('a recipient that was suppressed at another server is refused', async () => {
+  const send = bench.make.send(workspaceId)
+  const [message] = send.messages
+  if (!message) throw new Error('a send has a message')
+  const { channel, recipient: address } = message
+  const suppression = { workspace_id: workspaceId, channel, address, ...SUPPRESSION }
+  await other.write(({ suppressions }) => suppressions.add([suppression]))
+  expect(await accept(send)).toBe('suppressed')
+  await expectSpent(1)
+})
+
+it('a request that another server answered gets the same answer', async () => {
+  const answer = { route: 'send', key: 'k', request_hash: 'h', response: '{"a":1}' }
+  expect(await accept(bench.make.send(workspaceId, {}, answer), other)).toBe('accepted')
+  const again = await bench.storage.hot.accept([bench.make.send(workspaceId, {}, answer)])
+  expect(again).toEqual([{ outcome: 'replayed', response: '{"a":1}' }])
+  for (let i = 0; i < 8; i++) await accept(bench.make.send(workspaceId))
+  expect(await accept(bench.make.send(workspaceId))).toBe('insufficient_credits')
+  // The account is seen again. A new debit would be refused.
+  expect(await accept(bench.make.send(workspaceId, {}, answer))).toBe('replayed')
+  await expectSpent(10)
+})
