@@ -104,6 +104,8 @@ export function insertAll<T extends Table, Name extends keyof Columns<T> & strin
         bindVarying(rows[from + i] as Values, bound, at, previous)
       }
       statement.run(bound)
+      // The contents of a block can be 64 MB.
+      bound.fill(null)
     }
     return { size, insert }
   })
