@@ -329,7 +329,6 @@ function bindIntake({ options, storage, runtime, tracing, carriers, dispatching 
     storage,
     runtime,
     receive,
-    onSettled: dispatching.wakeDeliveries,
     tracing,
   })
   return { receive, reports }

@@ -16,6 +16,7 @@ import { dailyLimitContract } from './storage/daily-limit.contract.ts'
 import { dispatchPausesContract } from './storage/dispatch-pauses.contract.ts'
 import { fanOutContract } from './storage/fan-out.contract.ts'
 import { handOverContract } from './storage/hand-over.contract.ts'
+import { handOverDeliveriesContract } from './storage/hand-over-deliveries.contract.ts'
 import { historyContract } from './storage/history.contract.ts'
 import { holdsContract } from './storage/holds.contract.ts'
 import { idempotencyContract } from './storage/idempotency.contract.ts'
@@ -79,6 +80,8 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('idempotency', () => idempotencyContract(open))
     describe('claimMessages', () => claimMessagesContract(open))
     describe('messages that are claimed as they are queued', () => handOverContract(open))
+    describe('deliveries that are claimed as they are queued', () =>
+      handOverDeliveriesContract(open))
     describe('a clock that is set', () => clockStepsContract(open))
     describe('settle', () => settleContract(open))
     describe('calls', () => callsContract(open))

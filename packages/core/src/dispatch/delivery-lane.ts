@@ -1,9 +1,9 @@
 import { LIMITS } from '../contract/limits.ts'
+import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../rules/claim-deliveries.ts'
 import type { DeliveryResult } from '../rules/record.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import { SealedError, type Sealer } from '../secrets/sealer.ts'
-import type { ClaimedDelivery } from '../storage/ports/hot.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { type DeliverAnswer, deliveryOutcome } from '../webhooks/deliver.ts'
 import {
@@ -35,7 +35,9 @@ const BATCH_MAX = 32
 const LOST_MAX = 3
 
 /** Attempts the deliveries that are due. */
-export interface DeliveryLane extends Lane<ClaimedDelivery> {
+export interface DeliveryLane extends Lane<ClaimedDelivery, ClaimOfNewDeliveries> {
+  /** Reports new deliveries that wait in the queue. */
+  queued(refs: readonly ReceiverRef[]): void
   /** Makes the next probe of a receiver with an open breaker due at once. */
   probeNow(webhookId: string): void
 }
@@ -73,16 +75,37 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
     probeNow: shares.probeNow,
     slots: SLOTS,
     batch: CLAIM_MAX,
-    claim: (limit) =>
-      storage.hot.claimDeliveries({
+    queued: shares.queued,
+    async claim(limit) {
+      const rooms = shares.rooms(runtime.elapsed())
+      const noteTaken = shares.beginClaim(rooms, limit)
+      const claimed = await storage.hot.claimDeliveries({
         now: runtime.now(),
         elapsed_ms: runtime.elapsed(),
         limit,
-        ...shares.rooms(runtime.elapsed()),
+        ...rooms,
         lease_ms,
         token: runtime.id(),
-      }),
-    offer: () => ({ terms: {}, end() {} }),
+      })
+      noteTaken(claimed)
+      return claimed
+    },
+    offer() {
+      const admitted: ReceiverRef[] = []
+      return {
+        terms: {
+          now: runtime.now(),
+          lease_ms,
+          token: runtime.id(),
+          admits(delivery) {
+            const isAdmitted = shares.reserve(delivery, runtime.elapsed())
+            if (isAdmitted) admitted.push(delivery)
+            return isAdmitted
+          },
+        },
+        end: () => shares.release(admitted),
+      }
+    },
     async run(deliveries, done, look, claimed_ms) {
       // An attempt that begins at or before this time ends within the lease.
       const start_by_ms = claimed_ms + lease_ms - Math.min(ATTEMPT_MAX_MS, lease_ms / 2)
@@ -128,11 +151,11 @@ async function deliverBatch(
     })
   const was_called = received !== null
   const answers = received ?? batch.map(() => null)
-  freeSlots(shares, batch, answers, { began, at: runtime.elapsed() })
+  const mayWait = freeSlots(shares, batch, answers, { began, at: runtime.elapsed() })
   const results = batch.map((each, i) => resultOf(parts, each, answers[i] ?? null, was_called))
   const stored = persist(results, storage.hot.recordDeliveries, runtime.log)
-  // The receivers have free slots again. The lane claims now, so that the next claim shares the commit of these results.
-  look()
+  // The lane claims the deliveries that wait for these slots now, so that the claim shares the commit of these results.
+  if (mayWait) look()
   await stored
   for (const result of results) reportAttempt(runtime, result)
   tracing?.delivered(results)
@@ -156,17 +179,21 @@ async function postpone(
   await persist(results, storage.hot.recordDeliveries, runtime.log)
 }
 
+/** Returns whether deliveries that wait in the queue may use the slots. */
 function freeSlots(
   shares: Shares,
   batch: readonly Begun<ReceiverRef>[],
   answers: readonly (DeliverAnswer | null)[],
   { began, at }: { began: number; at: number },
-): void {
+): boolean {
+  let mayWait = false
   for (const [i, { delivery, is_probe }] of batch.entries()) {
     const answer = answers[i] ?? null
     const status = answer?.response_status ?? null
-    shares.ended(delivery, answer && { ...answer, status }, { began, at, is_probe })
+    const when = { began, at, is_probe }
+    mayWait = shares.ended(delivery, answer && { ...answer, status }, when) || mayWait
   }
+  return mayWait
 }
 
 /** `was_called`: whether the batch started in time. `answer` is null if the thread died. */

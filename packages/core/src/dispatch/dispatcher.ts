@@ -91,7 +91,6 @@ export function startDispatcher({
     receive,
     tracing,
     lease_ms,
-    onSettled: deliveries.wake,
   })
   const messages = startLane(sending, log, telemetry, isPaused)
   const sweeper = startSweeper({ storage, runtime, retention, auditRetention })
@@ -102,7 +101,16 @@ export function startDispatcher({
     onQueued: deliveries.wake,
   })
   const lanes: Pick<RunningLane, 'wake' | 'quiet' | 'isQuiet' | 'stop'>[] = [messages, deliveries]
-  storage.hot.setLanes({ messages })
+  storage.hot.setLanes({
+    messages,
+    deliveries: {
+      reserve: deliveries.reserve,
+      queued(refs) {
+        lane.queued(refs)
+        deliveries.wake()
+      },
+    },
+  })
   const wake = () => {
     for (const lane of lanes) lane.wake()
   }

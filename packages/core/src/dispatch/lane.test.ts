@@ -96,7 +96,7 @@ describe('room in a lane', () => {
     expect(running.reserve(5)).toBeNull()
     expect(running.reserve(1)).toBeNull()
     queue.push('old')
-    running.queued()
+    running.queued([])
     expect(running.reserve(1)).toBeNull()
     await expect.poll(items).toEqual(['old'])
     expect(running.reserve(1)).not.toBeNull()
@@ -107,7 +107,7 @@ describe('room in a lane', () => {
     await running.quiet()
     running.wake()
     await turn()
-    running.queued()
+    running.queued([])
     expect(running.reserve(1)).toBeNull()
   })
 

@@ -32,7 +32,8 @@ export interface Offer<Terms> {
   end(): void
 }
 
-export interface RunningLane<Item = unknown, Terms = unknown> extends LaneEntry<Terms, Item> {
+export interface RunningLane<Item = unknown, Terms = unknown>
+  extends LaneEntry<Terms, Item, unknown> {
   /** Claims now instead of at the next poll, because items may be due. */
   wake(): void
   /** Whether the last claim found nothing due and nothing is in flight. */
@@ -64,6 +65,7 @@ export function startLane<Item, Terms>(
   let hasQueued = true
   let stopping = false
   let woken = true
+  let isSleeping = false
   let quiet = false
   let ring: () => void = () => {}
   const waiters: (() => void)[] = []
@@ -77,6 +79,7 @@ export function startLane<Item, Terms>(
   /** Resolves when the lane is woken, at most after `ms`. */
   async function sleep(ms: number): Promise<void> {
     if (woken || stopping) return
+    isSleeping = true
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms)
       ring = () => {
@@ -84,6 +87,7 @@ export function startLane<Item, Terms>(
         resolve()
       }
     })
+    isSleeping = false
     ring = () => {}
   }
 
@@ -182,7 +186,8 @@ export function startLane<Item, Terms>(
     isQuiet: () => quiet,
     quiet() {
       if (quiet) return Promise.resolve()
-      wake()
+      // Otherwise the running claim or the end of the work decides.
+      if (isSleeping && inFlight === 0) wake()
       return new Promise((resolve) => waiters.push(resolve))
     },
     async stop(grace_ms) {

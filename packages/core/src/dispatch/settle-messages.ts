@@ -12,13 +12,11 @@ export interface SettleParts {
   runtime: Runtime
   routing: Routing
   tracing: Tracing | null
-  /** Called when deliveries may have been queued. */
-  onSettled: () => void
 }
 
 /** Stores the results, one for each message, linked to the spans of the calls that returned them. */
 export async function settleMessages(
-  { storage, runtime, routing, tracing, onSettled }: SettleParts,
+  { storage, runtime, routing, tracing }: SettleParts,
   messages: readonly ClaimedMessage[],
   results: readonly Result[],
   links: Link[] = [],
@@ -39,7 +37,6 @@ export async function settleMessages(
   const store = () => persist(settlements, storage.hot.settle, runtime.log)
   await (tracing ? tracing.settle(settlements.length, links, store) : store())
   for (const [i, message] of messages.entries()) logAttempt(runtime, message, results[i] as Result)
-  onSettled()
 }
 
 /** The claim writes no lease token into the row of a message that is not sent now. */

@@ -120,3 +120,57 @@ describe('shares of the slots', () => {
     expect(roomFor(ref('a5999'))).toBe(0)
   })
 })
+
+describe('slots for new deliveries', () => {
+  const claim = (taken: ReceiverRef[]) => shares.beginClaim(shares.rooms(at), 100)(taken)
+
+  it('are for receivers that have answered', () => {
+    expect(shares.reserve(ref('a'), at)).toBe(false)
+    begin(ref('b'), 1).end(ok)
+    expect(shares.reserve(ref('b'), at)).toBe(true)
+    begin(ref('c'), 1).end(ok)
+    begin(ref('c'), 1).end(timeout)
+    expect(shares.reserve(ref('c'), at)).toBe(false)
+  })
+
+  it('are reserved until they begin, up to the limit of the receiver', () => {
+    begin(ref('a'), 1).end(ok)
+    const limit = roomFor(ref('a'))
+    const refs = Array.from({ length: limit }, () => ref('a'))
+    expect(refs.map((one) => shares.reserve(one, at))).toEqual(refs.map(() => true))
+    expect(shares.reserve(ref('a'), at)).toBe(false)
+    shares.release(refs)
+    // The refused delivery waits: a claim takes it first.
+    expect(shares.reserve(ref('a'), at)).toBe(false)
+    claim([ref('a')])
+    expect(shares.reserve(ref('a'), at)).toBe(true)
+  })
+
+  it('are within the share of the workspace', () => {
+    for (let i = 0; i < 25; i++) begin(ref(`a${i}`), 1).end(ok)
+    const all = Array.from({ length: 100 }, (_, i) => ref(`a${i % 25}`))
+    expect(all.every((one) => shares.reserve(one, at))).toBe(true)
+    expect(shares.reserve(ref('a0'), at)).toBe(false)
+  })
+
+  it('are not for a receiver whose older deliveries may wait', () => {
+    begin(ref('a'), 1).end(ok)
+    shares.queued([ref('a')])
+    expect(shares.reserve(ref('a'), at)).toBe(false)
+    claim(Array.from({ length: roomFor(ref('a')) }, () => ref('a')))
+    expect(shares.reserve(ref('a'), at)).toBe(false)
+    claim([])
+    expect(shares.reserve(ref('a'), at)).toBe(true)
+  })
+
+  it('free a slot that waiting deliveries may use', () => {
+    const end = (answer: ReceiverAnswer) => {
+      const is_probe = shares.began(ref('a'), at)
+      return shares.ended(ref('a'), answer, { began: at, at, is_probe })
+    }
+    expect(end(ok)).toBe(true)
+    expect(end(ok)).toBe(false)
+    shares.queued([ref('a')])
+    expect(end(ok)).toBe(true)
+  })
+})

@@ -8,6 +8,7 @@ import {
   type ReceiverAnswer,
   roomOf,
 } from './receiver.ts'
+import { createWaiting } from './waiting.ts'
 
 /** The number of deliveries that a claim may take. A room is a number of free slots, listed if it differs from the limit. */
 export interface Rooms {
@@ -35,12 +36,26 @@ export interface Shares {
   began(ref: ReceiverRef, at: number): boolean
   /** Makes the next probe of a receiver with an open breaker due at once. */
   probeNow(webhookId: string): void
-  /** Frees the slot. `answer` is null if the result is not known. */
+  /**
+   * Frees the slot, and returns whether deliveries that wait in the queue may use it. `answer` is null if the result is
+   * not known.
+   */
   ended(
     ref: ReceiverRef,
     answer: ReceiverAnswer | null,
     when: { began: number; at: number; is_probe: boolean },
-  ): void
+  ): boolean
+  /** Begins a claim with these rooms. The returned function notes the deliveries that the claim took. */
+  beginClaim(rooms: Rooms, limit: number): (taken: readonly ReceiverRef[]) => void
+  /**
+   * Reserves a slot for a new delivery, until `release`. Returns false if its receiver has no room, fails or is unknown,
+   * or if older deliveries may wait for the receiver or its workspace.
+   */
+  reserve(ref: ReceiverRef, at: number): boolean
+  /** Frees the slots of `reserve`: the deliveries begin now, or not at all. */
+  release(refs: readonly ReceiverRef[]): void
+  /** Reports new deliveries that wait in the queue. */
+  queued(refs: readonly ReceiverRef[]): void
 }
 
 const WORKSPACE_SHARE = 0.25
@@ -59,9 +74,36 @@ const DEAD_FORGOTTEN_AFTER_MS = 60 * 60_000
 export function createShares({ slots }: { slots: number }): Shares {
   const receivers = new Map<string, Receiver>()
   const workspaces = new Map<string, number>()
+  const waitingWebhooks = createWaiting()
+  const waitingWorkspaces = createWaiting()
+  /** The reserved slots of each webhook and of each workspace. */
+  const reserved = new Map<string, number>()
+  const workspaceLimit = Math.max(1, Math.floor(slots * WORKSPACE_SHARE))
   let failing = 0
   let unknown = 0
   let turn = 0
+
+  function reserveSlots({ webhook_id, workspace_id }: ReceiverRef, count: 1 | -1): void {
+    for (const id of [webhook_id, workspace_id]) {
+      const sum = (reserved.get(id) ?? 0) + count
+      if (sum > 0) reserved.set(id, sum)
+      else reserved.delete(id)
+    }
+  }
+
+  function mayWait({ webhook_id, workspace_id }: ReceiverRef): boolean {
+    return waitingWebhooks.has(webhook_id) || waitingWorkspaces.has(workspace_id)
+  }
+
+  /** The slots that new deliveries may take. */
+  function roomOfNew(ref: ReceiverRef, at: number): number {
+    const { webhook_id, workspace_id } = ref
+    const receiver = receivers.get(webhook_id)
+    if (!receiver || isFailing(receiver) || isUnknown(receiver) || mayWait(ref)) return 0
+    const inWorkspace = (workspaces.get(workspace_id) ?? 0) + (reserved.get(workspace_id) ?? 0)
+    const room = roomOf(receiver, at) - (reserved.get(webhook_id) ?? 0)
+    return Math.min(room, workspaceLimit - inWorkspace)
+  }
 
   /** Changes a receiver and updates the numbers in flight to failing receivers, unknown receivers and its workspace. */
   function change(receiver: Receiver, by: (receiver: Receiver) => void): void {
@@ -132,7 +174,7 @@ export function createShares({ slots }: { slots: number }): Shares {
         }
         if (room !== limit_per_webhook) room_of_webhook.set(id, room)
       }
-      const limit_per_workspace = Math.max(1, Math.floor(slots * WORKSPACE_SHARE))
+      const limit_per_workspace = workspaceLimit
       const room_of_workspace = new Map(
         [...workspaces].map(([id, of]) => [id, Math.max(0, limit_per_workspace - of)]),
       )
@@ -151,12 +193,53 @@ export function createShares({ slots }: { slots: number }): Shares {
     },
     ended(ref, answer, when) {
       const receiver = touch(ref, when.at)
+      // Failing receivers share their slots, and so do unknown ones.
+      const wasShared = isFailing(receiver) || isUnknown(receiver)
       change(receiver, (one) => {
         if (answer) noteAnswer(one, answer, when)
         one.in_flight = Math.max(0, one.in_flight - 1)
       })
+      // Deliveries fall due while nothing is sent to the receiver.
+      if (isFailing(receiver) || when.at < receiver.waits_until)
+        waitingWebhooks.mark(ref.webhook_id)
+      return wasShared || mayWait(ref)
+    },
+    beginClaim(rooms, limit) {
+      const noteWebhooks = waitingWebhooks.beginClaim()
+      const noteWorkspaces = waitingWorkspaces.beginClaim()
+      return (taken) => {
+        const isFull = taken.length >= limit
+        noteWebhooks(
+          countBy(taken, ({ webhook_id }) => webhook_id),
+          isFull,
+          (id) => rooms.room_of_webhook.get(id) ?? rooms.limit_per_webhook,
+        )
+        noteWorkspaces(
+          countBy(taken, ({ workspace_id }) => workspace_id),
+          isFull,
+          (id) => rooms.room_of_workspace.get(id) ?? rooms.limit_per_workspace,
+        )
+      }
+    },
+    reserve(ref, at) {
+      const hasRoom = roomOfNew(ref, at) > 0
+      if (hasRoom) reserveSlots(ref, 1)
+      else waitingWebhooks.mark(ref.webhook_id)
+      return hasRoom
+    },
+    release(refs) {
+      for (const ref of refs) reserveSlots(ref, -1)
+    },
+    queued(refs) {
+      for (const { webhook_id } of refs) waitingWebhooks.mark(webhook_id)
     },
   }
+}
+
+function countBy(refs: readonly ReceiverRef[], idOf: (ref: ReceiverRef) => string) {
+  const counts = new Map<string, number>()
+  for (const ref of refs) counts.set(idOf(ref), (counts.get(idOf(ref)) ?? 0) + 1)
+  return counts
 }
 
 function isFailing({ failures }: Receiver): boolean {

@@ -27,15 +27,12 @@ export function createReportIntake({
   storage,
   runtime,
   receive,
-  onSettled,
   tracing = null,
 }: {
   storage: Storage
   runtime: Runtime
   /** Stores the messages of recipients. */
   receive: (provider: string, received: readonly ReceivedReport[]) => Promise<void>
-  /** Called when deliveries may have been queued. */
-  onSettled: () => void
   tracing?: Tracing | null
 }): {
   receiveReports: ReceiveReports
@@ -64,7 +61,6 @@ export function createReportIntake({
     )
     const store = () => storage.hot.settle(settlements)
     await (tracing ? tracing.settle(settlements.length, [], store) : store())
-    onSettled()
   }
 
   /** Finds the messages of receipts by the provider's ids. Null: the message is not known yet. */

@@ -120,8 +120,8 @@ export interface QueuePlan {
   queue: NewQueueRow[]
   attempts: MessageAttemptRow[]
   claimed: ClaimedMessage[]
-  /** The number of messages that are due now and that no claim holds. */
-  waiting: number
+  /** The messages that are due now and that no claim holds. */
+  waiting: MessageRow[]
 }
 
 /** Whether a new message may be claimed as it is queued. The messages of a bulk wait for the lane's next claims. */
@@ -137,7 +137,7 @@ export function isDueAtOnce({
  * were checked in the same transaction. Without `context` no message is claimed.
  */
 export function planQueue(messages: readonly MessageRow[], context: ClaimOfNew | null): QueuePlan {
-  const plan: QueuePlan = { queue: [], attempts: [], claimed: [], waiting: 0 }
+  const plan: QueuePlan = { queue: [], attempts: [], claimed: [], waiting: [] }
   for (const message of messages) {
     const queued = queuedRow(message)
     const claim = context && isDueAtOnce(message) ? claimNew(message, queued, context) : null
@@ -145,7 +145,7 @@ export function planQueue(messages: readonly MessageRow[], context: ClaimOfNew |
     if (claim) {
       plan.attempts.push(claim.attempt)
       plan.claimed.push(claim.claimed)
-    } else if (message.scheduled_at === null) plan.waiting += 1
+    } else if (message.scheduled_at === null) plan.waiting.push(message)
   }
   return plan
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { WebhookRow } from '../rows/rows.ts'
 import type { Sealed, SealedHeaders } from '../rows/sealed.ts'
+import type { ClaimedDelivery } from '../rules/claim-deliveries.ts'
 import type { Place, Sealer } from '../secrets/sealer.ts'
-import type { ClaimedDelivery } from '../storage/ports/hot.ts'
 
 /** The secrets of a webhook in plain text, in memory only. */
 export interface WebhookSecrets {

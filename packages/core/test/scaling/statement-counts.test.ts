@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import type { ClaimedMessage } from '../../src/rules/claim.ts'
+import type { ClaimedDelivery } from '../../src/rules/claim-deliveries.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
@@ -27,7 +28,14 @@ const DELIVERED = {
   },
 } as const
 
-type Step = 'accept' | 'claim' | 'settle' | 'claim deliveries' | 'record' | 'accept and claim'
+type Step =
+  | 'accept'
+  | 'claim'
+  | 'settle'
+  | 'claim deliveries'
+  | 'record'
+  | 'accept and claim'
+  | 'settle and claim deliveries'
 
 /**
  * The statements that each step of 64 messages with one webhook executes. They cost the same on every machine, so they
@@ -40,6 +48,7 @@ const SQLITE: Record<Step, number> = {
   'claim deliveries': 136,
   record: 263,
   'accept and claim': 37,
+  'settle and claim deliveries': 359,
 }
 const POSTGRES: Record<Step, number> = {
   accept: 9,
@@ -48,6 +57,7 @@ const POSTGRES: Record<Step, number> = {
   'claim deliveries': 2,
   record: 7,
   'accept and claim': 10,
+  'settle and claim deliveries': 12,
 }
 
 let executed = 0
@@ -113,29 +123,31 @@ describe.each([
     const handedOver = takeAll()
     const more = Array.from({ length: MESSAGES }, () => bench.make.send(workspaceId))
     await counted('accept and claim', () => bench.storage.hot.accept(more))
-    expect(handedOver).toHaveLength(MESSAGES)
+    expect(handedOver.messages).toHaveLength(MESSAGES)
+    await counted('settle and claim deliveries', () =>
+      Promise.all(handedOver.messages.map((message) => bench.settle(message, DELIVERED))),
+    )
+    expect(handedOver.deliveries).toHaveLength(2 * MESSAGES)
     expect(counts).toEqual(expected)
   })
 
-  /** Sets a lane that has room for every message; returns the messages that are handed over. */
-  function takeAll(): ClaimedMessage[] {
-    const taken: ClaimedMessage[] = []
+  /** Sets lanes that have room for everything; returns what is handed over. */
+  function takeAll() {
+    const taken = { messages: [] as ClaimedMessage[], deliveries: [] as ClaimedDelivery[] }
+    const room = <Terms, Item>(items: Item[], terms: (limit: number) => Terms) => ({
+      reserve: (limit: number) => ({
+        terms: terms(limit),
+        handOver: (taken: Item[]) => void items.push(...taken),
+        release() {},
+        giveBack() {},
+      }),
+      queued() {},
+    })
+    const claim = () => ({ ...bench.time(), lease_ms: LEASE_MS, token: bench.clock.id() })
+    const route = () => ({ provider: 'carrier', sender: null })
     bench.storage.hot.setLanes({
-      messages: {
-        reserve: (limit) => ({
-          terms: {
-            ...bench.time(),
-            limit,
-            lease_ms: LEASE_MS,
-            token: bench.clock.id(),
-            route: () => ({ provider: 'carrier', sender: null }),
-          },
-          handOver: (items) => taken.push(...items),
-          release() {},
-          giveBack() {},
-        }),
-        queued() {},
-      },
+      messages: room(taken.messages, (limit) => ({ ...claim(), limit, route })),
+      deliveries: room(taken.deliveries, () => ({ ...claim(), admits: () => true })),
     })
     return taken
   }

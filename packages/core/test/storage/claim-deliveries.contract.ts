@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { MessageRow } from '../../src/rows/rows.ts'
+import type { ClaimedDelivery } from '../../src/rules/claim-deliveries.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
-import type { ClaimedDelivery } from '../../src/storage/ports/hot.ts'
 import { benchFor, callback, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 
 /** Due deliveries, leased, and fairly: no backlog of one webhook hides what waits for another. */

@@ -31,7 +31,6 @@ export function messagePartsContract(open: OpenStorage): void {
       storage: bench.storage,
       runtime: { now, elapsed, id, bytes, random, log: { ...log, warn } },
       receive: async (_, all) => void received.push(...all),
-      onSettled() {},
     })
   }
 

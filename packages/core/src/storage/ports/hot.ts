@@ -1,8 +1,8 @@
 import type { ApiKeyRow } from '../../rows/rows.ts'
-import type { Sealed, SealedHeaders } from '../../rows/sealed.ts'
 import type { AcceptRequest, AcceptResult } from '../../rules/accept.ts'
 import type { CancelOutcome, CancelRequest } from '../../rules/cancel.ts'
 import type { ClaimedMessage, Route, Routed } from '../../rules/claim.ts'
+import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../../rules/claim-deliveries.ts'
 import type { DeliveryResult } from '../../rules/record.ts'
 import type { Settlement } from '../../rules/settlement.ts'
 import type { Awaitable } from '../../runtime/awaitable.ts'
@@ -70,26 +70,32 @@ export interface HotVerbs {
    */
   onWake?(listener: WakeListener): () => void
   /**
-   * Sets the lanes of this process. Where a lane has room, `accept` claims the messages that it queues, in the same
-   * transaction, and hands them over after the transaction is durable. null removes the lanes.
+   * Sets the lanes of this process. Where a lane has room, `accept` claims the messages that it queues, and `settle` and
+   * `cancel` the deliveries, in the same transaction; they hand them over after the transaction is durable. null
+   * removes the lanes.
    */
-  setLanes(lanes: Lanes | null): void
+  setLanes(lanes: Partial<Lanes> | null): void
 }
 
 /** The lanes of the process that dispatches. */
 export interface Lanes {
-  messages: LaneEntry<MessageClaim, ClaimedMessage>
+  messages: LaneEntry<MessageClaim, ClaimedMessage, unknown>
+  deliveries: LaneEntry<
+    ClaimOfNewDeliveries,
+    ClaimedDelivery,
+    { webhook_id: string; workspace_id: string }
+  >
 }
 
 /** The entry of a lane for work that a transaction claims as it queues the work. */
-export interface LaneEntry<Terms, Item> {
+export interface LaneEntry<Terms, Item, Row> {
   /**
    * Reserves room for `count` items. Returns null if the lane has no room for all of them, or if older items may wait:
    * a claim then takes the items in their order.
    */
   reserve(count: number): Reservation<Terms, Item> | null
-  /** Reports durable items that may be due and that no claim holds. */
-  queued(): void
+  /** Reports durable rows that may be due and that no claim holds. */
+  queued(rows: readonly Row[]): void
 }
 
 /** Room in a lane for the items of one transaction. Exactly one of its functions is called, once. */
@@ -148,23 +154,4 @@ export interface DeliveryClaim extends Claim {
   limit_per_workspace: number
   room_of_webhook: ReadonlyMap<string, number>
   room_of_workspace: ReadonlyMap<string, number>
-}
-
-export interface ClaimedDelivery {
-  delivery_id: string
-  workspace_id: string
-  webhook_id: string
-  event_id: string
-  event: string
-  url: string
-  secret: Sealed
-  /** The secret before the last rotation, for as long as it is valid. */
-  previous_secret: Sealed | null
-  /** The fingerprint of the secret that a receiver has proved to know since the last rotation, if any. */
-  accepted_secret: string | null
-  headers: SealedHeaders
-  body: string
-  /** The number of the try, from 1. */
-  attempt: number
-  token: string
 }

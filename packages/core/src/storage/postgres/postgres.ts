@@ -140,14 +140,19 @@ function hotVerbs(parts: {
 
   const admission = gather(prepareAdmission(database, t, clock), batches(), bounds)
   const steps = createClockSteps()
-  let lanes: Lanes | null = null
+  let lanes: Partial<Lanes> | null = null
   const onMessages = {
     clock,
     onQueued: () => waker.announce('messages'),
     steps,
     lane: () => lanes?.messages,
   }
-  const onDeliveries = { clock, onQueued: () => waker.announce('deliveries') }
+  const onDeliveries = {
+    clock,
+    onQueued: () => waker.announce('deliveries'),
+    steps,
+    lane: () => lanes?.deliveries,
+  }
   const claimMessages = prepareClaimMessages(database, t, { clock, steps, log, redate })
   const claimDeliveries = prepareClaimDeliveries(database, { clock, steps })
   const settling = prepareSettle(database, t, { ...onDeliveries, newId, random, telemetry })

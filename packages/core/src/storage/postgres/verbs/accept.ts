@@ -152,7 +152,7 @@ export function prepareAccept(
   return async (requests: readonly AcceptRequest[]): Promise<AcceptResult[]> => {
     const { plan, waiting } = await commitOnce(requests)
     seen.stored(plan.accounts)
-    if (waiting > 0) onQueued()
+    if (waiting.length > 0) onQueued()
     return plan.results
   }
 }

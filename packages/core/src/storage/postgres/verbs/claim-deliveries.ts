@@ -1,5 +1,6 @@
+import type { ClaimedDelivery } from '../../../rules/claim-deliveries.ts'
 import type { ClockSteps } from '../../clock-steps.ts'
-import type { ClaimedDelivery, DeliveryClaim } from '../../ports/hot.ts'
+import type { DeliveryClaim } from '../../ports/hot.ts'
 import { type Clock, present } from '../engine/clock.ts'
 import { type Database, statement } from '../engine/database.ts'
 

@@ -8,8 +8,8 @@ import {
   cancellations,
   planCancel,
 } from '../../../rules/cancel.ts'
+import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/claim-deliveries.ts'
 import type { Entry } from '../../../rules/decide.ts'
-import type { Subscriber } from '../../../rules/fan-out.ts'
 import { planSettle } from '../../../rules/settle.ts'
 import {
   FINISHED_ATTEMPT_COLUMNS,
@@ -20,12 +20,16 @@ import {
   type SettleState,
 } from '../../../rules/settlement.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
+import type { ClockSteps } from '../../clock-steps.ts'
+import { queueDeliveries } from '../../hand-over.ts'
+import type { Lanes } from '../../ports/hot.ts'
 import { reportSettled } from '../../report-plans.ts'
 import { type Clock, dueAt } from '../engine/clock.ts'
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
+import { queueing } from './queueing.ts'
 
 /**
  * The verbs `settle` and `cancel` on PostgreSQL: lock, look up, plan, write; two round trips. Rows are locked kind by
@@ -39,8 +43,16 @@ export function prepareSettle(
     clock,
     onQueued,
     telemetry,
+    steps,
+    lane,
     ...context
-  }: SettleContext & { clock: Clock; onQueued: () => void; telemetry: Telemetry | undefined },
+  }: SettleContext & {
+    clock: Clock
+    onQueued: () => void
+    telemetry: Telemetry | undefined
+    steps: ClockSteps
+    lane: () => Lanes['deliveries'] | undefined
+  },
 ) {
   const lookUp = prepareLookUp(t)
   const write = prepareWrite(t, clock)
@@ -49,12 +61,15 @@ export function prepareSettle(
     settlements: readonly Settlement[],
     planned: (state: SettleState) => Planned,
   ): Promise<Planned> {
-    const done = await database.transact(async (tx) => {
-      const done = planned(await lookUp(tx, settlements))
-      write(tx, done.plan, settlements)
-      return done
+    const { done, waiting } = await queueing(database, async (tx, hold) => {
+      const state = await lookUp(tx, settlements)
+      const done = planned(state)
+      const queued = queueDeliveries(done.plan, state.subscribers, lane(), steps)
+      hold(queued)
+      write(tx, { ...done.plan, delivery_queue: queued.queue }, settlements)
+      return { done, waiting: queued.waiting }
     })
-    if (done.plan.delivery_queue.length > 0) onQueued()
+    if (waiting.length > 0) onQueued()
     if (telemetry) reportSettled(telemetry, done.plan)
     return done
   }
@@ -74,6 +89,10 @@ export function prepareSettle(
       return outcomes
     },
   }
+}
+
+interface LookedUp extends SettleState {
+  subscribers: Map<string, SubscribedWebhook[]>
 }
 
 function prepareLookUp(t: Tables) {
@@ -118,12 +137,12 @@ function prepareLookUp(t: Tables) {
      order by p.message_id, p.attempt, p.number`,
   )
   // The webhooks are locked against removal, because otherwise a delivery could be queued for a removed webhook.
-  const findSubscribers = statement<Subscriber>(
+  const findSubscribers = statement<SubscribedWebhook>(
     'find_subscribers',
-    `select id, workspace_id, events, mode from webhooks
+    `select id, workspace_id, events, mode, ${ENDPOINT_COLUMNS.join(', ')} from webhooks
      where workspace_id = any($1::text[]) and is_active order by workspace_id, id for key share`,
   )
-  return async (tx: Transaction, settlements: readonly Settlement[]): Promise<SettleState> => {
+  return async (tx: Transaction, settlements: readonly Settlement[]): Promise<LookedUp> => {
     const workspaces = settlements.map(({ workspace_id }) => workspace_id)
     const ids = settlements.map(({ message_id }) => message_id)
     const moving = settlements.filter(mayMoveCredits)
@@ -148,7 +167,7 @@ function prepareLookUp(t: Tables) {
           ),
       tx.rows(findSubscribers, [...new Set(workspaces)]),
     ])
-    const state: SettleState = {
+    const state: LookedUp = {
       messages: new Map(messages.map((message) => [message.id, message])),
       queue: new Map(queued.map((row) => [row.message_id, row])),
       subscribers: new Map(),
@@ -257,12 +276,11 @@ function prepareWrite(t: Tables, clock: Clock) {
     tx.write(endHolds, plan.ended_holds)
     tx.write(insertEvents, plan.events)
     tx.write(insertDeliveries, plan.deliveries)
-    // The deliveries of new events are due at once.
     tx.write(
       insertQueued,
       plan.delivery_queue.map((row) => {
-        const due_at = clock.sent(row.due_at, row.due_at)
-        return { ...row, due_at, set_at: due_at }
+        const at = row.set_at ?? row.due_at
+        return { ...row, due_at: clock.sent(row.due_at, at), set_at: clock.sent(at, at) }
       }),
       clock.origin,
     )

@@ -91,7 +91,7 @@ export function openEngine(
   const { run, runInBackground } = writer
   const bounds = { batch_max: BACKGROUND_BATCH_MAX }
   const steps = createClockSteps()
-  let lanes: Lanes | null = null
+  let lanes: Partial<Lanes> | null = null
   const accept = prepareAccept(connection, t, {
     steps,
     lane: () => lanes?.messages,
@@ -104,6 +104,9 @@ export function openEngine(
   })
   const settling = prepareSettle(connection, t, {
     ...context,
+    steps,
+    lane: () => lanes?.deliveries,
+    afterCommit: writer.afterCommit,
     onSettled: (plan) => telemetry && writer.afterCommit(() => reportSettled(telemetry, plan)),
   })
   const recordDeliveries = prepareRecordDeliveries(connection, t, {

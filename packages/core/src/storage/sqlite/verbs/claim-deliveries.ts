@@ -1,6 +1,7 @@
 import type { Sealed } from '../../../rows/sealed.ts'
+import type { ClaimedDelivery } from '../../../rules/claim-deliveries.ts'
 import type { ClockSteps } from '../../clock-steps.ts'
-import type { ClaimedDelivery, DeliveryClaim } from '../../ports/hot.ts'
+import type { DeliveryClaim } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
 
 /** A text that sorts after every id. */

@@ -6,6 +6,7 @@ import {
   cancellations,
   planCancel,
 } from '../../../rules/cancel.ts'
+import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/claim-deliveries.ts'
 import { planSettle } from '../../../rules/settle.ts'
 import {
   FINISHED_ATTEMPT_COLUMNS,
@@ -14,6 +15,9 @@ import {
   type SettlePlan,
   type SettleState,
 } from '../../../rules/settlement.ts'
+import type { ClockSteps } from '../../clock-steps.ts'
+import { queueDeliveries } from '../../hand-over.ts'
+import type { Lanes } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
@@ -23,25 +27,48 @@ import { creditRows } from './credit-rows.ts'
 export function prepareSettle(
   connection: Connection,
   t: Tables,
-  { onSettled, ...context }: SettleContext & { onSettled: (plan: SettlePlan) => void },
+  {
+    onSettled,
+    steps,
+    lane,
+    afterCommit,
+    ...context
+  }: SettleContext & {
+    onSettled: (plan: SettlePlan) => void
+    steps: ClockSteps
+    lane: () => Lanes['deliveries'] | undefined
+    afterCommit: (work: () => void, undo: () => void) => void
+  },
 ) {
   const lookUp = prepareLookUp(connection, t)
   const write = prepareWrite(connection, t)
+
+  function store(plan: SettlePlan, { subscribers }: LookedUp): void {
+    const { queue, handOver, release } = queueDeliveries(plan, subscribers, lane(), steps)
+    afterCommit(handOver, release)
+    write({ ...plan, delivery_queue: queue })
+    onSettled(plan)
+  }
+
   return {
     settle(settlements: readonly Settlement[]): boolean[] {
-      const plan = planSettle(settlements, lookUp(settlements), context)
-      write(plan)
-      onSettled(plan)
+      const state = lookUp(settlements)
+      const plan = planSettle(settlements, state, context)
+      store(plan, state)
       return plan.counted
     },
     cancel(request: CancelRequest): CancelOutcome[] {
       const settlements = cancellations(request)
-      const { plan, outcomes } = planCancel(settlements, lookUp(settlements), context)
-      write(plan)
-      onSettled(plan)
+      const state = lookUp(settlements)
+      const { plan, outcomes } = planCancel(settlements, state, context)
+      store(plan, state)
       return outcomes
     },
   }
+}
+
+interface LookedUp extends SettleState {
+  subscribers: Map<string, SubscribedWebhook[]>
 }
 
 function prepareLookUp(connection: Connection, t: Tables) {
@@ -73,11 +100,11 @@ function prepareLookUp(connection: Connection, t: Tables) {
   const findSubscribers = selectFrom(
     connection,
     t.webhooks,
-    ['id', 'workspace_id', 'events', 'mode'],
+    ['id', 'workspace_id', 'events', 'mode', ...ENDPOINT_COLUMNS],
     'workspace_id = ? and is_active = 1',
   )
-  return (settlements: readonly Settlement[]): SettleState => {
-    const state: SettleState = {
+  return (settlements: readonly Settlement[]): LookedUp => {
+    const state: LookedUp = {
       messages: new Map(),
       queue: new Map(),
       subscribers: new Map(),

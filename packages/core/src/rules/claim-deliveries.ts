@@ -1,0 +1,104 @@
+import type { DeliveryQueueRow, DeliveryRow, WebhookRow } from '../rows/rows.ts'
+import type { Sealed, SealedHeaders } from '../rows/sealed.ts'
+import type { FanOut, Subscriber } from './fan-out.ts'
+
+/** A delivery that a claim leased to this process. */
+export interface ClaimedDelivery {
+  delivery_id: string
+  workspace_id: string
+  webhook_id: string
+  event_id: string
+  event: string
+  url: string
+  secret: Sealed
+  /** The secret before the last rotation, for as long as it is valid. */
+  previous_secret: Sealed | null
+  /** The fingerprint of the secret that a receiver has proved to know since the last rotation, if any. */
+  accepted_secret: string | null
+  headers: SealedHeaders
+  body: string
+  /** The number of the try, from 1. */
+  attempt: number
+  token: string
+}
+
+/** The columns of a webhook that a new delivery to it needs. */
+export const ENDPOINT_COLUMNS = [
+  'url',
+  'secret',
+  'previous_secret',
+  'previous_secret_ends_at',
+  'accepted_secret',
+  'headers',
+] as const satisfies (keyof WebhookRow)[]
+
+/** A webhook that gets an event, with its endpoint. */
+export type SubscribedWebhook = Subscriber & Pick<WebhookRow, (typeof ENDPOINT_COLUMNS)[number]>
+
+/** The terms on which a transaction claims deliveries as it queues them. */
+export interface ClaimOfNewDeliveries {
+  now: Date
+  lease_ms: number
+  token: string
+  /** Whether the delivery may be sent now; it then takes a part of its receiver's room. */
+  admits(delivery: Pick<DeliveryRow, 'webhook_id' | 'workspace_id'>): boolean
+}
+
+/** The rows of new deliveries. */
+export interface DeliveryQueuePlan {
+  queue: DeliveryQueueRow[]
+  claimed: ClaimedDelivery[]
+  /** The deliveries that no claim holds. */
+  waiting: DeliveryRow[]
+}
+
+/** Queues the deliveries of new events, and claims those that may be sent now. Without `context` none is claimed. */
+export function planDeliveryQueue(
+  { events, deliveries, delivery_queue }: FanOut,
+  webhooks: ReadonlyMap<string, readonly SubscribedWebhook[]>,
+  context: ClaimOfNewDeliveries | null,
+): DeliveryQueuePlan {
+  if (!context) return { queue: delivery_queue, claimed: [], waiting: deliveries }
+  const plan: DeliveryQueuePlan = { queue: [], claimed: [], waiting: [] }
+  const bodies = new Map(events.map(({ id, body }) => [id, body]))
+  const { now, lease_ms, token } = context
+  const due_at = new Date(now.getTime() + lease_ms)
+  for (const [i, delivery] of deliveries.entries()) {
+    const queued = delivery_queue[i] as DeliveryQueueRow
+    const { workspace_id, webhook_id, event_id } = delivery
+    const webhook = webhooks.get(workspace_id)?.find(({ id }) => id === webhook_id)
+    const body = bodies.get(event_id)
+    if (webhook && body !== undefined && context.admits(delivery)) {
+      plan.queue.push({ ...queued, due_at, set_at: now, token })
+      plan.claimed.push(claimedDelivery(delivery, webhook, body, context))
+    } else {
+      plan.queue.push(queued)
+      plan.waiting.push(delivery)
+    }
+  }
+  return plan
+}
+
+function claimedDelivery(
+  { id, workspace_id, webhook_id, event_id, event, attempt_count }: DeliveryRow,
+  webhook: SubscribedWebhook,
+  body: string,
+  { now, token }: ClaimOfNewDeliveries,
+): ClaimedDelivery {
+  const { url, secret, previous_secret, previous_secret_ends_at: ends_at } = webhook
+  return {
+    delivery_id: id,
+    workspace_id,
+    webhook_id,
+    event_id,
+    event,
+    url,
+    secret,
+    previous_secret: ends_at !== null && ends_at > now ? previous_secret : null,
+    accepted_secret: webhook.accepted_secret,
+    headers: webhook.headers,
+    body,
+    attempt: attempt_count + 1,
+    token,
+  }
+}
