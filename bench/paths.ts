@@ -17,7 +17,6 @@ interface PeerHandlers extends Handlers {
 /** The requests of a gateway's process. */
 interface GatewayHandlers extends Handlers {
   start(_: null): { url: string }
-  count(_: null): { taken: number; repeated: number }
 }
 
 const PEER_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
