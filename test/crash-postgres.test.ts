@@ -13,7 +13,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-crash-test-'))
   result = await crash({
     // Each fault once.
-    cycles: 5,
+    cycles: 6,
     seed: 7,
     folder,
     node_args: ['--conditions=source', '--import', 'tsx'],
@@ -37,6 +37,7 @@ describe('two servers on a PostgreSQL that is killed, restarted, stopped and dis
     const { messages, entries, events } = evidence.stored
     expect(faults.map(({ kind }) => kind).sort()).toEqual([
       'a server was killed',
+      'a server was killed between a commit and its hand-over',
       'connections were cut',
       'the database was killed',
       'the database was restarted',

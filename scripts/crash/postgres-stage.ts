@@ -50,6 +50,12 @@ async function openStage(postgres: PostgresServer, options: PostgresStageOptions
   const urls = () => servers.map(({ url }) => url)
   const faults: Record<string, (play: Play) => Promise<void>> = {
     'a server was killed': (play) => killOne(servers, victims, play),
+    'a server was killed between a commit and its hand-over': (play) =>
+      killOne(servers, victims, play, async (victim) => {
+        const late = play.violations.rule('a server under load claims messages as it accepts them')
+        // A module in place of the service's own may not do it.
+        if (!(await victim.killAtHandOver()) && !options.entry) late('no such commit in 5 s')
+      }),
     'the database was killed': ({ chance }) => restart(postgres, 'kill', chance),
     'the database was restarted': ({ chance }) => restart(postgres, 'shutDown', chance),
     'connections were cut': ({ chance }) => cut(postgres, chance),
@@ -89,9 +95,15 @@ async function openStage(postgres: PostgresServer, options: PostgresStageOptions
   }
 }
 
-async function killOne(servers: Victim[], victims: Victims, { chance, traffic }: Play) {
+async function killOne(
+  servers: Victim[],
+  victims: Victims,
+  { chance, traffic }: Play,
+  beforeKill: (victim: Victim) => Promise<void> = async () => {},
+) {
   const place = chance.between(0, servers.length)
   const victim = servers[place] as Victim
+  await beforeKill(victim)
   const dead = victim.kill()
   traffic.aim(servers.filter((server) => server !== victim).map(({ url }) => url))
   await dead

@@ -10,6 +10,7 @@ const KILLED_AT_START_PERCENT = 35
 export async function openSqliteStage(options: VictimOptions): Promise<Stage> {
   const victims = openVictims(options)
   let victim = await victims.start()
+  let lives = 0
   const database = openReadonly(join(options.folder, 'svc.db'))
   const query = async <Row>(sql: string) => database.prepare(sql).all() as Row[]
 
@@ -18,10 +19,14 @@ export async function openSqliteStage(options: VictimOptions): Promise<Stage> {
     const { chance, traffic } = play
     traffic.aim([victim.url])
     await live(play)
+    lives += 1
+    // Every second life ends between a commit and its hand-over.
+    const isAtHandOver = lives % 2 === 0 && (await victim.killAtHandOver())
     const dead = victim.kill()
     traffic.aim([])
     await dead
-    const killed = [{ kind: 'a server was killed under load', slowest_ms: traffic.slowest_ms() }]
+    const kind = isAtHandOver ? 'between a commit and its hand-over' : 'under load'
+    const killed = [{ kind: `a server was killed ${kind}`, slowest_ms: traffic.slowest_ms() }]
     if (chance.percent(KILLED_AT_START_PERCENT)) {
       await victims.startAndKill(chance.next() * victim.startup_ms * 1.2)
       killed.push({ kind: 'a server was killed while starting', slowest_ms: 0 })

@@ -10,6 +10,12 @@ export interface Victim {
   startup_ms: number
   /** Sends SIGKILL, and resolves when the process is dead. */
   kill(): Promise<void>
+  /**
+   * Lets it kill itself between a commit that claims a message and the hand-over of that message. Resolves when the
+   * process is dead: with false if it made no such commit in time and was killed like the others.
+   * @throws Error when it had ended before.
+   */
+  killAtHandOver(): Promise<boolean>
   /** Resolves when its process has ended, for any reason. */
   ended: Promise<void>
 }
@@ -36,6 +42,7 @@ export interface VictimOptions {
 
 const NO_LIMIT = '999999999/60'
 const START_MAX_MS = 240_000
+const HAND_OVER_MAX_MS = 5_000
 
 /** More than a run can spend. */
 export const SIGNUP_CREDITS = 1_000_000
@@ -93,6 +100,19 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
         kill() {
           child.kill('SIGKILL')
           return dead
+        },
+        async killAtHandOver() {
+          if (!child.connected)
+            throw new Error(`the service ended: ${readFileSync(logFile, 'utf8')}`)
+          let isLate = false
+          const limit = setTimeout(() => {
+            isLate = true
+            child.kill('SIGKILL')
+          }, HAND_OVER_MAX_MS)
+          child.send('kill yourself at the next hand-over')
+          await dead
+          clearTimeout(limit)
+          return !isLate
         },
       }
     },
