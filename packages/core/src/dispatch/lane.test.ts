@@ -22,11 +22,17 @@ function openLane({
   const ran: { items: string[]; claimed_ms: number }[] = []
   const ends: (() => void)[] = []
   let offers = 0
+  let claims = 0
+  let onClaim: ((claims: number) => string[]) | null = null
+  let onDone: (() => void) | null = null
   const lane: Lane<string> = {
     name: 'messages',
     slots,
     batch,
-    claim: async (limit) => queue.splice(0, limit),
+    claim: async (limit) => {
+      claims += 1
+      return onClaim?.(claims) ?? queue.splice(0, limit)
+    },
     offer() {
       offers += 1
       return {
@@ -40,6 +46,7 @@ function openLane({
       ran.push({ items, claimed_ms })
       await new Promise<void>((resolve) => ends.push(resolve))
       done(items.length)
+      onDone?.()
     },
   }
   const running = startLane(lane, log, undefined, isPaused)
@@ -50,6 +57,14 @@ function openLane({
     ran,
     items: () => ran.flatMap(({ items }) => items),
     offers: () => offers,
+    /** Replaces the claims from now on, which are numbered from 1. */
+    onClaim(claim: (claims: number) => string[]) {
+      claims = 0
+      onClaim = claim
+    },
+    onDone(work: () => void) {
+      onDone = work
+    },
     end() {
       for (const end of ends.splice(0)) end()
     },
@@ -102,13 +117,29 @@ describe('room in a lane', () => {
     expect(running.reserve(1)).not.toBeNull()
   })
 
-  it('is not given while a claim may have missed items that were queued after it began', async () => {
-    const { running } = openLane()
+  it('is not given while more items wait than a claim may take', async () => {
+    const { running, queue, items, end, onDone } = openLane({ slots: 4, batch: 4 })
+    queue.push('a', 'b', 'c', 'd', 'e')
+    const room: unknown[] = []
+    onDone(() => room.push(running.reserve(1)))
+    await expect.poll(items).toEqual(['a', 'b', 'c', 'd'])
+    end()
+    await expect.poll(items).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect(room).toEqual([null])
+  })
+
+  it('is not given after a claim that may have missed items', async () => {
+    const { running, queue, onClaim } = openLane()
     await running.quiet()
+    const room: unknown[] = []
+    onClaim((claims) => {
+      // The items are queued after the first claim has looked; the second claim takes them.
+      if (claims === 1) running.queued([])
+      if (claims === 2) room.push(running.reserve(1))
+      return queue.splice(0)
+    })
     running.wake()
-    await turn()
-    running.queued([])
-    expect(running.reserve(1)).toBeNull()
+    await expect.poll(() => room).toEqual([null])
   })
 
   it('is not given while the lane is paused or stopped', async () => {
