@@ -73,6 +73,17 @@ describe('a transaction', () => {
     expect(await notes()).toEqual([{ text: 'kept' }])
   })
 
+  it('writes nothing when a value cannot be sent', async () => {
+    const at = statement('at', 'select $1::timestamptz as at')
+    const failed = open().transact(async (tx) => {
+      void tx.rows(note, 'lost')
+      void tx.rows(at, new Date(Number.NaN))
+    })
+    await expect(failed).rejects.toThrow(RangeError)
+    await open().transact((tx) => tx.rows(note, 'kept'))
+    expect(await notes()).toEqual([{ text: 'kept' }])
+  })
+
   it('writes nothing when a statement fails that travels with the commit', async () => {
     const failed = open().transact(async (tx) => {
       void tx.rows(note, 'lost')
