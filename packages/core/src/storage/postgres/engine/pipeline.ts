@@ -77,7 +77,8 @@ function sessionOf(client: pg.ClientBase): Session {
 
 interface Sent {
   statement: Prepared
-  parameters: (string | null)[]
+  /** The texts of the parameters. */
+  values: (string | null)[]
   rows: unknown[]
   resolve: (rows: unknown[]) => void
   reject: (error: unknown) => void
@@ -114,9 +115,9 @@ class Batch extends pg.Query {
 
   /** @throws RangeError for an invalid date, before anything is sent. */
   add(statement: Prepared, values: readonly unknown[]): Promise<unknown[]> {
-    const parameters = values.map(parameterOf)
+    const texts = values.map(parameterOf)
     const result = new Promise<unknown[]>((resolve, reject) => {
-      this.statements.push({ statement, parameters, rows: [], resolve, reject })
+      this.statements.push({ statement, values: texts, rows: [], resolve, reject })
     })
     result.catch(() => {})
     return result
@@ -128,12 +129,12 @@ class Batch extends pg.Query {
     if (performance.now() - session.planned_ms > PLANS_MAX_MS) {
       session.planned_ms = performance.now()
       const [resolve, reject] = [() => {}, () => {}]
-      statements.unshift({ statement: DISCARD_PLANS, parameters: [], rows: [], resolve, reject })
+      statements.unshift({ statement: DISCARD_PLANS, values: [], rows: [], resolve, reject })
     }
     wire.stream.cork()
     try {
       const parsed = new Set<string>()
-      for (const { statement, parameters } of statements) {
+      for (const { statement, values } of statements) {
         const { name, text } = statement
         if (!session.prepared.has(name) && !parsed.has(name)) {
           parsed.add(name)
@@ -142,7 +143,7 @@ class Batch extends pg.Query {
           wire.parse({ name, text })
           wire.describe({ type: 'S', name })
         }
-        wire.bind({ statement: name, values: parameters })
+        wire.bind({ statement: name, values })
         wire.execute(null)
       }
       wire.sync()
