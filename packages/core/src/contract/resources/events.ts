@@ -159,7 +159,7 @@ export function eventBody<K extends EventKind>(kind: K, data: EventData<K>): str
   return JSON.stringify({ event: kind, data: (schema as z.ZodType).encode(data) })
 }
 
-/** The bytes that the schema gives to the change of a message, with a third of its time (5 against 17 µs). */
+/** The bytes that the schema gives to the change of a message, in a third of the time (5 against 17 µs). */
 function changeBody(kind: EventKind, change: z.output<typeof messageChange>): string {
   return JSON.stringify({
     event: kind,

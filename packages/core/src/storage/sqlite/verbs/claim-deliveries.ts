@@ -1,4 +1,3 @@
-import type { Sealed } from '../../../rows/sealed.ts'
 import type { ClaimedDelivery } from '../../../rules/claim-deliveries.ts'
 import type { ClockSteps } from '../../clock-steps.ts'
 import type { DeliveryClaim } from '../../ports/hot.ts'
@@ -13,19 +12,8 @@ interface Waiting {
   workspace_id: string
 }
 
-interface Found {
-  delivery_id: string
-  workspace_id: string
-  webhook_id: string
-  event_id: string
-  event: string
-  url: string
-  secret: Sealed
-  previous_secret: Sealed | null
-  accepted_secret: string | null
+interface Found extends Omit<ClaimedDelivery, 'headers' | 'token'> {
   headers: string
-  body: string
-  attempt: number
   /** 1 for a delivery to send; 0 when the webhook is disabled or now has another mode. */
   wanted: number
 }
