@@ -142,17 +142,28 @@ describe('room in a lane', () => {
     await expect.poll(() => room).toEqual([null])
   })
 
-  it('is not given while the lane is paused or stopped', async () => {
+  it('is not given from the moment of a pause, before the next claim', async () => {
+    let paused = false
+    const { running } = openLane({ isPaused: () => paused })
+    await running.quiet()
+    paused = true
+    expect(running.reserve(1)).toBeNull()
+  })
+
+  it('is not given after a pause until a claim has found the items of the pause', async () => {
     let paused = true
     const { running } = openLane({ isPaused: () => paused })
     await running.quiet()
-    expect(running.reserve(1)).toBeNull()
     paused = false
-    // What was queued during the pause comes first.
     expect(running.reserve(1)).toBeNull()
     running.wake()
     await running.quiet()
     expect(running.reserve(1)).not.toBeNull()
+  })
+
+  it('is not given while the lane is stopped', async () => {
+    const { running } = openLane()
+    await running.quiet()
     void running.stop(0)
     expect(running.reserve(1)).toBeNull()
   })
