@@ -106,6 +106,7 @@ describe('violationsOf', () => {
     ['core/src/messages/send.ts', '../storage/gather.ts', 'features and dispatch know'],
     ['core/src/messages/send.ts', '../dispatch/lane.ts', 'an import goes down, never up'],
     ['core/src/storage/ports/hot.ts', '../gather.ts', 'a port declares types alone'],
+    ['core/src/storage/ports/hot.ts', '../stores/stores.ts', 'a port knows the layers below'],
     ['core/src/storage/gather.ts', '../messages/messages.ts', 'an import goes down, never up'],
     ['core/src/dispatch/lane.ts', '../storage/sqlite/sqlite.ts', 'features and dispatch know'],
     ['core/src/dispatch/lane.ts', '../storage/open.ts', 'only core.ts opens the storage'],

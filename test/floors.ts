@@ -145,6 +145,13 @@ const RULES: Rule[] = [
         /^core\/rows\/(tables|dialect)\.ts$/.test(target)),
   },
   {
+    says: 'a port knows the layers below storage alone',
+    breaks: ({ from, target }) =>
+      from.startsWith('core/storage/ports/') &&
+      target.startsWith('core/storage/') &&
+      !target.startsWith('core/storage/ports/'),
+  },
+  {
     says: 'a port declares types alone',
     breaks: ({ from, is_type_only }) => from.startsWith('core/storage/ports/') && !is_type_only,
   },

@@ -1,5 +1,5 @@
-import type { Reads, Writes } from '../stores/stores.ts'
 import type { HotVerbs } from './hot.ts'
+import type { Reads, Writes } from './stores.ts'
 
 export type { Reads, Writes }
 

@@ -1,25 +1,6 @@
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { ApiKeyReads } from '../ports/api-keys.ts'
-import type { AuditReads } from '../ports/audit.ts'
-import type { IdempotencyReads, PurchaseReads } from '../ports/billing.ts'
-import type { ContactReads, SuppressionReads } from '../ports/contacts.ts'
-import type { CreditHoldReads, CreditLotReads, CreditReads } from '../ports/credits.ts'
-import type { ErasureReads } from '../ports/erasure.ts'
-import type { ParkedReceiptReads, ReceivedMessageReads } from '../ports/inbound.ts'
-import type { LowBalanceReads } from '../ports/low-balances.ts'
-import type { BulkReads, MessagePartReads, MessageReads } from '../ports/messages.ts'
-import type { OverviewReads } from '../ports/overview.ts'
-import type { DispatchPauseReads, PauseReads } from '../ports/pauses.ts'
-import type { RetentionReads } from '../ports/retention.ts'
-import type { SealedValueReads, SecretReads } from '../ports/secrets.ts'
-import type { WebhookReads } from '../ports/webhooks.ts'
-import type {
-  AccountTokenReads,
-  LoginNetworkReads,
-  SessionReads,
-  WorkspaceReads,
-} from '../ports/workspaces.ts'
+import type { Writes } from '../ports/stores.ts'
 import { accountTokenStore } from './account-tokens.ts'
 import { apiKeyStore } from './api-keys.ts'
 import { auditStore } from './audit.ts'
@@ -49,42 +30,8 @@ import { suppressionStore } from './suppressions.ts'
 import { webhookStore } from './webhooks.ts'
 import { workspaceStore } from './workspaces.ts'
 
-/**
- * The queries of `read`: committed rows, and only rows of the named workspace. `NEAR_READS` names the queries that
- * return at once; every other query may take long.
- */
-export interface Reads {
-  workspaces: WorkspaceReads
-  accountTokens: AccountTokenReads
-  sessions: SessionReads
-  loginNetworks: LoginNetworkReads
-  apiKeys: ApiKeyReads
-  contacts: ContactReads
-  suppressions: SuppressionReads
-  credits: CreditReads
-  creditHolds: CreditHoldReads
-  creditLots: CreditLotReads
-  lowBalances: LowBalanceReads
-  purchases: PurchaseReads
-  idempotencyRecords: IdempotencyReads
-  messages: MessageReads
-  bulks: BulkReads
-  messageParts: MessagePartReads
-  providerPauses: PauseReads
-  dispatchPauses: DispatchPauseReads
-  parkedReceipts: ParkedReceiptReads
-  receivedMessages: ReceivedMessageReads
-  webhooks: WebhookReads
-  secrets: SecretReads
-  sealedValues: SealedValueReads
-  overview: OverviewReads
-  retention: RetentionReads
-  erasure: ErasureReads
-  audit: AuditReads
-}
-
 /** All stores on one database handle: the handle of a transaction or of the readers. */
-export function openStores(db: Db, tables: Tables, dialect: StoreDialect) {
+export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Writes {
   return {
     workspaces: workspaceStore(db, tables, dialect),
     accountTokens: accountTokenStore(db, tables, dialect),
@@ -117,6 +64,3 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect) {
     audit: auditStore(db, tables),
   }
 }
-
-/** The stores of a transaction: queries and changes. A change outside `write` does not compile. */
-export type Writes = ReturnType<typeof openStores>

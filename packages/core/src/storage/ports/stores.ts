@@ -1,0 +1,115 @@
+import type { ApiKeyReads, ApiKeyWrites } from './api-keys.ts'
+import type { AuditReads, AuditWrites } from './audit.ts'
+import type {
+  IdempotencyReads,
+  IdempotencyWrites,
+  PurchaseReads,
+  PurchaseWrites,
+} from './billing.ts'
+import type {
+  ContactReads,
+  ContactWrites,
+  SuppressionReads,
+  SuppressionWrites,
+} from './contacts.ts'
+import type {
+  CreditHoldReads,
+  CreditHoldWrites,
+  CreditLotReads,
+  CreditLotWrites,
+  CreditReads,
+  CreditWrites,
+} from './credits.ts'
+import type { ErasureReads, ErasureWrites } from './erasure.ts'
+import type {
+  ConversationWrites,
+  ParkedReceiptReads,
+  ParkedReceiptWrites,
+  ReceivedMessageReads,
+  ReceivedMessageWrites,
+} from './inbound.ts'
+import type { LowBalanceReads, LowBalanceWrites } from './low-balances.ts'
+import type { BulkReads, MessagePartReads, MessageReads, MessageWrites } from './messages.ts'
+import type { OverviewReads } from './overview.ts'
+import type { DispatchPauseReads, DispatchPauseWrites, PauseReads, PauseWrites } from './pauses.ts'
+import type { RetentionReads, RetentionWrites } from './retention.ts'
+import type { SealedValueReads, SealedValueWrites, SecretReads, SecretWrites } from './secrets.ts'
+import type { WebhookReads, WebhookWrites } from './webhooks.ts'
+import type {
+  AccountTokenReads,
+  AccountTokenWrites,
+  LoginNetworkReads,
+  LoginNetworkWrites,
+  OwnerMailWrites,
+  SessionReads,
+  SessionWrites,
+  WorkspaceReads,
+  WorkspaceWrites,
+} from './workspaces.ts'
+
+/**
+ * The queries of `read`: committed rows, and only rows of the named workspace. `NEAR_READS` names the queries that
+ * return at once; every other query may take long.
+ */
+export interface Reads {
+  workspaces: WorkspaceReads
+  accountTokens: AccountTokenReads
+  sessions: SessionReads
+  loginNetworks: LoginNetworkReads
+  apiKeys: ApiKeyReads
+  contacts: ContactReads
+  suppressions: SuppressionReads
+  credits: CreditReads
+  creditHolds: CreditHoldReads
+  creditLots: CreditLotReads
+  lowBalances: LowBalanceReads
+  purchases: PurchaseReads
+  idempotencyRecords: IdempotencyReads
+  messages: MessageReads
+  bulks: BulkReads
+  messageParts: MessagePartReads
+  providerPauses: PauseReads
+  dispatchPauses: DispatchPauseReads
+  parkedReceipts: ParkedReceiptReads
+  receivedMessages: ReceivedMessageReads
+  webhooks: WebhookReads
+  secrets: SecretReads
+  sealedValues: SealedValueReads
+  overview: OverviewReads
+  retention: RetentionReads
+  erasure: ErasureReads
+  audit: AuditReads
+}
+
+/** The stores of a transaction: queries and changes. A change outside `write` does not compile. */
+export interface Writes {
+  workspaces: WorkspaceReads & WorkspaceWrites
+  accountTokens: AccountTokenReads & AccountTokenWrites
+  sessions: SessionReads & SessionWrites
+  loginNetworks: LoginNetworkReads & LoginNetworkWrites
+  ownerMails: OwnerMailWrites
+  apiKeys: ApiKeyReads & ApiKeyWrites
+  contacts: ContactReads & ContactWrites
+  suppressions: SuppressionReads & SuppressionWrites
+  credits: CreditReads & CreditWrites
+  creditHolds: CreditHoldReads & CreditHoldWrites
+  creditLots: CreditLotReads & CreditLotWrites
+  lowBalances: LowBalanceReads & LowBalanceWrites
+  purchases: PurchaseReads & PurchaseWrites
+  idempotencyRecords: IdempotencyReads & IdempotencyWrites
+  messages: MessageReads & MessageWrites
+  bulks: BulkReads
+  messageParts: MessagePartReads
+  providerPauses: PauseReads & PauseWrites
+  dispatchPauses: DispatchPauseReads & DispatchPauseWrites
+  parkedReceipts: ParkedReceiptReads & ParkedReceiptWrites
+  receivedMessages: ReceivedMessageReads & ReceivedMessageWrites
+  conversations: ConversationWrites
+  webhooks: WebhookReads & WebhookWrites
+  secrets: SecretReads & SecretWrites
+  sealedValues: SealedValueReads & SealedValueWrites
+  overview: OverviewReads
+  retention: RetentionReads & RetentionWrites
+  erasure: ErasureReads & ErasureWrites
+  audit: AuditReads & AuditWrites
+}
