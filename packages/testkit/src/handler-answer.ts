@@ -37,7 +37,7 @@ const DUPLICATE: Reply = { status: 200, error: null, message: 'handled before' }
 const BUSY: Reply = {
   status: 503,
   error: 'still_handling',
-  message: 'The event is still being handled.',
+  message: 'The event is still being handled, or too many other events are.',
   headers: { 'retry-after': '5' },
 }
 

@@ -1,4 +1,7 @@
-/** `claimed`: handle it now. `busy`: another caller is handling it. `done`: it was handled. */
+/**
+ * `claimed`: handle it now. `busy`: another caller is handling it, or the store has no room: the
+ * answer is 503, and the sender retries. `done`: it was handled.
+ */
 export type Claim = 'claimed' | 'busy' | 'done'
 
 /**
@@ -23,25 +26,36 @@ export interface DedupeStore {
  */
 const IDS_MAX = 100_000
 
-/** Creates a store in memory for the newest `ids_max` events; default: 100,000. */
+/**
+ * Creates a store in memory for `ids_max` events; default: 100,000. It forgets the oldest handled
+ * events. It keeps every event whose function runs, and while `ids_max` functions run, `claim`
+ * returns `busy` for other events.
+ */
 export function createMemoryStore({ ids_max = IDS_MAX }: { ids_max?: number } = {}): DedupeStore {
-  const claims = new Map<string, 'busy' | 'done'>()
+  const busy = new Set<string>()
+  const done = new Set<string>()
+
+  /** Forgets handled events, the oldest first, until there are at most `ids_max` events. */
+  function forget(): void {
+    for (const oldest of done) {
+      if (busy.size + done.size <= ids_max) break
+      done.delete(oldest)
+    }
+  }
+
   return {
     claim(event_id) {
-      const known = claims.get(event_id)
-      if (known) return known
-      claims.set(event_id, 'busy')
-      for (const oldest of claims.keys()) {
-        if (claims.size <= ids_max) break
-        claims.delete(oldest)
-      }
+      if (done.has(event_id)) return 'done'
+      if (busy.has(event_id) || busy.size >= ids_max) return 'busy'
+      busy.add(event_id)
+      forget()
       return 'claimed'
     },
     complete(event_id) {
-      if (claims.has(event_id)) claims.set(event_id, 'done')
+      if (busy.delete(event_id)) done.add(event_id)
     },
     release(event_id) {
-      claims.delete(event_id)
+      busy.delete(event_id)
     },
   }
 }

@@ -487,4 +487,30 @@ describe('createMemoryStore', () => {
       'claimed',
     ])
   })
+  it('keeps the events whose function runs, however many newer events are handled', () => {
+    const store = createMemoryStore({ ids_max: 2 })
+    expect(store.claim('slow')).toBe('claimed')
+    for (const id of ['a', 'b', 'c']) {
+      expect(store.claim(id)).toBe('claimed')
+      store.complete(id)
+    }
+    expect(store.claim('slow')).toBe('busy')
+    store.complete('slow')
+    expect([store.claim('slow'), store.claim('c'), store.claim('b')]).toEqual([
+      'done',
+      'done',
+      'claimed',
+    ])
+  })
+
+  it('refuses other events while the maximum number of functions runs', () => {
+    const store = createMemoryStore({ ids_max: 2 })
+    expect([store.claim('a'), store.claim('b'), store.claim('c')]).toEqual([
+      'claimed',
+      'claimed',
+      'busy',
+    ])
+    store.release('a')
+    expect([store.claim('c'), store.claim('a')]).toEqual(['claimed', 'busy'])
+  })
 })
