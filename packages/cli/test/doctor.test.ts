@@ -208,6 +208,18 @@ describe('svc doctor', () => {
     ])
   })
 
+  test('reports deliveries as late only once no circuit breaker can delay them', async () => {
+    const due = async (ms: number) => {
+      change(`delete from delivery_queue;
+        insert into delivery_queue (delivery_id, workspace_id, webhook_id, due_at)
+        values ('d', 'w', 'h', ${Date.now() - ms})`)
+      const { list } = await troubles('queue', '--offline')
+      return list.filter(({ message }) => message.includes('webhook deliveries are due'))
+    }
+    expect(await due(330_000)).toEqual([])
+    expect(await due(420_000)).toMatchObject([{ level: 'warning' }])
+  })
+
   test('finds a message that no total counts', async () => {
     change(`insert into messages (id, workspace_id, channel, recipient, content, metadata, livemode, status, accepted,
         credits_used, credits_refunded, sequence, created_at, updated_at)

@@ -1,14 +1,13 @@
 import type { Core } from '@svc/core'
+import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from '../connect/late.ts'
 import { type Finding, findingsOf } from './finding.ts'
-
-const MESSAGE_LATE_MS = 60_000
-const DELIVERY_LATE_MS = 5 * 60_000
 
 /** Checks that due messages and deliveries are sent. */
 export async function checkWork(core: Core): Promise<Finding[]> {
   const is = findingsOf('queue')
   const { at, message_queue, delivery_queue, pause } = await core.overviews.overview()
-  const late_ms = (oldest: Date | null) => (oldest ? at.getTime() - oldest.getTime() : 0)
+  const message_ms = dueSinceMs(at, message_queue)
+  const delivery_ms = dueSinceMs(at, delivery_queue)
   const findings: Finding[] = []
   if (pause) {
     findings.push(
@@ -20,18 +19,18 @@ export async function checkWork(core: Core): Promise<Finding[]> {
       ),
     )
   } else {
-    if (late_ms(message_queue.oldest_due_at) > MESSAGE_LATE_MS) {
+    if (message_ms > MESSAGE_LATE_MS) {
       findings.push(
         is.error(
-          `${message_queue.due} messages are due, the oldest for ${minutes(late_ms(message_queue.oldest_due_at))}`,
+          `${message_queue.due} messages are due, the oldest for ${minutes(message_ms)}`,
           'check that a server runs on this database, and that its providers are not paused (svc providers status)',
         ),
       )
     }
-    if (late_ms(delivery_queue.oldest_due_at) > DELIVERY_LATE_MS) {
+    if (delivery_ms > DELIVERY_LATE_MS) {
       findings.push(
         is.warning(
-          `${delivery_queue.due} webhook deliveries are due, the oldest for ${minutes(late_ms(delivery_queue.oldest_due_at))}`,
+          `${delivery_queue.due} webhook deliveries are due, the oldest for ${minutes(delivery_ms)}`,
           'a receiver that does not answer delays its own deliveries; svc top shows it',
         ),
       )

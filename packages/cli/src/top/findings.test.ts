@@ -75,6 +75,11 @@ test('reports unknown outcomes, late deliveries and failing webhooks', () => {
   ])
 })
 
+test('does not report a delivery that an open circuit breaker may delay', () => {
+  const delivery_queue = { waiting: 1, due: 1, oldest_due_at: ago(330) }
+  expect(textsOf(reading({ overview: { delivery_queue } }))).toEqual([])
+})
+
 test('reports only the pause when dispatch is paused', () => {
   const pause = {
     cause: 'operator',

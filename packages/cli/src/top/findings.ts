@@ -1,4 +1,5 @@
 import type { ProviderStatus } from '@svc/core/operate'
+import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from '../connect/late.ts'
 import { countText, durationText } from './amounts.ts'
 import type { History } from './history.ts'
 import type { Reading } from './reading.ts'
@@ -13,10 +14,6 @@ export interface Finding {
 
 type Pause = ProviderStatus['pauses'][number]
 
-/** A message is late if no worker claims it for this time. */
-const MESSAGE_LATE_MS = 60_000
-/** A delivery is late after this time. The circuit breaker of a receiver blocks deliveries for at most five minutes. */
-const DELIVERY_LATE_MS = 6 * 60_000
 /** Failures are reported if there are at least this number in a minute, and at least this share of the messages. */
 const FAILED_MIN = 5
 const FAILED_SHARE = 0.1
@@ -64,11 +61,10 @@ function allPaused({ at, pause, message_queue }: Reading['overview']): Finding |
 }
 
 function lateMessages({ at, message_queue }: Reading['overview'], history: History) {
-  const { oldest_due_at, due } = message_queue
-  const late_ms = oldest_due_at ? at.getTime() - oldest_due_at.getTime() : 0
-  if (late_ms < MESSAGE_LATE_MS) return null
+  const late_ms = dueSinceMs(at, message_queue)
+  if (late_ms <= MESSAGE_LATE_MS) return null
   const dequeued = history.growth('dequeued', null, MINUTE_MS)
-  const text = `the oldest message is due for ${durationText(late_ms)} (${countText(due)} due)`
+  const text = `the oldest message is due for ${durationText(late_ms)} (${countText(message_queue.due)} due)`
   const explanation =
     dequeued === null
       ? 'check that a server runs'
@@ -100,10 +96,9 @@ function unknownOutcomes(unknown: number) {
 }
 
 function lateDeliveries({ at, delivery_queue }: Reading['overview']) {
-  const { oldest_due_at, due } = delivery_queue
-  const late_ms = oldest_due_at ? at.getTime() - oldest_due_at.getTime() : 0
-  if (late_ms < DELIVERY_LATE_MS) return null
-  const text = `the oldest webhook delivery is due for ${durationText(late_ms)} (${countText(due)} due)`
+  const late_ms = dueSinceMs(at, delivery_queue)
+  if (late_ms <= DELIVERY_LATE_MS) return null
+  const text = `the oldest webhook delivery is due for ${durationText(late_ms)} (${countText(delivery_queue.due)} due)`
   return notice('deliveries_late', `${text}: its receiver fails, or no server runs`)
 }
 
