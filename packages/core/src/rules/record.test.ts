@@ -92,6 +92,16 @@ describe('planRecord', () => {
     expect(plan.deliveries).toMatchObject([{ next_attempt_at: due_at, status: 'pending' }])
   })
 
+  it('repeats a try at once if a retry was requested meanwhile, but not before a Retry-After', () => {
+    const requested = () => state([delivery('d1', { trigger: 'manual', next_attempt_at: null })])
+    const due = (overrides: Partial<DeliveryResult>) =>
+      planRecord([result('d1', { duration_ms: 0, ...overrides })], requested(), { random }).requeue
+    const after = (ms: number) => [{ delivery_id: 'd1', due_at: new Date(+AT + ms), set_at: AT }]
+    expect(due({ response_status: 500 })).toEqual(after(0))
+    expect(due({ response_status: 503, retry_after_ms: 60_000 })).toEqual(after(60_000))
+    expect(due({ response_status: 410 })).toEqual([])
+  })
+
   it('plans nothing for a delivery that the claim no longer holds', () => {
     const plan = planRecord([result('d1')], state([]), { random })
     expect(plan).toEqual({

@@ -215,10 +215,15 @@ function recordOne(
     return { ...after, status: 'delivered', delivered_at: before.delivered_at ?? at }
   }
   const left = before.max_attempts - number
+  const isRequested = isRetryRequested(before)
   const wait =
-    status === 410 || (result.is_probe && isOverdue(before, webhook, at))
+    status === 410 || (result.is_probe && !isRequested && isOverdue(before, webhook, at))
       ? null
-      : nextWaitMs(Math.max(1, MAX_ATTEMPTS - left), result.retry_after_ms, random)
+      : nextWaitMs(
+          isRequested ? 0 : Math.max(1, MAX_ATTEMPTS - left),
+          result.retry_after_ms,
+          random,
+        )
   if (wait === null || !webhook?.is_active) {
     plan.dequeue.push(before.id)
     // A failed repetition does not undo an acknowledged delivery.
@@ -227,6 +232,14 @@ function recordOne(
   const due_at = new Date(at.getTime() + wait)
   plan.requeue.push({ delivery_id: before.id, due_at, set_at: at })
   return { ...after, next_attempt_at: due_at }
+}
+
+/**
+ * Whether a retry was requested while the try was in flight: the delivery waits, and its next try has no time yet. The
+ * retry then follows the failed try at once.
+ */
+function isRetryRequested({ status, next_attempt_at }: DeliveryRow): boolean {
+  return status === 'pending' && next_attempt_at === null
 }
 
 /**

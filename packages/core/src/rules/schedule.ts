@@ -11,8 +11,8 @@ export const SCHEDULE_MS =
 const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1000
 
 /**
- * The wait after failed try number `attempt` (from 1), or null after the last try. Jitter and a `Retry-After` only
- * lengthen the wait.
+ * The wait after failed try number `attempt` (from 1), or null after the last try; 0 stands for a try that is to be
+ * repeated at once. Jitter and a `Retry-After` only lengthen the wait.
  */
 export function nextWaitMs(
   attempt: number,

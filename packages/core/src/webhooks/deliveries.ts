@@ -35,7 +35,7 @@ export interface WebhookDeliveries {
   delivery(viewer: Viewer, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
   /**
    * Makes a delivery due now. A pending delivery keeps its remaining attempts, and a finished delivery gets one more attempt.
-   * Does not change a delivery in flight.
+   * While an attempt is in flight, the retry follows that attempt if it fails; until then `next_attempt_at` is null.
    * @throws SvcError `validation_error` if the webhook is disabled or the data of the event was erased.
    */
   retry(viewer: Viewer, webhookId: string, deliveryId: string): Promise<Delivery>

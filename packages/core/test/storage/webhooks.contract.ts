@@ -163,14 +163,36 @@ export function webhooksContract(open: OpenStorage): void {
     expect(only(await bench.claimDeliveries())).toMatchObject({ attempt: 2 })
   })
 
-  it('leaves deliveries in flight alone', async () => {
+  it('repeats a failed try at once if a retry was requested while it was in flight', async () => {
     await hooked(1)
     const delivered = only(await bench.claimDeliveries())
-    const before = await delivery(delivered)
+    expect(await requeue(delivered, 1)).toBe(1)
     expect(await requeue(delivered, 1)).toBe(0)
-    expect(await delivery(delivered)).toEqual(before)
+    const requested = { status: 'pending', trigger: 'manual', next_attempt_at: null } as const
+    expect(await delivery(delivered)).toMatchObject({ ...requested, max_attempts: 13 })
     expect(await bench.claimDeliveries()).toEqual([])
-    expect(await bench.record(delivered)).toBe(true)
+    await bench.record(delivered, { response_status: 500, duration_ms: 0 })
+    expect(await delivery(delivered)).toMatchObject({
+      status: 'pending',
+      attempt_count: 1,
+      next_attempt_at: bench.clock.now(),
+    })
+    const again = only(await bench.claimDeliveries())
+    expect(again).toMatchObject({ delivery_id: delivered.delivery_id, attempt: 2 })
+    await bench.record(again, { response_status: 500, duration_ms: 0 })
+    const next = (await delivery(delivered)).next_attempt_at?.getTime() ?? 0
+    expect(next - bench.clock.now().getTime()).toBeGreaterThanOrEqual(5_000)
+    expect(next - bench.clock.now().getTime()).toBeLessThanOrEqual(5_500)
+  })
+
+  it('needs no retry if the try in flight succeeds', async () => {
+    await hooked(1)
+    const delivered = only(await bench.claimDeliveries())
+    await requeue(delivered, 1)
+    await bench.record(delivered)
+    expect(await delivery(delivered)).toMatchObject({ status: 'delivered', attempt_count: 1 })
+    bench.clock.advance(24 * 3_600_000)
+    expect(await bench.claimDeliveries()).toEqual([])
   })
 
   it('does not undo what was acknowledged once', async () => {

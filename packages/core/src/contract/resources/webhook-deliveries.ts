@@ -116,7 +116,7 @@ export const webhookDeliveries = {
     data: z.object({ delivery }),
     summary: 'Retry a delivery now',
     description:
-      'A pending delivery is attempted now and continues on its schedule; a finished one gets one more attempt. A delivered one stays `delivered`.',
+      'A pending delivery is attempted now and continues on its schedule; a finished one gets one more attempt. A delivered one stays `delivered`. While an attempt is in flight, the retry follows it if it fails; until then `next_attempt_at` is null.',
   }),
   recover: endpoint({
     ...access,

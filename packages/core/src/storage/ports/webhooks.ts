@@ -69,7 +69,8 @@ export interface WebhookWrites {
   queue(announced: FanOut): Promise<void>
   /**
    * Makes deliveries due at `at`, with the trigger `manual`. Waiting deliveries keep their remaining tries, finished
-   * deliveries get `tries` more, deliveries in flight do not change. Lock the webhook first. Returns their number.
+   * deliveries get `tries` more. A delivery in flight gets one more try, directly after the try in flight if that fails;
+   * until then its `next_attempt_at` is null. Lock the webhook first. Returns the number of changed deliveries.
    */
   requeue(
     workspaceId: string,

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, isNull, ne, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, ne, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { DeliveryQueueRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
@@ -143,8 +143,35 @@ export function webhookStore(
     async requeue(workspaceId, webhookId, deliveryIds, { at, tries }) {
       if (deliveryIds.length === 0) return 0
       const due = { trigger: 'manual', next_attempt_at: at, updated_at: at } as const
+      const oneMore = sql`${deliveries.max_attempts} + 1`
       const to = deliveriesTo(workspaceId, webhookId)
       const ids = filledUp(deliveryIds)
+      const queued = and(
+        eq(queue.workspace_id, workspaceId),
+        eq(queue.webhook_id, webhookId),
+        inArray(queue.delivery_id, ids),
+      )
+      const held = db
+        .select({ id: queue.delivery_id })
+        .from(queue)
+        .where(and(queued, isNotNull(queue.token)))
+      const inFlight = await db
+        .update(deliveries)
+        .set({ ...due, next_attempt_at: null, max_attempts: oneMore })
+        .where(and(to, inArray(deliveries.id, held), isNotNull(deliveries.next_attempt_at)))
+        .returning({ id: deliveries.id })
+      const waiting = await db
+        .update(queue)
+        .set({ due_at: present(at), set_at: present(at) })
+        .where(and(queued, isNull(queue.token), gt(queue.due_at, present(at))))
+        .returning({ id: queue.delivery_id })
+      const earlier = filledUp(waiting.map(({ id }) => id))
+      if (earlier.length > 0) {
+        await db
+          .update(deliveries)
+          .set({ ...due, max_attempts: oneMore })
+          .where(and(to, inArray(deliveries.id, earlier)))
+      }
       const finished = await db
         .update(deliveries)
         .set({
@@ -154,27 +181,7 @@ export function webhookStore(
         })
         .where(and(to, inArray(deliveries.id, ids), ne(deliveries.status, 'pending')))
         .returning({ delivery_id: deliveries.id })
-      const waiting = await db
-        .update(queue)
-        .set({ due_at: present(at), set_at: present(at) })
-        .where(
-          and(
-            eq(queue.workspace_id, workspaceId),
-            eq(queue.webhook_id, webhookId),
-            inArray(queue.delivery_id, ids),
-            isNull(queue.token),
-            gt(queue.due_at, present(at)),
-          ),
-        )
-        .returning({ id: queue.delivery_id })
-      const earlier = filledUp(waiting.map(({ id }) => id))
-      if (earlier.length > 0) {
-        await db
-          .update(deliveries)
-          .set({ ...due, max_attempts: sql`${deliveries.max_attempts} + 1` })
-          .where(and(to, inArray(deliveries.id, earlier)))
-      }
-      const queued = finished.map(({ delivery_id }) => ({
+      const again = finished.map(({ delivery_id }) => ({
         delivery_id,
         workspace_id: workspaceId,
         webhook_id: webhookId,
@@ -182,8 +189,8 @@ export function webhookStore(
         set_at: at,
         token: null,
       }))
-      await enqueue(queued)
-      return finished.length + waiting.length
+      await enqueue(again)
+      return inFlight.length + waiting.length + finished.length
     },
     async remove(workspaceId, webhookId) {
       const removed = await db.delete(t).where(mine(workspaceId, webhookId)).returning({ id: t.id })
