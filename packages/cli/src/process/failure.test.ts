@@ -54,12 +54,29 @@ describe('an error is explained in one line with its exit code', () => {
       1,
     ],
     [
-      'a host',
-      system('EADDRNOTAVAIL', { address: '9.9.9.9' }),
+      'an address of another machine',
+      system('EADDRNOTAVAIL', { syscall: 'listen', address: '9.9.9.9' }),
       'failed',
       'cannot listen on 9.9.9.9: set HOST to an address of this machine',
       1,
     ],
+    [
+      'a connection from no address',
+      Object.assign(new Error('connect EADDRNOTAVAIL 9.9.9.9:5432'), {
+        code: 'EADDRNOTAVAIL',
+        syscall: 'connect',
+      }),
+      'failed',
+      'connect EADDRNOTAVAIL 9.9.9.9:5432',
+      1,
+    ],
+    ...['ENOTFOUND', 'EAI_AGAIN'].map((code): [string, unknown, string, string, number] => [
+      `a host name (${code})`,
+      system(code, { syscall: 'getaddrinfo', hostname: 'db.example' }),
+      'failed',
+      'no address found for the host db.example: check the name in HOST or in the address of the database (SVC_DATABASE_URL or --database)',
+      1,
+    ]),
     [
       'a busy database',
       system('SQLITE_BUSY_SNAPSHOT'),

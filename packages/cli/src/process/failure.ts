@@ -66,6 +66,7 @@ export function explain(thrown: unknown): Explanation {
 interface Thrown extends Error {
   code?: string
   path?: string
+  syscall?: string
   port?: number
   address?: string
   hostname?: string
@@ -106,14 +107,25 @@ const FILE_FAULTS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
 }
 
-function systemText({ code = '', message, path, port, address, hostname }: Thrown): string {
+function systemText({
+  code = '',
+  message,
+  path,
+  syscall,
+  port,
+  address,
+  hostname,
+}: Thrown): string {
   if (code === 'EADDRINUSE')
     return `port ${port} is in use: stop the program that uses it, or choose another port`
   if (code === 'EACCES' && port !== undefined) {
     return `no permission to use port ${port}: choose 1024 or higher`
   }
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return `cannot listen on ${hostname ?? address}: set HOST to an address of this machine`
+  if (code === 'EADDRNOTAVAIL' && syscall !== 'connect') {
+    return `cannot listen on ${address}: set HOST to an address of this machine`
+  }
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    return `no address found for the host ${hostname}: check the name in HOST or in the address of the database (SVC_DATABASE_URL or --database)`
   }
   if (message.startsWith('another svc process already serves')) {
     return `${message}: stop it, or choose another folder with SVC_DATA_DIR`
