@@ -91,17 +91,20 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
  * never throws and never ends the process.
  */
 export async function run(argv: readonly string[], io: ProcessIo): Promise<number> {
-  const { program, context } = createProgram(io, argv)
+  const isHelp = argv[0] === 'help'
+  const words = isHelp ? argv.slice(1) : argv
+  const { program, context } = createProgram(io, words)
   const { output } = context
   try {
-    await program.parseAsync(argv, { from: 'user' })
+    await program.parseAsync(isHelp ? helpArguments(program, words) : words, { from: 'user' })
     return 0
-  } catch (error) {
-    if (!(error instanceof CommanderError)) {
-      return output.failure(withOrigins(error, context.io))
+  } catch (thrown) {
+    if (!(thrown instanceof CommanderError)) {
+      return output.failure(withOrigins(thrown, context.io))
     }
-    if (error.exitCode === 0) return 0
-    const help = `${calledCommand(program, argv)} --help`
+    if (thrown.exitCode === 0) return 0
+    const error = withSubcommands(thrown, program)
+    const help = `${namesOf(calledCommand(program, words)).join(' ')} --help`
     if (error.code !== 'commander.help') return output.failure(error, `${help} shows how`)
     // The help was shown instead of an error.
     return output.isJson() ? output.failure(usage(`name a command: ${help} lists them`)) : 2
@@ -138,14 +141,41 @@ function onlyCommand([first = '']: readonly string[]): string | undefined {
 }
 
 /** The command that the arguments name, or its nearest parent. */
-function calledCommand(program: Command, argv: readonly string[]): string {
+function calledCommand(program: Command, argv: readonly string[]): Command {
   let command = program
   for (const argument of argv) {
     const next = command.commands.find((each) => each.name() === argument)
     if (next) command = next
     else if (!argument.startsWith('-')) break
   }
-  return namesOf(command).join(' ')
+  return command
+}
+
+/**
+ * The arguments of `svc help <words>`: `--help` of the command that the words name. Words that name no command stay as
+ * they are, so that the parser reports them.
+ */
+function helpArguments(program: Command, words: readonly string[]): readonly string[] {
+  const command = calledCommand(program, words)
+  const names = namesOf(command).slice(1)
+  const isUnknown = words.filter((word) => !word.startsWith('-')).length > names.length
+  return isUnknown && command.commands.length > 0 ? words : [...names, '--help']
+}
+
+/** More groups with a subcommand of one name, such as `list`, are no help. */
+const SUGGESTED_MAX = 3
+
+/** Adds the commands with the unknown word as subcommand to its error: `svc tail` suggests `messages tail`. */
+function withSubcommands(error: CommanderError, program: Command): CommanderError {
+  if (error.code !== 'commander.unknownCommand') return error
+  const [, word] = /unknown command '(.*)'/.exec(error.message) ?? []
+  const named = program.commands
+    .filter(({ commands }) => commands.some((command) => command.name() === word))
+    .map((group) => `${group.name()} ${word}`)
+  if (named.length === 0 || named.length > SUGGESTED_MAX) return error
+  const [text = ''] = error.message.split('\n')
+  const suggestion = `(Did you mean ${named.join(', or ')}?)`
+  return new CommanderError(error.exitCode, error.code, `${text}\n${suggestion}`)
 }
 
 /** The words that the user types to call a command; the first word is `svc`. */

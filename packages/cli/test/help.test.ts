@@ -118,6 +118,48 @@ describe('help', () => {
     expect(`${first} ${word}`.length).toBeGreaterThan(100)
   })
 
+  test.each([
+    [['help'], ['--help']],
+    [
+      ['help', 'send'],
+      ['send', '--help'],
+    ],
+    [
+      ['help', 'messages', 'tail'],
+      ['messages', 'tail', '--help'],
+    ],
+    [
+      ['help', 'credits'],
+      ['credits', '--help'],
+    ],
+    [
+      ['help', 'segments', 'text'],
+      ['segments', '--help'],
+    ],
+  ])('svc %s prints the help of the command', async (argv, same) => {
+    const help = await svc(argv)
+    expect(help).toMatchObject({ code: 0, stderr: '' })
+    expect(help.stdout).toMatch(/^Usage: svc/)
+    expect(help).toEqual(await svc(same))
+  })
+
+  test.each([
+    [['help', 'sned'], "unknown command 'sned' (Did you mean send?)"],
+    [['help', 'keys', 'sned'], "unknown command 'sned'"],
+    [['tail'], "unknown command 'tail' (Did you mean messages tail?)"],
+    [['tail', '--json'], "unknown command 'tail' (Did you mean messages tail?)"],
+  ])('svc %s is an unknown command', async (argv, text) => {
+    const { code, stdout, stderr } = await svc(argv)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(text)
+  })
+
+  test('svc list suggests nothing, because many groups have this subcommand', async () => {
+    const { stderr } = await svc(['list'])
+    expect(stderr).toContain("unknown command 'list'")
+    expect(stderr).not.toContain(' list?')
+  })
+
   test('svc --version prints the version', async () => {
     expect(await svc(['--version'])).toMatchObject({ code: 0, stdout: '0.1.0\n' })
   })
