@@ -27,7 +27,13 @@ import { creditRows } from './credit-rows.ts'
 import { answeredKeyOf, arraysOf, findAnswers, type Key } from './find-answers.ts'
 import { findSuppressed } from './find-suppressed.ts'
 import { queueing } from './queueing.ts'
-import { isOutdated, SeenAccounts } from './seen-accounts.ts'
+import {
+  assertPlan,
+  assertReachable,
+  assumedState,
+  isOutdated,
+  SeenAccounts,
+} from './seen-accounts.ts'
 
 const findSpent = statement<Spending>(
   'find_spent',
@@ -115,22 +121,27 @@ export function prepareAccept(
     expected: ReturnType<SeenAccounts['expect']>,
   ) {
     return queueing(database, async (tx, hold) => {
-      const state = expected ? seen.assume(tx, expected, requests) : await lookUp(tx, requests)
+      const state = expected ? assumedState(expected) : await lookUp(tx, requests)
+      // The plan changes its state.
+      const before = new Map(state.accounts)
       const plan = planAccept(requests, state)
       const queued = queueMessages(plan.messages, lane(), steps)
       hold(queued)
-      credits.store(tx, plan.accounts, plan.entries)
-      tx.write(insertHolds, plan.holds)
-      tx.write(insertBulks, plan.bulks)
+      if (expected) assertReachable(tx, requests)
+      // No other transaction waits for these rows, so they come before the lock of the accounts.
       tx.write(insertMessages, plan.messages)
       tx.write(insertQueued, queued.queue.map(timed), clock.origin)
       tx.write(journal, queued.attempts)
+      if (expected) assertPlan(tx, expected, requests, plan)
+      credits.add(tx, before, plan.accounts, plan.entries)
+      tx.write(insertHolds, plan.holds)
+      tx.write(insertBulks, plan.bulks)
       tx.write(storeSpent, plan.spending)
       tx.write(storeTestUsage, plan.test_usage)
       tx.write(insertAnswers, plan.answers)
       // The counts come last, right before the commit: other transactions settle messages of the same workspaces.
       tx.write(addCounts, plan.counts)
-      return { plan, waiting: queued.waiting }
+      return { plan, accounts: state.accounts, waiting: queued.waiting }
     })
   }
 
@@ -150,8 +161,8 @@ export function prepareAccept(
   }
 
   return async (requests: readonly AcceptRequest[]): Promise<AcceptResult[]> => {
-    const { plan, waiting } = await commitOnce(requests)
-    seen.stored(plan.accounts)
+    const { plan, accounts, waiting } = await commitOnce(requests)
+    seen.stored([...accounts.values()])
     if (waiting.length > 0) onQueued()
     return plan.results
   }

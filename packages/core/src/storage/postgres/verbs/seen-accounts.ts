@@ -1,6 +1,6 @@
-import type { AcceptRequest, AcceptState } from '../../../rules/accept.ts'
+import type { AcceptPlan, AcceptRequest, AcceptState } from '../../../rules/accept.ts'
 import type { Account } from '../../../rules/decide.ts'
-import { ACCOUNT_COLUMNS } from '../../account-columns.ts'
+import { type Tolerance, toleranceOf } from '../../../rules/tolerance.ts'
 import { statement, type Transaction } from '../engine/database.ts'
 import { ANSWERED, answeredKeyOf, arraysOf } from './find-answers.ts'
 import { SUPPRESSED, suppressedOf } from './find-suppressed.ts'
@@ -9,8 +9,8 @@ import { SUPPRESSED, suppressedOf } from './find-suppressed.ts'
 const SEEN_MAX = 10_000
 
 /**
- * The maximum number of batches that look up their accounts after an outdated account. If several servers spend from the same
- * accounts, nearly every account is outdated.
+ * The maximum number of batches that look up their accounts after an outdated account. Accounts that other servers
+ * refund, or that are nearly empty, are outdated often.
  */
 const PAUSE_MAX = 64
 
@@ -18,17 +18,46 @@ const PAUSE_MAX = 64
 const assert = (condition: string) =>
   `select case when ${condition} then 1 else concat('an account, a recipient or an answer changed: trying again')::int end`
 
-const COLUMNS = ACCOUNT_COLUMNS.join(', ')
+/** The columns in which an account must be as planned, with their types. */
+const TERMS = {
+  credit_limit: 'int8',
+  status: 'text',
+  daily_limit: 'int8',
+  spent_on: 'int4',
+  low_balance: 'int8',
+  low_state: 'text',
+} as const satisfies Partial<Record<keyof Account, string>>
 
-/** Locks the accounts in the order of their ids, and fails unless each is as expected. */
+/** An account of a plan, and the accounts for which the plan holds too. */
+type Planned = Tolerance & Pick<Account, 'workspace_id' | keyof typeof TERMS>
+
+const PLANNED = {
+  workspace_id: 'text',
+  ...TERMS,
+  seq: 'int8',
+  available_min: 'int8',
+  spent_max: 'int8',
+} as const satisfies Record<keyof Planned, string>
+
+const termsOf = (row: string) =>
+  `(${Object.keys(TERMS)
+    .map((column) => `${row}.${column}`)
+    .join(', ')})`
+
+/** Locks the accounts in the order of their ids, and fails unless the plan holds for each. */
 const assertAccounts = statement(
   'assert_accounts',
   `with locked as (
-     select ${COLUMNS} from credit_accounts where workspace_id = any($1::text[]) order by workspace_id for update
-   ), expected as (
-     select ${COLUMNS} from json_populate_recordset(null::credit_accounts, $2)
+     select workspace_id, balance - held as available, seq, spent, ${Object.keys(TERMS).join(', ')}
+     from credit_accounts where workspace_id = any($1::text[]) order by workspace_id for update
+   ), planned as (
+     select * from json_to_recordset($2) p (${Object.entries(PLANNED).map((column) => column.join(' '))})
    )
-   ${assert('not exists (select * from expected except select * from locked)')}`,
+   ${assert(`not exists (
+     select 1 from planned p left join locked l using (workspace_id)
+     where ${termsOf('l')} is distinct from ${termsOf('p')}
+       or l.seq <> p.seq or l.available < p.available_min or l.spent > p.spent_max
+   )`)}`,
 )
 
 const assertUnsuppressed = statement(
@@ -43,14 +72,55 @@ const assertUnanswered = statement(
 
 type Seen = ReadonlyMap<string, Account>
 
-/** Whether the expected state was outdated. */
+/** Whether the plan on the expected state does not hold. */
 export function isOutdated(error: unknown): boolean {
   return (error as { code?: unknown }).code === '22P02'
 }
 
+/** The state that a plan on seen accounts assumes: no recipient is suppressed, and no request was answered before. */
+export function assumedState(accounts: Seen): AcceptState {
+  return {
+    // The plan changes its state, and the transaction may be repeated.
+    accounts: new Map(accounts),
+    answers: new Map(),
+    suppressed: new Set(),
+    spent: new Map(),
+    test_usage: new Map(),
+  }
+}
+
+/** Sends the statement that fails if a recipient of the messages is suppressed. */
+export function assertReachable(tx: Transaction, requests: readonly AcceptRequest[]): void {
+  void tx.rows(assertUnsuppressed, ...suppressedOf(requests.flatMap(({ messages }) => messages)))
+}
+
+/** Locks the accounts, and sends the statements that fail unless the plan on the seen accounts holds. */
+export function assertPlan(
+  tx: Transaction,
+  accounts: Seen,
+  requests: readonly AcceptRequest[],
+  plan: AcceptPlan,
+): void {
+  const refused = new Set(
+    requests.flatMap(({ workspace_id }, i) =>
+      plan.results[i]?.outcome === 'accepted' ? [] : [workspace_id],
+    ),
+  )
+  const after = new Map(plan.accounts.map((account) => [account.workspace_id, account]))
+  const planned = [...accounts].map(([workspace_id, before]): Planned => {
+    const { credit_limit, status, daily_limit, spent_on, low_balance, low_state } = before
+    const terms = { credit_limit, status, daily_limit, spent_on, low_balance, low_state }
+    const left = after.get(workspace_id) ?? before
+    return { workspace_id, ...terms, ...toleranceOf(before, left, refused.has(workspace_id)) }
+  })
+  void tx.rows(assertAccounts, [...accounts.keys()], JSON.stringify(planned))
+  const keys = requests.flatMap(answeredKeyOf)
+  if (keys.length > 0) void tx.rows(assertUnanswered, ...arraysOf(keys))
+}
+
 /**
- * The accounts as the last batches of this process left them. A batch that is planned on them asserts them in its
- * transaction, so that look-ups, writes and commit travel together.
+ * The accounts as the last batches of this process left them. Other servers may have spent from them since. A batch that
+ * is planned on them asserts in its transaction that the plan holds, so that look-ups, writes and commit travel together.
  */
 export class SeenAccounts {
   private readonly seen = new Map<string, Account>()
@@ -70,25 +140,6 @@ export class SeenAccounts {
       accounts.set(workspace_id, account)
     }
     return accounts
-  }
-
-  /**
-   * Sends the statements that fail unless the accounts are as expected, no recipient is suppressed, and no request was
-   * answered before.
-   */
-  assume(tx: Transaction, accounts: Seen, requests: readonly AcceptRequest[]): AcceptState {
-    void tx.rows(assertAccounts, [...accounts.keys()], JSON.stringify([...accounts.values()]))
-    void tx.rows(assertUnsuppressed, ...suppressedOf(requests.flatMap(({ messages }) => messages)))
-    const keys = requests.flatMap(answeredKeyOf)
-    if (keys.length > 0) void tx.rows(assertUnanswered, ...arraysOf(keys))
-    return {
-      // The plan changes its state, and the transaction may be repeated.
-      accounts: new Map(accounts),
-      answers: new Map(),
-      suppressed: new Set(),
-      spent: new Map(),
-      test_usage: new Map(),
-    }
   }
 
   /** Keeps the accounts as a batch has stored them. */
