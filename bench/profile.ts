@@ -5,10 +5,12 @@ import { startChild } from './child.ts'
 import { selfTimes } from './cpu-profile.ts'
 import { measureEndToEnd } from './end-to-end.ts'
 import { type BenchOptions, count } from './figure.ts'
-import { openPath } from './paths.ts'
+import { openPath, type PathName } from './paths.ts'
 import type { LoadHandlers } from './processes/load.ts'
+import type { PacedLoadHandlers } from './processes/paced-load.ts'
 import { inFolder, type ServiceOptions, startService } from './service.ts'
 import { loadSmpp } from './smpp.ts'
+import { measureSteady } from './steady.ts'
 
 const SHOWN = 30
 
@@ -17,6 +19,8 @@ const PROFILED = [
   'accept-dispatching',
   'end-to-end',
   'postgres-accept',
+  'steady',
+  'steady-postgres',
   'smpp',
   'smpp-bulk',
 ] as const
@@ -37,6 +41,8 @@ export async function profile(name: Profiled, { quick }: BenchOptions): Promise<
     const node_args = ['--cpu-prof', '--cpu-prof-dir', profiles]
     const ms = quick ? 5_000 : 15_000
     if (name === 'end-to-end') await profileWhole(folder, node_args, ms)
+    else if (name === 'steady') await profileSteady(folder, 'SQLite', node_args, ms)
+    else if (name === 'steady-postgres') await profileSteady(folder, 'PostgreSQL', node_args, ms)
     else if (name === 'smpp' || name === 'smpp-bulk') {
       console.log(await loadSmpp(folder, { node_args, is_bulk: name === 'smpp-bulk', quick }))
     } else if (name === 'postgres-accept') {
@@ -64,6 +70,17 @@ async function profileWhole(folder: string, node_args: string[], ms: number) {
   await path.service?.request('stop', null)
   await Promise.all([load.end(), path.end()])
   console.log(`${count(per_s)} a second while profiled, ${count(cpu_us)} µs of CPU each`)
+}
+
+async function profileSteady(folder: string, engine: PathName, node_args: string[], ms: number) {
+  const load = startChild<PacedLoadHandlers>('paced-load.ts', { folder })
+  const path = await openPath(folder, engine, { node_args })
+  const { cpu_s, p50_ms } = await measureSteady(load, path, ms)
+  await path.service?.request('stop', null)
+  await Promise.all([load.end(), path.end()])
+  console.log(
+    `${count(cpu_s)} s of CPU for 1,000 messages while profiled, p50 to the webhook ${count(p50_ms)} ms`,
+  )
 }
 
 /** Stops a service cleanly, because a profile is written at the end. */

@@ -10,7 +10,7 @@ const PER_S = 100
 const PATHS: readonly PathName[] = ['SQLite', 'PostgreSQL', 'graphile-worker', 'BullMQ']
 
 /** The result of one round. */
-interface Round {
+export interface Round {
   /** Seconds of CPU for each 1,000 messages, of the path's process and its database. */
   cpu_s: number
   /** From the 201 to the webhook. */
@@ -28,7 +28,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     const opened = await openPaths(folder, PATHS)
     try {
       const { rounds, ms } = quick ? { rounds: 2, ms: 5_000 } : { rounds: 5, ms: 10_000 }
-      const measured = await inRounds(opened, rounds, (path) => measure(load, path, ms))
+      const measured = await inRounds(opened, rounds, (path) => measureSteady(load, path, ms))
       return figures(measured, opened.failures)
     } finally {
       await load.end()
@@ -37,7 +37,15 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   })
 }
 
-async function measure(load: Child<PacedLoadHandlers>, path: Path, ms: number): Promise<Round> {
+/**
+ * Sends at the steady rate for `ms`, and waits for the last webhook.
+ * @throws Error when webhooks do not arrive.
+ */
+export async function measureSteady(
+  load: Child<PacedLoadHandlers>,
+  path: Path,
+  ms: number,
+): Promise<Round> {
   const { url, key, receiver } = path
   const before = (await receiver.request('count', null)).messages
   const cpu_ms = await path.cpu()
