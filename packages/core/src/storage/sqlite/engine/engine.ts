@@ -66,6 +66,9 @@ export function openEngine(
 ): Engine {
   const connection = connect(file)
   migrate(connection)
+  // By default, the pages that a savepoint may restore go to a new file of the system's temporary folder as soon as they
+  // exceed 64 KiB. A migration may sort a whole table, and keeps the default.
+  connection.pragma('temp_store = MEMORY')
   const watch = createWriteWatch({ refuses: refusesWrites, probe: () => writer.run(probe) })
   const committed = reportCommitted(telemetry)
   const countChanges = connection.prepare('select total_changes()').pluck()

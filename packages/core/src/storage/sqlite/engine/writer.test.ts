@@ -135,6 +135,26 @@ describe('the writer', () => {
     expect(committed()).toEqual([1, 5])
   })
 
+  it('undoes the first job of a transaction alone, and runs the others', async () => {
+    const failing = async () => {
+      insert(1)
+      throw new Error('the job failed')
+    }
+    const settled = await Promise.allSettled([
+      writer.run(failing),
+      writer.run(failing),
+      writer.run(() => insert(1)),
+      writer.runInBackground(() => insert(2)),
+    ])
+    expect(settled.map(({ status }) => status)).toEqual([
+      'rejected',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ])
+    expect(committed()).toEqual([1, 2])
+  })
+
   it('rejects all jobs when the commit fails, stores nothing, and continues', async () => {
     const settled = await Promise.allSettled([
       writer.run(() => insert(1)),
