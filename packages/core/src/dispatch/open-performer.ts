@@ -1,4 +1,4 @@
-import { traitsOf } from '../providers/registry.ts'
+import { SANDBOX, traitsOf } from '../providers/registry.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import {
   createPerformer,
@@ -13,7 +13,10 @@ export interface OpenedProviders {
   providers: ReturnType<typeof createProviders>
 }
 
-/** Opens a performer with `threads` threads; with 0 it works in this thread, as providers that hold a connection always do. */
+/**
+ * Opens a performer with `threads` threads; with 0 it works in this thread, as providers that hold a connection and the
+ * sandbox always do. The sandbox makes no calls, so that a hop to a thread would cost more than its work.
+ */
 export async function openPerformer(
   { now, log, telemetry }: Runtime,
   threads: number,
@@ -23,7 +26,7 @@ export async function openPerformer(
   if (threads === 0) return here
   const { createPool } = await import('./pool.ts')
   const connected = settings.providers.filter((provider) => traitsOf(provider).connected)
-  const names = new Set<string>(connected.map(({ name }) => name))
+  const names = new Set<string>([SANDBOX.name, ...connected.map(({ name }) => name)])
   return createPool({
     threads,
     log,
