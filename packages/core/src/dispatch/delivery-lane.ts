@@ -4,6 +4,8 @@ import type { DeliveryResult } from '../rules/record.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import { SealedError, type Sealer } from '../secrets/sealer.ts'
+import { gather } from '../storage/gather.ts'
+import type { HotVerbs } from '../storage/ports/hot.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { type DeliverAnswer, deliveryOutcome } from '../webhooks/deliver.ts'
 import {
@@ -31,6 +33,12 @@ const CLAIM_MAX = 128
 /** A batch is one task of a thread. It holds deliveries of one webhook, so that no delivery waits for another receiver. */
 const BATCH_MAX = 32
 
+/**
+ * The time for which results wait for further results, so that they share a commit: at 100 deliveries a second, five of
+ * them. A crash in this time repeats their deliveries, as a crash before the commit does.
+ */
+const RECORD_WAIT_MS = 50
+
 /** If this number of threads in a row died with a delivery, the delivery may be the cause. The attempt counts as failed. */
 const LOST_MAX = 3
 
@@ -55,6 +63,8 @@ interface DeliveryLaneParts {
 interface BatchParts extends DeliveryLaneParts {
   shares: Shares
   losses: Losses
+  /** Stores results together with the results of the next `RECORD_WAIT_MS`. */
+  recordTogether: HotVerbs['recordDeliveries']
 }
 
 /** A delivery that holds a slot. */
@@ -69,7 +79,15 @@ type OpenedDelivery = Begun<Opened<ClaimedDelivery>>
 export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
   const { storage, runtime, lease_ms = LEASE_MS } = options
   const shares = createShares({ slots: SLOTS })
-  const parts: BatchParts = { ...options, shares, losses: createLosses() }
+  const recordTogether = gather(
+    storage.hot.recordDeliveries,
+    async (record) => {
+      await new Promise((resolve) => setTimeout(resolve, RECORD_WAIT_MS))
+      return record()
+    },
+    { batch_max: CLAIM_MAX },
+  )
+  const parts: BatchParts = { ...options, shares, losses: createLosses(), recordTogether }
   return {
     name: 'deliveries',
     probeNow: shares.probeNow,
@@ -140,7 +158,7 @@ async function deliverBatch(
   look: () => void,
   start_by_ms: number,
 ): Promise<void> {
-  const { storage, runtime, performer, tracing, shares } = parts
+  const { storage, runtime, performer, tracing, shares, recordTogether } = parts
   const began = runtime.elapsed()
   const jobs = batch.map(({ delivery }) => ({ ...delivery, ...signingSecrets(delivery) }))
   const received = await performer
@@ -153,7 +171,8 @@ async function deliverBatch(
   const answers = received ?? batch.map(() => null)
   const mayWait = freeSlots(shares, batch, answers, { began, at: runtime.elapsed() })
   const results = batch.map((each, i) => resultOf(parts, each, answers[i] ?? null, was_called))
-  const stored = persist(results, storage.hot.recordDeliveries, runtime.log)
+  const record = mayWait ? storage.hot.recordDeliveries : recordTogether
+  const stored = persist(results, record, runtime.log)
   // The lane claims the deliveries that wait for these slots now, so that the claim shares the commit of these results.
   if (mayWait) look()
   await stored
