@@ -316,6 +316,85 @@ describe('the writer', () => {
       expect(commits).toBeLessThanOrEqual(21)
     })
 
+    describe('on a clock', () => {
+      let now: number
+      /** The number of jobs of each commit. */
+      let commits: number[]
+      let timed: Writer
+
+      beforeEach(() => {
+        now = 0
+        commits = []
+        timed = createWriter(connection, {
+          onFailure: (error) => failures.push(error),
+          onCommit: (jobs) => commits.push(jobs),
+          elapsed: () => now,
+        })
+      })
+
+      const jobsOf = (count: number, each_ms: number) =>
+        Array.from({ length: count }, () =>
+          timed.runInBackground(() => {
+            now += each_ms
+          }),
+        )
+      const callFor = (ms: number) =>
+        timed.run(() => {
+          now += ms
+        })
+
+      it('commits short callers before a background job that takes longer', async () => {
+        await Promise.all(jobsOf(1, 5))
+        const order: string[] = []
+        const job = jobsOf(1, 5).map((stored) => stored.then(() => order.push('job')))
+        await callFor(1).then(() => order.push('caller'))
+        await Promise.all(job)
+        expect(order).toEqual(['caller', 'job'])
+        expect(commits).toEqual([1, 1, 1])
+      })
+
+      it('commits callers and background jobs together if the jobs take no longer', async () => {
+        await Promise.all(jobsOf(1, 5))
+        await Promise.all([...jobsOf(2, 5), callFor(6)])
+        expect(commits).toEqual([1, 3])
+      })
+
+      it('runs a long background job in every second commit, even with many callers', async () => {
+        let left = 20
+        const jobs = Array.from({ length: left }, () =>
+          timed.runInBackground(() => {
+            now += 5
+            left -= 1
+          }),
+        )
+        const call = async () => {
+          while (left > 0) await callFor(0.1)
+        }
+        await Promise.all([call(), call(), call(), ...jobs])
+        expect(commits.length).toBeLessThanOrEqual(41)
+      })
+
+      it('keeps commits of background jobs short while callers come', async () => {
+        await Promise.all(jobsOf(24, 1))
+        await callFor(1)
+        await Promise.all(jobsOf(6, 1))
+        now += 1_000
+        await Promise.all(jobsOf(12, 1))
+        expect(commits).toEqual([12, 12, 1, 3, 3, 12])
+      })
+    })
+
+    it('rejects background jobs while no transaction can begin', async () => {
+      const locked = createWriter(
+        faulty('begin immediate', () => {
+          throw sqliteError('SQLITE_BUSY')
+        }),
+        { onFailure: (error) => failures.push(error) },
+      )
+      await expect(locked.runInBackground(() => {})).rejects.toThrow('SQLITE_BUSY')
+      await locked.idle()
+    })
+
     it('refuses background work by itself: callers are still let in', async () => {
       const ran: number[] = []
       const taken = inBackground(10_000, ran)

@@ -14,7 +14,7 @@ export interface Writer {
   grew(): void
   /**
    * Runs a job of the dispatcher in the same way, after the callers' jobs. A caller may wait for the running job, so
-   * each must be short. Each commit takes at least one waiting job of this kind, even with many callers.
+   * each must be short. Of two commits in a row, at least one takes a waiting job of this kind, even with many callers.
    */
   runInBackground<T>(job: Job<T>): Promise<T>
   /** A job calls this function. It runs `work` once the job is on disk, or `undo` if the job or its commit fails. */
@@ -39,8 +39,18 @@ const WAITING_MAX = 10_000
 const BACKGROUND_MS = 12
 
 /**
+ * The same limit while callers come, because a caller waits for the rest of the running commit. Below the time of one job
+ * (64 settlements: 3 ms), each job would pay for a flush of its own.
+ */
+const BACKGROUND_SHORT_MS = 3
+
+/** Callers count as coming for this time after the last one. At ten a second, a long commit would delay every tenth. */
+const COMING_MS = 1_000
+
+/**
  * In a commit with callers, background jobs may take the time of the callers' jobs plus this multiple of the last
- * flush: with less, a slow disk would starve the dispatcher. A caller waits for at most two such commits.
+ * flush: with less, a slow disk would starve the dispatcher. If the last job took longer, the commit takes none and the
+ * next commit takes at least one: on a fast disk an extra flush delays callers less than the job.
  */
 const BACKGROUND_FLUSHES = 2
 
@@ -68,12 +78,15 @@ export function createWriter(
     onFailure,
     onCommit = () => {},
     onError = () => {},
+    elapsed = () => performance.now(),
   }: {
     onFailure: (error: Error) => void
     /** Called for each error that rolled back a job or a whole transaction. */
     onError?: ((error: unknown) => void) | undefined
     /** Called for each commit, with the number of its jobs and their duration. */
     onCommit?: ((jobs: number, duration_ms: number) => void) | undefined
+    /** Milliseconds that only increase; default: those of this process. */
+    elapsed?: (() => number) | undefined
   },
 ): Writer {
   const begin = connection.prepare('begin immediate')
@@ -87,6 +100,11 @@ export function createWriter(
   /** The number of callers so far; a batch counts each of its callers. */
   let arrivals = 0
   let flush_ms = 0
+  let called_at = Number.NEGATIVE_INFINITY
+  /** The duration of the last background job. */
+  let job_ms = 0
+  /** Whether the last commit took no background job. */
+  let wasLeftOut = false
   let running: Promise<void> | null = null
   let failure: Error | null = null
   const afterwards: { work: () => void; undo: (() => void) | undefined }[] = []
@@ -149,6 +167,17 @@ export function createWriter(
     }
   }
 
+  /** How long background jobs may take in a commit whose callers took `callers_ms`. */
+  function shareOf(callers_ms: number): number {
+    return Math.min(callers_ms + BACKGROUND_FLUSHES * flush_ms, BACKGROUND_MS)
+  }
+
+  /** How long background jobs may take in a commit of their own: on a slow disk longer, so that flushes do not prevail. */
+  function lengthAt(now: number): number {
+    if (now - called_at >= COMING_MS) return BACKGROUND_MS
+    return Math.min(Math.max(BACKGROUND_SHORT_MS, BACKGROUND_FLUSHES * flush_ms), BACKGROUND_MS)
+  }
+
   function undoAll(): void {
     try {
       if (connection.inTransaction) rollback.run()
@@ -164,7 +193,7 @@ export function createWriter(
   }
 
   async function commitTogether(): Promise<void> {
-    const began = performance.now()
+    const began = elapsed()
     const taken: Waiting[] = []
     const answers: (() => void)[] = []
     const take = (from: Waiting[], most: number) => {
@@ -179,25 +208,32 @@ export function createWriter(
       }
     }
     const first = take(callers, JOBS_MAX)
-    let next = take(background, 1)
+    const isCalled = first.length > 0
+    let next = isCalled ? [] : take(background, 1)
     try {
       begin.run()
       await runAll(first)
-      const from = performance.now()
-      const callers_ms = from - began
-      const most_ms = first.length > 0 ? callers_ms + BACKGROUND_FLUSHES * flush_ms : BACKGROUND_MS
+      const from = elapsed()
+      const most_ms = isCalled ? shareOf(from - began) : lengthAt(began)
+      if (isCalled) {
+        called_at = began
+        wasLeftOut = !wasLeftOut && job_ms > most_ms
+        if (!wasLeftOut) next = take(background, 1)
+      } else wasLeftOut = false
       // This loop does not yield to the event loop: in a turn, another connection of this process could wait for this
       // transaction.
       while (next.length > 0) {
+        const at = elapsed()
         await runAll(next)
-        const hasTime = performance.now() - from < Math.min(most_ms, BACKGROUND_MS)
-        next = hasTime ? take(background, 1) : []
+        const now = elapsed()
+        job_ms = now - at
+        next = now - from < most_ms ? take(background, 1) : []
       }
-      const flushing = performance.now()
+      const flushing = elapsed()
       commit.run()
-      flush_ms = performance.now() - flushing
+      flush_ms = elapsed() - flushing
       for (const answer of answers) answer()
-      onCommit(taken.length, performance.now() - began)
+      onCommit(taken.length, elapsed() - began)
       for (const { work } of afterwards.splice(0)) work()
     } catch (error) {
       undoAll()
