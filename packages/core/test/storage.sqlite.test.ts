@@ -111,6 +111,47 @@ describe('SQLite alone', () => {
     })
   })
 
+  describe('a transaction of many messages', () => {
+    it.each([
+      ['one short bulk of the default size', 1_000, 5, false],
+      ['a bulk of more messages', 1_500, 5, true],
+      ['a few long messages', 12, 200_000, true],
+    ])('gives the event loop turns: %s', async (_, count, length, hasTurns) => {
+      const { opened: storage, writer } = await writerOf(open)
+      const id = await workspace(storage)
+      const content = { text: 'a'.repeat(length) }
+      const { messages } = make.bulk(id, count, { content })
+      let turns = 0
+      const look = () => {
+        if (writer.inTransaction) turns += 1
+        next = setImmediate(look)
+      }
+      let next = setImmediate(look)
+      await storage.hot.accept([{ ...make.request(messages), debit: null }])
+      clearImmediate(next)
+      expect(turns > 0).toBe(hasTurns)
+    })
+
+    it('keeps later writes out of the transaction', async () => {
+      const { opened: storage, writer } = await writerOf(open)
+      const id = await workspace(storage)
+      const request = (count: number) => {
+        const { messages } = make.bulk(id, count)
+        return { ...make.request(messages), debit: null }
+      }
+      const large = request(2_000)
+      const [last] = large.messages.slice(-1)
+      if (last) last.id = large.messages[0]?.id ?? ''
+      const refused = expect(storage.hot.accept([large])).rejects.toThrow()
+      while (!writer.inTransaction) await new Promise((resolve) => setImmediate(resolve))
+      const later = request(1)
+      expect(await storage.hot.accept([later])).toEqual([{ outcome: 'accepted' }])
+      await refused
+      const stored = await storage.read.messages.byId(id, later.messages[0]?.id ?? '')
+      expect(stored).toEqual(later.messages[0])
+    })
+  })
+
   describe('durability', () => {
     it.each([
       ['writes', false],

@@ -11,6 +11,7 @@ import { sentBulkJson } from '../contract/resources/plain-bulk.ts'
 import type { BulkRow, MessageRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
 import type { TestQuotas } from '../rules/test-usage.ts'
+import { inTurns } from '../runtime/in-turns.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -71,7 +72,7 @@ export async function acceptBulk(
   const at = runtime.now()
   const { channel, idempotency } = bulkDraft
   let { drafts } = bulkDraft
-  let messages = drafts.map((draft) => {
+  let messages = await inTurns(drafts, (draft) => {
     const { to: recipient, content, metadata, price } = draft
     const { schedule, sender } = bulkDraft.sendingOf(draft)
     const message = { channel, sender, recipient, content, metadata, bulk_id }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
@@ -26,6 +27,53 @@ export function bulksContract(open: OpenStorage): void {
     expect(await bulks.byId(workspaceId, second.bulk.id)).toEqual(second.bulk)
     expect(await messages.ofBulk(workspaceId, first.bulk.id)).toEqual(first.messages)
     expect(await messages.ofBulk(workspaceId, 'another')).toEqual([])
+  })
+
+  it.each([
+    ['many messages', 2_500, 5],
+    ['long messages', 40, 200_000],
+  ])(
+    'lets other work run while it accepts %s, and shows all of them or none',
+    async (_, count, length) => {
+      const workspaceId = await bench.workspace(10_000)
+      const content = { text: 'a'.repeat(length) }
+      const request = bench.make.bulk(workspaceId, count, { channel: 'whatsapp', content })
+      const bulk = bench.make.bulkRow(request.messages)
+      const { bulks, messages } = bench.storage.read
+      const seen: [boolean, number][] = []
+      let isAccepted = false
+      const accepted = bench.storage.hot.accept([{ ...request, bulk }]).finally(() => {
+        isAccepted = true
+      })
+      for (let turns = 0; !isAccepted; turns++) {
+        await nextTurn()
+        if (turns % 4 > 0 || isAccepted) continue
+        const found = await bulks.byId(workspaceId, bulk.id)
+        const { counts } = await bulks.progress(workspaceId, bulk.id)
+        seen.push([found !== null, counts.queued])
+      }
+      expect(await accepted).toEqual([{ outcome: 'accepted' }])
+      expect(seen.filter(([isFound, queued]) => !isFound && queued === 0).length).toBeGreaterThan(0)
+      const partly = seen.filter(([, queued]) => queued !== 0 && queued !== count)
+      expect(partly).toEqual([])
+      expect(await messages.ofBulk(workspaceId, bulk.id)).toEqual(request.messages)
+    },
+  )
+
+  it('writes nothing of a large bulk if its last message cannot be stored', async () => {
+    const workspaceId = await bench.workspace(10_000)
+    const request = bulkOf(workspaceId, 2_500)
+    const last = request.messages.at(-1)
+    const [first] = request.messages
+    if (!first || !last) throw new Error('2,500 messages were made')
+    last.id = first.id
+    const sent = bench.queued(workspaceId)
+    await expect(bench.storage.hot.accept([request])).rejects.toThrow()
+    const { bulks, messages } = bench.storage.read
+    expect(await bulks.byId(workspaceId, request.bulk.id)).toBeNull()
+    expect(await messages.ofBulk(workspaceId, request.bulk.id)).toEqual([])
+    const { id } = await sent
+    expect((await messages.byId(workspaceId, id))?.status).toBe('queued')
   })
 
   it('counts the messages of a bulk by what became of them, and finds those', async () => {

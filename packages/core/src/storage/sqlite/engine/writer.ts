@@ -1,7 +1,10 @@
 import { SvcError } from '../../../contract/errors.ts'
 import type { Connection } from './connection.ts'
 
-/** Work inside the writer's transaction. It is synchronous if possible, and may await only its own stores. */
+/**
+ * Work inside the writer's transaction. It is synchronous if possible, and may await only its own stores and turns of the
+ * event loop.
+ */
 export type Job<T> = () => T | Promise<T>
 
 export interface Writer {

@@ -1,6 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { VARYING_AMONG_NEW } from '../../../rows/messages.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
+  type AcceptPlan,
   type AcceptRequest,
   type AcceptResult,
   type AcceptState,
@@ -9,6 +11,8 @@ import {
   type SpendingLimit,
   spendingKey,
 } from '../../../rules/accept.ts'
+import type { QueuePlan } from '../../../rules/claim.ts'
+import { inTurns } from '../../../runtime/in-turns.ts'
 import type { ClockSteps } from '../../clock-steps.ts'
 import { queueMessages } from '../../hand-over.ts'
 import type { Lanes } from '../../ports/hot.ts'
@@ -18,7 +22,10 @@ import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 import { prepareFindSuppressed } from './find-suppressed.ts'
 
-/** The verb `accept` on SQLite: look up, plan, write, inside the writer's transaction. */
+/**
+ * The verb `accept` on SQLite: look up, plan, write, inside the writer's transaction. The event loop gets turns between
+ * slices of a large batch; the transaction stays open meanwhile, and the writer runs no other job in it.
+ */
 export function prepareAccept(
   connection: Connection,
   t: Tables,
@@ -92,20 +99,93 @@ export function prepareAccept(
     if (found) test_usage.set(workspaceId, found)
   }
 
-  return (requests: readonly AcceptRequest[]): AcceptResult[] => {
-    const plan = planAccept(requests, lookUp(requests))
+  /** Writes the rows of a plan except its messages, and plans their queue. */
+  function writeFew(plan: AcceptPlan): QueuePlan {
     credits.store(plan.accounts, plan.entries)
     for (const hold of plan.holds) insertHold(hold)
     for (const bulk of plan.bulks) insertBulk(bulk)
-    const { queue, attempts, handOver, release } = queueMessages(plan.messages, lane(), steps)
-    afterCommit(handOver, release)
-    insertMessages(plan.messages)
-    insertQueued(queue)
-    journal(attempts)
     for (const spending of plan.spending) storeSpent(spending)
     for (const usage of plan.test_usage) storeTestUsage(usage)
     for (const answer of plan.answers) insertAnswer(answer)
     count(plan.counts)
+    const { handOver, release, ...queued } = queueMessages(plan.messages, lane(), steps)
+    afterCommit(handOver, release)
+    return queued
+  }
+
+  function acceptAtOnce(requests: readonly AcceptRequest[]): AcceptResult[] {
+    const plan = planAccept(requests, lookUp(requests))
+    const { queue, attempts } = writeFew(plan)
+    insertMessages(plan.messages)
+    insertQueued(queue)
+    journal(attempts)
     return plan.results
   }
+
+  /** In a turn of the event loop, no other job runs in the transaction, so the state stays valid. */
+  async function acceptInTurns(requests: readonly AcceptRequest[]): Promise<AcceptResult[]> {
+    const state = lookUp(requests)
+    await nextTurn()
+    const plan = planAccept(requests, state)
+    await nextTurn()
+    const { queue, attempts } = writeFew(plan)
+    await nextTurn()
+    await inTurns(slicesOf(plan.messages, weightOf), insertMessages)
+    await inTurns(slicesOf(queue), insertQueued)
+    await inTurns(slicesOf(attempts), journal)
+    return plan.results
+  }
+
+  return (requests: readonly AcceptRequest[]): AcceptResult[] | Promise<AcceptResult[]> =>
+    isLarge(requests) ? acceptInTurns(requests) : acceptAtOnce(requests)
+}
+
+/** The maximum number of rows that are inserted without a turn for other work: they take about 5 ms. */
+const ROWS_MAX = 1_000
+
+/** The same for the length of their contents, in UTF-16 code units: 2 million take about 10 ms. */
+const LENGTH_MAX = 2 * 2 ** 20
+
+type Message = AcceptRequest['messages'][number]
+
+/** Whether the requests together exceed a slice. */
+function isLarge(requests: readonly AcceptRequest[]): boolean {
+  let [rows, length] = [0, 0]
+  for (const { messages } of requests) {
+    rows += messages.length
+    for (let i = 0; i < messages.length; i++) length += weightOf(messages[i] as Message)
+    if (rows > ROWS_MAX || length > LENGTH_MAX) return true
+  }
+  return false
+}
+
+/** Divides rows into slices, in order, each with at least one row. */
+function slicesOf<Row>(rows: readonly Row[], weigh: (row: Row) => number = () => 0): Row[][] {
+  const slices: Row[][] = []
+  let length = 0
+  for (const row of rows) {
+    const weight = weigh(row)
+    const last = slices.at(-1)
+    if (last && last.length < ROWS_MAX && length + weight <= LENGTH_MAX) {
+      last.push(row)
+      length += weight
+    } else {
+      slices.push([row])
+      length = weight
+    }
+  }
+  return slices
+}
+
+function weightOf({ content, metadata }: Message): number {
+  return textLength(content) + textLength(metadata)
+}
+
+/** The length of all texts in a value. */
+function textLength(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  let length = 0
+  for (const name in value) length += textLength((value as Record<string, unknown>)[name])
+  return length
 }
