@@ -68,6 +68,7 @@ async function accepting() {
   const core = await createCore({
     database_url: config.database_url,
     signup_credits: config.signup_credits,
+    bulk_recipients_max: config.bulk_recipients_max,
   })
   const jwt_secret = await core.secret('jwt')
   const app = await buildApp(core, { config: { ...config, jwt_secret } })

@@ -210,13 +210,20 @@ function largeInputs(): Input[] {
   const phone = (i: number) => `+2557${String(10_000_000 + i)}`
   const key = { method: 'POST', auth: 'api_key' } as const
   const owner = { method: 'POST', auth: 'jwt' } as const
-  const bulk = (content: object, recipient: (i: number) => unknown, more: object = {}) =>
+  const bulkTo = (
+    count: number,
+    content: object,
+    recipient: (i: number) => unknown,
+    more: object = {},
+  ) =>
     JSON.stringify({
       channel: 'sms',
       content,
-      recipients: Array.from({ length: 1_000 }, (_, i) => recipient(i)),
+      recipients: Array.from({ length: count }, (_, i) => recipient(i)),
       ...more,
     })
+  const bulk = (content: object, recipient: (i: number) => unknown, more: object = {}) =>
+    bulkTo(1_000, content, recipient, more)
   const variables = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`v${i}`, `value ${i}`]))
   const bodies: [string, string][] = [
@@ -259,6 +266,30 @@ function largeInputs(): Input[] {
     [
       '1,000 missing variables',
       bulk({ text: '{{a}}{{b}}{{c}}' }, phone, { validation: 'permissive' }),
+    ],
+    ['10,000 recipients', bulkTo(10_000, { text: 'Hello' }, phone)],
+    [
+      'a name for each of 10,000 recipients',
+      bulkTo(10_000, { text: 'Hi {{name}}' }, (i) => ({ to: phone(i), name: `N ${i}` })),
+    ],
+    [
+      '1,000 e-mails of 60 KB',
+      JSON.stringify({
+        channel: 'email',
+        content: { subject: 'A {{name|}}', html: `<p>${'a'.repeat(60_000)}{{name|}}</p>` },
+        recipients: Array.from({ length: 1_000 }, (_, i) => `r${i}@example.com`),
+      }),
+    ],
+    [
+      '1,000 e-mails of 60 KB, each different',
+      JSON.stringify({
+        channel: 'email',
+        content: { subject: 'A {{name}}', html: `<p>${'a'.repeat(60_000)}{{name}}</p>` },
+        recipients: Array.from({ length: 1_000 }, (_, i) => ({
+          to: `r${i}@example.com`,
+          name: `N ${i}`,
+        })),
+      }),
     ],
     [
       '1,000 e-mails of 2 KB',

@@ -41,7 +41,7 @@ export async function openTrial({ quick, route = '', suspect_ms }: Options): Pro
   const agent = new Agent({ keepAlive: true, timeout: WAIT_MAX_MS })
   const service = await startService(folder, 'service', {
     dispatch: false,
-    env: { SVC_RATE_LIMIT_FAILED_AUTH: NO_LIMIT },
+    env: { SVC_RATE_LIMIT_FAILED_AUTH: NO_LIMIT, SVC_BULK_RECIPIENTS_MAX: '10000' },
   })
   let token = await login(service, agent)
 
