@@ -19,6 +19,7 @@ const PROFILED = [
   'accept-dispatching',
   'end-to-end',
   'postgres-accept',
+  'postgres-end-to-end',
   'steady',
   'steady-postgres',
   'smpp',
@@ -40,8 +41,10 @@ export async function profile(name: Profiled, { quick }: BenchOptions): Promise<
     mkdirSync(profiles)
     const node_args = ['--cpu-prof', '--cpu-prof-dir', profiles]
     const ms = quick ? 5_000 : 15_000
-    if (name === 'end-to-end') await profileWhole(folder, node_args, ms)
-    else if (name === 'steady') await profileSteady(folder, 'SQLite', node_args, ms)
+    if (name === 'end-to-end') await profileWhole(folder, 'SQLite', node_args, ms)
+    else if (name === 'postgres-end-to-end') {
+      await profileWhole(folder, 'PostgreSQL', node_args, ms)
+    } else if (name === 'steady') await profileSteady(folder, 'SQLite', node_args, ms)
     else if (name === 'steady-postgres') await profileSteady(folder, 'PostgreSQL', node_args, ms)
     else if (name === 'smpp' || name === 'smpp-bulk') {
       console.log(await loadSmpp(folder, { node_args, is_bulk: name === 'smpp-bulk', quick }))
@@ -63,9 +66,9 @@ async function profileAccept(folder: string, ms: number, options: ServiceOptions
   console.log(`${count(sent / seconds)} accepted a second while profiled`)
 }
 
-async function profileWhole(folder: string, node_args: string[], ms: number) {
+async function profileWhole(folder: string, name: PathName, node_args: string[], ms: number) {
   const load = startChild<LoadHandlers>('load.ts', { folder })
-  const path = await openPath(folder, 'SQLite', { node_args })
+  const path = await openPath(folder, name, { node_args })
   const { per_s, cpu_us } = await measureEndToEnd(load, path, ms)
   await path.service?.request('stop', null)
   await Promise.all([load.end(), path.end()])

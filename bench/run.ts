@@ -40,7 +40,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
 
 const USAGE = `usage: npm run bench [-- --quick]                 the summary: each figure with its floor and its goal
        npm run bench ${Object.keys(BENCHES).join('|')}… [-- --quick]
-       npm run bench profile accept|accept-dispatching|end-to-end|postgres-accept|steady|steady-postgres|smpp|smpp-bulk [-- --quick]`
+       npm run bench profile accept|accept-dispatching|end-to-end|postgres-accept|postgres-end-to-end|steady|steady-postgres|smpp|smpp-bulk [-- --quick]`
 
 const names = process.argv.slice(2).filter((argument) => argument !== '--quick')
 const options: BenchOptions = { quick: process.argv.includes('--quick') }
