@@ -73,7 +73,7 @@ describe('gather', () => {
     expect(batches).toEqual([[1, 2, 3, 4, 5], [6]])
   })
 
-  it('tries a failing batch again caller by caller, so that one error fails only its caller', async () => {
+  it('tries a failing batch again in halves, so that one error fails only its caller', async () => {
     const { call, batches, drain } = bench()
     const answers = Promise.allSettled([call([1]), call([12, 13]), call([3])])
     await drain()
@@ -82,7 +82,16 @@ describe('gather', () => {
       { status: 'rejected', reason: { message: '13 is bad' } },
       { status: 'fulfilled', value: [30] },
     ])
-    expect(batches).toEqual([[1, 12, 13, 3], [1], [12, 13], [3]])
+    expect(batches).toEqual([[1, 12, 13, 3], [1], [12, 13, 3], [12, 13], [3]])
+  })
+
+  it('finds one faulty caller among many in few tries', async () => {
+    const { call, batches, drain } = bench({ batch_max: 1_000 })
+    const answers = Promise.allSettled(Array.from({ length: 512 }, (_, i) => call([i])))
+    await drain()
+    const failed = (await answers).flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))
+    expect(failed).toEqual([13])
+    expect(batches.length).toBe(1 + 2 * Math.log2(512))
   })
 
   it('does not try each alone when the fault is not theirs', async () => {

@@ -3,8 +3,8 @@
  * service adds no wait. One flush to disk serves the whole batch, which makes a durable commit for each request
  * affordable.
  *
- * A failed batch is tried again caller by caller, so that one caller's error does not fail the others. A failure that
- * is common to all callers is not tried again.
+ * A failed batch is tried again in halves, and these in halves again, so that one caller's error does not fail the others
+ * and 500 callers need about 18 tries. A failure that is common to all callers is not tried again.
  */
 export function gather<Item, Result>(
   run: (items: readonly Item[]) => Result[] | Promise<Result[]>,
@@ -18,45 +18,76 @@ export function gather<Item, Result>(
     batch_max: number
     /** Called when a caller joins a waiting job. */
     onJoin?: () => void
-    /** Whether a failure does not depend on the items, so that trying each caller alone would not help. */
+    /** Whether a failure does not depend on the items, so that trying fewer callers would not help. */
     isCommon?: (error: unknown) => boolean
   },
 ): (items: readonly Item[]) => Promise<Result[]> {
+  interface Caller {
+    items: readonly Item[]
+    resolve(results: Result[]): void
+    reject(error: unknown): void
+  }
   interface Batch {
-    items: Item[]
-    callers: number
-    results: Promise<Result[]>
+    callers: Caller[]
+    size: number
   }
   let open: Batch | null = null
 
   function join(items: readonly Item[]): Batch {
-    if (open && open.items.length + items.length <= batch_max) {
+    if (open && open.size + items.length <= batch_max) {
       onJoin()
       return open
     }
-    const batch: Batch = { items: [], callers: 0, results: Promise.resolve([]) }
-    batch.results = enqueue(() => {
-      if (open === batch) open = null
-      return run(batch.items)
-    })
+    const batch: Batch = { callers: [], size: 0 }
     open = batch
+    const results = enqueue(() => {
+      if (open === batch) open = null
+      return run(itemsOf(batch.callers))
+    })
+    // A batch that was refused before it ran must not collect further callers.
+    results.catch(() => {
+      if (open === batch) open = null
+    })
+    answer(batch.callers, results)
     return batch
   }
 
-  return async (items) => {
-    if (items.length === 0) return []
-    const batch = join(items)
-    const start = batch.items.length
-    for (const item of items) batch.items.push(item)
-    batch.callers += 1
+  /** Gives each caller its results. Never rejects: the callers get the error. */
+  async function answer(callers: readonly Caller[], running: Promise<Result[]>): Promise<void> {
     try {
-      const results = await batch.results
-      return batch.callers === 1 ? results : results.slice(start, start + items.length)
+      const results = await running
+      let start = 0
+      for (const { items, resolve } of callers) {
+        resolve(callers.length === 1 ? results : results.slice(start, start + items.length))
+        start += items.length
+      }
     } catch (error) {
-      // A batch that was refused before it ran must not collect further callers.
-      if (open === batch) open = null
-      if (batch.callers === 1 || isCommon(error)) throw error
-      return enqueue(() => run(items), true)
+      if (callers.length > 1 && !isCommon(error)) divide(callers)
+      else for (const { reject } of callers) reject(error)
     }
+  }
+
+  function divide(callers: readonly Caller[]): void {
+    const middle = callers.length >> 1
+    for (const half of [callers.slice(0, middle), callers.slice(middle)]) {
+      answer(
+        half,
+        enqueue(() => run(itemsOf(half)), true),
+      )
+    }
+  }
+
+  return (items) => {
+    if (items.length === 0) return Promise.resolve([])
+    return new Promise((resolve, reject) => {
+      const batch = join(items)
+      batch.callers.push({ items, resolve, reject })
+      batch.size += items.length
+    })
+  }
+
+  function itemsOf(callers: readonly Caller[]): readonly Item[] {
+    const [first] = callers
+    return first && callers.length === 1 ? first.items : callers.flatMap(({ items }) => items)
   }
 }
