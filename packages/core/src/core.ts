@@ -1,12 +1,15 @@
 import { type ApiKeys, createApiKeys } from './api-keys/api-keys.ts'
 import { type Audit, createAudit } from './audit/audit.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
+import { atBorder, behindBorder, linkDecoded } from './border/at-border.ts'
+import { bordersOf } from './border/borders.ts'
 import { createCarriers } from './channels/carriers.ts'
 import { openCountryRule } from './channels/country-rule.ts'
 import { createPauses } from './channels/pauses.ts'
 import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
+import type { Form } from './contract/endpoints/endpoint.ts'
 import { type CoreOptions, readOptions } from './core-options.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
@@ -42,15 +45,18 @@ import { createOwnerMails } from './workspaces/owner-mails.ts'
 import { createPasswords } from './workspaces/password.ts'
 import { createWorkspaces, type Workspaces } from './workspaces/workspaces.ts'
 
-/** The whole service without a framework. */
-export interface Core {
-  workspaces: Workspaces
-  apiKeys: ApiKeys
+/**
+ * The whole service without a framework. Every function checks its parameters first: it throws, or rejects with, the
+ * SvcError with which the API would answer, and does nothing.
+ */
+export interface Core<F extends Form = 'given'> {
+  workspaces: Workspaces<F>
+  apiKeys: ApiKeys<F>
   credits: Credits
   /** The audit log. */
-  audit: Audit
-  billing: Billing
-  providers: ProviderDesk
+  audit: Audit<F>
+  billing: Billing<F>
+  providers: ProviderDesk<F>
   /** The state of the whole service, for its operator. */
   overviews: Overviews
   /** Erases a recipient. */
@@ -59,12 +65,12 @@ export interface Core {
   dispatch: DispatchControl
   /** Whether a provider makes calls; the channel `voice` is then offered. */
   hasVoice: boolean
-  messages: Messages
+  messages: Messages<F>
   /** Messages that recipients wrote. */
-  received: ReceivedMessages
-  webhooks: Webhooks
-  contacts: Contacts
-  suppressions: Suppressions
+  received: ReceivedMessages<F>
+  webhooks: Webhooks<F>
+  contacts: Contacts<F>
+  suppressions: Suppressions<F>
   /** Handles the unsubscribe links of e-mails. */
   unsubscribe: Unsubscribe
   mails: Mails
@@ -93,6 +99,9 @@ export interface Core {
   close(options?: { grace_ms?: number }): Promise<void>
 }
 
+/** The core for callers that decode requests themselves, as the HTTP server does. */
+export type DecodedCore = Core<'decoded'>
+
 /** The mails to owners. */
 export interface Mails extends Pick<SandboxMailer, 'list' | 'onMail'> {
   /** Resolves when no mail is waiting or in flight. */
@@ -117,6 +126,8 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   const parts = await openParts(options)
   const api = bindApi(parts)
   const entrance = createGate()
+  const checked = entrance.guard(atBorder(api, bordersOf({ voice: api.hasVoice })))
+  linkDecoded(checked, entrance.guard(api))
   let closing: Promise<void> | null = null
 
   async function closeAll(grace_ms: number): Promise<void> {
@@ -134,13 +145,22 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   }
 
   return {
-    ...entrance.guard(api),
+    // Their parameters may have any form, because they are decoded first.
+    ...(checked as unknown as Omit<Core, 'close' | 'isDispatching'>),
     isDispatching: parts.dispatching.isRunning,
     close({ grace_ms = GRACE_MS } = {}) {
       closing ??= closeAll(grace_ms)
       return closing
     },
   }
+}
+
+/**
+ * The functions of a core that take decoded requests and do not decode them again. A function that replaced one of the
+ * core's stays, and also gets decoded requests. Close the core itself.
+ */
+export function decodedOf(core: Core): DecodedCore {
+  return behindBorder(core) as DecodedCore
 }
 
 type Parts = Awaited<ReturnType<typeof openParts>>
@@ -287,10 +307,10 @@ function bindApi(parts: Parts) {
     secretsAtRest,
     ping: storage.ping,
     startDispatch: () => dispatching.start(dispatchParts(parts, gate, intake)),
-  } satisfies Omit<Core, 'close' | 'isDispatching'>
+  } satisfies Omit<DecodedCore, 'close' | 'isDispatching'>
 }
 
-function bindMessages(parts: Parts, contacts: Contacts): Messages {
+function bindMessages(parts: Parts, contacts: Contacts<'decoded'>): Messages<'decoded'> {
   const { options, storage, runtime, carriers, mails } = parts
   const { sequence_limit } = options
   return createMessages({

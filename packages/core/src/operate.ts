@@ -2,6 +2,7 @@
  * Functions for operators' tools: reading settings, backups, archives, the ledger, the state of the database. `@svc/server`
  * and the `svc` command use them; a program that embeds the service needs `@svc/core` alone.
  */
+export { requireScope } from './api-keys/scope.ts'
 export type { OperatorAuditEntry } from './audit/audit.ts'
 export { signNotification } from './billing/notification-signature.ts'
 export type { SyncChange, SyncOptions, SyncProgress, SyncReport } from './billing/sync-all.ts'
@@ -11,6 +12,7 @@ export { readPrices } from './channels/read-prices.ts'
 export { assertNames, readProvider, readProviders } from './channels/read-providers.ts'
 export { readContactsCsv } from './contacts/read-csv.ts'
 export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
+export { type DecodedCore, decodedOf } from './core.ts'
 export { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './credits/ledger-lines.ts'
 export { readSequenceLimit } from './messages/sequence-detector.ts'
 export { AUDIT_DAYS_DEFAULT } from './operating/audit-retention.ts'
@@ -23,6 +25,7 @@ export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './operating/retention.ts
 export type { ResealOptions, ResealReport, SecretsStatus } from './operating/secrets-at-rest.ts'
 export { makesCallbacks } from './providers/registry.ts'
 export { type Awaitable, whenReady } from './runtime/awaitable.ts'
+export { malformedJson, readJson } from './runtime/read-json.ts'
 export { within } from './runtime/within.ts'
 export { readSecretsKeys } from './secrets/keys.ts'
 export { type ExportOptions, exportArchive } from './storage/archive/export-archive.ts'

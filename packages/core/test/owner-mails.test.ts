@@ -17,7 +17,7 @@ import { testRuntime } from './fixtures.ts'
 let folder: string
 let storage: Storage
 let outbox: Outbox
-let workspaces: Workspaces
+let workspaces: Workspaces<'decoded'>
 /** What was done in the path of the requests: look-ups, writes, hashes, and mails promised. */
 let work: string[]
 let mails: Mail[]

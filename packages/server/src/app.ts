@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Core, SandboxPayments } from '@svc/core'
 import { apiFor, LIMITS } from '@svc/core/contract'
+import { decodedOf } from '@svc/core/operate'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -94,7 +95,9 @@ const GRACE_MS = 10_000
 const PARAMETER_LENGTH_MAX = 65_536
 
 /** The HTTP API over an open core. It does not listen yet. */
-export async function buildApp(core: Core, options: AppOptions): Promise<FastifyInstance> {
+export async function buildApp(given: Core, options: AppOptions): Promise<FastifyInstance> {
+  // Requests are decoded when they reach a handler.
+  const core = decodedOf(given)
   const { config, now = Date.now, newRequestId = randomUUID } = options
   const { linger_ms = LINGER_MS, grace_ms = GRACE_MS } = options
   const { public_url = () => 'http://127.0.0.1:3000' } = options

@@ -88,7 +88,8 @@ export function addKeys(program: Command, context: Context): void {
 
 async function createKey({ io, output }: Context, options: CreateOptions): Promise<void> {
   const { api, decode } = await import('@svc/core/contract')
-  const request = decode(api.api_keys.create.body, {
+  // Decoded here too, so that a wrong option is reported before the database is opened.
+  const { daily_credit_limit: _, ...request } = decode(api.api_keys.create.body, {
     name: options.name,
     ...(options.scopes !== undefined && { scopes: listOf(options.scopes) }),
     ...(options.mode && { mode: options.mode }),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Core } from '@svc/core'
-import { api, decode, type WorkspaceSummary } from '@svc/core/contract'
+import type { WorkspaceSummary } from '@svc/core/contract'
 import type { DevFile } from '../connect/dev-file.ts'
 
 /** The default credit packages of `svc dev`, in the form of `SVC_CREDIT_PACKAGES`. */
@@ -48,8 +48,7 @@ export async function prepareDemo(core: Core, file: DevFile | null): Promise<Dem
   if (file && (await isKeyOf(core, workspace.id, file.api_key))) {
     return { api_key: file.api_key, workspace, password }
   }
-  const request = decode(api.api_keys.create.body, { name: 'svc dev' })
-  const { key } = await core.apiKeys.create(workspace.id, request)
+  const { key } = await core.apiKeys.create(workspace.id, { name: 'svc dev' })
   return { api_key: key, workspace, password }
 }
 
@@ -62,7 +61,7 @@ async function demoWorkspace(core: Core, file: DevFile | null): Promise<Omit<Dem
   if (found) return { workspace: found, password: null }
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
   const request = { email: DEMO_EMAIL, password, company_name: 'Demo' }
-  const workspace = await core.workspaces.create(decode(api.workspaces.signup.body, request))
+  const workspace = await core.workspaces.create(request)
   return { workspace, password }
 }
 

@@ -1,6 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
-import type { Body, Data, Scope } from '../contract/endpoints/endpoint.ts'
+import type { BodyIn, Data, Form, Scope } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
 import type { Quotas } from '../contract/limits.ts'
@@ -27,11 +27,11 @@ export interface KeyIdentity {
 }
 
 /** The API keys of workspaces. */
-export interface ApiKeys {
+export interface ApiKeys<F extends Form = 'given'> {
   /** @throws SvcError `validation_error` when `expires_at` is not in the future, or the limit of keys is reached. */
   create(
     workspaceId: string,
-    request: Body<typeof endpoints.create>,
+    request: BodyIn<typeof endpoints.create, F>,
     actor?: Actor,
   ): Promise<Data<typeof endpoints.create>>
   /** Returns a page of the keys, newest first, and their total number. */
@@ -76,7 +76,7 @@ export function createApiKeys({
   storage: Storage
   runtime: Runtime
   quotas: Pick<Quotas, 'api_keys'>
-}): ApiKeys {
+}): ApiKeys<'decoded'> {
   const usage = createUsage({ storage, runtime })
   // The key of the map is the text of the list, so a changed list gets a new entry.
   const parsed = new Map<string, BlockList>()

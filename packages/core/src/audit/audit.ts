@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { Query } from '../contract/endpoints/endpoint.ts'
+import type { Form, QueryIn } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import type { AuditEntry, audit as endpoints } from '../contract/resources/audit.ts'
 import type { AuditEntryRow } from '../rows/rows.ts'
@@ -14,11 +14,11 @@ export interface OperatorAuditEntry extends AuditEntry {
 }
 
 /** The audit log. */
-export interface Audit {
+export interface Audit<F extends Form = 'given'> {
   /** The entries of a workspace, newest first. */
   list(
     workspaceId: string,
-    query: Query<typeof endpoints.list>,
+    query: QueryIn<typeof endpoints.list, F>,
   ): Promise<{ audit_entries: AuditEntry[]; total: number }>
   /** The entries of all workspaces and of the service itself, newest first, for the operator. */
   ofAll(filter: OperatorAuditFilter, page: Slice): Promise<OperatorAuditEntry[]>
@@ -40,7 +40,7 @@ export function createAudit({
   storage: Storage
   runtime: Runtime
   secret: (name: string) => Promise<string>
-}): Audit {
+}): Audit<'decoded'> {
   return {
     async list(workspaceId, { action, startDate, endDate, page, limit }) {
       const filter = { action, from: startDate, until: endDate }

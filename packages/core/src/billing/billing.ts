@@ -1,4 +1,5 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { Form } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
@@ -45,14 +46,14 @@ export interface Purchase {
 }
 
 /** The sale of credits: purchases, notifications of payment providers, refunds. */
-export interface Billing {
+export interface Billing<F extends Form = 'given'> {
   packages(): CreditPackage[]
   /**
    * Begins a purchase and returns the payment page. A repeated idempotency key returns the result of the earlier request.
    * @throws SvcError `insufficient_credits` when no provider is configured or the provider refuses; `validation_error` for an
    * unknown package, or a key that was used with another request.
    */
-  checkout: Checkout
+  checkout: Checkout<F>
   /** Returns a page of the changes of the balance, newest first, and the total number of changes. */
   transactions(
     workspaceId: string,
@@ -87,7 +88,7 @@ export interface Billing {
 }
 
 /** If `payments` is absent, no package can be bought. */
-export function createBilling(parts: CheckoutParts): Billing {
+export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
   const { storage, runtime, packages, payments } = parts
 
   const syncPurchase = payments && createSyncPurchase({ storage, runtime, payments })

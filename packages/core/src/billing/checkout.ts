@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Body, Data } from '../contract/endpoints/endpoint.ts'
+import type { Body, BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -16,9 +16,9 @@ type Begun = Data<typeof endpoints.checkout>
 type KeyedRequest = Omit<IdempotencyRecord, 'response'>
 
 /** Begins a purchase, or returns the purchase that the same key began before; `replayed` is then true. */
-export type Checkout = (
+export type Checkout<F extends Form = 'given'> = (
   workspaceId: string,
-  request: Request,
+  request: BodyIn<typeof endpoints.checkout, F>,
   options?: { idempotency_key?: string | undefined },
 ) => Promise<{ data: Begun; replayed: boolean }>
 
@@ -33,7 +33,12 @@ export interface CheckoutParts {
  * Begins purchases. The row is stored first, and its id is the idempotency key at the provider. A repeated or concurrent
  * request with the same key therefore continues the same purchase, also after a crash.
  */
-export function createCheckout({ storage, runtime, packages, payments }: CheckoutParts): Checkout {
+export function createCheckout({
+  storage,
+  runtime,
+  packages,
+  payments,
+}: CheckoutParts): Checkout<'decoded'> {
   /** The purchase that the key of this request began, or null. */
   async function begunBefore(
     { idempotencyRecords, purchases }: Pick<Reads, 'idempotencyRecords' | 'purchases'>,

@@ -1,7 +1,12 @@
+import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
-import type { Contact, ContactFields } from '../contract/resources/contacts.ts'
+import type {
+  Contact,
+  ContactFields,
+  contacts as endpoints,
+} from '../contract/resources/contacts.ts'
 import type { Metadata } from '../contract/resources/messages.ts'
 import type { ContactRow } from '../rows/rows.ts'
 import type { Reads, Writes } from '../storage/ports/storage.ts'
@@ -35,9 +40,9 @@ export interface Addressee {
 }
 
 /** The contacts of workspaces. */
-export interface Contacts {
+export interface Contacts<F extends Form = 'given'> {
   /** @throws SvcError `validation_error` without phone and email, or if another contact has the phone, email or external_id. */
-  create(workspaceId: string, fields: ContactFields): Promise<Contact>
+  create(workspaceId: string, fields: BodyIn<typeof endpoints.create, F>): Promise<Contact>
   /** Returns a page of the matching contacts, newest first, and their total number. */
   list(
     workspaceId: string,
@@ -50,7 +55,11 @@ export interface Contacts {
    * Changes the fields in `fields` and keeps the others; null clears a field.
    * @throws SvcError in the same cases as `create` and `get`.
    */
-  update(workspaceId: string, contactId: string, fields: ContactFields): Promise<Contact>
+  update(
+    workspaceId: string,
+    contactId: string,
+    fields: BodyIn<typeof endpoints.update, F>,
+  ): Promise<Contact>
   /** Removes the contact. The suppressions of its addresses stay. @throws SvcError `not_found`. */
   delete(workspaceId: string, contactId: string): Promise<void>
   /**
@@ -64,7 +73,7 @@ export interface Contacts {
   forSending(workspaceId: string, contactIds: readonly string[]): Promise<Map<string, Addressee>>
 }
 
-export function createContacts({ storage, runtime, quotas }: ContactParts): Contacts {
+export function createContacts({ storage, runtime, quotas }: ContactParts): Contacts<'decoded'> {
   const { read } = storage
   // A search reads every contact of its workspace. A workspace runs one search at a time, so that other workspaces can read.
   const inOrder = createOrder()

@@ -1,4 +1,4 @@
-import type { Body } from '../contract/endpoints/endpoint.ts'
+import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
@@ -10,7 +10,7 @@ import type { SuppressionFilter } from '../storage/ports/contacts.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 /** The addresses to which a workspace sends nothing on a channel. */
-export interface Suppressions {
+export interface Suppressions<F extends Form = 'given'> {
   /** Returns a page of the matching suppressions, newest first, and their total number. */
   list(
     workspaceId: string,
@@ -18,12 +18,15 @@ export interface Suppressions {
     page: Slice,
   ): Promise<{ suppressions: Suppression[]; total: number }>
   /** Stops sends to the address on the channel. Returns an existing suppression unchanged. */
-  add(workspaceId: string, request: Body<typeof endpoints.add>): Promise<Suppression>
+  add(workspaceId: string, request: BodyIn<typeof endpoints.add, F>): Promise<Suppression>
   /** @throws SvcError `not_found`, also for a suppression of another workspace. */
   remove(workspaceId: string, suppression: { channel: Channel; address: string }): Promise<void>
 }
 
-export function createSuppressions(parts: { storage: Storage; runtime: Runtime }): Suppressions {
+export function createSuppressions(parts: {
+  storage: Storage
+  runtime: Runtime
+}): Suppressions<'decoded'> {
   const { storage, runtime } = parts
   const { read } = storage
   return {

@@ -1,18 +1,22 @@
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
-import type { Query } from '../contract/endpoints/endpoint.ts'
+import type { Form, QueryIn } from '../contract/endpoints/endpoint.ts'
 import type { ReceivedMessage, received } from '../contract/resources/received.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-export interface ReceivedMessages {
+export interface ReceivedMessages<F extends Form = 'given'> {
   /** Returns a page, newest first, and the total number. A test key sees only answers to test messages. */
   list(
     viewer: Viewer,
-    query: Query<typeof received.list>,
+    query: QueryIn<typeof received.list, F>,
   ): Promise<{ received: ReceivedMessage[]; total: number }>
 }
 
 /** Messages from recipients to a workspace. */
-export function createReceivedMessages({ storage }: { storage: Storage }): ReceivedMessages {
+export function createReceivedMessages({
+  storage,
+}: {
+  storage: Storage
+}): ReceivedMessages<'decoded'> {
   return {
     async list(viewer, { channel, sender, startDate, endDate, page, limit }) {
       const { workspace_id: workspaceId, livemode } = viewOf(viewer)

@@ -1,7 +1,8 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
+import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
-import type { Bulk } from '../contract/resources/bulk.ts'
+import type { Bulk, bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { BulkRequest } from '../contract/resources/bulk-request.ts'
 import type { BulkRow, MessageRow } from '../rows/rows.ts'
 import type { Accepted } from '../runtime/tracing.ts'
@@ -12,7 +13,7 @@ import { type RecipientDraft, recipientsOf } from './bulk-recipients.ts'
 import { scheduleOf } from './new-message.ts'
 
 /** Many messages of one request. */
-export interface Bulks {
+export interface Bulks<F extends Form = 'given'> {
   /**
    * Accepts one message for each recipient. When the promise resolves, the messages and their one debit are stored.
    * @throws SvcError `insufficient_credits`, `forbidden`, `rate_limit_exceeded` or `validation_error`; nothing is stored
@@ -20,7 +21,7 @@ export interface Bulks {
    */
   send(
     identity: KeyIdentity,
-    request: BulkRequest,
+    request: BodyIn<typeof endpoints.send, F>,
     options?: { idempotency_key?: string | undefined },
   ): Promise<IdempotentResult<SentBulk>>
   /** @throws SvcError `not_found`, also for a bulk that the viewer may not see. */
@@ -42,7 +43,7 @@ export interface Bulks {
   retry(identity: KeyIdentity, bulkId: string): Promise<IdempotentResult<SentBulk>>
 }
 
-export function createBulks(parts: BulkParts): Bulks {
+export function createBulks(parts: BulkParts): Bulks<'decoded'> {
   const { storage, runtime, senders, sequences } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
 

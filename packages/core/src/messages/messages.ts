@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
-import type { Body, Data, Query } from '../contract/endpoints/endpoint.ts'
+import type { BodyIn, Data, Form, Query, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { messages as endpoints, type Message } from '../contract/resources/messages.ts'
@@ -29,7 +29,7 @@ import { type TimelineEntry, timelineOf } from './timeline.ts'
 type Sent = Data<typeof endpoints.send>
 
 /** The messages of a workspace. A viewer with a test key sees the test messages only. */
-export interface Messages {
+export interface Messages<F extends Form = 'given'> {
   /**
    * Accepts one message. When the promise resolves, the message and its debit are stored, and the message will become
    * `sent`, `delivered` or `failed`.
@@ -38,7 +38,7 @@ export interface Messages {
    */
   send(
     identity: KeyIdentity,
-    request: SendRequest,
+    request: BodyIn<typeof endpoints.send, F>,
     options?: { idempotency_key?: string | undefined },
   ): Promise<IdempotentResult<Sent>>
   /** @throws SvcError `not_found`, also for a message that the viewer may not see. */
@@ -46,12 +46,12 @@ export interface Messages {
   /** Returns one page, newest first; `total` counts the messages of all pages. */
   list(
     viewer: Viewer,
-    query: Query<typeof endpoints.list>,
+    query: QueryIn<typeof endpoints.list, F>,
   ): Promise<{ messages: Message[]; total: number; next_cursor: string | null }>
   /** Returns the same as `list`, but contents longer than `LIMITS.list_content_length` are null. */
   listShort(
     viewer: Viewer,
-    query: Query<typeof endpoints.list>,
+    query: QueryIn<typeof endpoints.list, F>,
   ): Promise<{ messages: ShortMessage[]; total: number; next_cursor: string | null }>
   /** The history of a message, oldest first. @throws SvcError in the same cases as `get`. */
   timeline(viewer: Viewer, messageId: string): Promise<TimelineEntry[]>
@@ -66,12 +66,12 @@ export interface Messages {
    */
   estimate(
     identity: KeyIdentity,
-    request: Body<typeof endpoints.estimate>,
+    request: BodyIn<typeof endpoints.estimate, F>,
   ): Promise<Data<typeof endpoints.estimate>>
-  readonly bulks: Bulks
+  readonly bulks: Bulks<F>
 }
 
-export function createMessages(parts: BulkParts): Messages {
+export function createMessages(parts: BulkParts): Messages<'decoded'> {
   const { storage, runtime, quotas, priceOf, countryFault, senders, sequences } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
@@ -142,7 +142,7 @@ export function createMessages(parts: BulkParts): Messages {
   async function listShort(
     viewer: Viewer,
     query: Query<typeof endpoints.list>,
-  ): ReturnType<Messages['listShort']> {
+  ): ReturnType<Messages<'decoded'>['listShort']> {
     const { workspace_id: workspaceId, livemode } = viewOf(viewer)
     const filter = {
       livemode,

@@ -1,4 +1,5 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type {
   CallbackReading,
@@ -8,7 +9,7 @@ import type {
   Provider,
 } from '../contract/outside/provider.ts'
 import type { Channel } from '../contract/resources/content.ts'
-import type { SendRequest } from '../contract/resources/send-request.ts'
+import type { messages } from '../contract/resources/messages.ts'
 import type { ReceiveReports } from '../messages/reports.ts'
 import { type ProviderSettings, traitsOf } from '../providers/registry.ts'
 import type { PauseRow } from '../rows/rows.ts'
@@ -42,7 +43,7 @@ export interface ProviderStatus {
 export type Checked = { type: 'ok' } | { type: 'failed'; text: string } | { type: 'unsupported' }
 
 /** Operators' actions on providers, and requests that providers make. */
-export interface ProviderDesk {
+export interface ProviderDesk<F extends Form = 'given'> {
   status(): Promise<ProviderStatus[]>
   /**
    * Stops sends through a provider, or from one of its senders, until `resume`; queued messages wait.
@@ -65,7 +66,7 @@ export interface ProviderDesk {
    * reports about the message are ignored.
    * @throws SvcError `not_found`; `validation_error` when the provider does not serve the channel or the sender.
    */
-  send(name: string, trial: SendRequest): Promise<Outcome>
+  send(name: string, trial: BodyIn<typeof messages.send, F>): Promise<Outcome>
   /** The names of providers that call this service, with the maximum size of a body in bytes. */
   callbackLimits(): Map<string, number>
   /**
@@ -91,7 +92,7 @@ export function createProviderDesk({
   connectionsOf: (name: string) => ReturnType<Listening['states']>
   receiveReports: ReceiveReports
   onResumed: () => void
-}): ProviderDesk {
+}): ProviderDesk<'decoded'> {
   function known(name: string): ProviderSettings {
     const found = providers.find((provider) => provider.name === name)
     if (found) return found

@@ -1,7 +1,7 @@
 import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, type AuditedChange, auditRow, SERVICE } from '../audit/entry.ts'
-import type { Body, Data } from '../contract/endpoints/endpoint.ts'
+import type { Body, BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
 import { invalid } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/resources/webhooks.ts'
@@ -18,7 +18,7 @@ import { checkMode, visibleWebhook, webhookOf } from './views.ts'
 export type WithWarning<T> = T & { warning?: string }
 
 /** Changes of a webhook. Each function throws SvcError `not_found`, also for a webhook that the viewer may not see. */
-export interface WebhookChanges {
+export interface WebhookChanges<F extends Form = 'given'> {
   /**
    * Changes the fields in the request and returns the whole record. Pending deliveries that do not match a new mode are
    * discarded when they are due.
@@ -28,7 +28,7 @@ export interface WebhookChanges {
   update(
     viewer: Viewer,
     webhookId: string,
-    request: Body<typeof endpoints.update>,
+    request: BodyIn<typeof endpoints.update, F>,
     actor?: Actor,
   ): Promise<WithWarning<Webhook>>
   /** Creates a new secret. The previous secret stays valid for a day; an older secret ends now. */
@@ -59,7 +59,7 @@ export function createWebhookChanges({
   targets: Pick<TargetGuard, 'check'>
   /** Called after a webhook was enabled. */
   onEnabled: (webhookId: string) => void
-}): WebhookChanges {
+}): WebhookChanges<'decoded'> {
   /** Called before the check of the address and outside the transaction, which must wait for nothing except its stores. */
   async function assertVisible(view: View, webhookId: string): Promise<void> {
     visibleWebhook(view, await storage.read.webhooks.byId(view.workspace_id, webhookId))

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { seen, type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
-import type { Body, Data } from '../contract/endpoints/endpoint.ts'
+import type { BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -23,7 +23,7 @@ import { deliveryOf, visibleWebhook } from './views.ts'
  * The deliveries to a webhook. Each function throws SvcError `not_found`, also for an object that the viewer may not see: a
  * test key sees test events only.
  */
-export interface WebhookDeliveries {
+export interface WebhookDeliveries<F extends Form = 'given'> {
   /** Queues a `webhook.test` event for this webhook. It is attempted once, even if the webhook is disabled. */
   test(viewer: Viewer, webhookId: string): Promise<Delivery>
   /** Returns a page of the matching deliveries, newest first. */
@@ -47,7 +47,7 @@ export interface WebhookDeliveries {
   recover(
     viewer: Viewer,
     webhookId: string,
-    window: Body<typeof endpoints.recover>,
+    window: BodyIn<typeof endpoints.recover, F>,
     actor?: Actor,
   ): Promise<Data<typeof endpoints.recover>>
 }
@@ -67,7 +67,7 @@ export function createWebhookDeliveries({
   runtime: Runtime
   /** Called with the webhook whose deliveries were queued. */
   onQueued: (webhookId: string) => void
-}): WebhookDeliveries {
+}): WebhookDeliveries<'decoded'> {
   const { webhooks: read } = storage.read
 
   async function deliveryRow(

@@ -1,7 +1,7 @@
 import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
-import type { Body, Data } from '../contract/endpoints/endpoint.ts'
+import type { BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { EVENT_KINDS, EVENTS } from '../contract/resources/events.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/resources/webhooks.ts'
@@ -19,7 +19,9 @@ import type { TargetGuard } from './target.ts'
 import { checkMode, visibleWebhook, webhookOf } from './views.ts'
 
 /** The webhooks of workspaces and their deliveries. A test key sees webhooks of mode `test` only. */
-export interface Webhooks extends WebhookChanges, WebhookDeliveries {
+export interface Webhooks<F extends Form = 'given'>
+  extends WebhookChanges<F>,
+    WebhookDeliveries<F> {
   /**
    * Creates a webhook and returns it with its secret. Default mode: `all`; for a test key `test`.
    * @throws SvcError `validation_error` for an address that deliveries may not go to, or if a quota is reached;
@@ -27,7 +29,7 @@ export interface Webhooks extends WebhookChanges, WebhookDeliveries {
    */
   create(
     viewer: Viewer,
-    request: Body<typeof endpoints.create>,
+    request: BodyIn<typeof endpoints.create, F>,
     actor?: Actor,
   ): Promise<WithWarning<Data<typeof endpoints.create>['webhook']>>
   /** Returns a page of the webhooks, newest first, and their total number. */
@@ -60,7 +62,7 @@ export function createWebhooks({
   targets: Pick<TargetGuard, 'check'>
   /** Called with a webhook whose deliveries are due now. */
   onQueued: (webhookId: string) => void
-}): Webhooks {
+}): Webhooks<'decoded'> {
   const shown = (row: WebhookRow) => webhookOf(openWebhook(sealer, row, row))
 
   return {

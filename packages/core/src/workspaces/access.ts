@@ -1,5 +1,5 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
-import type { Body } from '../contract/endpoints/endpoint.ts'
+import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { networkOf } from '../contract/fields/client-network.ts'
 import { type Units, units } from '../contract/fields/units.ts'
@@ -13,40 +13,43 @@ import { badToken, hashToken } from './token.ts'
 import { grantSignupCredits, type Revoked, revokeAll } from './verification.ts'
 
 /** Verification of addresses, and passwords. Contract section 2. */
-export interface Access {
+export interface Access<F extends Form = 'given'> {
   /**
    * Verifies the address of a workspace with the token of a mail; a token works once. The first verification revokes the
    * API keys and disables the webhooks created before it, because the owner of the address may not have created them.
    * @throws SvcError `validation_error` for an invalid token.
    */
   verifyEmail(
-    request: Body<typeof endpoints.verify_email>,
+    request: BodyIn<typeof endpoints.verify_email, F>,
     actor?: Actor,
   ): Promise<{ workspace_id: string; revoked: Revoked }>
   /**
    * Sends another verification mail in the background, if a workspace has the address and it is not verified.
    * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
    */
-  resendVerification(request: Body<typeof endpoints.resend_verification>): void
+  resendVerification(request: BodyIn<typeof endpoints.resend_verification, F>): void
   /**
    * Sends a mail to choose a new password in the background, if a workspace has the address.
    * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
    */
-  forgotPassword(request: Body<typeof endpoints.forgot_password>): void
+  forgotPassword(request: BodyIn<typeof endpoints.forgot_password, F>): void
   /**
    * Sets a new password with the token of a mail; a token works once. Ends every session and forgets the networks of
    * earlier logins; only the network of this request is known afterwards. An unverified address becomes verified, as
    * with `verifyEmail`. `revoke_api_keys` revokes the API keys and disables the webhooks in any case.
    * @throws SvcError `validation_error` for an invalid token or a password that is easy to guess.
    */
-  resetPassword(request: Body<typeof endpoints.reset_password>, actor?: Actor): Promise<Revoked>
+  resetPassword(
+    request: BodyIn<typeof endpoints.reset_password, F>,
+    actor?: Actor,
+  ): Promise<Revoked>
   /**
    * Changes the password, ends every session, and invalidates the token of a requested reset.
    * @throws SvcError `validation_error` when the current password is wrong or the new password is easy to guess.
    */
   changePassword(
     workspaceId: string,
-    request: Body<typeof endpoints.change_password>,
+    request: BodyIn<typeof endpoints.change_password, F>,
     actor?: Actor,
   ): Promise<void>
 }
@@ -66,7 +69,7 @@ export function createAccess({
   mails: OwnerMails
   /** The credits that are granted when the address is verified for the first time. */
   creditsOnVerification?: Units
-}): Access {
+}): Access<'decoded'> {
   /** Verifies the address; returns false if it is already verified. */
   async function verify(
     stores: Writes,

@@ -1,5 +1,5 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
-import type { Body } from '../contract/endpoints/endpoint.ts'
+import type { Body, BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
@@ -34,20 +34,20 @@ export interface Session {
 }
 
 /** Signup, login, sessions and account data of workspaces. */
-export interface Workspaces extends Access {
+export interface Workspaces<F extends Form = 'given'> extends Access<F> {
   /**
    * Creates a workspace and sends a mail to verify its address.
    * @throws SvcError `validation_error` when the e-mail address is in use or the password is easy to guess.
    */
-  signup(request: Body<typeof endpoints.signup>, actor?: Actor): Promise<WorkspaceSummary>
+  signup(request: BodyIn<typeof endpoints.signup, F>, actor?: Actor): Promise<WorkspaceSummary>
   /**
    * Creates a workspace with a verified address, for the operator. Sends no mail and grants signup credits at once.
    * @throws SvcError in the same cases as `signup`.
    */
-  create(request: Body<typeof endpoints.signup>, actor?: Actor): Promise<WorkspaceSummary>
+  create(request: BodyIn<typeof endpoints.signup, F>, actor?: Actor): Promise<WorkspaceSummary>
   /** @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password. */
   login(
-    request: Body<typeof endpoints.login>,
+    request: BodyIn<typeof endpoints.login, F>,
     actor?: Actor,
   ): Promise<{ workspace: WorkspaceSummary; token_version: number; session_id: string }>
   /** The network of a client's address if the account logged in from this network recently; else null. */
@@ -60,7 +60,7 @@ export interface Workspaces extends Access {
   /** Changes the fields in the request, and returns the whole workspace. */
   update(
     workspaceId: string,
-    request: Body<typeof endpoints.update_account>,
+    request: BodyIn<typeof endpoints.update_account, F>,
     actor?: Actor,
   ): Promise<Workspace>
   /** Workspaces, oldest first, for the operator. */
@@ -85,7 +85,7 @@ export function createWorkspaces({
   signupCreditsOn?: SignupCreditsOn
   /** The limits of a new workspace. */
   limits?: Partial<Pick<Account, 'daily_limit' | 'low_balance'>>
-}): Workspaces {
+}): Workspaces<'decoded'> {
   async function withAccount(row: WorkspaceRow): Promise<Workspace> {
     const account = await storage.read.credits.account(row.id)
     if (!account) throw new Error(`workspace ${row.id} has no credit account`)

@@ -1,5 +1,5 @@
 import { type Endpoint, emailKey, SvcError } from '@svc/core/contract'
-import { type Awaitable, whenReady } from '@svc/core/operate'
+import { type Awaitable, requireScope, whenReady } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   type Authenticator,
@@ -7,7 +7,6 @@ import {
   type Expected,
   type Identity,
   missingCredential,
-  requireScope,
 } from './authenticator.ts'
 import type { Gate } from './gate.ts'
 import { priorityOf } from './load.ts'
@@ -200,7 +199,7 @@ export function createAdmission(
       })
     }
     return whenReady(identifiedAndCounted(request, reply, endpoint, credential), (identity) => {
-      requireScope(identity, endpoint.scope)
+      if (identity.kind === 'api_key') requireScope(identity, endpoint.scope)
       request.identity = identity
       request.awaitsBody = !request.raw.complete
     })

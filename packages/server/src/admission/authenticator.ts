@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import jwt from '@fastify/jwt'
-import type { Core, KeyIdentity, Viewer } from '@svc/core'
-import { type Endpoint, LIMITS, type Scope, SvcError } from '@svc/core/contract'
-import { type Awaitable, whenReady } from '@svc/core/operate'
+import type { KeyIdentity, Viewer } from '@svc/core'
+import { type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
+import { type Awaitable, type DecodedCore, whenReady } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 /** The identity behind a request: a workspace's session, or one of its API keys. */
@@ -50,7 +50,7 @@ interface Claims {
 
 export async function createAuthenticator(
   app: FastifyInstance,
-  core: Core,
+  core: DecodedCore,
   { secret, now }: { secret: string; now: () => number },
 ): Promise<Authenticator> {
   await app.register(jwt, {
@@ -151,21 +151,4 @@ export function keyOf(identity: Identity | null): KeyIdentity {
 export function viewerOf(identity: Identity | null): Viewer {
   if (identity?.kind === 'api_key') return identity
   return identity?.workspace_id ?? ''
-}
-
-/**
- * Checks the scope of an API key. A session has every scope.
- * @throws SvcError `forbidden` if the key lacks the scope, or is a test key and the scope has no test data.
- */
-export function requireScope(identity: Identity, scope: Scope | undefined): void {
-  if (!scope || identity.kind === 'session') return
-  if (!identity.scopes.includes(scope)) {
-    throw new SvcError('forbidden', `API key does not have required scope: ${scope}`)
-  }
-  if (scope === 'manage_contacts' && identity.mode === 'test') {
-    throw new SvcError(
-      'forbidden',
-      'Contacts and suppressions are live data: a test key cannot manage them',
-    )
-  }
 }

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import type { Core } from '@svc/core'
 import {
   CLIENT_BITS,
   networkOf,
@@ -8,7 +7,7 @@ import {
   SvcError,
   WIDE_NETWORK_FACTOR,
 } from '@svc/core/contract'
-import { type Awaitable, whenReady, within } from '@svc/core/operate'
+import { type Awaitable, type DecodedCore, whenReady, within } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 export type Bucket = keyof typeof RATES
@@ -103,7 +102,7 @@ export function plainAddress(forwarded: string): string | null {
 export function createRateLimiter(
   app: FastifyInstance,
   rates: Record<Bucket, RateLimit>,
-  core: Pick<Core, 'count'>,
+  core: Pick<DecodedCore, 'count'>,
 ): RateLimiter {
   app.decorateRequest('tightest', null)
 

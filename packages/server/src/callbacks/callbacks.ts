@@ -1,5 +1,6 @@
-import type { CallbackReading, Core } from '@svc/core'
+import type { CallbackReading } from '@svc/core'
 import { invalid, SvcError } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { clientKey } from '../admission/rate-limiter.ts'
@@ -16,7 +17,7 @@ import { createUnfinishedBodies } from './unfinished-bodies.ts'
 export function serveCallbacks(
   app: FastifyInstance,
   admission: Admission,
-  { providers }: Core,
+  { providers }: DecodedCore,
   { public_url, now }: { public_url: () => string; now: () => number },
 ): void {
   const bodies = createUnfinishedBodies()

@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs'
-import type { Core } from '@svc/core'
 import {
   api,
   CHANNELS,
@@ -8,6 +7,7 @@ import {
   SvcError,
   workspaceSummary,
 } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { PAGE_CSP, packageFile, serveHandler, servePage } from '../pages/page.ts'
@@ -45,7 +45,7 @@ type Read = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> |
 export function serveInbox(
   app: FastifyInstance,
   admission: Admission,
-  core: Core,
+  core: DecodedCore,
   { demo = () => null }: InboxOptions,
 ): void {
   const shared = { rate: 'exempt', only: isLocal } as const
@@ -107,7 +107,7 @@ export function serveInbox(
 function serveStream(
   app: FastifyInstance,
   admission: Admission,
-  core: Core,
+  core: DecodedCore,
   shared: { rate: 'exempt'; only: typeof isLocal },
 ): void {
   const streams = createStreams()

@@ -1,5 +1,5 @@
-import type { Core } from '@svc/core'
 import type { Message } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import { type MessageRow, messageRow } from './message-row.ts'
 
 /** The number of the newest messages that are watched; older ones do not update. */
@@ -26,7 +26,7 @@ export interface Watch {
  * database once for all listeners of a workspace, and does not poll without listeners.
  */
 export function createWatch(
-  core: Pick<Core, 'messages'>,
+  core: Pick<DecodedCore, 'messages'>,
   onError: (error: unknown) => void,
 ): Watch {
   const watches = new Map<string, ReturnType<typeof watchOne>>()

@@ -1,5 +1,6 @@
-import type { Actor, Core, Revoked } from '@svc/core'
+import type { Actor, Revoked } from '@svc/core'
 import { api, decode, type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { noteFailure } from '../failures.ts'
@@ -27,7 +28,11 @@ interface AccountPage {
 }
 
 /** Serves the targets of links in mails: two pages without scripts, whose forms post to the page's own URL. */
-export function serveAccountPages(app: FastifyInstance, admission: Admission, core: Core): void {
+export function serveAccountPages(
+  app: FastifyInstance,
+  admission: Admission,
+  core: DecodedCore,
+): void {
   app.register(async (scope) => {
     acceptForms(scope)
     scope.setErrorHandler((error, request, reply) => {
@@ -38,7 +43,7 @@ export function serveAccountPages(app: FastifyInstance, admission: Admission, co
   })
 }
 
-function accountPages({ workspaces }: Core): AccountPage[] {
+function accountPages({ workspaces }: DecodedCore): AccountPage[] {
   const { verify_email, reset_password } = api.workspaces
   return [
     {

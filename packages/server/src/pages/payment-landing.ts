@@ -1,5 +1,6 @@
-import type { Core, Purchase } from '@svc/core'
+import type { Purchase } from '@svc/core'
 import { SvcError } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { noteFailure } from '../failures.ts'
@@ -13,7 +14,11 @@ const HTML = 'text/html; charset=utf-8'
  * The page to which a payer returns from the payment provider if the checkout named no `success_url`. It changes
  * nothing. It needs no credential, because only the payer knows the session's id.
  */
-export function serveLanding(app: FastifyInstance, admission: Admission, { billing }: Core): void {
+export function serveLanding(
+  app: FastifyInstance,
+  admission: Admission,
+  { billing }: DecodedCore,
+): void {
   app.register(async (scope) => {
     scope.setErrorHandler((error, request, reply) => {
       const { message } = noteFailure(error, request, reply)

@@ -1,5 +1,6 @@
-import type { Core, Purchase, SandboxPayments } from '@svc/core'
+import type { Purchase, SandboxPayments } from '@svc/core'
 import { api, invalid, SvcError } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { isLocal } from '../dev/local-only.ts'
@@ -23,7 +24,7 @@ type Payable = Purchase & { session_id: string }
 export function servePayments(
   app: FastifyInstance,
   admission: Admission,
-  { billing }: Core,
+  { billing }: DecodedCore,
   payments: SandboxPayments,
 ): void {
   app.register(async (scope) => {

@@ -1,5 +1,5 @@
-import type { Core } from '@svc/core'
 import { SvcError } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { noteFailure } from '../failures.ts'
@@ -23,7 +23,7 @@ const ONE_CLICK_PART = /name="?List-Unsubscribe"?/i
 export function serveUnsubscribe(
   app: FastifyInstance,
   admission: Admission,
-  { unsubscribe }: Core,
+  { unsubscribe }: DecodedCore,
 ): void {
   app.register(async (scope) => {
     acceptAnyText(scope)

@@ -1,9 +1,9 @@
-import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 import { paginationOf, sliceOf } from './paging.ts'
 
-export function apiKeyRoutes(core: Core): Handlers<typeof api.api_keys> {
+export function apiKeyRoutes(core: DecodedCore): Handlers<typeof api.api_keys> {
   return {
     create: ({ workspace_id, body, actor }) => core.apiKeys.create(workspace_id, body, actor),
     async list({ workspace_id, query }) {

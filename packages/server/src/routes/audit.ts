@@ -1,9 +1,9 @@
-import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 import { paginationOf } from './paging.ts'
 
-export function auditRoutes(core: Core): Handlers<typeof api.audit> {
+export function auditRoutes(core: DecodedCore): Handlers<typeof api.audit> {
   return {
     async list({ workspace_id, query }) {
       const { audit_entries, total } = await core.audit.list(workspace_id, query)

@@ -1,9 +1,9 @@
-import type { Core } from '@svc/core'
 import { type api, SvcError } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 import { paginationOf, sliceOf } from './paging.ts'
 
-export function billingRoutes({ billing }: Core): Handlers<typeof api.billing> {
+export function billingRoutes({ billing }: DecodedCore): Handlers<typeof api.billing> {
   return {
     packages: () => ({ packages: billing.packages() }),
     async checkout({ workspace_id, body, idempotency_key, replayed: markReplayed }) {

@@ -1,9 +1,9 @@
-import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import { keyOf } from '../admission/authenticator.ts'
 import type { Handlers } from './mount.ts'
 
-export function bulkRoutes({ messages: { bulks } }: Core): Handlers<typeof api.bulks> {
+export function bulkRoutes({ messages: { bulks } }: DecodedCore): Handlers<typeof api.bulks> {
   return {
     async send({ identity, body, idempotency_key, replayed: markReplayed }) {
       const { data, replayed } = await bulks.send(keyOf(identity), body, { idempotency_key })

@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream'
-import type { Core } from '@svc/core'
 import { type api, type Contact, contact } from '@svc/core/contract'
-import { CSV_HEADER, writeContactsCsv } from '@svc/core/operate'
+import { CSV_HEADER, type DecodedCore, writeContactsCsv } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 import { paginationOf, sliceOf } from './paging.ts'
 
-export function contactRoutes(core: Core): Handlers<typeof api.contacts> {
+export function contactRoutes(core: DecodedCore): Handlers<typeof api.contacts> {
   return {
     async create({ workspace_id, body }) {
       return { contact: await core.contacts.create(workspace_id, body) }

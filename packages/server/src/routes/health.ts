@@ -1,13 +1,12 @@
-import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
-import { within } from '@svc/core/operate'
+import { type DecodedCore, within } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 
 /** If the database does not answer within this time, it counts as down. */
 const PING_MAX_MS = 2_000
 
 export function healthRoutes(
-  core: Core,
+  core: DecodedCore,
   { isClosing, now }: { isClosing: () => boolean; now: () => number },
 ): Handlers<typeof api.health> {
   return {
@@ -28,12 +27,12 @@ export function healthRoutes(
   }
 }
 
-function queueState(core: Core): 'ok' | 'paused' | 'stopped' {
+function queueState(core: DecodedCore): 'ok' | 'paused' | 'stopped' {
   if (!core.isDispatching()) return 'stopped'
   return core.dispatch.isPaused() ? 'paused' : 'ok'
 }
 
-async function databaseState(core: Core): Promise<'ok' | 'error'> {
+async function databaseState(core: DecodedCore): Promise<'ok' | 'error'> {
   try {
     return await within<'ok' | 'error'>(
       PING_MAX_MS,

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Core } from '@svc/core'
 import { type api, type Message, message } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import { keyOf } from '../admission/authenticator.ts'
 import type { Handlers } from './mount.ts'
 import { paginationOf } from './paging.ts'
 
-export function messageRoutes({ messages }: Core): Handlers<typeof api.messages> {
+export function messageRoutes({ messages }: DecodedCore): Handlers<typeof api.messages> {
   return {
     async send({ identity, body, idempotency_key, replayed: markReplayed }) {
       const { data, replayed } = await messages.send(keyOf(identity), body, { idempotency_key })
@@ -37,7 +37,7 @@ export function messageRoutes({ messages }: Core): Handlers<typeof api.messages>
   }
 }
 
-export function receivedRoutes({ received }: Core): Handlers<typeof api.received> {
+export function receivedRoutes({ received }: DecodedCore): Handlers<typeof api.received> {
   return {
     async list({ viewer, query }) {
       const { received: page, total } = await received.list(viewer, query)
@@ -46,7 +46,7 @@ export function receivedRoutes({ received }: Core): Handlers<typeof api.received
   }
 }
 
-type ShortMessage = Awaited<ReturnType<Core['messages']['listShort']>>['messages'][number]
+type ShortMessage = Awaited<ReturnType<DecodedCore['messages']['listShort']>>['messages'][number]
 
 function isWhole(one: ShortMessage): one is Message {
   return one.content !== null

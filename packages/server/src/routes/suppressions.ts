@@ -1,9 +1,9 @@
-import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 import { paginationOf, sliceOf } from './paging.ts'
 
-export function suppressionRoutes(core: Core): Handlers<typeof api.suppressions> {
+export function suppressionRoutes(core: DecodedCore): Handlers<typeof api.suppressions> {
   return {
     async list({ workspace_id, query }) {
       const { suppressions, total } = await core.suppressions.list(

@@ -1,9 +1,9 @@
-import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 import { paginationOf, sliceOf } from './paging.ts'
 
-export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
+export function webhookRoutes(core: DecodedCore): Handlers<typeof api.webhooks> {
   return {
     async create({ viewer, body, actor }) {
       return warned(await core.webhooks.create(viewer, body, actor))

@@ -1,11 +1,11 @@
-import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
 import type { Authenticator } from '../admission/authenticator.ts'
 import type { Handlers } from './mount.ts'
 import { revokedText } from './revoked-text.ts'
 
 export function workspaceRoutes(
-  core: Core,
+  core: DecodedCore,
   authenticator: Authenticator,
 ): Handlers<typeof api.workspaces> {
   const { workspaces } = core

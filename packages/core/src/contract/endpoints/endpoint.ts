@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
+import type { Units } from '../fields/units.ts'
 
 /** The permissions of API keys. Source: interface, API key. */
 export const SCOPES = [
@@ -106,6 +107,46 @@ export type WireParams<E> = E extends { readonly params: infer S extends z.ZodTy
 /** The answer in JSON. */
 export type WireData<E> = E extends { readonly data: infer S extends z.ZodType }
   ? z.input<S>
+  : never
+
+/**
+ * The form in which a method of the core takes requests. `given`: as the API takes them in JSON, and an instant may also be
+ * a Date; the method decodes them. `decoded`: as `decode` returned them; the method does not decode them again.
+ */
+export type Form = 'given' | 'decoded'
+
+/** The body that a method of the core takes. */
+export type BodyIn<E, F extends Form> = F extends 'decoded'
+  ? Body<E>
+  : E extends { readonly body: infer S extends z.ZodType }
+    ? Given<z.input<S>, z.output<S>>
+    : undefined
+
+/** The query that a method of the core takes. Given values may be strings, as in a URL, or decoded. */
+export type QueryIn<E, F extends Form> = F extends 'decoded' ? Query<E> : QueryArgs<E>
+
+/** A number of credits. `Units` are refused: micro-credits would be a million times the amount. */
+export type CreditsInput = number & { readonly __units?: never }
+
+/** JSON values in which an instant may also be a Date. */
+type Given<In, Out> = In extends unknown
+  ? {
+      [K in keyof In]: K extends KeysWith<Out, Date>
+        ? In[K] | Date
+        : K extends KeysOfUnits<Out>
+          ? Exclude<In[K], number> | CreditsInput
+          : In[K]
+    }
+  : never
+
+type KeysWith<Out, T> = Out extends unknown
+  ? { [K in keyof Out]-?: T extends Out[K] ? K : never }[keyof Out]
+  : never
+
+type KeysOfUnits<Out> = Out extends unknown
+  ? {
+      [K in keyof Out]-?: Units extends Out[K] ? (number extends Out[K] ? never : K) : never
+    }[keyof Out]
   : never
 
 type Empty = Record<never, never>

@@ -1,0 +1,187 @@
+import * as z from 'zod'
+import { apiFor } from '../contract/api.ts'
+import type { Body, Endpoint } from '../contract/endpoints/endpoint.ts'
+import { SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
+import { whenReady } from '../runtime/awaitable.ts'
+import { takes, takesAtOnce } from './at-border.ts'
+import { operatorBorders } from './operator-borders.ts'
+import {
+  actor,
+  body,
+  checked,
+  fields,
+  id,
+  identity,
+  keyed,
+  name,
+  query,
+  type Reader,
+  shortBody,
+  slice,
+  sliceFields,
+  viewer,
+  workspaceId,
+} from './readers.ts'
+
+/** How each function of the core reads its parameters. `voice`: whether the channel `voice` is offered. */
+export function bordersOf({ voice }: { voice: boolean }) {
+  const api = apiFor({ voice })
+  return {
+    ...operatorBorders(),
+    workspaces: workspaceBorders(api.workspaces),
+    apiKeys: apiKeyBorders(api.api_keys),
+    billing: { ...operatorBorders().billing, ...billingBorders(api.billing) },
+    audit: {
+      ...operatorBorders().audit,
+      list: takes(workspaceId, query(api.audit.list.query)),
+    },
+    messages: messageBorders(api),
+    received: {
+      list: takes(viewer(api.received.list), query(api.received.list.query)),
+    },
+    webhooks: webhookBorders(api.webhooks),
+    contacts: contactBorders(api.contacts),
+    suppressions: suppressionBorders(api.suppressions),
+  }
+}
+
+type Api = ReturnType<typeof apiFor>
+
+function workspaceBorders(api: Api['workspaces']) {
+  const session = { workspace_id: z.guid(), session_hash: fields.text }
+  return {
+    ...operatorBorders().workspaces,
+    signup: takes(body(api.signup), actor),
+    create: takes(body(api.signup), actor),
+    login: takes(body(api.login), actor),
+    knownNetwork: takes(name('email'), checked<string | null>('address', fields.note.nullable())),
+    hasSession: takes(
+      checked<{ workspace_id: string; session_hash: string; token_version: number }>(
+        '',
+        z.object({ ...session, token_version: z.int() }),
+      ),
+    ),
+    logout: takes(
+      checked<{ workspace_id: string; session_hash: string; ends_at: Date }>(
+        '',
+        z.object({ ...session, ends_at: z.date() }),
+      ),
+      actor,
+    ),
+    account: takes(workspaceId),
+    update: takes(workspaceId, body(api.update_account), actor),
+    verifyEmail: takes(body(api.verify_email), actor),
+    resendVerification: takesAtOnce(shortBody(api.resend_verification)),
+    forgotPassword: takesAtOnce(shortBody(api.forgot_password)),
+    resetPassword: takes(body(api.reset_password), actor),
+    changePassword: takes(workspaceId, body(api.change_password), actor),
+  }
+}
+
+function apiKeyBorders(api: Api['api_keys']) {
+  // A wrong type must be refused like a wrong key, not like a wrong request.
+  const credential = [asText, asText] as const
+  return {
+    create: takes(workspaceId, body(api.create), actor),
+    list: takes(workspaceId, slice),
+    deactivate: takes(workspaceId, id(api.deactivate), actor),
+    authenticate: takes(...credential),
+    authenticateKnown: takesAtOnce(...credential),
+    expectedOf: takesAtOnce(...credential),
+    flush: takes(),
+    close: takes(),
+  }
+}
+
+function asText(given: unknown): string {
+  return typeof given === 'string' ? given : ''
+}
+
+function billingBorders(api: Api['billing']) {
+  return {
+    packages: takesAtOnce(),
+    checkout: takes(workspaceId, body(api.checkout), keyed),
+    transactions: takes(workspaceId, slice),
+  }
+}
+
+function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'>) {
+  return {
+    send: takes(identity(api.send), body(api.send), keyed),
+    get: takes(viewer(api.get), id(api.get)),
+    list: takes(viewer(api.list), query(api.list.query)),
+    listShort: takes(viewer(api.list), query(api.list.query)),
+    timeline: takes(viewer(api.timeline), id(api.timeline)),
+    cancel: takes(viewer(api.cancel), id(api.cancel)),
+    estimate: takes(identity(api.estimate), body(api.estimate)),
+    bulks: {
+      send: takes(identity(bulks.send), body(bulks.send), keyed),
+      get: takes(viewer(bulks.get), id(bulks.get)),
+      cancel: takes(viewer(bulks.cancel), id(bulks.cancel)),
+      retry: takes(identity(bulks.retry), id(bulks.retry)),
+    },
+  }
+}
+
+function webhookBorders(api: Api['webhooks']) {
+  const own = viewer(api.get)
+  const webhook = id(api.get)
+  const delivery = id(api.delivery)
+  const { status, event } = api.deliveries.query.shape
+  const page = z.object({ status, event, ...sliceFields })
+  return {
+    create: takes(viewer(api.create), body(api.create), actor),
+    list: takes(viewer(api.list), slice),
+    get: takes(own, webhook),
+    update: takes(viewer(api.update), webhook, body(api.update), actor),
+    rotateSecret: takes(viewer(api.rotate_secret), webhook, actor),
+    enable: takes(viewer(api.enable), webhook, actor),
+    delete: takes(viewer(api.delete), webhook, actor),
+    test: takes(viewer(api.test), webhook),
+    deliveries: takes(own, webhook, checked<z.output<typeof page>>('', page)),
+    delivery: takes(own, webhook, delivery),
+    retry: takes(viewer(api.retry), webhook, delivery),
+    recover: takes(viewer(api.recover), webhook, body(api.recover), actor),
+    ofMessage: takes(workspaceId, id({ not_found: 'Message not found' } as Endpoint)),
+    events: takesAtOnce(),
+  }
+}
+
+function contactBorders(api: Api['contacts']) {
+  const { search, tag } = api.list.query.shape
+  const filter = query(z.object({ search, tag }))
+  const contact = id(api.get)
+  const readImport = body(api.import)
+  const imported: Reader<Body<typeof api.import>['contacts']> = (contacts) =>
+    whenReady(readImport({ contacts }), (read) => read.contacts)
+  return {
+    create: takes(workspaceId, body(api.create)),
+    list: takes(workspaceId, filter, slice),
+    get: takes(workspaceId, contact),
+    update: takes(workspaceId, contact, body(api.update)),
+    delete: takes(workspaceId, contact),
+    import: takes(workspaceId, imported),
+    export: takesAtOnce(workspaceId, filter),
+    forSending: takes(
+      workspaceId,
+      checked<readonly string[]>(
+        'contactIds',
+        z.array(fields.note).max(LIMITS.bulk_recipients_max),
+      ),
+    ),
+  }
+}
+
+function suppressionBorders(api: Api['suppressions']) {
+  const { channel, reason, search } = api.list.query.shape
+  return {
+    list: takes(workspaceId, query(z.object({ channel, reason, search })), slice),
+    add: takes(workspaceId, body(api.add)),
+    remove: takes(workspaceId, (given: unknown) => {
+      const result = api.remove.params.safeParse(given)
+      if (result.success) return result.data
+      throw new SvcError('not_found', api.remove.not_found)
+    }),
+  }
+}

@@ -1,0 +1,259 @@
+import * as z from 'zod'
+import type { Notification } from '../billing/payment.ts'
+import type { SyncOptions } from '../billing/sync-all.ts'
+import type { CallbackRequest } from '../contract/outside/provider.ts'
+import { AUDIT_ACTIONS } from '../contract/resources/audit.ts'
+import { CHANNELS, type Channel } from '../contract/resources/content.ts'
+import { messagesFor } from '../contract/resources/messages.ts'
+import type { Adjustment, Grant } from '../credits/bookings.ts'
+import type { HoldRequest } from '../credits/holding.ts'
+import type { TermsChange } from '../credits/terms.ts'
+import type { KeptMail } from '../mail/sandbox-mailer.ts'
+import type { DoubtfulChoice } from '../operating/dispatch-control.ts'
+import type { ErasureOptions } from '../operating/erasure.ts'
+import type { ResealOptions } from '../operating/secrets-at-rest.ts'
+import type { OperatorAuditFilter } from '../storage/ports/audit.ts'
+import type { WhichPurchases } from '../storage/ports/billing.ts'
+import type { Counting } from '../storage/ports/hot.ts'
+import { takes, takesAtOnce } from './at-border.ts'
+import {
+  actor,
+  actorSchema,
+  body,
+  checked,
+  fields,
+  idOfA,
+  name,
+  operatorSlice,
+  workspaceId,
+} from './readers.ts'
+
+const { units, text, note, callback } = fields
+const channel = z.enum(CHANNELS)
+const signal = z.instanceof(AbortSignal, { error: 'signal must be an AbortSignal' })
+const amountOrNull = units.nullable().optional()
+const noteOrNull = note.nullable().optional()
+
+/** How the functions for operators, which have no endpoint, read their parameters. Unknown fields are refused. */
+export function operatorBorders() {
+  return {
+    workspaces: { list: takes(operatorSlice), byEmail: takes(name('email')) },
+    credits: creditBorders(),
+    audit: {
+      ofAll: takes(checked<OperatorAuditFilter>('', auditFilter), operatorSlice),
+      noteSettings: takes(
+        checked<Readonly<Record<string, string>>>('settings', z.record(z.string(), z.string())),
+      ),
+    },
+    billing: billingBorders(),
+    providers: providerBorders(),
+    overviews: {
+      overview: takes(),
+      troubles: takes(
+        checked<number>('limit', z.int().min(1).max(1_000)),
+        checked<{ channel?: Channel | undefined } | undefined>(
+          'options',
+          z.strictObject({ channel: channel.optional() }).optional(),
+        ),
+      ),
+    },
+    recipients: {
+      look: takes(name('address'), checked<ErasureOptions | undefined>('options', lookOptions)),
+      erase: takes(
+        name('address'),
+        checked<(ErasureOptions & { forget_suppressions?: boolean | undefined }) | undefined>(
+          'options',
+          eraseOptions,
+        ),
+        actor,
+      ),
+    },
+    dispatch: {
+      pause: takes(),
+      isPaused: takesAtOnce(),
+      stop: takes(checked<{ reason: string; backup_at?: Date | undefined }>('', stopping), actor),
+      doubtful: takes(),
+      doubtfulMessages: takesAtOnce(),
+      resume: takes(
+        checked<DoubtfulChoice | null | undefined>(
+          'choice',
+          z.enum(['send', 'cancel']).nullable().optional(),
+        ),
+        actor,
+      ),
+    },
+    unsubscribe: { look: takes(token), take: takes(token) },
+    mails: {
+      list: takesAtOnce(),
+      onMail: takesAtOnce(checked<(mail: KeptMail) => void>('listener', callback)),
+      idle: takes(),
+    },
+    count: takes(checked<Omit<Counting, 'now' | 'elapsed_ms'>>('', counting)),
+    secret: takes(name('name')),
+    secretsAtRest: {
+      status: takes(),
+      encrypt: takes(reseal),
+      decrypt: takes(reseal),
+      discard: takes(reseal),
+    },
+    ping: takes(),
+    startDispatch: takes(),
+  }
+}
+
+const auditFilter = z.strictObject({
+  action: z.enum(Object.keys(AUDIT_ACTIONS) as [string, ...string[]]).optional(),
+  from: z.date().optional(),
+  until: z.date().optional(),
+  workspace_id: z.guid().optional(),
+})
+const stopping = z.strictObject({ reason: text, backup_at: z.date().optional() })
+const erasure = { workspace_id: z.guid().optional(), onProgress: callback.optional() }
+const lookOptions = z.strictObject(erasure).optional()
+const eraseOptions = z
+  .strictObject({ ...erasure, forget_suppressions: z.boolean().optional() })
+  .optional()
+const counting = z.strictObject({
+  key: text,
+  window_ms: z.int().min(1),
+  add: z.union([z.literal(0), z.literal(1)]),
+})
+const reseal = checked<ResealOptions | undefined>(
+  'options',
+  z
+    .strictObject({
+      signal: signal.optional(),
+      onProgress: callback.optional(),
+      actor: actorSchema,
+    })
+    .optional(),
+)
+
+/** A token of a link. A value that is not a text is an unknown token. */
+function token(given: unknown): string {
+  return typeof given === 'string' && given.length <= 1_000 ? given : ''
+}
+
+function creditBorders() {
+  const grant = z.strictObject({
+    amount: units,
+    id: text.optional(),
+    actor: text,
+    description: note.optional(),
+    expires_at: z.date().optional(),
+  })
+  const adjustment = z.strictObject({
+    amount: units,
+    id: text,
+    actor: text,
+    reason: note,
+    force: z.boolean().optional(),
+  })
+  const terms = z.strictObject({
+    credit_limit: units.optional(),
+    daily_limit: amountOrNull,
+    low_balance: z.literal('default').or(units).nullable().optional(),
+    status: z.enum(['active', 'frozen']).optional(),
+    reason: note.optional(),
+  })
+  const hold = z.strictObject({
+    message_id: text,
+    n: z.int().min(0),
+    amount: units,
+    expires_at: z.date(),
+    channel: text,
+    quantity: z.number().nullable(),
+    unit_price: units.nullable(),
+    actor: noteOrNull,
+    description: noteOrNull,
+  })
+  return {
+    grant: takes(workspaceId, checked<Grant>('', grant)),
+    adjust: takes(workspaceId, checked<Adjustment>('', adjustment)),
+    setTerms: takes(workspaceId, checked<TermsChange>('', terms), actor),
+    account: takes(workspaceId),
+    entries: takes(workspaceId, operatorSlice),
+    holds: takes(workspaceId, operatorSlice),
+    lots: takes(workspaceId),
+    hold: takes(workspaceId, checked<HoldRequest>('', hold)),
+    settle: takes(
+      workspaceId,
+      name('messageId'),
+      checked<{ amount: Grant['amount']; actor?: string | null | undefined }>(
+        '',
+        z.strictObject({ amount: units, actor: noteOrNull }),
+      ),
+    ),
+    void: takes(
+      workspaceId,
+      name('messageId'),
+      checked<{ actor?: string | null | undefined } | undefined>(
+        'options',
+        z.strictObject({ actor: noteOrNull }).optional(),
+      ),
+    ),
+  }
+}
+
+function billingBorders() {
+  const which = z.strictObject({
+    workspace_id: z.guid().optional(),
+    status: z.enum(['pending', 'paid', 'failed', 'expired', 'refunded', 'disputed']).optional(),
+    in_review: z.boolean().optional(),
+  })
+  const sync = z
+    .strictObject({
+      since: z.date().optional(),
+      workspaceId: z.guid().optional(),
+      onProgress: callback.optional(),
+    })
+    .optional()
+  const notification = z.object({
+    body: z.instanceof(Uint8Array, { error: 'body must be bytes' }),
+    signature: z.string().optional(),
+  })
+  const purchase = idOfA('Purchase')
+  return {
+    notify: takes(checked<Notification>('', notification)),
+    bySession: takes(name('sessionId')),
+    purchase: takes(workspaceId, purchase),
+    purchases: takes(checked<WhichPurchases>('', which), operatorSlice),
+    refund: takes(workspaceId, purchase, actor),
+    sync: takes(checked<SyncOptions | undefined>('options', sync)),
+  }
+}
+
+function providerBorders() {
+  const sender = note.optional()
+  const callbackRequest = z.object({
+    method: z.enum(['GET', 'POST']),
+    url: z.string(),
+    headers: z.record(z.string(), z.string().optional()),
+    body: z.instanceof(Uint8Array, { error: 'body must be bytes' }),
+  })
+  const provider = name('name')
+  return {
+    status: takes(),
+    pause: takes(
+      provider,
+      checked<{ reason: string; sender?: string | undefined }>(
+        '',
+        z.strictObject({ reason: text, sender }),
+      ),
+      actor,
+    ),
+    resume: takes(
+      provider,
+      checked<{ sender?: string | undefined } | undefined>(
+        'options',
+        z.strictObject({ sender }).optional(),
+      ),
+      actor,
+    ),
+    check: takes(provider),
+    // Any provider may be tried, also one that makes calls.
+    send: takes(provider, body(messagesFor({ voice: true }).send)),
+    callbackLimits: takesAtOnce(),
+    callback: takes(provider, checked<CallbackRequest>('', callbackRequest)),
+  }
+}
