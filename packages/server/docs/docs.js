@@ -4,9 +4,13 @@ const follow = () => document.documentElement.classList.toggle('dark-mode', dark
 dark.addEventListener('change', follow)
 follow()
 
+const spec = await (await fetch('/openapi.json')).json()
+// Requests go to the host that served the page: another name of the same host would be another origin.
+spec.servers = [{ url: location.origin }]
+
 window.SwaggerUIBundle({
   dom_id: '#reference',
-  url: '/openapi.json',
+  spec,
   deepLinking: true,
   displayRequestDuration: true,
   docExpansion: 'list',

@@ -168,7 +168,7 @@ export async function buildApp(given: Core, options: AppOptions): Promise<Fastif
   serveCallbacks(app, admission, core, { public_url, now })
   serveAccountPages(app, admission, core)
   serveUnsubscribe(app, admission, core)
-  serveDocs(app, admission, api)
+  serveDocs(app, admission, api, { public_url })
   if (options.sandbox_payments) servePayments(app, admission, core, options.sandbox_payments)
   else if (options.payment_landing) serveLanding(app, admission, core)
   if (options.inbox) serveInbox(app, admission, core, options.inbox)

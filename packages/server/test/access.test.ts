@@ -39,6 +39,9 @@ POST   /api/v1/messages/bulk         key?  key?  key?  key?   in    -send -send 
 GET    /api/v1/messages/bulk/:id     key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 POST   /api/v1/messages/bulk/:id/cancel key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/messages/bulk/:id/retry key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+GET    /api/v1/bulks/:id     key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
+POST   /api/v1/bulks/:id/cancel key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/bulks/:id/retry key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/contacts              any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 GET    /api/v1/contacts              any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
 POST   /api/v1/contacts/import       any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
@@ -134,7 +137,7 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
     if (path.includes('/contacts/')) return (await world().contact(owner)).id
     if (path.includes('/webhooks/')) return (await world().webhook(owner)).id
     const { key } = await world().key(owner)
-    if (path.includes('/bulk/')) return (await world().bulk(key)).body.data.bulk_id
+    if (/\/bulks?\//.test(path)) return (await world().bulk(key)).body.data.bulk_id
     return (await world().send(key)).body.data.message_id
   }
   const filled = path.includes(':id') ? path.replace(':id', await id()) : path
@@ -209,7 +212,9 @@ async function logInAgain(): Promise<void> {
 const ENDPOINTS: Endpoint[] = Object.values(api).flatMap((group) => Object.values(group))
 
 it('lists every endpoint once', () => {
-  const served = ENDPOINTS.map(({ method, path }) => `${method} ${path}`)
+  const served = ENDPOINTS.flatMap(({ method, path, also_at }) =>
+    [path, ...(also_at ? [also_at] : [])].map((each) => `${method} ${each}`),
+  )
   expect(rows.map(([method, path]) => `${method} ${path}`).sort()).toStrictEqual(served.sort())
 })
 
@@ -226,7 +231,7 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
         path,
       )
     // No message of the bulk has failed; this answer shows that the request was admitted.
-    const isIdle = endpoint.endsWith('/bulk/:id/retry')
+    const isIdle = /bulks?\/:id\/retry$/.test(endpoint)
     expect(status).toBe(isIdle ? 400 : isMade ? 201 : 200)
     if (/\/(?:change-password|logout)$/.test(path)) await logInAgain()
     return

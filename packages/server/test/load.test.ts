@@ -5,7 +5,7 @@ import { isShed, OVERLOAD, type Priority, priorityOf } from '../src/admission/lo
 /** From section 1 of the contract, not derived from the code; endpoints without an entry are `lists`. */
 const PRIORITIES: Record<string, Priority> = {
   'POST /api/v1/messages/bulk': 'bulk',
-  'POST /api/v1/messages/bulk/:id/retry': 'bulk',
+  'POST /api/v1/bulks/:id/retry': 'bulk',
   'POST /api/v1/messages/send': 'sends',
   'POST /api/v1/billing/checkout': 'sends',
   'POST /api/v1/billing/webhook': 'kept',

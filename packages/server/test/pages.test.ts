@@ -84,7 +84,7 @@ it('serves the OpenAPI document of the contract, with the version of the package
   const { version } = JSON.parse(manifest) as { version: string }
   const { headers, body } = await get('/openapi.json')
   expect(headers['content-type']).toBe('application/json; charset=utf-8')
-  expect(JSON.parse(body)).toStrictEqual(openapi(api, { version }))
+  expect(JSON.parse(body)).toStrictEqual(openapi(api, { version, url: 'http://127.0.0.1:3000' }))
 })
 
 describe('the reference page', () => {

@@ -48,3 +48,18 @@ export const apiFor = ({ voice }: { voice: boolean }) =>
 
 /** The API of a service without a voice provider. */
 export const api = apiFor({ voice: false })
+
+/** What each group of endpoints is for: the tags of the OpenAPI document. */
+export const GROUPS: Readonly<Record<keyof typeof api, string>> = {
+  workspaces: 'Signup, sessions, passwords and the account of the workspace.',
+  api_keys: 'Keys with which programs call the API.',
+  messages: 'Send one message, and read what happened to messages.',
+  bulks: 'Send to many recipients with one request.',
+  received: 'Messages that recipients wrote.',
+  contacts: 'People and their addresses.',
+  suppressions: 'Addresses that get no messages.',
+  webhooks: 'Signed events, their deliveries, and repeats.',
+  billing: 'Credits: packages, purchases and the ledger.',
+  audit: 'Who changed what in the workspace.',
+  health: 'The state of the service, for monitoring.',
+}

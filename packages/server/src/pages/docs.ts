@@ -11,11 +11,16 @@ const LIBRARY_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js']
 const OWN_FILES = ['docs.css', 'docs.js']
 
 /** Serves the OpenAPI document at `/openapi.json`, and at `/docs` a reference that is made from the document. */
-export function serveDocs(app: FastifyInstance, admission: Admission, api: Api): void {
+export function serveDocs(
+  app: FastifyInstance,
+  admission: Admission,
+  api: Api,
+  { public_url }: { public_url: () => string },
+): void {
   servePage(app, admission, {
     path: '/openapi.json',
     type: 'application/json; charset=utf-8',
-    text: () => documentText(api),
+    text: () => documentText(api, public_url()),
   })
   servePage(app, admission, {
     path: '/docs',
@@ -31,8 +36,8 @@ export function serveDocs(app: FastifyInstance, admission: Admission, api: Api):
   }
 }
 
-function documentText(api: Api): string {
-  return JSON.stringify(openapi(api, { version: versionOf('@svc/server') }))
+function documentText(api: Api, url: string): string {
+  return JSON.stringify(openapi(api, { version: versionOf('@svc/server'), url }))
 }
 
 /** The version of an installed package. */

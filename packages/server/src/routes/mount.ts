@@ -95,9 +95,8 @@ export function mount<G extends Group>(
   for (const name of Object.keys(group) as (keyof G & string)[]) {
     const endpoint = group[name] as Endpoint
     const handle = handlers[name] as unknown as (call: Call<Endpoint>) => unknown
-    serve(app, endpoint, {
+    const route: Omit<RouteOptions, 'url'> = {
       method: endpoint.method,
-      url: endpoint.path,
       config: { endpoint },
       onRequest(request, reply, done) {
         endHook(admission.admit(endpoint, request, reply), done)
@@ -113,7 +112,10 @@ export function mount<G extends Group>(
         reply.header('content-type', 'application/json; charset=utf-8')
         return responseText(endpoint, data)
       },
-    })
+    }
+    for (const url of [endpoint.path, endpoint.also_at]) {
+      if (url) serve(app, endpoint, { ...route, url })
+    }
   }
 }
 

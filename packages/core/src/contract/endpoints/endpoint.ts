@@ -27,6 +27,8 @@ export interface Endpoint {
   readonly method: HttpMethod
   /** The path from the root; `:name` is a parameter. */
   readonly path: `/${string}`
+  /** Another path of the endpoint, with the same parameters. The OpenAPI document and the clients use `path`. */
+  readonly also_at?: `/${string}`
   readonly auth: Auth
   /** The scope that an API key needs. */
   readonly scope?: Scope

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { api } from '../api.ts'
+import { EXAMPLES } from '../examples.ts'
 import type { Endpoint } from './endpoint.ts'
 import { openapi } from './openapi.ts'
 
-const document = openapi(api, { version: '1.2.3' })
+const about = { version: '1.2.3', url: 'https://svc.example.com' }
+const document = openapi(api, about)
 const endpoints = Object.entries<Record<string, Endpoint>>(api).flatMap(([group, each]) =>
   Object.entries(each).map(([name, endpoint]) => ({
     operationId: `${group}.${name}`,
@@ -50,11 +52,15 @@ describe('the document', () => {
       expect(['string', 'number', 'boolean', 'object'], path).toContain(typeof value)
     }
     expect(JSON.parse(JSON.stringify(document))).toEqual(document)
-    expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'svc', version: '1.2.3' } })
+    expect(document).toMatchObject({
+      openapi: '3.1.0',
+      info: { title: 'svc', version: '1.2.3' },
+      servers: [{ url: 'https://svc.example.com' }],
+    })
   })
 
   test('is the same every time', () => {
-    expect(JSON.stringify(openapi(api, { version: '1.2.3' }))).toBe(JSON.stringify(document))
+    expect(JSON.stringify(openapi(api, about))).toBe(JSON.stringify(document))
   })
 
   test.each(endpoints)('has $method $path', (endpoint) => {
@@ -69,6 +75,33 @@ describe('the document', () => {
   test('has only the endpoints of the API', () => {
     const documented = Object.values(document.paths).flatMap((path) => Object.keys(path))
     expect(documented).toHaveLength(endpoints.length)
+  })
+
+  test('describes every tag', () => {
+    const used = Object.values(document.paths).flatMap((path) =>
+      Object.values(path).flatMap(({ tags }) => tags),
+    )
+    expect(document.tags.map(({ name }) => name)).toStrictEqual([...new Set(used)])
+  })
+
+  test('has no two paths that one URL could mean', () => {
+    const paths = Object.keys(document.paths).map((path) => path.split('/'))
+    const isParameter = (part = '') => part.startsWith('{')
+    for (const one of paths) {
+      for (const other of paths) {
+        if (one === other || one.length !== other.length) continue
+        const differs = one.some((part, i) => {
+          const against = other[i]
+          return part !== against && !isParameter(part) && !isParameter(against)
+        })
+        const isNarrower = (a: string[], b: string[]) =>
+          a.every((part, i) => part === b[i] || isParameter(b[i]))
+        expect(
+          differs || isNarrower(one, other) || isNarrower(other, one),
+          `${one.join('/')} and ${other.join('/')}`,
+        ).toBe(true)
+      }
+    }
   })
 
   test('has no broken reference', () => {
@@ -112,6 +145,26 @@ describe('the document', () => {
       'Workspace',
       'WorkspaceSummary',
     ])
+  })
+})
+
+describe('the examples', () => {
+  test.each(endpoints)('$operationId: the body and the answer pass their schemas', (endpoint) => {
+    const [group = '', name = ''] = endpoint.operationId.split('.')
+    const examples: Record<string, Record<string, { body?: unknown; data: unknown }>> = EXAMPLES
+    const { body, data } = examples[group]?.[name] ?? {}
+    expect(endpoint.data.safeParse(data).error).toBeUndefined()
+    expect(endpoint.body?.safeParse(body).error).toBeUndefined()
+    const operation = operationOf(endpoint.method, endpoint.path.replace(/:(\w+)/g, '{$1}'))
+    const answer = endpoint.enveloped ? { success: true, data } : data
+    expect(operation.responses[endpoint.status]?.content).toMatchObject({
+      'application/json': { example: answer },
+    })
+    if (body) {
+      expect(operation.requestBody?.content).toMatchObject({
+        'application/json': { example: body },
+      })
+    }
   })
 })
 

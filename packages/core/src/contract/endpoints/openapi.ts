@@ -1,5 +1,7 @@
 import * as z from 'zod'
+import { GROUPS } from '../api.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
+import { EXAMPLES } from '../examples.ts'
 import { idempotencyKey } from '../fields/fields.ts'
 import { LIMITS, RATES } from '../limits.ts'
 import type { Api, Endpoint } from './endpoint.ts'
@@ -12,12 +14,20 @@ type JsonObject = { [key: string]: Json }
 export type OpenApiDocument = {
   openapi: string
   info: JsonObject
+  servers: JsonObject[]
+  tags: JsonObject[]
   paths: Record<string, Record<string, JsonObject>>
   components: Record<string, JsonObject>
 }
 
-/** The OpenAPI 3.1 document of an API. The same input gives the same document. */
-export function openapi(api: Api, { version }: { version: string }): OpenApiDocument {
+/**
+ * The OpenAPI 3.1 document of an API. `url`: the address of the service, without a slash at its end. The same input gives
+ * the same document.
+ */
+export function openapi(
+  api: Api,
+  { version, url }: { version: string; url: string },
+): OpenApiDocument {
   const schemas: JsonObject = {}
   const paths: OpenApiDocument['paths'] = {}
   for (const [group, endpoints] of Object.entries(api)) {
@@ -35,6 +45,8 @@ export function openapi(api: Api, { version }: { version: string }): OpenApiDocu
       version,
       description: 'Sends messages over several channels and reports their outcomes.',
     },
+    servers: [{ url }],
+    tags: Object.entries(GROUPS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
@@ -50,6 +62,7 @@ export function openapi(api: Api, { version }: { version: string }): OpenApiDocu
 
 function operation(group: string, name: string, e: Endpoint, schemas: JsonObject): JsonObject {
   const data = schemaOf(e.data, schemas)
+  const { body: bodyExample, data: dataExample } = exampleOf(group, name)
   const parameters = parametersOf(e, schemas)
   return {
     operationId: `${group}.${name}`,
@@ -70,7 +83,10 @@ function operation(group: string, name: string, e: Endpoint, schemas: JsonObject
         required: true,
         description: `At most ${e.body_limit ?? LIMITS.body_bytes} bytes.`,
         content: {
-          'application/json': { schema: schemaOf(e.body, schemas) },
+          'application/json': {
+            schema: schemaOf(e.body, schemas),
+            ...(bodyExample && { example: bodyExample }),
+          },
           ...(e.takes_csv && CSV_CONTENT),
         },
       },
@@ -80,7 +96,12 @@ function operation(group: string, name: string, e: Endpoint, schemas: JsonObject
         description: 'Success',
         headers: headerRefs(COMMON_HEADERS),
         content: {
-          'application/json': { schema: e.enveloped ? enveloped(data) : data },
+          'application/json': {
+            schema: e.enveloped ? enveloped(data) : data,
+            ...(dataExample && {
+              example: e.enveloped ? { success: true, data: dataExample } : dataExample,
+            }),
+          },
           ...(e.gives_csv && CSV_CONTENT),
         },
       },
@@ -89,6 +110,12 @@ function operation(group: string, name: string, e: Endpoint, schemas: JsonObject
       ),
     },
   }
+}
+
+/** The example of an endpoint; empty for an endpoint of another API. */
+function exampleOf(group: string, name: string): { body?: JsonObject; data?: JsonObject } {
+  const examples: Record<string, Record<string, object>> = EXAMPLES
+  return examples[group]?.[name] ?? {}
 }
 
 const CSV_CONTENT: JsonObject = { 'text/csv': { schema: { type: 'string' } } }

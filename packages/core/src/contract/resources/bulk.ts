@@ -107,6 +107,7 @@ const sending = {
   data: accepted,
   write_data: sentBulkJson,
 } as const
+// `/messages/bulk/:id` of the contract could also mean the message `bulk` to tools that read the OpenAPI document.
 const oneBulk = { params: z.object({ id: uuid }), not_found: 'Bulk not found' } as const
 
 /** Bulks: one request for many messages. Source: interface, Messages; contract section 6, Bulk. */
@@ -124,7 +125,8 @@ export const bulks = {
   get: endpoint({
     ...oneBulk,
     method: 'GET',
-    path: '/api/v1/messages/bulk/:id',
+    path: '/api/v1/bulks/:id',
+    also_at: '/api/v1/messages/bulk/:id',
     auth: 'api_key',
     scope: 'read_messages',
     rate: 'general',
@@ -136,7 +138,8 @@ export const bulks = {
   cancel: endpoint({
     ...oneBulk,
     method: 'POST',
-    path: '/api/v1/messages/bulk/:id/cancel',
+    path: '/api/v1/bulks/:id/cancel',
+    also_at: '/api/v1/messages/bulk/:id/cancel',
     auth: 'api_key',
     scope: 'send_messages',
     rate: 'general',
@@ -150,7 +153,8 @@ export const bulks = {
     ...oneBulk,
     idempotent: false,
     method: 'POST',
-    path: '/api/v1/messages/bulk/:id/retry',
+    path: '/api/v1/bulks/:id/retry',
+    also_at: '/api/v1/messages/bulk/:id/retry',
     failures: ['insufficient_credits', 'validation_error'],
     summary: 'Send the failed messages of a bulk again',
     description:

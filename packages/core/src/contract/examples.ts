@@ -1,0 +1,555 @@
+import type { api } from './api.ts'
+import type { WireBody, WireData } from './endpoints/endpoint.ts'
+import { EVENTS } from './resources/events.ts'
+
+/** A request body and an answer of one endpoint, in JSON. */
+type ExampleOf<E> = { readonly data: WireData<E> } & (WireBody<E> extends undefined
+  ? { readonly body?: never }
+  : { readonly body: WireBody<E> })
+
+type Examples<A> = { readonly [G in keyof A]: { readonly [N in keyof A[G]]: ExampleOf<A[G][N]> } }
+
+const WORKSPACE_ID = '019a9c5e-1d00-7c3a-9a51-3f0c6d1b2e01'
+const KEY_ID = '019a9c5e-2e10-7d41-8b62-4a1d7e2c3f02'
+const MESSAGE_ID = '019a9c60-4f20-7e52-9c73-5b2e8f3d4a03'
+const BULK_ID = '019a9c61-5a30-7f63-8d84-6c3f9a4e5b04'
+const CONTACT_ID = '019a9c62-6b40-7a74-9e95-7d4a0b5f6c05'
+const WEBHOOK_ID = '019a9c63-7c50-7b85-8fa6-8e5b1c6a7d06'
+const DELIVERY_ID = '019a9c60-50a1-7c96-90b7-9f6c2d7b8e07'
+const PURCHASE_ID = '019a9c64-8d60-7da7-81c8-0a7d3e8c9f08'
+const EVENT_TIME = '2026-11-22T10:00:01.250Z'
+const NOW = '2026-11-22T10:00:00.000Z'
+const EARLIER = '2026-11-01T08:30:00.000Z'
+
+const onePage = { total: 1, page: 1, pages: 1, limit: 20 }
+
+const summary = {
+  id: WORKSPACE_ID,
+  name: 'Example Ltd',
+  email: 'owner@example.com',
+  email_verified: true,
+  credits_balance: 249.5,
+}
+
+const workspace = {
+  ...summary,
+  phone: '+255712345678',
+  country: 'TZ',
+  sender_name: 'Example Ltd',
+  credits_held: 0,
+  low_balance: 50,
+  created_at: EARLIER,
+  updated_at: NOW,
+}
+
+const key = {
+  id: KEY_ID,
+  name: 'Production',
+  key_prefix: 'svc_9fQ2xLmK...',
+  scopes: ['send_messages', 'read_messages'] as const,
+  mode: 'live' as const,
+  expires_at: null,
+  allowed_ips: ['192.0.2.0/24'],
+  daily_credit_limit: 100,
+  created_at: EARLIER,
+}
+
+const message = {
+  id: MESSAGE_ID,
+  workspace_id: WORKSPACE_ID,
+  channel: 'sms' as const,
+  recipient: '+14155552671',
+  content: { text: 'Your order A1 is ready' },
+  status: 'delivered' as const,
+  credits_used: 0.5,
+  credits_refunded: 0,
+  provider: 'sandbox',
+  provider_message_id: 'sandbox-1',
+  error_code: null,
+  error_message: null,
+  metadata: { order_id: 'A1' },
+  segments: 1,
+  encoding: 'GSM-7' as const,
+  bulk_id: null,
+  livemode: true,
+  created_at: NOW,
+  updated_at: EVENT_TIME,
+  scheduled_at: null,
+  expires_at: null,
+  sent_at: NOW,
+  delivered_at: EVENT_TIME,
+  read_at: null,
+  failed_at: null,
+  erased_at: null,
+}
+
+const canceled = {
+  ...message,
+  status: 'failed' as const,
+  credits_refunded: 0.5,
+  provider: null,
+  provider_message_id: null,
+  error_code: 'canceled',
+  error_message: 'Canceled by request',
+  sent_at: null,
+  delivered_at: null,
+  failed_at: EVENT_TIME,
+}
+
+const bulk = {
+  id: BULK_ID,
+  channel: 'sms' as const,
+  status: 'processing' as const,
+  total: 3,
+  accepted: 2,
+  rejected: 0,
+  duplicates: 1,
+  counts: { queued: 1, sent: 0, delivered: 1, failed: 0, read: 0 },
+  credits_used: 1,
+  credits_refunded: 0,
+  livemode: true,
+  created_at: NOW,
+}
+
+const sentBulk = {
+  bulk_id: BULK_ID,
+  status: 'queued' as const,
+  total: 3,
+  accepted: 2,
+  rejected: 0,
+  duplicates: 1,
+  credits_used: 1,
+  created_at: NOW,
+  messages: [
+    {
+      index: 0,
+      message_id: MESSAGE_ID,
+      to: '+14155552671',
+      status: 'queued' as const,
+      credits_used: 0.5,
+      segments: 1,
+    },
+  ],
+  errors: [],
+}
+
+const contactFields = {
+  name: 'Asha',
+  phone: '+255712345678',
+  email: 'asha@example.com',
+  external_id: 'customer-17',
+  tags: ['vip'],
+  attributes: { city: 'Dar es Salaam' },
+  subscriptions: { sms: 'subscribed' as const },
+}
+
+const contact = { id: CONTACT_ID, ...contactFields, created_at: EARLIER, updated_at: NOW }
+
+const suppression = {
+  channel: 'sms' as const,
+  address: '+14155552671',
+  reason: 'manual' as const,
+  created_at: NOW,
+}
+
+const webhook = {
+  id: WEBHOOK_ID,
+  url: 'https://example.com/webhooks/svc',
+  description: 'Order status',
+  events: ['message.delivered' as const, 'message.failed' as const],
+  mode: 'live' as const,
+  is_active: true,
+  status: 'active' as const,
+  disabled_reason: null,
+  secret_prefix: 'whsec_C2FtcGxl...',
+  headers: ['X-Tenant'],
+  consecutive_failures: 0,
+  last_success_at: EVENT_TIME,
+  last_failure_at: null,
+  created_at: EARLIER,
+  updated_at: EVENT_TIME,
+}
+
+const secret = 'whsec_c2FtcGxlLXNlY3JldC1mb3ItdGhlLWRvY3M='
+
+const delivery = {
+  id: DELIVERY_ID,
+  webhook_id: WEBHOOK_ID,
+  event: 'message.delivered' as const,
+  message_id: MESSAGE_ID,
+  status: 'delivered' as const,
+  trigger: 'event' as const,
+  livemode: true,
+  attempt_count: 1,
+  max_attempts: 11,
+  next_attempt_at: null,
+  response_status: 200,
+  response_time_ms: 41,
+  error: null,
+  created_at: EVENT_TIME,
+  delivered_at: EVENT_TIME,
+}
+
+const sms = {
+  to: '+14155552671',
+  channel: 'sms' as const,
+  content: { text: 'Your order A1 is ready' },
+  metadata: { order_id: 'A1' },
+}
+
+const done = (text: string) => ({ data: { message: text } })
+
+/** A request and an answer of every endpoint, for the OpenAPI document. A test decodes each of them. */
+export const EXAMPLES: Examples<typeof api> = {
+  workspaces: {
+    signup: {
+      body: {
+        email: 'owner@example.com',
+        password: 'correct horse battery staple',
+        company_name: 'Example Ltd',
+        country: 'TZ',
+      },
+      data: {
+        workspace: { ...summary, email_verified: false, credits_balance: 0 },
+        message: 'Verification e-mail sent. You can log in before the address is verified.',
+      },
+    },
+    login: {
+      body: { email: 'owner@example.com', password: 'correct horse battery staple' },
+      data: { workspace: summary, token: 'eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl' },
+    },
+    logout: done('Logged out. This token is no longer valid.'),
+    verify_email: {
+      body: { token: 'dG9rZW4tb2YtdGhlLWUtbWFpbA' },
+      data: { workspace: summary, message: 'E-mail address verified' },
+    },
+    resend_verification: {
+      body: { email: 'owner@example.com' },
+      ...done('If the address belongs to a workspace and is not verified yet, an e-mail is sent.'),
+    },
+    forgot_password: {
+      body: { email: 'owner@example.com' },
+      ...done('If the address belongs to a workspace, an e-mail to reset its password is sent.'),
+    },
+    reset_password: {
+      body: { token: 'dG9rZW4tb2YtdGhlLWUtbWFpbA', password: 'a new and long password' },
+      ...done('Password changed. Every session has ended: log in with the new password.'),
+    },
+    change_password: {
+      body: {
+        current_password: 'correct horse battery staple',
+        new_password: 'a new and long password',
+      },
+      ...done(
+        'Password changed. Every session has ended, this one too: log in with the new password.',
+      ),
+    },
+    account: { data: workspace },
+    update_account: { body: { name: 'Example Ltd', low_balance: 50 }, data: workspace },
+  },
+  api_keys: {
+    create: {
+      body: { name: 'Production', scopes: ['send_messages', 'read_messages'] },
+      data: {
+        ...key,
+        scopes: [...key.scopes],
+        key: 'svc_9fQ2xLmKexampleexampleexampleexample',
+        warning: 'Store this key now. It is not shown again.',
+      },
+    },
+    list: {
+      data: {
+        api_keys: [{ ...key, scopes: [...key.scopes], is_active: true, last_used_at: NOW }],
+        pagination: onePage,
+      },
+    },
+    deactivate: done('API key deactivated'),
+  },
+  messages: {
+    send: {
+      body: sms,
+      data: { message_id: MESSAGE_ID, status: 'queued', credits_used: 0.5, created_at: NOW },
+    },
+    get: { data: { message } },
+    timeline: {
+      data: {
+        timeline: [
+          {
+            at: NOW,
+            kind: 'ledger',
+            type: 'send',
+            credits: -0.5,
+            balance_after: 249.5,
+            reference: { type: 'message', id: MESSAGE_ID },
+          },
+          {
+            at: NOW,
+            kind: 'status',
+            status: 'queued',
+            applied: true,
+            error_code: null,
+            error_message: null,
+          },
+          {
+            at: NOW,
+            kind: 'provider',
+            provider: 'sandbox',
+            attempt: 1,
+            outcome: 'accepted',
+            error_code: null,
+            error_message: null,
+            finished_at: NOW,
+          },
+          {
+            at: EVENT_TIME,
+            kind: 'webhook',
+            delivery_id: DELIVERY_ID,
+            webhook_id: WEBHOOK_ID,
+            event: 'message.delivered',
+            status: 'delivered',
+            attempt_count: 1,
+            response_status: 200,
+            error: null,
+          },
+        ],
+      },
+    },
+    cancel: { data: { message: canceled } },
+    estimate: {
+      body: sms,
+      data: {
+        can_send: true,
+        block_reason: null,
+        recipients: 1,
+        sendable: 1,
+        blocked: 0,
+        credits_needed: 0.5,
+        credits_balance: 249.5,
+        messages: [
+          {
+            index: 0,
+            to: '+14155552671',
+            encoding: 'GSM-7',
+            characters: 22,
+            units: 22,
+            segments: 1,
+            credits: 0.5,
+            non_gsm_characters: [],
+            gsm7_suggestion: null,
+            block_reason: null,
+          },
+        ],
+      },
+    },
+    list: { data: { messages: [message], pagination: onePage, next_cursor: null } },
+  },
+  bulks: {
+    send: {
+      body: {
+        channel: 'sms',
+        content: { text: 'Hello {{name|there}}, your order {{order_id}} is ready' },
+        recipients: [
+          '+14155552671',
+          { to: '+14155552672', name: 'Asha', variables: { order_id: 'A1' } },
+          '+14155552671',
+        ],
+        defaults: { order_id: 'A0' },
+      },
+      data: sentBulk,
+    },
+    get: { data: { bulk } },
+    cancel: { data: { bulk, canceled: 1 } },
+    retry: { data: { ...sentBulk, total: 1, accepted: 1, duplicates: 0, credits_used: 0.5 } },
+  },
+  received: {
+    list: {
+      data: {
+        received: [
+          {
+            id: MESSAGE_ID,
+            channel: 'sms',
+            sender: '+14155552671',
+            recipient: '+15005550006',
+            content: { text: 'Thank you!', media: [] },
+            keyword: null,
+            provider: 'sandbox',
+            livemode: true,
+            created_at: NOW,
+          },
+        ],
+        pagination: onePage,
+      },
+    },
+  },
+  contacts: {
+    create: { body: contactFields, data: { contact } },
+    list: { data: { contacts: [contact], pagination: onePage } },
+    import: {
+      body: { contacts: [contactFields, { name: 'Without an address' }] },
+      data: {
+        created: 1,
+        updated: 0,
+        unchanged: 0,
+        rejected: 1,
+        errors: [{ index: 1, path: '', message: 'Missing required field: phone or email' }],
+      },
+    },
+    export: { data: { contacts: [contact] } },
+    get: { data: { contact } },
+    update: { body: { tags: ['vip'] }, data: { contact } },
+    delete: done('Contact deleted'),
+  },
+  suppressions: {
+    list: { data: { suppressions: [suppression], pagination: onePage } },
+    add: { body: { channel: 'sms', address: '+14155552671' }, data: { suppression } },
+    remove: done('Suppression lifted'),
+  },
+  webhooks: {
+    create: {
+      body: {
+        url: 'https://example.com/webhooks/svc',
+        events: ['message.delivered', 'message.failed'],
+        mode: 'live',
+      },
+      data: { webhook: { ...webhook, last_success_at: null, secret } },
+    },
+    list: { data: { webhooks: [webhook], pagination: onePage } },
+    events: {
+      data: {
+        events: [
+          {
+            name: 'message.delivered',
+            description: EVENTS['message.delivered'].description,
+            example: {
+              event: 'message.delivered',
+              data: { ...EVENTS['message.delivered'].example },
+            },
+          },
+        ],
+      },
+    },
+    get: { data: { webhook } },
+    update: { body: { events: ['*'] }, data: { webhook: { ...webhook, events: ['*'] } } },
+    delete: done('Webhook deleted'),
+    rotate_secret: {
+      data: {
+        webhook: { ...webhook, secret, previous_secret_ends_at: '2026-11-23T10:00:00.000Z' },
+      },
+    },
+    enable: { data: { webhook } },
+    test: {
+      data: {
+        delivery: {
+          ...delivery,
+          event: 'webhook.test',
+          message_id: null,
+          status: 'pending',
+          trigger: 'test',
+          attempt_count: 0,
+          max_attempts: 1,
+          next_attempt_at: NOW,
+          response_status: null,
+          response_time_ms: null,
+          delivered_at: null,
+        },
+      },
+    },
+    deliveries: { data: { deliveries: [delivery], pagination: onePage } },
+    delivery: {
+      data: {
+        delivery: {
+          ...delivery,
+          payload: {
+            event: 'message.delivered',
+            data: { ...EVENTS['message.delivered'].example },
+          },
+          attempts: [
+            {
+              number: 1,
+              started_at: EVENT_TIME,
+              duration_ms: 41,
+              response_status: 200,
+              response_body: 'ok',
+              error: null,
+            },
+          ],
+        },
+      },
+    },
+    retry: { data: { delivery: { ...delivery, status: 'pending', next_attempt_at: NOW } } },
+    recover: { body: { since: EARLIER }, data: { recovered: 12, has_more: false } },
+  },
+  billing: {
+    packages: {
+      data: {
+        packages: [
+          {
+            id: 'starter',
+            name: 'Starter',
+            description: '1,000 credits',
+            credits: 1000,
+            bonus_credits: 50,
+            price: { amount: 1000, currency: 'USD' },
+          },
+        ],
+      },
+    },
+    checkout: {
+      body: { package_id: 'starter', success_url: 'https://example.com/thanks' },
+      data: {
+        purchase_id: PURCHASE_ID,
+        session_id: 'cs_test_a1b2c3',
+        checkout_url: 'https://checkout.example.com/c/cs_test_a1b2c3',
+        expires_at: '2026-11-23T10:00:00.000Z',
+      },
+    },
+    transactions: {
+      data: {
+        transactions: [
+          {
+            id: '019a9c60-4f20-7e52-9c73-5b2e8f3d4a09',
+            type: 'send',
+            credits: -0.5,
+            balance_after: 249.5,
+            description: null,
+            channel: 'sms',
+            reference: { type: 'message', id: MESSAGE_ID },
+            created_at: NOW,
+          },
+        ],
+        pagination: onePage,
+      },
+    },
+    notify: { data: { received: true } },
+  },
+  audit: {
+    list: {
+      data: {
+        audit_entries: [
+          {
+            id: '019a9c5e-2e10-7d41-8b62-4a1d7e2c3f0a',
+            action: 'api_key.created',
+            actor: { kind: 'session', id: null },
+            address: '192.0.2.7',
+            target: { type: 'api_key', id: KEY_ID },
+            details: { name: 'Production' },
+            request_id: '0c7a3f5e-5d1f-4d7e-9d0b-2c1a4b7e8f90',
+            created_at: EARLIER,
+          },
+        ],
+        pagination: onePage,
+      },
+    },
+  },
+  health: {
+    check: {
+      data: {
+        status: 'ok',
+        timestamp: NOW,
+        services: { database: 'ok', cache: 'ok', queue: 'ok' },
+      },
+    },
+    live: { data: { status: 'ok' } },
+    ready: { data: { status: 'ok' } },
+  },
+}
