@@ -10,15 +10,15 @@ export interface Ended {
   readonly output: string
 }
 
-/** Runs a program to its end, for at most `limit_ms`, with the running Node as its `node`. */
+/** Runs a program to its end, for at most `limit_ms`, with the running Node as its `node` and further `env`. */
 export function runCommand(
   [command = '', ...args]: readonly string[],
-  { cwd, limit_ms }: { cwd: string; limit_ms: number },
+  { cwd, limit_ms, env }: { cwd: string; limit_ms: number; env?: Record<string, string> },
 ): Promise<Ended> {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd,
-      env: environment(),
+      env: { ...environment(), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       // A process group of its own, so that ending an install also ends its compiler.
       detached: true,

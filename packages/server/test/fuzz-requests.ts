@@ -79,6 +79,15 @@ export function requestsOf(operation: Operation, known: Known): fc.Arbitrary<Fuz
   })
 }
 
+/** Some requests of one operation; the same for the same seed. */
+export function sampleOf(
+  operation: Operation,
+  known: Known,
+  { seed, count }: { seed: number; count: number },
+): FuzzedRequest[] {
+  return fc.sample(requestsOf(operation, known), { seed, numRuns: count })
+}
+
 function queriesOf(parameters: Parameter[], known: Known): fc.Arbitrary<[string, string][]> {
   const named = parameters.filter((parameter) => parameter.in === 'query')
   const valid = named.map(({ name, schema }) =>
