@@ -65,7 +65,7 @@ const handlers = {
       here: createPerformer({
         now: runtime.now,
         targets: settings.targets,
-        providers: createProviders(settings),
+        providers: createProviders({ ...settings, onFault() {} }),
       }),
       isHere: () => false,
     })

@@ -7,7 +7,7 @@ import type { Mailer } from './contract/outside/mail.ts'
 import type { CreditPackage } from './contract/resources/billing.ts'
 import type { ReplyTexts } from './inbound/reply.ts'
 import type { SequenceLimit } from './messages/sequence-detector.ts'
-import type { ProviderSettings } from './providers/registry.ts'
+import type { ProviderOption } from './providers/install.ts'
 import type { Runtime } from './runtime/runtime.ts'
 import { readSecretsKeys } from './secrets/keys.ts'
 import type { TargetPolicy } from './webhooks/target.ts'
@@ -65,8 +65,11 @@ export interface CoreOptions {
   /** Replies to STOP, START and HELP. Default: English texts. */
   reply_texts?: Partial<ReplyTexts> | undefined
   webhook_targets?: TargetPolicy
-  /** The providers in the order in which they are tried. The sandbox serves the channels that none of them serves. */
-  providers?: readonly ProviderSettings[]
+  /**
+   * The providers in the order in which they are tried: settings of built-in types, providers of `defineProvider`, and
+   * modules of such providers. The sandbox serves the channels that none of them serves.
+   */
+  providers?: readonly ProviderOption[]
   /** Base URL of links in mails, without a slash at its end; called for each mail. Default `http://127.0.0.1:3000`. */
   public_url?: () => string
   /** Sends the mails to owners. Default: a provider of type `smtp`; without one, no mail is sent and `mails` shows them. */
@@ -103,7 +106,6 @@ export function readOptions(options: CoreOptions) {
     keys: ofOption('secrets_keys', () => readSecretsKeys(options.secrets_keys ?? [])),
     threads: options.threads ?? 1,
     targets: options.webhook_targets ?? { allow_http: false },
-    providers: options.providers ?? [],
     public_url: options.public_url ?? (() => 'http://127.0.0.1:3000'),
     retention_days: options.retention_days ?? null,
   }

@@ -31,6 +31,7 @@ import { createOverviews, type Overviews } from './operating/overview.ts'
 import { createProviderDesk, type ProviderDesk } from './operating/provider-desk.ts'
 import { createRetention } from './operating/retention.ts'
 import type { SecretsAtRest } from './operating/secrets-at-rest.ts'
+import { installProviders } from './providers/install.ts'
 import { smtpMailerOf } from './providers/owner-mailer.ts'
 import { type Awaitable, whenReady } from './runtime/awaitable.ts'
 import { createGate } from './runtime/closing.ts'
@@ -169,7 +170,8 @@ type Parts = Awaited<ReturnType<typeof openParts>>
 async function openParts(options: CoreOptions) {
   const runtime = withHarmlessTelemetry(options.runtime ?? systemRuntime())
   const read = readOptions(options)
-  const { threads, providers, targets, public_url, retention_days: days } = read
+  const { threads, targets, public_url, retention_days: days } = read
+  const providers = await installProviders(options.providers ?? [])
   const countryFault = await openCountryRule(options.countries ?? null)
   const tracing = await openTracing()
   const storage = await openStorage(options.database_url, runtime, {
@@ -201,6 +203,7 @@ async function openParts(options: CoreOptions) {
   return {
     options,
     ...read,
+    providers,
     runtime,
     countryFault,
     tracing,

@@ -8,7 +8,7 @@ import { createPauses } from '../src/channels/pauses.ts'
 import { type Dispatcher, startDispatcher } from '../src/dispatch/dispatcher.ts'
 import { createPerformer, createProviders } from '../src/dispatch/performer.ts'
 import { createRouting } from '../src/dispatch/routing.ts'
-import { SANDBOX } from '../src/providers/registry.ts'
+import { SANDBOX } from '../src/providers/installed.ts'
 import type { MessageRow } from '../src/rows/rows.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
@@ -50,6 +50,7 @@ describe('a message that expired before its first attempt', () => {
         providers: [SANDBOX],
         public_url: 'http://svc.test',
         secret: 'secret',
+        onFault() {},
       }),
     })
     dispatcher = startDispatcher({

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { installSettings } from '../providers/installed.ts'
 import { createCarriers } from './carriers.ts'
 import { readProviders } from './read-providers.ts'
 
@@ -14,7 +15,7 @@ const gateway = (name: string, settings: object = {}) => ({
 })
 
 const carriersOf = (...providers: object[]) =>
-  createCarriers(readProviders(JSON.stringify(providers), () => undefined))
+  createCarriers(readProviders(JSON.stringify(providers), () => undefined).map(installSettings))
 
 const sms = { channel: 'sms', livemode: true, sender: null } as const
 

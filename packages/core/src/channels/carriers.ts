@@ -1,6 +1,6 @@
 import type { Traits } from '../contract/outside/provider.ts'
 import type { Channel } from '../contract/resources/content.ts'
-import { type ProviderSettings, SANDBOX, traitsOf } from '../providers/registry.ts'
+import { type InstalledProvider, SANDBOX } from '../providers/installed.ts'
 
 /** A provider for a message, and the sender of the message with this provider. */
 export interface Carrier {
@@ -34,13 +34,12 @@ export interface Carriers {
   serves(channel: Channel): boolean
 }
 
-export function createCarriers(providers: readonly ProviderSettings[]): Carriers {
-  const own = providers.map((settings) => ({
-    provider: settings.name as string,
-    traits: traitsOf(settings),
-  }))
+export function createCarriers(
+  providers: readonly Pick<InstalledProvider, 'name' | 'traits'>[],
+): Carriers {
+  const own = providers.map(({ name, traits }) => ({ provider: name, traits }))
   const traits = new Map(own.map((one) => [one.provider, one.traits]))
-  traits.set(SANDBOX.name, traitsOf(SANDBOX))
+  traits.set(SANDBOX.name, SANDBOX.traits)
 
   const serving = (channel: Channel) => own.filter((one) => one.traits.channels.includes(channel))
 

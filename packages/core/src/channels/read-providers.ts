@@ -1,8 +1,9 @@
 import * as z from 'zod'
 import { issueText, pathText } from '../contract/endpoints/issue-text.ts'
-import { type ProviderSettings, providerSettings, SANDBOX } from '../providers/registry.ts'
+import { PROVIDERS_MAX } from '../providers/install.ts'
+import { SANDBOX } from '../providers/installed.ts'
+import { type ProviderSettings, providerSettings } from '../providers/registry.ts'
 
-const PROVIDERS_MAX = 50
 const VARIABLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/
 
 /**

@@ -15,4 +15,14 @@ export * from './fields/json-text.ts'
 export * from './fields/retry-after.ts'
 export * from './fields/units.ts'
 export * from './limits.ts'
+export type {
+  CallbackReading,
+  CallbackRequest,
+  LookupJob,
+  LookupResult,
+  Outcome,
+  Provider,
+  SendJob,
+  Traits,
+} from './outside/provider.ts'
 export * from './signing/signature.ts'

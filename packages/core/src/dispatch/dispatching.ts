@@ -7,7 +7,8 @@ import type { createReportIntake } from '../messages/reports.ts'
 import type { AuditRetention } from '../operating/audit-retention.ts'
 import type { DispatchGate } from '../operating/dispatch-gate.ts'
 import type { Retention } from '../operating/retention.ts'
-import { type ProviderSettings, SANDBOX, traitsOf } from '../providers/registry.ts'
+import type { ProviderFault } from '../providers/defined/definition.ts'
+import { type InstalledProvider, SANDBOX } from '../providers/installed.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Sealer } from '../secrets/sealer.ts'
@@ -16,6 +17,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
 import { type Dispatcher, startDispatcher } from './dispatcher.ts'
 import { type Listeners, startListening } from './listening.ts'
+import { logProviderFault } from './log-provider-fault.ts'
 import { type OpenedProviders, openPerformer } from './open-performer.ts'
 import { createProviders } from './performer.ts'
 import { startProviderWatch } from './provider-watch.ts'
@@ -74,7 +76,7 @@ export function createDispatching({
   runtime: Runtime
   sealer: Sealer
   tracing: Tracing | null
-  providers: readonly ProviderSettings[]
+  providers: readonly InstalledProvider[]
   targets: TargetPolicy
   public_url: () => string
   /** The secret with which providers sign. */
@@ -94,13 +96,15 @@ export function createDispatching({
   }
 
   async function openProviders(): Promise<OpenedProviders> {
-    const settings = {
-      targets,
-      providers: [SANDBOX, ...providers],
-      public_url: public_url(),
-      secret: await secret(),
+    const installed = [SANDBOX, ...providers]
+    const context = { public_url: public_url(), secret: await secret() }
+    const sources = installed.flatMap(({ source }) => source ?? [])
+    const onFault = (fault: ProviderFault) => logProviderFault(runtime.log, fault)
+    return {
+      installed,
+      settings: { ...context, targets, providers: sources },
+      providers: createProviders({ ...context, providers: installed, onFault }),
     }
-    return { settings, providers: createProviders(settings) }
   }
 
   async function start(parts: DispatchParts): Promise<Dispatcher> {
@@ -126,7 +130,7 @@ export function createDispatching({
     const opened = await openedProviders()
     const { log, elapsed } = runtime
     listeners = await startListening({
-      providers: providers.filter((one) => traitsOf(one).listens).map(({ name }) => name),
+      providers: providers.filter(({ traits }) => traits.listens).map(({ name }) => name),
       open: opened.providers.open,
       receiveReports: reports.receiveReports,
       log,

@@ -7,7 +7,7 @@ import type {
 } from '../contract/outside/provider.ts'
 import type { VoiceContent } from '../contract/resources/content.ts'
 import type { Incoming } from '../inbound/inbound.ts'
-import { SANDBOX } from '../providers/registry.ts'
+import { SANDBOX } from '../providers/installed.ts'
 import type { ClaimedMessage } from '../rules/claim.ts'
 import type { Settlement } from '../rules/settlement.ts'
 import { heldMinutes } from '../rules/voice-minutes.ts'

@@ -1,4 +1,4 @@
-import { SANDBOX, traitsOf } from '../providers/registry.ts'
+import type { InstalledProvider } from '../providers/installed.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import {
   createPerformer,
@@ -9,24 +9,25 @@ import {
 
 /** The providers of this thread, and the settings from which other threads open their providers. */
 export interface OpenedProviders {
+  installed: readonly InstalledProvider[]
   settings: PerformerSettings
   providers: ReturnType<typeof createProviders>
 }
 
 /**
- * Opens a performer with `threads` threads; with 0 it works in this thread, as providers that hold a connection and the
- * sandbox always do. The sandbox makes no calls, so that a hop to a thread would cost more than its work.
+ * Opens a performer with `threads` threads; with 0 it works in this thread, as providers that hold a connection and those
+ * that other threads cannot open always do.
  */
 export async function openPerformer(
   { now, log, telemetry }: Runtime,
   threads: number,
-  { settings, providers }: OpenedProviders,
+  { installed, settings, providers }: OpenedProviders,
 ): Promise<Performer> {
   const here = createPerformer({ now, targets: settings.targets, providers })
   if (threads === 0) return here
   const { createPool } = await import('./pool.ts')
-  const connected = settings.providers.filter((provider) => traitsOf(provider).connected)
-  const names = new Set<string>([SANDBOX.name, ...connected.map(({ name }) => name)])
+  const ofThisThread = installed.filter(({ source, traits }) => source === null || traits.connected)
+  const names = new Set(ofThisThread.map(({ name }) => name))
   return createPool({
     threads,
     log,

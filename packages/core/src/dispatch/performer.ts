@@ -5,7 +5,8 @@ import type {
   Provider,
   SendJob,
 } from '../contract/outside/provider.ts'
-import { openProvider, type ProviderSettings } from '../providers/registry.ts'
+import type { ProviderFault } from '../providers/defined/definition.ts'
+import type { InstalledProvider, ProviderSource } from '../providers/installed.ts'
 import { createDeliverer, type DeliverAnswer, type DeliverJob } from '../webhooks/deliver.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
 import { uptimeMs } from './lane.ts'
@@ -29,7 +30,8 @@ export interface Performer {
 /** Settings as plain data, because each thread gets a copy. */
 export interface PerformerSettings {
   targets: TargetPolicy
-  providers: readonly ProviderSettings[]
+  /** The providers that other threads can open. */
+  providers: readonly ProviderSource[]
   /** The public URL of the service, without a slash at its end. */
   public_url: string
   /** The secret with which providers sign. */
@@ -39,23 +41,28 @@ export interface PerformerSettings {
 /** Opens a provider of this thread once, at its first use. */
 export type Providers = (name: string) => Promise<Provider>
 
-/** Opens providers by name. @throws Error for a name that is not in the settings. */
+/** Opens providers by name. @throws Error for a name that is not among them. */
 export function createProviders({
   providers,
   public_url,
   secret,
-}: Omit<PerformerSettings, 'targets'>): {
+  onFault,
+}: Pick<PerformerSettings, 'public_url' | 'secret'> & {
+  providers: readonly Pick<InstalledProvider, 'name' | 'open'>[]
+  /** Receives the faults of providers that are not ours. */
+  onFault: (fault: ProviderFault) => void
+}): {
   open: Providers
   close(): Promise<void>
 } {
-  const settings = new Map<string, ProviderSettings>(providers.map((one) => [one.name, one]))
+  const known = new Map(providers.map((one) => [one.name, one]))
   const opened = new Map<string, Promise<Provider>>()
   return {
     open(name) {
-      const found = settings.get(name)
+      const found = known.get(name)
       if (!found) return Promise.reject(new Error(`there is no provider named ${name}`))
       const context = { public_url, callback_url: `${public_url}/callbacks/${name}`, secret }
-      const opening = opened.get(name) ?? openProvider(found, context)
+      const opening = opened.get(name) ?? found.open(context, onFault)
       opened.set(name, opening)
       // After a failure, the next use tries again.
       opening.catch(() => opened.get(name) === opening && opened.delete(name))

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Piscina } from 'piscina'
+import type { ProviderFault } from '../providers/defined/definition.ts'
 import type { Log } from '../runtime/runtime.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
+import { logProviderFault } from './log-provider-fault.ts'
 import type { Performer, PerformerSettings } from './performer.ts'
 
 /**
@@ -13,8 +15,8 @@ const BATCHES_PER_THREAD = 8192
 
 /**
  * Works in threads, so that signing and parsing do not block the event loop that answers requests. `here` serves the
- * providers that send and receive on one connection, because this thread stores the reports that they receive. The
- * threads start with the first batch, so that an idle service needs 30 MB less.
+ * providers that send and receive on one connection, because this thread stores the reports that they receive, and those
+ * that the threads cannot open. The threads start with the first batch, so that an idle service needs 30 MB less.
  */
 export function createPool({
   threads,
@@ -55,6 +57,7 @@ export function createPool({
       log.error({ err: error }, 'a worker thread died')
       telemetry?.threadDied()
     })
+    pool.on('message', (fault: ProviderFault) => logProviderFault(log, fault))
     // The empty batch resolves when the thread has loaded.
     const loaded = pool.run({ jobs: [], start_by_ms: 0 }, { name: 'deliver' })
     loaded.catch(() => {})

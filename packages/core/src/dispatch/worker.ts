@@ -1,5 +1,6 @@
-import { workerData } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import type { LookupJob, SendJob } from '../contract/outside/provider.ts'
+import { openSource } from '../providers/installed.ts'
 import type { DeliverJob } from '../webhooks/deliver.ts'
 import { createPerformer, createProviders, type PerformerSettings } from './performer.ts'
 
@@ -7,7 +8,14 @@ const settings = workerData as PerformerSettings
 const performer = createPerformer({
   now: () => new Date(),
   targets: settings.targets,
-  providers: createProviders(settings),
+  providers: createProviders({
+    ...settings,
+    providers: settings.providers.map((source) => ({
+      name: source.name,
+      open: openSource(source),
+    })),
+    onFault: (fault) => parentPort?.postMessage(fault),
+  }),
 })
 
 // The functions that the pool runs by name. A thread holds no database handle and no state except its connections.

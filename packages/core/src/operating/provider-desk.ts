@@ -11,7 +11,7 @@ import type {
 import type { Channel } from '../contract/resources/content.ts'
 import type { messages } from '../contract/resources/messages.ts'
 import type { ReceiveReports } from '../messages/reports.ts'
-import { type ProviderSettings, traitsOf } from '../providers/registry.ts'
+import type { InstalledProvider } from '../providers/installed.ts'
 import type { PauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -20,6 +20,7 @@ import { tryProvider } from './try-provider.ts'
 /** The state of a provider, for operators. */
 export interface ProviderStatus {
   name: string
+  /** The built-in type; `custom` for a provider of the embedding program. */
   type: string
   channels: readonly Channel[]
   senders: Readonly<Partial<Record<Channel, readonly string[]>>>
@@ -87,13 +88,13 @@ export function createProviderDesk({
 }: {
   storage: Storage
   runtime: Runtime
-  providers: readonly ProviderSettings[]
+  providers: readonly InstalledProvider[]
   open: (name: string) => Promise<Provider>
   connectionsOf: (name: string) => ReturnType<Listening['states']>
   receiveReports: ReceiveReports
   onResumed: () => void
 }): ProviderDesk<'decoded'> {
-  function known(name: string): ProviderSettings {
+  function known(name: string): InstalledProvider {
     const found = providers.find((provider) => provider.name === name)
     if (found) return found
     const names = providers.map((provider) => provider.name).join(', ')
@@ -104,12 +105,11 @@ export function createProviderDesk({
   return {
     async status() {
       const pauses = await storage.read.providerPauses.list()
-      return providers.map((settings) => {
-        const { channels, senders, messages_per_second } = traitsOf(settings)
-        const name: string = settings.name
+      return providers.map(({ name, type, traits }) => {
+        const { channels, senders, messages_per_second } = traits
         return {
           name,
-          type: settings.type,
+          type,
           channels,
           senders,
           messages_per_second,
@@ -121,7 +121,7 @@ export function createProviderDesk({
       })
     },
     async pause(name, { reason, sender = '' }, actor = SERVICE) {
-      const senders = Object.values(traitsOf(known(name)).senders).flat()
+      const senders = Object.values(known(name).traits.senders).flat()
       if (sender !== '' && senders.length > 0 && !senders.includes(sender)) {
         throw invalid('sender', `It sends only from: ${senders.join(', ')}`)
       }
@@ -171,16 +171,15 @@ export function createProviderDesk({
       return text === null ? { type: 'ok' } : { type: 'failed', text }
     },
     async send(name, trial) {
-      const traits = traitsOf(known(name))
+      const { traits } = known(name)
       const isListening = connectionsOf(name).length > 0
       return tryProvider(await open(name), { traits, isListening, trial, runtime })
     },
     callbackLimits: () =>
       new Map(
-        providers.flatMap((settings) => {
-          const { callback_bytes } = traitsOf(settings)
-          return callback_bytes === null ? [] : [[settings.name, callback_bytes] as const]
-        }),
+        providers.flatMap(({ name, traits: { callback_bytes } }) =>
+          callback_bytes === null ? [] : [[name, callback_bytes] as const],
+        ),
       ),
     async callback(name, request) {
       // Any client may call this, so the answer must not disclose the names of providers.
@@ -188,7 +187,7 @@ export function createProviderDesk({
       if (!providers.some((provider) => provider.name === name)) throw unknown()
       const provider = await open(name)
       if (!provider.readCallback) throw unknown()
-      const reading = provider.readCallback(request)
+      const reading = await provider.readCallback(request)
       if (reading.type === 'read') await receiveReports(name, reading.reports)
       runtime.telemetry?.calledBack(name, reading.type)
       return reading

@@ -1,11 +1,13 @@
 import type { Mailer } from '../contract/outside/mail.ts'
-import type { ProviderSettings } from './registry.ts'
+import type { InstalledProvider } from './installed.ts'
 
 /** Sends the service's own mails through the first SMTP provider, which the first mail loads; null if there is none. */
 export function smtpMailerOf(
-  providers: readonly ProviderSettings[],
+  providers: readonly InstalledProvider[],
 ): (Mailer & { close(): Promise<void> }) | null {
-  const settings = providers.find((one) => one.type === 'smtp')
+  const [settings] = providers.flatMap(({ source }) =>
+    source?.from === 'settings' && source.settings.type === 'smtp' ? [source.settings] : [],
+  )
   if (!settings) return null
   let opening: Promise<Mailer & { close(): void }> | null = null
   async function open() {

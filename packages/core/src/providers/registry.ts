@@ -8,6 +8,9 @@ type Schema = (typeof types)[keyof typeof types]['settings']
 /** The settings of a provider: plain data that other threads can receive. `type` names the kind of provider. */
 export type ProviderSettings = z.output<Schema>
 
+/** The settings of a provider as an operator writes them: settings with a default may be absent. */
+export type ProviderSettingsInput = z.input<Schema>
+
 const [first, ...others] = Object.values(types).map(({ settings }): Schema => settings)
 
 /** The settings of one provider, as the operator writes them. */
@@ -16,9 +19,6 @@ export const providerSettings = z.discriminatedUnion('type', [first as Schema, .
 const TYPES = new Map(
   Object.values(types).map((one): [string, object] => [one.settings.shape.type.value, one]),
 )
-
-/** The provider for test keys, and for channels without another provider. */
-export const SANDBOX: ProviderSettings = { type: 'sandbox', name: 'sandbox' }
 
 /** The traits that follow from the settings alone. */
 export function traitsOf(settings: ProviderSettings): Traits {

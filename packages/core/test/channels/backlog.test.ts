@@ -10,6 +10,7 @@ import { units } from '../../src/contract/fields/units.ts'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
 import { type Dispatcher, startDispatcher } from '../../src/dispatch/dispatcher.ts'
 import { createRouting, type Routing } from '../../src/dispatch/routing.ts'
+import { installSettings } from '../../src/providers/installed.ts'
 import type { Routed } from '../../src/rules/claim.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
@@ -35,7 +36,9 @@ beforeEach(() => {
     send: { url: 'http://127.0.0.1/send', body: { text: '{{text}}' } },
   })
   const providers = [gateway('texts', 'sms'), gateway('chats', 'whatsapp')]
-  const carriers = createCarriers(readProviders(JSON.stringify(providers), () => undefined))
+  const carriers = createCarriers(
+    readProviders(JSON.stringify(providers), () => undefined).map(installSettings),
+  )
   routing = createRouting({ carriers, pace: createPace(), pauses, elapsed: clock.elapsed })
 })
 afterEach(async () => {

@@ -8,6 +8,7 @@ import { createPauses, type Pauses } from '../../src/channels/pauses.ts'
 import { readProviders } from '../../src/channels/read-providers.ts'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
 import { createRouting, type Routing } from '../../src/dispatch/routing.ts'
+import { installSettings } from '../../src/providers/installed.ts'
 import type { PauseRow } from '../../src/rows/rows.ts'
 import type { Routed } from '../../src/rules/claim.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
@@ -60,7 +61,9 @@ afterEach(async () => {
 })
 
 function start(providers: object[]): void {
-  const carriers = createCarriers(readProviders(JSON.stringify(providers), () => undefined))
+  const carriers = createCarriers(
+    readProviders(JSON.stringify(providers), () => undefined).map(installSettings),
+  )
   routing = createRouting({ carriers, pace: createPace(), pauses, elapsed: clock.elapsed })
 }
 

@@ -8,6 +8,8 @@ import { createCore } from '../../src/core.ts'
 import { uptimeMs } from '../../src/dispatch/lane.ts'
 import { createPerformer, createProviders } from '../../src/dispatch/performer.ts'
 import { createPool } from '../../src/dispatch/pool.ts'
+import { installSettings } from '../../src/providers/installed.ts'
+import type { ProviderSettings } from '../../src/providers/registry.ts'
 import { systemRuntime } from '../../src/runtime/runtime.ts'
 import { countTelemetry } from '../count-telemetry.ts'
 import { httpJob, jsonSettings } from '../providers/http/gateway.ts'
@@ -85,13 +87,16 @@ it.each([
   },
 )
 
+const sourceOf = (settings: ProviderSettings) =>
+  ({ name: settings.name, from: 'settings', settings }) as const
+
 it('a thread that gets its work too late calls no provider', async () => {
   const { peer, provider } = await openGateway()
   const receiver = await openReceiver()
   closing.push(receiver.close)
   const settings = {
     targets: { allow_http: true, allow_nets: ['127.0.0.0/8'] },
-    providers: [provider],
+    providers: [sourceOf(provider)],
     public_url: 'https://svc.test',
     secret: 'secret',
   }
@@ -99,7 +104,11 @@ it('a thread that gets its work too late calls no provider', async () => {
   const here = createPerformer({
     now,
     targets: settings.targets,
-    providers: createProviders(settings),
+    providers: createProviders({
+      ...settings,
+      providers: [installSettings(provider)],
+      onFault() {},
+    }),
   })
   const pool = createPool({ threads: 1, log, settings, here, isHere: () => false })
   closing.push(pool.close)
@@ -129,7 +138,7 @@ it('a pool whose threads cannot be started calls no provider, and starts them fo
   const { peer, provider } = await openGateway()
   const plain = {
     targets: { allow_http: true },
-    providers: [provider],
+    providers: [sourceOf(provider)],
     public_url: 'https://svc.test',
     secret: 'secret',
   }
@@ -144,7 +153,12 @@ it('a pool whose threads cannot be started calls no provider, and starts them fo
     },
   })
   const { now, log } = systemRuntime()
-  const here = createPerformer({ now, targets: plain.targets, providers: createProviders(plain) })
+  const providers = createProviders({
+    ...plain,
+    providers: [installSettings(provider)],
+    onFault() {},
+  })
+  const here = createPerformer({ now, targets: plain.targets, providers })
   const pool = createPool({ threads: 1, log, settings, here, isHere: () => false })
   closing.push(pool.close)
   const early = uptimeMs() + 60_000

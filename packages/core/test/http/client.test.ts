@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { DEADLINES_MS } from '@svc/testkit/provider'
 import { afterEach, describe, expect, it } from 'vitest'
 import {
   createConnector,
@@ -8,7 +9,6 @@ import {
   type HttpClientOptions,
 } from '../../src/http/client.ts'
 import { answer, type HttpPlay, NO_ANSWER, openHttpPeer } from '../providers/http-peer.ts'
-import { DEADLINES_MS } from '../providers/provider-harness.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -1,3 +1,4 @@
+import { DEADLINES_MS } from '@svc/testkit/provider'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { HttpCall } from '../../src/http/client.ts'
 import {
@@ -17,7 +18,6 @@ import {
   openHttpPeer,
   refusedUrl,
 } from './http-peer.ts'
-import { DEADLINES_MS } from './provider-harness.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {

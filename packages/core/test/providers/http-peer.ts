@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { gzipSync } from 'node:zlib'
-import { DEADLINES_MS } from './provider-harness.ts'
+import { DEADLINES_MS } from '@svc/testkit/provider'
 
 /** A request that the peer has read to its end. */
 export interface PeerRequest {

@@ -1,8 +1,7 @@
-import { expect, it } from 'vitest'
+import { type Fate, providerContract } from '@svc/testkit/provider'
+import { describe, expect, it } from 'vitest'
 import type { LookupJob } from '../../src/contract/outside/provider.ts'
 import { sandbox, sandboxType } from '../../src/providers/sandbox.ts'
-import { providerContract } from './provider.contract.ts'
-import type { Fate } from './provider-harness.ts'
 
 /** The numbers of the sandbox. Source: contract section 9. */
 const NUMBERS: Partial<Record<Fate, string>> = {
@@ -10,28 +9,32 @@ const NUMBERS: Partial<Record<Fate, string>> = {
   unavailable: '+15005550009',
 }
 
-providerContract('sandbox', {
-  channel: 'sms',
-  traits: sandboxType.traits(),
-  fates: ['accept', 'reject', 'unavailable'],
-  refusals: [],
-  identifies: false,
-  callbacks: null,
-  open: async () => {
-    let count = 0
-    return {
-      provider: sandbox(),
-      secrets: [],
-      recipient(fate) {
-        count += 1
-        return NUMBERS[fate] ?? `+1500666${String(count).padStart(4, '0')}`
-      },
-      peer: null,
-      callbacks: null,
-      close: async () => {},
-    }
+providerContract(
+  'sandbox',
+  { describe, it },
+  {
+    channel: 'sms',
+    traits: sandboxType.traits(),
+    fates: ['accept', 'reject', 'unavailable'],
+    refusals: [],
+    identifies: false,
+    callbacks: null,
+    open: async () => {
+      let count = 0
+      return {
+        provider: sandbox(),
+        secrets: [],
+        recipient(fate) {
+          count += 1
+          return NUMBERS[fate] ?? `+1500666${String(count).padStart(4, '0')}`
+        },
+        peer: null,
+        callbacks: null,
+        close: async () => {},
+      }
+    },
   },
-})
+)
 
 it('reports the end of a message that was sent before the clock was set back', async () => {
   const now_ms = Date.UTC(2026, 0, 1)

@@ -192,7 +192,7 @@ export interface Provider {
   /** Looks messages up; absent if the provider has no look-up. */
   lookup?(jobs: readonly LookupJob[]): Promise<LookupResult[]>
   /** Reads a callback; absent if the provider sends no callbacks. The request is untrusted: any client can send one. */
-  readCallback?(request: CallbackRequest): CallbackReading
+  readCallback?(request: CallbackRequest): CallbackReading | Promise<CallbackReading>
   /** Starts to accept reports that do not arrive over HTTP; absent if there are no such reports. Called once. */
   listen?(sink: Sink): Promise<Listening>
   /** Makes a harmless request with the credentials; returns the fault for the operator, or null. */

@@ -1,5 +1,6 @@
-import { providerContract } from '../provider.contract.ts'
+import { providerContract } from '@svc/testkit/provider'
+import { describe, it } from 'vitest'
 import { jsonHarness, queryHarness } from './gateway.ts'
 
-providerContract('http, a gateway with JSON', jsonHarness)
-providerContract('http, a gateway with queries', queryHarness)
+providerContract('http, a gateway with JSON', { describe, it }, jsonHarness)
+providerContract('http, a gateway with queries', { describe, it }, queryHarness)

@@ -1,4 +1,10 @@
 import { createHmac } from 'node:crypto'
+import {
+  DEADLINES_MS,
+  type Fate,
+  type ProviderBench,
+  type ProviderHarness,
+} from '@svc/testkit/provider'
 import type {
   LookupJob,
   Provider,
@@ -20,12 +26,6 @@ import {
   type PeerRequest,
   taken,
 } from '../http-peer.ts'
-import {
-  DEADLINES_MS,
-  type Fate,
-  type ProviderBench,
-  type ProviderHarness,
-} from '../provider-harness.ts'
 
 export const CONTEXT: ProviderContext = {
   public_url: 'https://svc.test',

@@ -51,12 +51,8 @@ describe.runIf(HAS_KANNEL)(
     const readings: CallbackReading[] = []
     const server = createServer((request, response) => {
       const url = `http://127.0.0.1:${port()}${request.url}`
-      const reading = provider.readCallback?.({
-        method: 'GET',
-        url,
-        headers: {},
-        body: new Uint8Array(),
-      })
+      const callback = { method: 'GET', url, headers: {}, body: new Uint8Array() } as const
+      const reading = provider.readCallback?.(callback) as CallbackReading | undefined
       if (reading) readings.push(reading)
       response.end()
     })

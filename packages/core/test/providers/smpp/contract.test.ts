@@ -1,10 +1,15 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import {
+  type Fate,
+  type PeerMessage,
+  type ProviderBench,
+  providerContract,
+} from '@svc/testkit/provider'
+import { describe, it } from 'vitest'
 import { createFramer } from '../../../src/providers/smpp/pdu.ts'
 import { settings } from '../../../src/providers/smpp/settings.ts'
 import { smppType } from '../../../src/providers/smpp/type.ts'
-import { providerContract } from '../provider.contract.ts'
-import type { Fate, PeerMessage, ProviderBench } from '../provider-harness.ts'
 import { bindTo, openClient, until } from './bench.ts'
 import { startSmsc } from './smsc.ts'
 import type { Behaviour } from './smsc-behaviour.ts'
@@ -22,17 +27,21 @@ const BEHAVIOURS: Record<Fate, Behaviour> = {
 const PASSWORD = 'canary47'
 const SENDER = '12345'
 
-providerContract('smpp', {
-  channel: 'sms',
-  traits: smppType.traits(
-    settings.parse({ type: 'smpp', name: 'carrier', binds: [bindTo({ port: 2775 })] }),
-  ),
-  fates: ['accept', 'reject', 'throttle', 'unavailable', 'hang_after_read', 'drop_after_read'],
-  refusals: ['refuse_connection', 'bad_credentials'],
-  identifies: false,
-  callbacks: null,
-  open: openBench,
-})
+providerContract(
+  'smpp',
+  { describe, it },
+  {
+    channel: 'sms',
+    traits: smppType.traits(
+      settings.parse({ type: 'smpp', name: 'carrier', binds: [bindTo({ port: 2775 })] }),
+    ),
+    fates: ['accept', 'reject', 'throttle', 'unavailable', 'hang_after_read', 'drop_after_read'],
+    refusals: ['refuse_connection', 'bad_credentials'],
+    identifies: false,
+    callbacks: null,
+    open: openBench,
+  },
+)
 
 async function openBench(deadline_ms: number): Promise<ProviderBench> {
   const smsc = await startSmsc({ password: PASSWORD })

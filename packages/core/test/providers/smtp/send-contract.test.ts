@@ -1,7 +1,12 @@
+import {
+  type Fate,
+  type PeerMessage,
+  type ProviderBench,
+  providerContract,
+} from '@svc/testkit/provider'
+import { describe, it } from 'vitest'
 import { openSmtp } from '../../../src/providers/smtp/smtp.ts'
 import { smtpType } from '../../../src/providers/smtp/type.ts'
-import { providerContract } from '../provider.contract.ts'
-import type { Fate, PeerMessage, ProviderBench } from '../provider-harness.ts'
 import { context, smtpSettings } from './send-fixtures.ts'
 import { headersOf, type Play, type SunkMail, startSmtpSink } from './sink.ts'
 
@@ -17,15 +22,19 @@ const PLAYS: Record<Exclude<Fate, 'accept'>, Play> = {
 
 const withUrl = (url: string) => smtpSettings({ url, bounce_domain: 'bounce.mail.example' })
 
-providerContract('smtp', {
-  channel: 'email',
-  traits: smtpType.traits(withUrl('smtp://127.0.0.1')),
-  fates: ['accept', 'reject', 'throttle', 'unavailable', 'hang_after_read', 'drop_after_read'],
-  refusals: ['refuse_connection', 'bad_credentials'],
-  identifies: true,
-  callbacks: null,
-  open: openBench,
-})
+providerContract(
+  'smtp',
+  { describe, it },
+  {
+    channel: 'email',
+    traits: smtpType.traits(withUrl('smtp://127.0.0.1')),
+    fates: ['accept', 'reject', 'throttle', 'unavailable', 'hang_after_read', 'drop_after_read'],
+    refusals: ['refuse_connection', 'bad_credentials'],
+    identifies: true,
+    callbacks: null,
+    open: openBench,
+  },
+)
 
 async function openBench(deadline_ms: number): Promise<ProviderBench> {
   const sink = await startSmtpSink({ credentials: CREDENTIALS })

@@ -1,7 +1,7 @@
+import { DEADLINES_MS } from '@svc/testkit/provider'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Outcome, Provider } from '../../../src/contract/outside/provider.ts'
 import { openSmtp } from '../../../src/providers/smtp/smtp.ts'
-import { DEADLINES_MS } from '../provider-harness.ts'
 import { CERTIFICATE } from './send-certificate.ts'
 import { context, smtpJob, smtpSettings } from './send-fixtures.ts'
 import { type ScriptedServer, startScript } from './send-script.ts'

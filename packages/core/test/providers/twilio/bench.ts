@@ -1,7 +1,7 @@
+import { DEADLINES_MS } from '@svc/testkit/provider'
 import type { LookupJob, Provider, SendJob } from '../../../src/contract/outside/provider.ts'
 import type { TwilioSettings } from '../../../src/providers/twilio/settings.ts'
 import { createTwilio } from '../../../src/providers/twilio/twilio.ts'
-import { DEADLINES_MS } from '../provider-harness.ts'
 import { startTwilioPeer, type TwilioPeer } from './peer.ts'
 
 export const CALLBACK_URL = 'https://svc.example/callbacks/twilio'

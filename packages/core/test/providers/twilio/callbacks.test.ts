@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { DEADLINES_MS } from '@svc/testkit/provider'
 import twilio from 'twilio'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CallbackReading, CallbackRequest } from '../../../src/contract/outside/provider.ts'
-import { DEADLINES_MS } from '../provider-harness.ts'
 import { CALLBACK_URL, jobOf, openTwilioBench, type TwilioBench } from './bench.ts'
 import { inboundFields, signedForm, statusFields } from './callbacks.ts'
 
@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => bench.close())
 
 function read(request: CallbackRequest): CallbackReading {
-  const reading = bench.provider.readCallback?.(request)
+  const reading = bench.provider.readCallback?.(request) as CallbackReading | undefined
   if (!reading) throw new Error('the provider reads no callbacks')
   return reading
 }

@@ -1,7 +1,7 @@
+import { type Fate, type PeerMessage, providerContract } from '@svc/testkit/provider'
+import { describe, it } from 'vitest'
 import { createTwilio } from '../../../src/providers/twilio/twilio.ts'
 import { twilioType } from '../../../src/providers/twilio/type.ts'
-import { providerContract } from '../provider.contract.ts'
-import type { Fate, PeerMessage } from '../provider-harness.ts'
 import { signedForm } from './callbacks.ts'
 import { errorBody, type Play, type Posted, startTwilioPeer } from './peer.ts'
 
@@ -32,61 +32,65 @@ const SETTINGS = {
 
 // WhatsApp uses the same calls as SMS; send.test.ts has the differences.
 for (const channel of ['sms', 'voice'] as const) {
-  providerContract(`twilio, ${channel}`, {
-    channel,
-    traits: twilioType.traits(twilioType.settings.parse(SETTINGS)),
-    fates: Object.keys(PLAYS) as Fate[],
-    refusals: ['refuse_connection', 'bad_credentials'],
-    identifies: true,
-    callbacks: { signs_body: true },
-    async open(deadline_ms) {
-      const peer = await startTwilioPeer()
-      // The suite looks up at once, and the lists of the test Twilio have no lag.
-      const settings = peer.settings({ list_lag_s: 0 })
-      const context = {
-        public_url: 'https://svc.example',
-        callback_url: CALLBACK_URL,
-        secret: SECRET,
-      }
-      const provider = createTwilio(settings, context, { deadline_ms, connect_ms: deadline_ms })
-      const signed = (query: string, body: string) => {
-        const form = new URLSearchParams(body)
-        const request = signedForm(settings.auth_token, `${CALLBACK_URL}${query}`, form)
-        return { ...request, body: Buffer.from(body) }
-      }
-      let count = 0
-      return {
-        provider,
-        secrets: [settings.auth_token, SECRET],
-        recipient(fate) {
-          count += 1
-          const recipient = `+1555777${String(count).padStart(4, '0')}`
-          peer.plays(recipient, PLAYS[fate])
-          return recipient
-        },
-        peer: {
-          seen: () => peer.posted().map(peerMessageOf),
-          connections: peer.connections,
-          turn: async (how) => {
-            if (how === 'refuse_connection') await peer.refuse()
-            else peer.changeToken()
+  providerContract(
+    `twilio, ${channel}`,
+    { describe, it },
+    {
+      channel,
+      traits: twilioType.traits(twilioType.settings.parse(SETTINGS)),
+      fates: Object.keys(PLAYS) as Fate[],
+      refusals: ['refuse_connection', 'bad_credentials'],
+      identifies: true,
+      callbacks: { signs_body: true },
+      async open(deadline_ms) {
+        const peer = await startTwilioPeer()
+        // The suite looks up at once, and the lists of the test Twilio have no lag.
+        const settings = peer.settings({ list_lag_s: 0 })
+        const context = {
+          public_url: 'https://svc.example',
+          callback_url: CALLBACK_URL,
+          secret: SECRET,
+        }
+        const provider = createTwilio(settings, context, { deadline_ms, connect_ms: deadline_ms })
+        const signed = (query: string, body: string) => {
+          const form = new URLSearchParams(body)
+          const request = signedForm(settings.auth_token, `${CALLBACK_URL}${query}`, form)
+          return { ...request, body: Buffer.from(body) }
+        }
+        let count = 0
+        return {
+          provider,
+          secrets: [settings.auth_token, SECRET],
+          recipient(fate) {
+            count += 1
+            const recipient = `+1555777${String(count).padStart(4, '0')}`
+            peer.plays(recipient, PLAYS[fate])
+            return recipient
           },
-        },
-        callbacks: {
-          of: ({ workspace_id, message_id }, status) =>
-            signed(
-              `?w=${workspace_id}&m=${message_id}`,
-              `${new URLSearchParams(fieldsOf(settings.account_sid, status, channel))}`,
-            ),
-          signed: (body) => signed('', new TextDecoder().decode(body)),
-        },
-        async close() {
-          await provider.close?.()
-          await peer.close()
-        },
-      }
+          peer: {
+            seen: () => peer.posted().map(peerMessageOf),
+            connections: peer.connections,
+            turn: async (how) => {
+              if (how === 'refuse_connection') await peer.refuse()
+              else peer.changeToken()
+            },
+          },
+          callbacks: {
+            of: ({ workspace_id, message_id }, status) =>
+              signed(
+                `?w=${workspace_id}&m=${message_id}`,
+                `${new URLSearchParams(fieldsOf(settings.account_sid, status, channel))}`,
+              ),
+            signed: (body) => signed('', new TextDecoder().decode(body)),
+          },
+          async close() {
+            await provider.close?.()
+            await peer.close()
+          },
+        }
+      },
     },
-  })
+  )
 }
 
 function fieldsOf(AccountSid: string, status: 'delivered' | 'failed', channel: string) {

@@ -1,8 +1,8 @@
+import { DEADLINES_MS } from '@svc/testkit/provider'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Provider } from '../../../src/contract/outside/provider.ts'
 import { createTwilio } from '../../../src/providers/twilio/twilio.ts'
 import { deadlineMsFor, type HttpPeer, NO_ANSWER, ODD_ANSWERS, openHttpPeer } from '../http-peer.ts'
-import { DEADLINES_MS } from '../provider-harness.ts'
 import { CALLBACK_URL, jobOf, questionOf } from './bench.ts'
 
 let peer: HttpPeer

@@ -38,7 +38,7 @@ const ABOUT = { workspace_id: WORKSPACE, message_id: MESSAGE }
 const SENT = { wamid: 'wamid.one', to: '+14155550100', opaque: `${WORKSPACE}.${MESSAGE}` }
 
 function read(request: CallbackRequest): CallbackReading {
-  const reading = provider.readCallback?.(request)
+  const reading = provider.readCallback?.(request) as CallbackReading | undefined
   if (!reading) throw new Error('the provider reads no callbacks')
   return reading
 }

@@ -1,9 +1,14 @@
+import {
+  type Fate,
+  type PeerMessage,
+  type ProviderBench,
+  providerContract,
+} from '@svc/testkit/provider'
+import { describe, it } from 'vitest'
 import { isRecord } from '../../../src/contract/fields/fields.ts'
 import { createProviderClient } from '../../../src/providers/http-client.ts'
 import { whatsappCloudType } from '../../../src/providers/whatsapp-cloud/type.ts'
 import { openWhatsappCloud } from '../../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
-import { providerContract } from '../provider.contract.ts'
-import type { Fate, PeerMessage, ProviderBench } from '../provider-harness.ts'
 import { APP_SECRET, type MetaFault, startMetaPeer, VERIFY_TOKEN } from './peer.ts'
 import { type MetaRequest, NUMBERS } from './requests.ts'
 import { notificationOf, signedCallback, statusOf, updatesOf } from './webhooks.ts'
@@ -18,24 +23,28 @@ const FAULTS: Record<Exclude<Fate, 'accept'>, MetaFault> = {
 
 const ACCESS_TOKEN = 'EAAcanary4712'
 
-providerContract('whatsapp_cloud', {
-  channel: 'whatsapp',
-  traits: whatsappCloudType.traits(
-    whatsappCloudType.settings.parse({
-      type: 'whatsapp_cloud',
-      name: 'wa',
-      access_token: ACCESS_TOKEN,
-      app_secret: APP_SECRET,
-      verify_token: VERIFY_TOKEN,
-      senders: NUMBERS,
-    }),
-  ),
-  fates: ['accept', 'reject', 'throttle', 'unavailable', 'hang_after_read', 'drop_after_read'],
-  refusals: ['refuse_connection', 'bad_credentials'],
-  identifies: true,
-  callbacks: { signs_body: true },
-  open: openBench,
-})
+providerContract(
+  'whatsapp_cloud',
+  { describe, it },
+  {
+    channel: 'whatsapp',
+    traits: whatsappCloudType.traits(
+      whatsappCloudType.settings.parse({
+        type: 'whatsapp_cloud',
+        name: 'wa',
+        access_token: ACCESS_TOKEN,
+        app_secret: APP_SECRET,
+        verify_token: VERIFY_TOKEN,
+        senders: NUMBERS,
+      }),
+    ),
+    fates: ['accept', 'reject', 'throttle', 'unavailable', 'hang_after_read', 'drop_after_read'],
+    refusals: ['refuse_connection', 'bad_credentials'],
+    identifies: true,
+    callbacks: { signs_body: true },
+    open: openBench,
+  },
+)
 
 async function openBench(deadline_ms: number): Promise<ProviderBench> {
   const peer = await startMetaPeer({ access_token: ACCESS_TOKEN })

@@ -1,5 +1,4 @@
-import type { CallbackRequest, Provider, Traits } from '../../src/contract/outside/provider.ts'
-import type { Channel } from '../../src/contract/resources/messages.ts'
+import type { CallbackRequest, Channel, Provider, Traits } from '@svc/core/contract'
 
 /**
  * Deadlines of a tested provider. The patient one is long enough for a slow or busy machine; the brief one is for peers
@@ -36,10 +35,7 @@ export interface PeerMessage {
   provider_message_id: string | null
 }
 
-/**
- * How the contract suite drives one type of provider; `http/gateway.ts` is a complete example. The static fields select
- * the tests.
- */
+/** How the contract suite drives one provider. The static fields select the tests. */
 export interface ProviderHarness {
   channel: Channel
   /** The traits of the settings that `open` uses. */
@@ -52,7 +48,7 @@ export interface ProviderHarness {
   identifies: boolean
   /** Whether the signature of `bench.callbacks` covers the body; null without callbacks. */
   callbacks: { signs_body: boolean } | null
-  /** A new peer and a new provider that is ready to send to it, with this deadline. */
+  /** A new peer and a new provider that is ready to send to it, with this deadline in ms for an answer of the peer. */
   open(deadline_ms: number): Promise<ProviderBench>
 }
 
@@ -66,7 +62,8 @@ export interface ProviderBench {
   peer: {
     /** All messages that it has read, in order: outcomes are compared with them. */
     seen(): readonly PeerMessage[]
-    connections(): number
+    /** Its open connections. Absent if the provider keeps no connections of its own; closing is then not tested. */
+    connections?(): number
     turn(refusal: Refusal): Promise<void>
   } | null
   callbacks: {

@@ -1,0 +1,36 @@
+const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
+const FRAME = /^\s+at (.*\d+:\d+\)?)$/
+const FRAMES_MAX = 3
+const FRAME_LENGTH = 300
+const STACK_LENGTH = 20_000
+
+/** What was thrown, without its message, which may contain secrets and contents. */
+export function failureOf(thrown: unknown): { fault: string; at: string[] } {
+  try {
+    if (!(thrown instanceof Error))
+      return { fault: `threw a value of type ${typeof thrown}`, at: [] }
+    const codes = [codeOf(thrown), codeOf(thrown.cause)].filter((code) => code !== null)
+    const name = NAME.test(thrown.name) ? thrown.name : 'Error'
+    return { fault: [name, ...new Set(codes)].join(' '), at: framesOf(thrown) }
+  } catch {
+    // A getter of the value threw.
+    return { fault: 'threw a value that cannot be read', at: [] }
+  }
+}
+
+function codeOf(thrown: unknown): string | null {
+  const { code } = (thrown ?? {}) as { code?: unknown }
+  return typeof code === 'string' && NAME.test(code) ? code : null
+}
+
+/** The innermost places of a stack. The message before them is skipped, because it may have lines that look like places. */
+function framesOf({ stack, message }: Error): string[] {
+  if (typeof stack !== 'string' || stack.length > STACK_LENGTH) return []
+  const start = stack.indexOf(message)
+  const places = start === -1 ? '' : stack.slice(start + message.length)
+  return places
+    .split('\n')
+    .flatMap((line) => FRAME.exec(line)?.[1] ?? [])
+    .slice(0, FRAMES_MAX)
+    .map((frame) => frame.slice(0, FRAME_LENGTH))
+}
