@@ -15,6 +15,7 @@ const LIGHT: Readonly<Record<string, readonly string[]>> = {
   '@svc/core/webhooks': [],
   '@svc/core/contract': ['zod', 'libphonenumber-js'],
   '@svc/testkit': [],
+  '@svc/testkit/provider': [],
 }
 
 /** Faults of the light entries: each is loaded without the other dependencies of its package. */

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import type { Project } from './projects.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const GUIDE = join(ROOT, 'docs/guides/embed-core.md')
+/** The guides with the code blocks of projects. */
+const GUIDES = ['embed-core.md', 'add-a-provider.md'].map((name) => join(ROOT, 'docs/guides', name))
 
 /** Makes the folder of a project, before any install. */
 export function createProjectFolder(
@@ -19,7 +20,7 @@ export function createProjectFolder(
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
   writeFileSync(join(folder, '.npmrc'), `@svc:registry=${registry}\n`)
   for (const [file, block] of Object.entries(project.blocks ?? {})) {
-    writeFileSync(join(folder, file), codeBlock(readFileSync(GUIDE, 'utf8'), block))
+    writeFileSync(join(folder, file), codeBlock(block))
   }
   if (project.everything !== undefined) {
     const names = readFileSync(join(ROOT, 'test/exports.txt'), 'utf8')
@@ -28,10 +29,11 @@ export function createProjectFolder(
   return folder
 }
 
-/** The named JavaScript block of a page. @throws Error when it is missing. */
-function codeBlock(page: string, name: string): string {
-  const code = new RegExp(`^\`\`\`js ${name}\\n(.*?)^\`\`\``, 'ms').exec(page)?.[1]
-  if (code === undefined) throw new Error(`no code block ${name} in ${GUIDE}`)
+/** The named JavaScript block of a guide. @throws Error when it is missing. */
+function codeBlock(name: string): string {
+  const pages = GUIDES.map((guide) => readFileSync(guide, 'utf8')).join('\n')
+  const code = new RegExp(`^\`\`\`js ${name}\\n(.*?)^\`\`\``, 'ms').exec(pages)?.[1]
+  if (code === undefined) throw new Error(`no code block ${name} in ${GUIDES.join(', ')}`)
   return code
 }
 

@@ -6,7 +6,7 @@ export interface Project {
   readonly install: readonly string[]
   /** The folders in `test/packages` whose files it gets. */
   readonly folders: readonly string[]
-  /** Files from the code blocks of a guide, by the word after `js`. */
+  /** Files from the code blocks of the guides, by the word after `js`. */
   readonly blocks?: Readonly<Record<string, string>>
   /** A TypeScript file that names every export. */
   readonly everything?: string
@@ -25,9 +25,9 @@ export const PROJECTS: readonly Project[] = [
     manager: 'npm',
     install: ['@svc/core', '@svc/cli', 'fastify'],
     folders: ['embedded', 'command'],
-    blocks: { 'setup.js': 'setup', 'app.js': 'fastify-app' },
+    blocks: { 'setup.js': 'setup', 'app.js': 'fastify-app', 'acme.js': 'acme' },
     commands: [
-      [...TEST, 'app.test.js'],
+      [...TEST, 'app.test.js', 'provider.test.js'],
       [...TEST, 'svc.test.js'],
     ],
   },
@@ -41,10 +41,15 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'the core in an Express app',
     manager: 'pnpm',
-    install: ['@svc/core', 'express'],
+    install: ['@svc/core', '@svc/testkit', 'express'],
     folders: ['embedded'],
-    blocks: { 'setup.js': 'setup', 'app.js': 'express-app' },
-    commands: [[...TEST, 'app.test.js']],
+    blocks: {
+      'setup.js': 'setup',
+      'app.js': 'express-app',
+      'acme.js': 'acme',
+      'acme.test.js': 'acme-test',
+    },
+    commands: [[...TEST, 'app.test.js', 'provider.test.js', 'acme.test.js']],
   },
   {
     name: 'the core in a second program',

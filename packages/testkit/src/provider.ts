@@ -3,7 +3,6 @@
  * or `node:test`; `providerCases(harness)` returns them as functions.
  */
 export {
-  type ProviderCase,
   providerCases,
   providerContract,
   type TestRunner,
@@ -16,3 +15,4 @@ export {
   type ProviderHarness,
   type Refusal,
 } from './provider/harness.ts'
+export type { ProviderCase } from './provider/stage.ts'

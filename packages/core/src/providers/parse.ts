@@ -18,6 +18,6 @@ export function ruleText(issue: z.core.$ZodRawIssue): string {
   const path = (issue.path ?? []).map(String).join('.')
   const text = issueText(issue)
   if (text === missingText(path)) return 'is missing'
-  if (path === '') return text.replace('Request body must be', 'must be')
+  if (path === '') return text.replace('Request body must be a JSON object', 'must be an object')
   return text.startsWith(`${path} `) ? text.slice(path.length + 1) : text
 }

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import type { CallbackReading, CallbackRequest } from '@svc/core/contract'
-import type { ProviderCase } from './cases.ts'
 import { checkNoLeak } from './checks.ts'
 import { type Garbage, garbageOf } from './garbage.ts'
 import type { ProviderHarness } from './harness.ts'
-import { onStage, type Stage } from './stage.ts'
+import { caseOf, type ProviderCase, type Stage } from './stage.ts'
 
 const ABOUT = {
   workspace_id: '11111111-1111-4111-8111-111111111111',
@@ -18,27 +17,25 @@ const DEPTH = 50_000
 
 /** Tests the promises of a provider with callbacks: it accepts only valid signatures and survives any request. */
 export function callbackCases(harness: ProviderHarness): ProviderCase[] {
-  const caseOf = (name: string, test: (stage: Stage) => Promise<void>): ProviderCase => ({
-    name: `callbacks ${name}`,
-    run: () => onStage(harness, 'patient', test),
-  })
+  const callbacks = (name: string, test: (stage: Stage) => Promise<void>) =>
+    caseOf(harness, `callbacks ${name}`, test)
   return [
     ...(['delivered', 'failed'] as const).map((status) =>
-      caseOf(`report a message as ${status}`, (stage) => reports(stage, status)),
+      callbacks(`report a message as ${status}`, (stage) => reports(stage, status)),
     ),
-    caseOf('are forged without headers and query', async (stage) => {
+    callbacks('are forged without headers and query', async (stage) => {
       const request = callback(stage)
       const url = request.url.split('?')[0] ?? ''
       assert.equal((await read(stage, { ...request, url, headers: {} })).type, 'forged')
     }),
-    caseOf('are forged with the signature of another secret', async (stage) => {
+    callbacks('are forged with the signature of another secret', async (stage) => {
       assert.equal((await read(stage, otherwiseSigned(callback(stage)))).type, 'forged')
     }),
     ...(harness.callbacks?.signs_body
-      ? [caseOf('are forged if one bit of the body is changed', changedBits)]
+      ? [callbacks('are forged if one bit of the body is changed', changedBits)]
       : []),
-    caseOf('are never accepted with random headers, query and body', randomRequests),
-    caseOf(
+    callbacks('are never accepted with random headers, query and body', randomRequests),
+    callbacks(
       'are read or refused without a repeat of their content if they are signed garbage',
       signedGarbage,
     ),

@@ -4,13 +4,7 @@ import { callbackCases } from './callback-cases.ts'
 import { checkTypes, eventually } from './checks.ts'
 import type { Fate, ProviderHarness, Refusal } from './harness.ts'
 import { lookupCases } from './lookup-cases.ts'
-import { onStage, type Stage } from './stage.ts'
-
-/** One test of the suite. `run` opens a provider and a peer of its own, and rejects with the fault. */
-export interface ProviderCase {
-  name: string
-  run(): Promise<void>
-}
+import { caseOf, type ProviderCase, type Stage } from './stage.ts'
 
 /** The functions of a test runner: those of vitest, jest or `node:test`. */
 export interface TestRunner {
@@ -62,15 +56,6 @@ export function providerCases(harness: ProviderHarness): ProviderCase[] {
     caseOf(harness, 'closing: ends the connections; later messages still get an answer', closes),
     caseOf(harness, 'has the methods of its traits', ({ bench }) => hasMethods(harness, bench)),
   ]
-}
-
-function caseOf(
-  harness: ProviderHarness,
-  name: string,
-  test: (stage: Stage) => Promise<void> | void,
-  patience: 'patient' | 'brief' = 'patient',
-): ProviderCase {
-  return { name, run: () => onStage(harness, patience, async (stage) => test(stage)) }
 }
 
 function sendCases(harness: ProviderHarness): ProviderCase[] {

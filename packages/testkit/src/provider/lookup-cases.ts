@@ -1,45 +1,45 @@
 import assert from 'node:assert/strict'
 import type { LookupJob, LookupResult } from '@svc/core/contract'
-import type { ProviderCase } from './cases.ts'
 import { checkTypes } from './checks.ts'
 import type { Fate, ProviderHarness } from './harness.ts'
-import { onStage, type Stage } from './stage.ts'
+import { caseOf, type ProviderCase, type Stage } from './stage.ts'
 
 /** Tests the promise of a provider with look-ups: a message is "not found" only if the peer certainly never had it. */
 export function lookupCases(harness: ProviderHarness): ProviderCase[] {
-  const caseOf = (
+  const lookingUp = (
     name: string,
     test: (stage: Stage) => Promise<void>,
-    patience: 'patient' | 'brief' = 'patient',
-  ): ProviderCase => ({
-    name: `looking up: ${name}`,
-    run: () => onStage(harness, patience, test),
-  })
+    patience?: 'patient' | 'brief',
+  ) => caseOf(harness, `looking up: ${name}`, test, patience)
   // A provider without a network keeps no state and cannot recognise a message that was never sent.
   const hasNetwork = harness.refusals.length > 0
   const cases = [
-    caseOf('returns nothing for an empty batch', async (stage) =>
+    lookingUp('returns nothing for an empty batch', async (stage) =>
       assert.deepEqual(await lookUp(stage, []), []),
     ),
-    caseOf('finds an accepted message and not one that was rejected, in order', (stage) =>
+    lookingUp('finds an accepted message and not one that was rejected, in order', (stage) =>
       findsOneOf(stage, () => sent(stage, 'reject')),
     ),
   ]
   if (hasNetwork) {
     const name = 'finds an accepted message and not one that was never sent, in order'
-    cases.push(caseOf(name, (stage) => findsOneOf(stage, async () => neverSent(stage))))
+    cases.push(lookingUp(name, (stage) => findsOneOf(stage, async () => neverSent(stage))))
   }
   for (const fate of harness.fates.filter((fate) => fate.endsWith('_after_read'))) {
     const test = async (stage: Stage) =>
       checkTypes(await lookUp(stage, [await sent(stage, fate)]), ['found'])
     const patience = fate === 'hang_after_read' ? 'brief' : 'patient'
     cases.push(
-      caseOf(`finds a message that the peer accepted without an answer: ${fate}`, test, patience),
+      lookingUp(
+        `finds a message that the peer accepted without an answer: ${fate}`,
+        test,
+        patience,
+      ),
     )
   }
   for (const refusal of harness.refusals) {
     cases.push(
-      caseOf(`is unavailable when the peer refuses: ${refusal}`, async (stage) => {
+      lookingUp(`is unavailable when the peer refuses: ${refusal}`, async (stage) => {
         const jobs = [await sent(stage, 'accept'), neverSent(stage)]
         await stage.bench.peer?.turn(refusal)
         checkTypes(await lookUp(stage, jobs), ['unavailable', 'unavailable'])

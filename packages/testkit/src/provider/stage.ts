@@ -18,6 +18,12 @@ const CONTENTS: Record<SendJob['channel'], Content> = {
   voice: { text: CANARY },
 }
 
+/** One test of the suite. `run` opens a provider and a peer of its own, and rejects with the fault. */
+export interface ProviderCase {
+  name: string
+  run(): Promise<void>
+}
+
 /** A provider and its peer, for one test. */
 export interface Stage {
   bench: ProviderBench
@@ -31,18 +37,22 @@ export interface Stage {
   seen(recipient: string | undefined): PeerMessage[]
 }
 
-/** Runs a test with a provider and a peer of its own. `brief`: the peer does not answer. */
-export async function onStage(
+/** A test with a provider and a peer of its own. `brief`: the peer does not answer. */
+export function caseOf(
   harness: ProviderHarness,
-  patience: keyof typeof DEADLINES_MS,
-  test: (stage: Stage) => Promise<void>,
-): Promise<void> {
-  const bench = await harness.open(DEADLINES_MS[patience])
-  try {
-    await test(stageOf(harness, bench))
-  } finally {
-    await bench.close()
+  name: string,
+  test: (stage: Stage) => Promise<void> | void,
+  patience: keyof typeof DEADLINES_MS = 'patient',
+): ProviderCase {
+  async function run(): Promise<void> {
+    const bench = await harness.open(DEADLINES_MS[patience])
+    try {
+      await test(stageOf(harness, bench))
+    } finally {
+      await bench.close()
+    }
   }
+  return { name, run }
 }
 
 function stageOf({ channel, traits }: ProviderHarness, bench: ProviderBench): Stage {

@@ -10,10 +10,7 @@ import { guardProvider } from './guard.ts'
 /** Marks a defined provider, also if it comes from another copy of this package. */
 const MARK = Symbol.for('svc.provider')
 
-const code = z.custom(
-  (value) => value === undefined || typeof value === 'function',
-  'must be a function',
-)
+const code = z.custom((value) => typeof value === 'function', 'must be a function')
 
 const definitionSchema = z.object({
   name: commonSettings.name,
@@ -32,12 +29,12 @@ const definitionSchema = z.object({
     messages_per_second: commonSettings.messages_per_second.nullable(),
     handles_stop: z.boolean().optional(),
   }),
-  send: z.custom((value) => typeof value === 'function', 'must be a function'),
-  lookup: code,
-  readCallback: code,
-  check: code,
-  listen: code,
-  close: code,
+  send: code,
+  lookup: code.optional(),
+  readCallback: code.optional(),
+  check: code.optional(),
+  listen: code.optional(),
+  close: code.optional(),
 })
 
 /**

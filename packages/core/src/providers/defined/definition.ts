@@ -58,7 +58,7 @@ export interface ProviderDefinition {
   check?(context: ProviderContext): Awaitable<string | null>
   /** Starts to accept reports that do not arrive over HTTP. Runs in the main thread. */
   listen?(sink: Sink, context: ProviderContext): Awaitable<Listening>
-  /** Ends the connections of this thread within 5 s. */
+  /** Ends the connections of this thread within 5 s. Called once. */
   close?(): Awaitable<void>
 }
 

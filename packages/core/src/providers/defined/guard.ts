@@ -48,12 +48,17 @@ export function guardProvider(
   const caller = createCaller({ provider: name, onFault, call_ms })
   const sending = { shape: outcomeShape, without: outcomeWithout }
   const lookingUp = { shape: lookupShape, without: () => UNAVAILABLE }
+  let closing: Promise<void> | null = null
+  async function close(): Promise<void> {
+    const closed = await caller.get(() => definition.close?.(), z.unknown(), 'result', CLOSE_MS)
+    if ('fault' in closed) caller.report('close', closed)
+  }
   const provider: Provider = {
     name,
     send: (jobs) => caller.answers('send', jobs, (copy) => definition.send(copy, context), sending),
-    async close() {
-      const closed = await caller.get(() => definition.close?.(), z.unknown(), 'result', CLOSE_MS)
-      if ('fault' in closed) caller.report('close', closed)
+    close() {
+      closing ??= close()
+      return closing
     },
   }
   if (definition.lookup) {
