@@ -52,6 +52,7 @@ export interface ProviderHarness {
   open(deadline_ms: number): Promise<ProviderBench>
 }
 
+/** A provider and its peer, for one test. */
 export interface ProviderBench {
   provider: Provider
   /** The secrets of its settings and context, which must not be in any text. */

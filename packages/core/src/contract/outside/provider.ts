@@ -103,6 +103,7 @@ export interface Reply {
   text: string
 }
 
+/** The result of a look-up. */
 export type LookupResult =
   /** The provider knows the message. `lookup_after_ms`: wait before the next look-up; null: final state, or callbacks follow. */
   | { type: 'found'; receipts: Receipt[]; replies: Reply[]; lookup_after_ms: number | null }
@@ -174,6 +175,7 @@ export interface Sink {
   note(level: 'info' | 'warn' | 'error', text: string, fields: object): void
 }
 
+/** A provider that listens. */
 export interface Listening {
   /** The state of each connection, for operators. */
   states(): { name: string; state: 'up' | 'connecting' | 'down'; detail: string }[]
