@@ -59,6 +59,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ['storage', 'providers'],
   [FEATURES],
   ['dispatch'],
+  ['provider.ts'],
   ['core-options.ts'],
   ['core.ts'],
   ['index.ts', 'operate.ts'],

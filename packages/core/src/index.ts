@@ -13,26 +13,6 @@ export type { Contacts } from './contacts/contacts.ts'
 export type { Suppressions } from './contacts/suppressions.ts'
 export type { Unsubscribe } from './contacts/unsubscribe.ts'
 export type { Mail, Mailer, MailKind } from './contract/outside/mail.ts'
-export type {
-  CallbackReading,
-  CallbackRequest,
-  Listening,
-  LookupJob,
-  LookupResult,
-  MessageRef,
-  Outcome,
-  Provider,
-  ProviderContext,
-  Receipt,
-  Received,
-  ReceivedContent,
-  Reply,
-  Report,
-  SendJob,
-  Sink,
-  SuppressionReason,
-  Traits,
-} from './contract/outside/provider.ts'
 export { type Core, createCore, type Mails } from './core.ts'
 export type { CoreOptions } from './core-options.ts'
 export type { CreditAccount, Credits } from './credits/credits.ts'
@@ -48,14 +28,7 @@ export type { Recipients } from './operating/erasure.ts'
 export type { Overviews } from './operating/overview.ts'
 export type { ProviderDesk } from './operating/provider-desk.ts'
 export type { SecretsAtRest } from './operating/secrets-at-rest.ts'
-export { defineProvider } from './providers/defined/define-provider.ts'
-export type {
-  DefinedProvider,
-  JobResults,
-  ProviderDefinition,
-  ProviderFault,
-  ProviderTraits,
-} from './providers/defined/definition.ts'
+export * from './provider.ts'
 export type { ProviderModule, ProviderOption } from './providers/install.ts'
 export type { ProviderSettings, ProviderSettingsInput } from './providers/registry.ts'
 export type { Entry } from './rules/decide.ts'

@@ -7,7 +7,7 @@ import {
   type CoreOptions,
   createCore,
   type Dispatcher,
-  type ProviderSettings,
+  type ProviderOption,
   systemRuntime,
 } from '@svc/core'
 import { RATES, type RateLimit } from '@svc/core/contract'
@@ -46,7 +46,7 @@ export interface Tenant extends Account {
 export interface ServiceOptions {
   /** The simulated time; peers that report times share it. */
   clock?: { ms: number }
-  providers: readonly ProviderSettings[]
+  providers: readonly ProviderOption[]
   /** Texts that no log line may contain, besides `CANARY`. */
   secrets?: readonly string[]
   reply_texts?: CoreOptions['reply_texts']
@@ -177,7 +177,7 @@ export async function openService(options: ServiceOptions) {
       return { status: response.status, text: await response.text() }
     },
     /** Closes without a wait for work in flight, and starts again on the same database. */
-    async restart(others: readonly ProviderSettings[] = providers): Promise<void> {
+    async restart(others: readonly ProviderOption[] = providers): Promise<void> {
       await end(0)
       providers = others
       running = await start()

@@ -1,5 +1,5 @@
 import { isMainThread } from 'node:worker_threads'
-import { defineProvider } from '@svc/core'
+import { defineProvider } from '@svc/core/provider'
 
 /** A provider whose behaviour depends on the end of the recipient. Its ids name the thread that sends. */
 export default ({ name = 'acme', fails = false } = {}) => {
