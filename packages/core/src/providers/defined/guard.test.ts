@@ -252,7 +252,7 @@ describe('readCallback', () => {
     ],
     [
       'returns too many reports',
-      () => ({ type: 'read', reports: Array(5_001).fill({ type: 'suppress' }) }),
+      () => ({ type: 'read', reports: Array(2_001).fill({ type: 'suppress' }) }),
     ],
     [
       'would write a header of its own',
