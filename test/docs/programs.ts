@@ -26,6 +26,7 @@ export const PROGRAMS: Record<string, Trial[]> = {
     runsAWholeService,
   ],
   'docs/guides/accounts.md js': [forwardsMails],
+  'docs/guides/embed-core.md js events': [showsEvents],
   'docs/guides/receive-webhooks.md php': [verifiesSignature('php', php)],
   'docs/guides/receive-webhooks.md go': [verifiesSignature('go', go)],
   'docs/guides/receive-webhooks.md ruby': [verifiesSignature('ruby', ruby)],
@@ -150,6 +151,18 @@ function sendsAMessage(code: string): Promise<void> {
   return inFolder(async (folder) => {
     const { printed } = await runModule(inThere(code, folder), {})
     expect(printed).toEqual([[expect.stringMatching(/^[\da-f-]{36}$/)]])
+  })
+}
+
+function showsEvents(code: string): Promise<void> {
+  return inFolder(async (folder) => {
+    const { printed } = await runModule(inThere(code, folder), {})
+    const lines = printed.map((words) => words.map(String).join(' '))
+    const iterated = lines.filter((line) => !line.includes('reached'))
+    expect(iterated.map((line) => line.split(' ')[0])).toEqual([
+      'message.sent',
+      'message.delivered',
+    ])
   })
 }
 

@@ -87,6 +87,12 @@ export interface CoreOptions {
   /** Maximum time of a PostgreSQL operation in milliseconds before the caller gets an error. Default 10,000. */
   answer_max_ms?: number | undefined
   runtime?: Runtime
+  /**
+   * Whether the database stores every event for `on` and `events`, also events that no webhook gets. true begins with it
+   * before the core opens, false ends it, for all processes. Default: unchanged; the first call of `on` or `events` begins
+   * with it.
+   */
+  events?: boolean | undefined
   /** Called after a database failure that only a restart repairs; the process should end. */
   onFailure?: (error: Error) => void
 }

@@ -14,6 +14,7 @@ import { type CoreOptions, readOptions } from './core-options.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
 import { createDispatching, type DispatchParts } from './dispatch/dispatching.ts'
+import { createEventFeed, type EventFeed } from './events/feed.ts'
 import { createInbound, type Incoming } from './inbound/inbound.ts'
 import { createReceivedMessages, type ReceivedMessages } from './inbound/received-messages.ts'
 import { createOutbox } from './mail/outbox.ts'
@@ -75,6 +76,10 @@ export interface Core<F extends Form = 'given'> {
   /** Handles the unsubscribe links of e-mails. */
   unsubscribe: Unsubscribe
   mails: Mails
+  /** Calls a handler with events of this process, and on PostgreSQL of all servers, after their commit. */
+  on: EventFeed['on']
+  /** Iterates over the same events, also from an earlier cursor. */
+  events: EventFeed['events']
   /** Whether the database keeps the counters, so that all its servers share them. */
   sharesCounters: boolean
   /** Counts a request, or reads its counter: exact over all servers on one PostgreSQL; with SQLite, in this process. */
@@ -133,6 +138,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
 
   async function closeAll(grace_ms: number): Promise<void> {
     const calls = entrance.close(grace_ms)
+    parts.feed.stop()
     try {
       await parts.dispatching.stop(grace_ms)
       await calls
@@ -200,6 +206,8 @@ async function openParts(options: CoreOptions) {
   const sandboxMailer = createSandboxMailer(runtime)
   const mailer = options.mailer ?? smtpMailer ?? sandboxMailer
   const outbox = createOutbox({ mailer, log: runtime.log })
+  const feed = createEventFeed({ storage, runtime })
+  await feed.open(options.events)
   return {
     options,
     ...read,
@@ -214,6 +222,7 @@ async function openParts(options: CoreOptions) {
     smtpMailer,
     sandboxMailer,
     outbox,
+    feed,
     retention: days === null ? null : createRetention({ storage, runtime, days }),
     auditRetention: createAuditRetention({ storage, runtime, days: options.audit_retention_days }),
     mails: createOwnerMails({ storage, runtime, outbox, public_url }),
@@ -294,6 +303,8 @@ function bindApi(parts: Parts) {
       onMail: parts.sandboxMailer.onMail,
       idle: parts.outbox.idle,
     },
+    on: parts.feed.on,
+    events: parts.feed.events,
     contacts,
     suppressions: createSuppressions({ storage, runtime }),
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),

@@ -14,6 +14,7 @@ import { contactsContract } from './storage/contacts.contract.ts'
 import { creditsContract } from './storage/credits.contract.ts'
 import { dailyLimitContract } from './storage/daily-limit.contract.ts'
 import { dispatchPausesContract } from './storage/dispatch-pauses.contract.ts'
+import { eventLogContract } from './storage/event-log.contract.ts'
 import { fanOutContract } from './storage/fan-out.contract.ts'
 import { handOverContract } from './storage/hand-over.contract.ts'
 import { handOverDeliveriesContract } from './storage/hand-over-deliveries.contract.ts'
@@ -94,6 +95,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('receipts', () => receiptsContract(open))
     describe('received messages', () => receivedContract(open))
     describe('fan-out', () => fanOutContract(open))
+    describe('the log of events', () => eventLogContract(open))
     describe('webhooks', () => webhooksContract(open))
     describe('claimDeliveries', () => claimDeliveriesContract(open))
     describe('recordDeliveries', () => recordDeliveriesContract(open))

@@ -3,6 +3,10 @@ import { apiFor } from '../contract/api.ts'
 import type { Body, Endpoint } from '../contract/endpoints/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
+import type { EventKind } from '../contract/resources/events.ts'
+import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
+import type { CoreEvent } from '../events/event.ts'
+import type { EventsOptions, HandlerOptions } from '../events/feed.ts'
 import { whenReady } from '../runtime/awaitable.ts'
 import { takes, takesAtOnce } from './at-border.ts'
 import { operatorBorders } from './operator-borders.ts'
@@ -43,6 +47,7 @@ export function bordersOf({ voice }: { voice: boolean }) {
     webhooks: webhookBorders(api.webhooks),
     contacts: contactBorders(api.contacts),
     suppressions: suppressionBorders(api.suppressions),
+    ...eventBorders(),
   }
 }
 
@@ -168,6 +173,30 @@ function contactBorders(api: Api['contacts']) {
       checked<readonly string[]>(
         'contactIds',
         z.array(fields.note).max(LIMITS.bulk_recipients_max),
+      ),
+    ),
+  }
+}
+
+function eventBorders() {
+  const options = { workspace_id: z.guid().optional() }
+  const kinds = z.enum(SUBSCRIPTIONS)
+  return {
+    on: takesAtOnce(
+      checked<EventKind | '*'>('event', kinds),
+      checked<(event: CoreEvent) => unknown>('handler', fields.callback),
+      checked<HandlerOptions | undefined>('options', z.strictObject(options).optional()),
+    ),
+    events: takesAtOnce(
+      checked<EventsOptions | undefined>(
+        'options',
+        z
+          .strictObject({
+            ...options,
+            after: z.string().max(LIMITS.cursor_length).nullable().optional(),
+            signal: fields.signal.optional(),
+          })
+          .optional(),
       ),
     ),
   }

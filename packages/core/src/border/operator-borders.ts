@@ -28,9 +28,8 @@ import {
   workspaceId,
 } from './readers.ts'
 
-const { units, text, note, callback } = fields
+const { units, text, note, callback, signal } = fields
 const channel = z.enum(CHANNELS)
-const signal = z.instanceof(AbortSignal, { error: 'signal must be an AbortSignal' })
 const amountOrNull = units.nullable().optional()
 const noteOrNull = note.nullable().optional()
 

@@ -184,6 +184,7 @@ export const fields = {
   units: unitsField,
   text: text(TEXT_MAX),
   note: z.string().max(TEXT_MAX),
+  signal: z.instanceof(AbortSignal, { error: 'signal must be an AbortSignal' }),
   callback: z.custom((value) => typeof value === 'function', {
     error: ({ path = [] }) => `${path.map(String).join('.')} must be a function`,
   }),

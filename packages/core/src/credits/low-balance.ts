@@ -42,12 +42,15 @@ export function startLowBalanceWatch({
   }, EVERY_MS).unref()
 
   async function notify(workspaceId: string): Promise<void> {
-    const { low, isQueued } = await storage.write(async ({ lowBalances, webhooks }) => {
+    const { low, isQueued } = await storage.write(async ({ lowBalances, webhooks, eventLog }) => {
       const low = await lowBalances.claimNotice(workspaceId)
       if (!low) return { low, isQueued: false }
-      const announced = eventOf(runtime, low, await webhooks.subscribers(workspaceId))
+      const announced = eventOf(runtime, low, {
+        subscribers: await webhooks.subscribers(workspaceId),
+        keeps: await eventLog.isKept(),
+      })
       await webhooks.queue(announced)
-      return { low, isQueued: announced.events.length > 0 }
+      return { low, isQueued: announced.deliveries.length > 0 }
     })
     if (isQueued) onQueued()
     if (low) mail(low)
@@ -100,13 +103,13 @@ export function startLowBalanceWatch({
 function eventOf(
   { now, id }: Runtime,
   { workspace_id, available, threshold }: LowBalance,
-  subscribers: Parameters<typeof fanOut>[2],
+  { subscribers, keeps }: { subscribers: Parameters<typeof fanOut>[2]; keeps: boolean },
 ): FanOut {
   const at = now()
   const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
   // Test messages cost nothing, so only live messages lower the balance.
   const data = { credits_balance: available, threshold, livemode: true, occurred_at: at }
   const low = { event: 'credits.low', data, workspace_id, message_id: null } as const
-  fanOut(announced, low, subscribers, { at, newId: id })
+  fanOut(announced, low, subscribers, { at, newId: id, keeps })
   return announced
 }

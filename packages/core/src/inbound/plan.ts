@@ -35,6 +35,8 @@ export interface ReceivedState {
   suppressed: ReadonlyMap<string, SuppressionRow['reason']>
   /** The owner's active webhooks. */
   subscribers: readonly Subscriber[]
+  /** Whether the event is stored even without a subscriber. Default: false. */
+  keeps_events?: boolean
   /** The owner's name. */
   workspace_name: string
   /** Whether the writer requested help at the same number shortly before. */
@@ -124,7 +126,7 @@ export function planReceived(
     delivery_queue: [],
   }
   if (owner === null) return plan
-  announce(plan, state.subscribers, context)
+  announce(plan, state, context)
   const about = { channel, address: sender }
   if (keyword === 'stop') {
     const open = workspace_ids.filter((id) => !state.suppressed.has(id))
@@ -144,7 +146,7 @@ export function planReceived(
 
 function announce(
   plan: ReceivedPlan,
-  subscribers: readonly Subscriber[],
+  { subscribers, keeps_events: keeps }: Pick<ReceivedState, 'subscribers' | 'keeps_events'>,
   { newId }: ReceivedContext,
 ): void {
   const { id, workspace_id, channel, sender, recipient, content, created_at } = plan.received
@@ -160,7 +162,7 @@ function announce(
     occurred_at: created_at,
   }
   const happening = { event: 'message.received', data, workspace_id, message_id: id } as const
-  fanOut(plan, happening, subscribers, { at: created_at, newId })
+  fanOut(plan, happening, subscribers, { at: created_at, newId, keeps })
 }
 
 /** STOP and START get a reply if they changed something. HELP gets a reply if no HELP came shortly before. */

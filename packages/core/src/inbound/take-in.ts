@@ -57,7 +57,7 @@ async function lookUp(
   isOurs: IsOurs,
 ): Promise<ReceivedState> {
   const { about, channel, sender, recipient, at } = arrival
-  const { contacts, conversations, receivedMessages, webhooks, workspaces } = stores
+  const { contacts, conversations, receivedMessages, workspaces } = stores
   const suppressed: [string, SuppressionRow['reason']][] = []
   const state = {
     suppressed: new Map(suppressed),
@@ -69,7 +69,7 @@ async function lookUp(
   }
   if (owner === null) return state
   if (possibleKeyword(arrival) === null) {
-    return { ...state, subscribers: await webhooks.subscribers(owner) }
+    return { ...state, ...(await announcing(stores, owner)) }
   }
   // The locks ensure that only one of two simultaneous equal keywords gets a reply.
   for (const workspaceId of workspace_ids) await contacts.lock(workspaceId)
@@ -88,6 +88,14 @@ async function lookUp(
     has_requested_help: await receivedMessages.hasRequestedHelp(between, since),
     can_answer_from: isOurs({ channel, sender: recipient }),
     is_ours: isOurs(self) || (await conversations.hasSender(self)),
-    subscribers: await webhooks.subscribers(owner),
+    ...(await announcing(stores, owner)),
+  }
+}
+
+/** Who gets the event of a received message. */
+async function announcing({ webhooks, eventLog }: Writes, workspaceId: string) {
+  return {
+    subscribers: await webhooks.subscribers(workspaceId),
+    keeps_events: await eventLog.isKept(),
   }
 }

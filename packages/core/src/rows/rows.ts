@@ -28,6 +28,7 @@ export type ReceivedPartRow = Row<'received_parts'>
 export type SecretRow = Row<'secrets'>
 export type WebhookRow = Row<'webhooks'>
 export type EventRow = Row<'events'>
+export type EventLogRow = Row<'event_log'>
 export type DeliveryRow = Row<'deliveries'>
 export type DeliveryQueueRow = Row<'delivery_queue'>
 export type DeliveryAttemptRow = Row<'delivery_attempts'>

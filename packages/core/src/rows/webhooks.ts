@@ -46,6 +46,26 @@ export function webhookTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.id] })],
   )
+  /**
+   * The order in which events were committed, for programs that read events in the process. Rows are added only while
+   * `event_log_state.is_kept`. The positions have no gaps.
+   */
+  const event_log = d.table('event_log', {
+    position: d.long().primaryKey(),
+    workspace_id: d.text().notNull(),
+    event_id: d.text().notNull(),
+  })
+  /** One row, or none if no program has ever read events. */
+  const event_log_state = d.table('event_log_state', {
+    /** The name is always `events`. */
+    name: d.text().primaryKey(),
+    /** Whether events are added to the log, and stored even if no webhook subscribes to them. */
+    is_kept: d.boolean().notNull(),
+    /** The newest position. A transaction that adds events locks this row until it ends, so positions rise by commit. */
+    position: d.long().notNull(),
+    /** Events were not kept at some time before this position was reached, and are kept since. */
+    since: d.long().notNull(),
+  })
   const deliveries = d.table(
     'deliveries',
     {
@@ -109,5 +129,13 @@ export function webhookTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.delivery_id, t.number] })],
   )
-  return { webhooks, events, deliveries, delivery_queue, delivery_attempts }
+  return {
+    webhooks,
+    events,
+    event_log,
+    event_log_state,
+    deliveries,
+    delivery_queue,
+    delivery_attempts,
+  }
 }

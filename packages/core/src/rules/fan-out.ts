@@ -37,17 +37,20 @@ export function wants(
 
 const BY_EVENT = { trigger: 'event', max_attempts: MAX_ATTEMPTS } as const
 
-/** Adds an event and its deliveries; an event without a subscriber is not stored. */
+/**
+ * Adds an event and its deliveries. An event without a subscriber is stored only with `keeps`: a program reads the events of
+ * the database.
+ */
 export function fanOut<Kind extends EventKind>(
   into: FanOut,
   { event, data, workspace_id, message_id }: Happening<Kind>,
   subscribers: readonly Subscriber[],
-  { at, newId }: { at: Date; newId: () => string },
+  { at, newId, keeps = false }: { at: Date; newId: () => string; keeps?: boolean | undefined },
   { trigger, max_attempts }: Pick<DeliveryRow, 'trigger' | 'max_attempts'> = BY_EVENT,
 ): void {
   const { livemode } = data
   const wanting = subscribers.filter((webhook) => wants(webhook, event, livemode))
-  if (wanting.length === 0) return
+  if (wanting.length === 0 && !keeps) return
   const event_id = newId()
   const body = eventBody(event, data)
   into.events.push({ workspace_id, id: event_id, event, message_id, body, created_at: at })

@@ -72,6 +72,8 @@ export interface SettleState {
   queue: Map<string, MessageQueueRow>
   /** The active webhooks of each workspace. */
   subscribers: Map<string, Subscriber[]>
+  /** Whether events are stored even without a subscriber, and logged. Default: false. */
+  keeps_events?: boolean
   accounts: Map<string, Account>
   /** The parts of each message; only callbacks need them. */
   parts: Map<string, MessagePartRow[]>

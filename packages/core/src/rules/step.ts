@@ -72,7 +72,7 @@ export function apply(
     plan,
     { event: STATUS_EVENTS[status], data: statusData(message, at), workspace_id, message_id },
     state.subscribers.get(workspace_id) ?? [],
-    { at, newId: context.newId },
+    { at, newId: context.newId, keeps: state.keeps_events },
   )
 }
 

@@ -17,10 +17,15 @@ const SYNCHRONOUS = new Set([
   'contacts.export',
   'dispatch.doubtfulMessages',
   'dispatch.isPaused',
+  'events',
   'mails.list',
   'mails.onMail',
+  'on',
   'webhooks.events',
 ])
+
+/** Iterations that end without an error when the service is closed. */
+const ENDS_ITSELF = new Set(['events'])
 
 export function createGate(): Gate {
   let inFlight = 0
@@ -69,7 +74,7 @@ export function createGate(): Gate {
         if (isClosed) return Promise.reject(closed())
         const answer: unknown = value(...parameters)
         if (isPromise(answer)) return track(answer)
-        return isAsyncIterable(answer) ? eachOf(answer) : answer
+        return isAsyncIterable(answer) && !ENDS_ITSELF.has(path) ? eachOf(answer) : answer
       }
     }
     if (!isPlain(value)) return value

@@ -84,6 +84,7 @@ function randomValue(column: Column, i: number, random: () => number): unknown {
   if (column.dataType === 'date') {
     return new Date(pick([0, 1, -1, TIME_MAX, -62135596800000, Math.floor(random() * 2e12)]))
   }
+  if (column.primary) return i
   const value = whole(column.getSQLType() === 'integer' ? INT_MAX : UNITS_MAX)
   return CHECKED[getTableName(column.table)]?.[column.name]?.(value) ?? value
 }

@@ -44,11 +44,12 @@ type Step =
 const SQLITE: Record<Step, number> = {
   accept: 28,
   claim: 134,
-  settle: 357,
+  // One of them reads whether a program wants the events.
+  settle: 358,
   'claim deliveries': 134,
   record: 261,
   'accept and claim': 35,
-  'settle and claim deliveries': 357,
+  'settle and claim deliveries': 358,
 }
 const POSTGRES: Record<Step, number> = {
   accept: 9,

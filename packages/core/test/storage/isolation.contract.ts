@@ -60,7 +60,7 @@ type Questions = {
   [Store in keyof Reads]: {
     [Verb in Exclude<
       keyof Reads[Store],
-      'bySession' | 'byPayment' | 'due' | 'ofAll' | 'overfull'
+      'bySession' | 'byPayment' | 'due' | 'ofAll' | 'overfull' | 'state'
     >]: () => Promise<unknown>
   }
 }
@@ -72,6 +72,7 @@ export function isolationContract(open: OpenStorage): void {
   /** A workspace that has one of everything. */
   async function owner() {
     const workspaceId = await bench.workspace()
+    await bench.storage.write(({ eventLog }) => eventLog.keep(true))
     const key = bench.make.apiKey(workspaceId)
     await bench.storage.write(({ apiKeys }) => apiKeys.insert(key))
     const webhook = await bench.webhook(workspaceId)
@@ -161,6 +162,7 @@ export function isolationContract(open: OpenStorage): void {
         retention,
         erasure,
         audit,
+        eventLog,
       } = bench.storage.read
       const keys = {
         phones: ['+255700000009'],
@@ -260,6 +262,7 @@ export function isolationContract(open: OpenStorage): void {
           list: () => audit.list(asker, {}, EVERYTHING),
           count: () => audit.count(asker, {}),
         },
+        eventLog: { between: () => eventLog.between({ after: 0, until: 1_000_000 }, asker) },
       }
     }
     const answers = async (asker: string) =>

@@ -24,6 +24,7 @@ export const NEAR_READS = {
   parkedReceipts: ['due'],
   webhooks: ['byId'],
   secrets: ['byName'],
+  eventLog: ['state'],
 } as const satisfies { [Store in keyof Reads]?: readonly (keyof Reads[Store])[] }
 
 /**
@@ -40,6 +41,11 @@ export interface Storage {
    */
   write<T>(work: (stores: Writes) => Promise<T>): Promise<T>
   readonly hot: HotVerbs
+  /**
+   * Calls the listener after a commit of this process that added events to the log, and when another server reports one.
+   * Calls can get lost. Returns a function that removes the listener.
+   */
+  onEvents(listener: () => void): () => void
   /**
    * Takes the right to dispatch. An engine that allows only one dispatcher refuses a second process, and makes the
    * leases of a killed process due at once.

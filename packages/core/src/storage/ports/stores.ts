@@ -21,6 +21,7 @@ import type {
   CreditWrites,
 } from './credits.ts'
 import type { ErasureReads, ErasureWrites } from './erasure.ts'
+import type { EventLogReads, EventLogWrites } from './event-log.ts'
 import type {
   ConversationWrites,
   ParkedReceiptReads,
@@ -79,6 +80,7 @@ export interface Reads {
   retention: RetentionReads
   erasure: ErasureReads
   audit: AuditReads
+  eventLog: EventLogReads
 }
 
 /** The stores of a transaction: queries and changes. A change outside `write` does not compile. */
@@ -112,4 +114,5 @@ export interface Writes {
   retention: RetentionReads & RetentionWrites
   erasure: ErasureReads & ErasureWrites
   audit: AuditReads & AuditWrites
+  eventLog: EventLogReads & EventLogWrites
 }

@@ -5,6 +5,7 @@ import { gather } from '../../runtime/gather.ts'
 import type { Log, Runtime } from '../../runtime/runtime.ts'
 import type { Telemetry } from '../../runtime/telemetry.ts'
 import { createClockSteps } from '../clock-steps.ts'
+import { createListeners } from '../listeners.ts'
 import type { Counter, HotVerbs, Lanes } from '../ports/hot.ts'
 import type { Storage } from '../ports/storage.ts'
 import { reportCommitted } from '../report-plans.ts'
@@ -81,6 +82,11 @@ export async function openPostgres(
   }
   const database = databaseOn(hot, bounds)
   const waker = createWaker({ database, connect: connections.connect, id: newId(), log })
+  const logged = createListeners()
+  const onLogged = () => {
+    logged.call()
+    waker.announce('events')
+  }
   const queues: Queue[] = []
   const queue = (at_once: number, waiting_max: number) => {
     const made = createQueue({ at_once, waiting_max, wait_max_ms: answer_max_ms / 2 })
@@ -90,16 +96,24 @@ export async function openPostgres(
   const { read, write, assertWritable, probe } = openCold(cold, {
     ...bounds,
     clock: clockOf(clock),
+    onLogged,
   })
   const changes = queue(WRITES_AT_ONCE, WRITES_WAITING_MAX)
   return {
     read,
     write: (work) => changes(() => write(work)),
+    onEvents(listener) {
+      const stops = [logged.add(listener), waker.onEvents(listener)]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
     hot: hotVerbs({
       database,
       redate: prepareRedate(databaseOn(cold, bounds), clockOf(clock)),
       queue,
       waker,
+      onLogged,
       clock: clockOf(clock),
       newId,
       random,
@@ -126,13 +140,14 @@ function hotVerbs(parts: {
   redate: ReturnType<typeof prepareRedate>
   queue: (at_once: number, waiting_max: number) => Queue['run']
   waker: Waker
+  onLogged: () => void
   clock: Clock
   newId: () => string
   random: () => number
   telemetry: Telemetry | undefined
   log: Log
 }): HotVerbs {
-  const { database, redate, queue, waker, clock, newId, random, telemetry, log } = parts
+  const { database, redate, queue, waker, onLogged, clock, newId, random, telemetry, log } = parts
   const t = tables(dialects.postgres)
   const bounds = { batch_max: BATCH_MAX, isCommon }
   const batches = () => queue(BATCHES_AT_ONCE, BATCHES_WAITING_MAX)
@@ -150,6 +165,7 @@ function hotVerbs(parts: {
   const onDeliveries = {
     clock,
     onQueued: () => waker.announce('deliveries'),
+    onLogged,
     steps,
     lane: () => lanes?.deliveries,
   }

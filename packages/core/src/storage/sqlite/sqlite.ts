@@ -3,9 +3,10 @@ import { dirname } from 'node:path'
 import { dialects } from '../../rows/dialect.ts'
 import { tables } from '../../rows/tables.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
+import { createListeners } from '../listeners.ts'
 import type { Storage } from '../ports/storage.ts'
 import type { StoreDialect } from '../stores/dialect.ts'
-import { openStores } from '../stores/stores.ts'
+import { inTransaction, openStores } from '../stores/stores.ts'
 import { connect } from './engine/connection.ts'
 import { openEngine } from './engine/engine.ts'
 import { dbOver, type Query, queryOver } from './engine/query.ts'
@@ -40,7 +41,8 @@ export function openSqlite(
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const context = { newId: runtime.id, random: runtime.random }
   const { log, telemetry } = runtime
-  const engine = openEngine(file, context, { onFailure, telemetry, log })
+  const logged = createListeners()
+  const engine = openEngine(file, context, { onFailure, telemetry, log, onLogged: logged.call })
   const connection = connect(file, { readonly: true })
   const t = tables(dialects.sqlite)
   const {
@@ -59,7 +61,14 @@ export function openSqlite(
   const readers = reading_threads > 0 ? openReaders(file, { threads: reading_threads, log }) : null
   return {
     read: readers ? divideReads(near, stores(readers.query)) : near,
-    write: (work) => engine.transaction((query) => work(stores(query))),
+    async write(work) {
+      const { result, has_logged } = await engine.transaction((query) =>
+        inTransaction(stores(query), work),
+      )
+      if (has_logged) logged.call()
+      return result
+    },
+    onEvents: logged.add,
     hot: {
       findApiKey,
       keysVersion,

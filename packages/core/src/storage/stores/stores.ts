@@ -13,6 +13,7 @@ import { creditStore } from './credits.ts'
 import type { StoreDialect } from './dialect.ts'
 import { dispatchPauseStore } from './dispatch-pauses.ts'
 import { erasureStore } from './erasure.ts'
+import { eventLogStore } from './event-log.ts'
 import { idempotencyStore } from './idempotency-records.ts'
 import { loginNetworkStore } from './login-networks.ts'
 import { lowBalanceStore } from './low-balances.ts'
@@ -32,6 +33,7 @@ import { workspaceStore } from './workspaces.ts'
 
 /** All stores on one database handle: the handle of a transaction or of the readers. */
 export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Writes {
+  const eventLog = eventLogStore(db, tables)
   return {
     workspaces: workspaceStore(db, tables, dialect),
     accountTokens: accountTokenStore(db, tables, dialect),
@@ -55,12 +57,22 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     parkedReceipts: parkedReceiptStore(db, tables),
     receivedMessages: receivedMessageStore(db, tables, dialect),
     conversations: conversationStore(db, tables),
-    webhooks: webhookStore(db, tables, dialect),
+    webhooks: webhookStore(db, tables, dialect, eventLog),
     secrets: secretStore(db, tables),
     sealedValues: sealedValueStore(db, tables, dialect),
     overview: overviewStore(db, tables),
     retention: retentionStore(db, tables),
     erasure: erasureStore(db, tables, dialect),
     audit: auditStore(db, tables),
+    eventLog,
   }
+}
+
+/** Runs the work of a transaction. The events that it stored get their positions at its end. */
+export async function inTransaction<T>(
+  stores: Writes,
+  work: (stores: Writes) => Promise<T>,
+): Promise<{ result: T; has_logged: boolean }> {
+  const result = await work(stores)
+  return { result, has_logged: await stores.eventLog.place() }
 }

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, ne, sql } from 'dri
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { DeliveryQueueRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
+import type { FanOut } from '../../rules/fan-out.ts'
 import { attemptInRow } from '../../rules/record.ts'
 import type {
   DeliveryFilter,
@@ -16,6 +17,7 @@ export function webhookStore(
   db: Db,
   tables: Tables,
   { locked, kept, present }: StoreDialect,
+  eventLog: { note(stored: FanOut['events']): void },
 ): WebhookReads & WebhookWrites {
   const { webhooks: t, deliveries, delivery_queue: queue, delivery_attempts: attempts } = tables
   const { events } = tables
@@ -137,6 +139,7 @@ export function webhookStore(
     },
     async queue(announced) {
       for (const block of blocksOf(announced.events)) await db.insert(events).values(block)
+      eventLog.note(announced.events)
       for (const block of blocksOf(announced.deliveries)) await db.insert(deliveries).values(block)
       await enqueue(announced.delivery_queue)
     },

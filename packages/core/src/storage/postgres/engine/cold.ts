@@ -5,7 +5,7 @@ import { type Db, dialects } from '../../../rows/dialect.ts'
 import { tables } from '../../../rows/tables.ts'
 import type { Reads, Storage } from '../../ports/storage.ts'
 import type { StoreDialect } from '../../stores/dialect.ts'
-import { openStores } from '../../stores/stores.ts'
+import { inTransaction, openStores } from '../../stores/stores.ts'
 import type { Clock } from './clock.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { withoutData } from './failure.ts'
@@ -45,9 +45,12 @@ export function openCold(
   {
     clock,
     onCommit,
+    onLogged,
     ...bounds
   }: {
     clock: Clock
+    /** Called after a commit that added events to the log. */
+    onLogged: () => void
     random: () => number
     answer_max_ms: number
     onCommit?: OnCommit | undefined
@@ -66,16 +69,19 @@ export function openCold(
   const run: Run = (query, values) => runWithin(undefined, query, values)
   return {
     read: discreet(openStores(handle(run), t, dialect)),
-    write: (work) =>
-      again((fate) =>
+    async write(work) {
+      const { result, has_logged } = await again((fate) =>
         transact(
           pool,
           eachAlone,
-          (run) => work(openStores(handle(run), t, dialect)),
+          (run) => inTransaction(openStores(handle(run), t, dialect), work),
           fate,
           onCommit,
         ),
-      ),
+      )
+      if (has_logged) onLogged()
+      return result
+    },
     async assertWritable() {
       const { rows } = await runSoon(IS_WRITABLE)
       if (!rows[0]?.is_writable) throw new Error('the database takes no writes')

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Log } from '../../../runtime/runtime.ts'
+import { createListeners } from '../../listeners.ts'
 import type { WakeListener, Work } from '../../ports/hot.ts'
 import { type Database, statement } from './database.ts'
 import { textOf } from './failure.ts'
@@ -19,9 +20,11 @@ export interface Waker {
   /**
    * Notifies the other processes that something may be due. A notification can be lost: its receivers must poll too.
    */
-  announce(work: Work): void
+  announce(work: Work | 'events'): void
   /** Listens to the other processes, over a separate connection; returns a function that stops it. */
   onWake(listener: WakeListener): () => void
+  /** Listens to the other processes for events in the log; returns a function that stops it. */
+  onEvents(listener: () => void): () => void
   close(): Promise<void>
 }
 
@@ -42,19 +45,23 @@ export function createWaker({
   log: Log
 }): Waker {
   const listeners = new Set<WakeListener>()
+  const logged = createListeners()
   const listening = listen({ connect, log, onWake: wake })
   /** The kinds of work whose next announcement must wait, and whether to announce them again. */
-  const held = new Map<Work, { again: boolean; timer: NodeJS.Timeout }>()
+  const held = new Map<Work | 'events', { again: boolean; timer: NodeJS.Timeout }>()
   const sending = new Set<Promise<unknown>>()
 
   function wake(payload: string | null): void {
     const [work, sender] = payload?.split(' ') ?? []
     if (sender === id) return
+    // Without a payload, any notification may have been missed.
+    if (work === 'events' || payload === null) logged.call()
+    if (work === 'events') return
     for (const listener of listeners)
       listener(work === 'messages' || work === 'deliveries' ? work : null)
   }
 
-  function announce(work: Work): void {
+  function announce(work: Work | 'events'): void {
     const since = held.get(work)
     if (since) {
       since.again = true
@@ -81,6 +88,10 @@ export function createWaker({
       return () => {
         listeners.delete(listener)
       }
+    },
+    onEvents(listener) {
+      listening.start()
+      return logged.add(listener)
     },
     async close() {
       for (const { timer } of held.values()) clearTimeout(timer)

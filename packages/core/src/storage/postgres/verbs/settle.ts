@@ -29,6 +29,7 @@ import { type Database, statement, type Transaction } from '../engine/database.t
 import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
+import { placeEvents } from './event-log.ts'
 import { queueing } from './queueing.ts'
 
 /**
@@ -42,6 +43,7 @@ export function prepareSettle(
   {
     clock,
     onQueued,
+    onLogged,
     telemetry,
     steps,
     lane,
@@ -49,6 +51,8 @@ export function prepareSettle(
   }: SettleContext & {
     clock: Clock
     onQueued: () => void
+    /** Called after a commit that added events to the log. */
+    onLogged: () => void
     telemetry: Telemetry | undefined
     steps: ClockSteps
     lane: () => Lanes['deliveries'] | undefined
@@ -61,15 +65,19 @@ export function prepareSettle(
     settlements: readonly Settlement[],
     planned: (state: SettleState) => Planned,
   ): Promise<Planned> {
-    const { done, waiting } = await queueing(database, async (tx, hold) => {
+    const { done, waiting, has_logged } = await queueing(database, async (tx, hold) => {
       const state = await lookUp(tx, settlements)
       const done = planned(state)
       const queued = queueDeliveries(done.plan, state.subscribers, lane(), steps)
       hold(queued)
       write(tx, { ...done.plan, delivery_queue: queued.queue }, settlements)
-      return { done, waiting: queued.waiting }
+      const has_logged = state.keeps_events === true && done.plan.events.length > 0
+      // The log comes last: its lock delays every other transaction that adds events.
+      if (has_logged) placeEvents(tx, done.plan.events)
+      return { done, waiting: queued.waiting, has_logged }
     })
     if (waiting.length > 0) onQueued()
+    if (has_logged) onLogged()
     if (telemetry) reportSettled(telemetry, done.plan)
     return done
   }
@@ -89,6 +97,12 @@ export function prepareSettle(
       return outcomes
     },
   }
+}
+
+type Nullable<T> = { [K in keyof T]: T[K] | null }
+
+function isSubscriber(row: Nullable<SubscribedWebhook>): row is SubscribedWebhook {
+  return row.id !== null
 }
 
 interface LookedUp extends SettleState {
@@ -136,11 +150,15 @@ function prepareLookUp(t: Tables) {
      join message_parts p on p.workspace_id = r.workspace_id and p.message_id = r.id
      order by p.message_id, p.attempt, p.number`,
   )
-  // The webhooks are locked against removal, because otherwise a delivery could be queued for a removed webhook.
-  const findSubscribers = statement<SubscribedWebhook>(
+  // The webhooks are locked against removal, because otherwise a delivery could be queued for a removed webhook. Without
+  // webhooks there is one row, with the state of the log of events and an id of null.
+  const findSubscribers = statement<{ keeps_events: boolean | null } & Nullable<SubscribedWebhook>>(
     'find_subscribers',
-    `select id, workspace_id, events, mode, ${ENDPOINT_COLUMNS.join(', ')} from webhooks
-     where workspace_id = any($1::text[]) and is_active order by workspace_id, id for key share`,
+    `with subscribers as (
+       select id, workspace_id, events, mode, ${ENDPOINT_COLUMNS.join(', ')} from webhooks
+       where workspace_id = any($1::text[]) and is_active order by workspace_id, id for key share)
+     select (select is_kept from event_log_state where name = 'events') as keeps_events, s.*
+     from (select 1) one left join subscribers s on true`,
   )
   return async (tx: Transaction, settlements: readonly Settlement[]): Promise<LookedUp> => {
     const workspaces = settlements.map(({ workspace_id }) => workspace_id)
@@ -168,6 +186,7 @@ function prepareLookUp(t: Tables) {
       tx.rows(findSubscribers, [...new Set(workspaces)]),
     ])
     const state: LookedUp = {
+      keeps_events: subscribers[0]?.keeps_events === true,
       messages: new Map(messages.map((message) => [message.id, message])),
       queue: new Map(queued.map((row) => [row.message_id, row])),
       subscribers: new Map(),
@@ -182,7 +201,8 @@ function prepareLookUp(t: Tables) {
     for (const part of parts) {
       state.parts.set(part.message_id, [...(state.parts.get(part.message_id) ?? []), part])
     }
-    for (const subscriber of subscribers) {
+    for (const { keeps_events: _, ...subscriber } of subscribers) {
+      if (!isSubscriber(subscriber)) continue
       const known = state.subscribers.get(subscriber.workspace_id)
       if (known) known.push(subscriber)
       else state.subscribers.set(subscriber.workspace_id, [subscriber])

@@ -58,8 +58,11 @@ export function openEngine(
     onFailure,
     telemetry,
     log,
+    onLogged,
   }: {
     onFailure: (error: Error) => void
+    /** Called after a commit that added events to the log. */
+    onLogged: () => void
     telemetry?: Telemetry | undefined
     log?: Pick<Log, 'warn'> | undefined
   },
@@ -111,6 +114,7 @@ export function openEngine(
     lane: () => lanes?.deliveries,
     afterCommit: writer.afterCommit,
     onSettled: (plan) => telemetry && writer.afterCommit(() => reportSettled(telemetry, plan)),
+    onLogged,
   })
   const recordDeliveries = prepareRecordDeliveries(connection, t, {
     ...context,

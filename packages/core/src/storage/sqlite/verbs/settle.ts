@@ -22,6 +22,7 @@ import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
+import { prepareEventLog } from './event-log.ts'
 
 /** The verbs `settle` and `cancel` on SQLite: look up, plan, write, inside the writer's transaction. */
 export function prepareSettle(
@@ -32,21 +33,29 @@ export function prepareSettle(
     steps,
     lane,
     afterCommit,
+    onLogged,
     ...context
   }: SettleContext & {
     onSettled: (plan: SettlePlan) => void
     steps: ClockSteps
     lane: () => Lanes['deliveries'] | undefined
-    afterCommit: (work: () => void, undo: () => void) => void
+    afterCommit: (work: () => void, undo?: () => void) => void
+    /** Called after a commit that added events to the log. */
+    onLogged: () => void
   },
 ) {
   const lookUp = prepareLookUp(connection, t)
   const write = prepareWrite(connection, t)
+  const placeEvents = prepareEventLog(connection, t)
 
-  function store(plan: SettlePlan, { subscribers }: LookedUp): void {
+  function store(plan: SettlePlan, { subscribers, keeps_events }: LookedUp): void {
     const { queue, handOver, release } = queueDeliveries(plan, subscribers, lane(), steps)
     afterCommit(handOver, release)
     write({ ...plan, delivery_queue: queue })
+    if (keeps_events && plan.events.length > 0) {
+      placeEvents(plan.events)
+      afterCommit(onLogged)
+    }
     onSettled(plan)
   }
 
@@ -103,8 +112,12 @@ function prepareLookUp(connection: Connection, t: Tables) {
     ['id', 'workspace_id', 'events', 'mode', ...ENDPOINT_COLUMNS],
     'workspace_id = ? and is_active = 1',
   )
+  const isEventLogKept = connection
+    .prepare("select is_kept from event_log_state where name = 'events'")
+    .pluck()
   return (settlements: readonly Settlement[]): LookedUp => {
     const state: LookedUp = {
+      keeps_events: isEventLogKept.get() === 1,
       messages: new Map(),
       queue: new Map(),
       subscribers: new Map(),

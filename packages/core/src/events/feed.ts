@@ -1,0 +1,211 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { invalid } from '../contract/errors.ts'
+import type { EventKind } from '../contract/resources/events.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { EventLogState, LoggedEvent } from '../storage/ports/event-log.ts'
+import type { Storage } from '../storage/ports/storage.ts'
+import { type CoreEvent, type EventOf, eventOf, positionOf } from './event.ts'
+import { createNewest, nameOf } from './newest.ts'
+
+/** Which events a handler gets. */
+export interface HandlerOptions {
+  /** Only events of this workspace. Default: of every workspace. */
+  workspace_id?: string | undefined
+}
+
+/** Which events an iteration has, and when it ends. */
+export interface EventsOptions extends HandlerOptions {
+  /**
+   * Continues behind the event with this `cursor`. null: begins with the oldest stored event. Default: begins with the
+   * events from now on.
+   */
+  after?: string | null | undefined
+  /** Ends the iteration. */
+  signal?: AbortSignal | undefined
+}
+
+/** The events that a handler for this kind gets. */
+export type HandledEvent<Kind extends EventKind | '*'> = Kind extends EventKind
+  ? EventOf<Kind>
+  : CoreEvent
+
+/** Events in the process, after their commit, in the order of the commits. */
+export interface EventFeed {
+  /**
+   * Calls the handler with each event of a kind, or with every event (`*`), from now on; possibly also with events of the
+   * second before. The next event follows when the promise of the handler is settled. A handler that throws is logged
+   * without contents, and gets the next event. Returns a function that ends the calls. Handlers do not keep the process
+   * running.
+   */
+  on<Kind extends EventKind | '*'>(
+    event: Kind,
+    handler: (event: HandledEvent<Kind>) => unknown,
+    options?: HandlerOptions,
+  ): () => void
+  /**
+   * Iterates over the events in the order of their commits, and waits for new ones. At most 100 events are in memory; the
+   * others wait in the database. Ends when the core is closed or `signal` aborts.
+   * @throws SvcError `validation_error` for a cursor behind which events are missing: they were not stored, or the
+   *   database was restored. Rejects with the error of the database when it fails; continue with `after`.
+   */
+  events(options?: EventsOptions): AsyncGenerator<CoreEvent, void, undefined>
+}
+
+/** The feed of an open core. */
+export interface OpenFeed extends EventFeed {
+  /** Begins (true) or ends (false) the storing of events in this database; undefined changes nothing. */
+  open(keeps: boolean | undefined): Promise<void>
+  stop(): void
+}
+
+/** The maximum number of events that one query returns. */
+const PAGE = 100
+
+/** The wait before a handler's reading is tried again after a failure of the database. */
+const AGAIN_MS = 1_000
+
+export function createEventFeed(parts: { storage: Storage; runtime: Runtime }): OpenFeed {
+  const { storage, runtime } = parts
+  const newest = createNewest(parts)
+  const closing = new AbortController()
+  let keeping: Promise<EventLogState> | null = null
+
+  function keep(): Promise<EventLogState> {
+    keeping ??= storage
+      .write(({ eventLog }) => eventLog.keep(true))
+      .then((state) => {
+        if (!closing.signal.aborted) newest.follow(state)
+        return state
+      })
+      .catch((error) => {
+        keeping = null
+        throw error
+      })
+    return keeping
+  }
+
+  /** The position behind which a reader begins. */
+  async function startOf({ after }: EventsOptions, known: number | null): Promise<number> {
+    const { since } = await keep()
+    if (after === undefined && known !== null) return known
+    const { position } = await storage.read.eventLog.state()
+    if (after === undefined) return position
+    if (after === null) return 0
+    const start = positionOf(after)
+    if (start < since) {
+      throw invalid('after', 'Events after this cursor were not stored: read the messages instead')
+    }
+    if (start > position) {
+      throw invalid('after', 'There is no such event: an older backup was restored')
+    }
+    return start
+  }
+
+  function known(row: LoggedEvent): CoreEvent | null {
+    const event = eventOf(row)
+    if (event) return event
+    const { id, event: kind } = row
+    runtime.log.error({ event_id: id, event: kind }, 'an event of an unknown form was left out')
+    return null
+  }
+
+  /** The events behind a position, and the position of each. */
+  async function* read(
+    start: number,
+    { workspace_id, signal }: { workspace_id?: string | undefined; signal: AbortSignal },
+  ): AsyncGenerator<{ event: CoreEvent | null; position: number }, void, undefined> {
+    let at = start
+    while (!signal.aborted) {
+      const until = Math.min(at + PAGE, newest.position() ?? at)
+      if (until <= at) {
+        await newest.above(at, signal)
+        continue
+      }
+      for (const row of await storage.read.eventLog.between({ after: at, until }, workspace_id)) {
+        if (signal.aborted) return
+        yield { event: known(row), position: row.position }
+      }
+      at = until
+    }
+  }
+
+  async function* iterate(
+    options: EventsOptions,
+    start: Promise<number>,
+    signal: AbortSignal,
+  ): AsyncGenerator<CoreEvent, void, undefined> {
+    const release = newest.hold()
+    try {
+      const { workspace_id } = options
+      for await (const { event } of read(await start, { workspace_id, signal })) {
+        if (event) yield event
+      }
+    } catch (error) {
+      // A closed database is the end, not a failure.
+      if (!closing.signal.aborted) throw error
+    } finally {
+      release()
+    }
+  }
+
+  async function handle(
+    kind: EventKind | '*',
+    handler: (event: never) => unknown,
+    event: CoreEvent | null,
+  ): Promise<void> {
+    if (!event || (kind !== '*' && kind !== event.event)) return
+    try {
+      await handler(event as never)
+    } catch (error) {
+      const { id, workspace_id } = event
+      const fields = { event: event.event, event_id: id, workspace_id, error: nameOf(error) }
+      runtime.log.error(fields, 'a handler of events failed')
+    }
+  }
+
+  async function deliver(
+    kind: EventKind | '*',
+    handler: (event: never) => unknown,
+    { workspace_id, signal }: HandlerOptions & { signal: AbortSignal },
+  ): Promise<void> {
+    let at = newest.position()
+    while (!signal.aborted) {
+      try {
+        at = await startOf({}, at)
+        for await (const { event, position } of read(at, { workspace_id, signal })) {
+          await handle(kind, handler, event)
+          at = position
+        }
+      } catch (error) {
+        if (signal.aborted) return
+        runtime.log.warn({ reason: nameOf(error) }, 'events could not be read')
+        await pause(AGAIN_MS, undefined, { ref: false })
+      }
+    }
+  }
+
+  return {
+    on(kind, handler, options = {}) {
+      const ending = new AbortController()
+      const signal = AbortSignal.any([ending.signal, closing.signal])
+      void deliver(kind, handler, { ...options, signal })
+      return () => ending.abort()
+    },
+    events(options = {}) {
+      const { signal: given } = options
+      const signal = given ? AbortSignal.any([given, closing.signal]) : closing.signal
+      const start = startOf(options, newest.position())
+      // The first step of the iteration reports the failure.
+      start.catch(() => {})
+      return iterate(options, start, signal)
+    },
+    async open(keeps) {
+      if (keeps === true) await keep()
+      if (keeps === false) await storage.write(({ eventLog }) => eventLog.keep(false))
+    },
+    stop() {
+      closing.abort()
+      newest.stop()
+    },
+  }
+}

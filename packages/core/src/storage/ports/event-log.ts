@@ -1,0 +1,40 @@
+import type { EventRow } from '../../rows/rows.ts'
+
+/** The state of the log of events. */
+export interface EventLogState {
+  /** Whether events are added to the log. */
+  is_kept: boolean
+  /** The position of the newest event; 0 if there is none. */
+  position: number
+  /** The log has every event after this position. */
+  since: number
+}
+
+/** An event with its position in the order of commits. */
+export interface LoggedEvent extends EventRow {
+  position: number
+}
+
+export interface EventLogReads {
+  state(): Promise<EventLogState>
+  /**
+   * The events with positions above `after` and up to `until`, in this order, of one workspace or of all. Once `state` has
+   * returned a position, every event up to it is visible, and no event gets a position up to it later.
+   */
+  between(
+    range: { after: number; until: number },
+    workspaceId: string | undefined,
+  ): Promise<LoggedEvent[]>
+}
+
+export interface EventLogWrites {
+  /** Begins or ends keeping events; returns the state afterwards. Locks the log until the transaction ends. */
+  keep(isKept: boolean): Promise<EventLogState>
+  /** Whether the transaction must store its events even if no webhook subscribes to them. */
+  isKept(): Promise<boolean>
+  /**
+   * Gives positions to the events that the transaction stored. Called after its work, because the lock of the log must be
+   * its last lock. Returns whether events got positions.
+   */
+  place(): Promise<boolean>
+}
