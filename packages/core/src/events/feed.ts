@@ -193,7 +193,8 @@ export function createEventFeed(parts: { storage: Storage; runtime: Runtime }): 
     },
     events(options = {}) {
       const { signal: given } = options
-      const signal = given ? AbortSignal.any([given, closing.signal]) : closing.signal
+      // A signal of its own for each iteration: Node warns of more than ten listeners on one signal.
+      const signal = AbortSignal.any(given ? [given, closing.signal] : [closing.signal])
       const start = startOf(options, newest.position())
       // The first step of the iteration reports the failure.
       start.catch(() => {})

@@ -253,6 +253,24 @@ describe.each(engines)('events in the process on %s', (_, newDatabase) => {
     expect(() => core.on('*', () => {})).toThrow('the core is closed')
   })
 
+  it('can have many readers at once, without a warning of the runtime', async () => {
+    const warnings: string[] = []
+    const note = ({ name }: Error) => void warnings.push(name)
+    process.on('warning', note)
+    const core = await open({ events: true })
+    const stop = new AbortController()
+    const waiting = Array.from({ length: 12 }, () => [
+      core.events().next(),
+      core.events({ signal: stop.signal }).next(),
+    ])
+    for (let i = 0; i < 12; i++) core.on('*', () => {})
+    await pauseFor(100)
+    await core.close()
+    for (const { done } of await Promise.all(waiting.flat())) expect(done).toBe(true)
+    process.off('warning', note)
+    expect(warnings).toStrictEqual([])
+  })
+
   it('name a wrong kind and a wrong cursor', async () => {
     const core = await open()
     expect(() => core.on('message.deliverd' as never, () => {})).toThrow('event must be one of: *')
