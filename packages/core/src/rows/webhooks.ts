@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import type { Dialect } from './dialect.ts'
 import type { Sealed, SealedHeaders } from './sealed.ts'
 
@@ -98,7 +99,12 @@ export function webhookTables(d: Dialect) {
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.webhook_id, t.id] }),
-      d.index('deliveries_message').on(t.workspace_id, t.message_id),
+      // Partial, so that PostgreSQL does not use it for updates by key while the table has no statistics yet: each result
+      // then read all deliveries of its workspace, 316 µs in the first seconds of a new database.
+      d
+        .index('deliveries_message')
+        .on(t.workspace_id, t.message_id)
+        .where(sql`message_id is not null`),
     ],
   )
   const delivery_queue = d.table(

@@ -25,6 +25,8 @@ const GLOBAL: Record<string, string> = {
   'parked_receipts (id)': 'the workspace of the message is not known yet',
   'received_parts (provider, sender, recipient, reference, total, number)':
     'the workspace of the text is not known yet',
+  'event_log (position)': 'one order for the events of all workspaces',
+  'event_log_state (name)': 'the service’s own',
   'secrets (name)': 'the service’s own',
   'rate_counters (key)': 'some count by address, before a workspace is known',
   'svc_migrations (hash)': 'the service’s own',
