@@ -1,4 +1,4 @@
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import { type Child, startChild } from './child.ts'
 import { openReadonly } from './database.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
@@ -61,7 +61,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
 }
 
 async function queue({ url, key }: Service, messages: number): Promise<void> {
-  const client = createClient({ base_url: url, api_key: key })
+  const client = new Svc({ baseUrl: url, apiKey: key })
   for (let from = 0; from < messages; from += BULK) {
     const recipients = Array.from(
       { length: BULK },

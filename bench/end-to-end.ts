@@ -1,4 +1,4 @@
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import { type Child, startChild } from './child.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { inRounds, openPaths, type Path, type PathName } from './paths.ts'
@@ -172,7 +172,7 @@ async function verifyAll({ url, key, receiver, service }: Path, sent: number): P
   const { messages, forged } = await receiver.request('count', null)
   const found: Record<string, number> = { reported: messages }
   if (service) {
-    const client = createClient({ base_url: url, api_key: key })
+    const client = new Svc({ baseUrl: url, apiKey: key })
     const total = async (filter: { status?: 'delivered' }) =>
       (await client.messages.list({ limit: 1, ...filter })).pagination.total
     found.stored = await total({})

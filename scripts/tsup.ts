@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs'
 import type { Options } from 'tsup'
 
+/** An entry: ES modules alone, or CommonJS too. */
+type Target = { readonly source: string } & (
+  | { readonly default: string }
+  | { readonly import: string }
+)
+
 interface Manifest {
-  readonly exports?: Record<string, string | { readonly source: string; readonly default: string }>
+  readonly exports?: Record<string, string | Target>
 }
 
 /**
@@ -42,9 +48,9 @@ function readManifest(): Manifest {
 function entriesOf({ exports = {} }: Manifest): Record<string, string> {
   const modules = Object.values(exports).filter((target) => typeof target !== 'string')
   return Object.fromEntries(
-    modules.map((target) => [
-      target.default.replace(/^\.\/dist\//, '').replace(/\.js$/, ''),
-      target.source,
-    ]),
+    modules.map((target) => {
+      const file = 'default' in target ? target.default : target.import
+      return [file.replace(/^\.\/dist\//, '').replace(/\.js$/, ''), target.source]
+    }),
   )
 }

@@ -69,7 +69,7 @@ const FLOOR_OF = new Map(
   FLOORS.flatMap((folders, floor) => folders.map((folder): [string, number] => [folder, floor])),
 )
 
-const OURS = /^(core|server|cli|testkit)\//
+const OURS = /^(client|core|server|cli|testkit)\//
 const SQL = /^(drizzle-orm|drizzle-kit|better-sqlite3|pg)$/
 const OUTSIDE_OF_CORE = /^(fastify|@fastify\/.*|commander|ink|react|process|node:process)$/
 
@@ -81,8 +81,17 @@ const RULES: Rule[] = [
   },
   uses('core', /^$/, 'core knows no other package of ours'),
   uses('server', /^@svc\/core(\/|$)/, 'server knows core alone'),
-  uses('cli', /^@svc\/(core|server|testkit)(\/|$)/, 'cli knows server, core and testkit'),
-  uses('testkit', /^@svc\/core\/(contract|webhooks)$/, 'testkit knows the contract alone'),
+  uses('client', /^$/, 'client knows no other package of ours'),
+  uses(
+    'cli',
+    /^@svc\/(client|core|server|testkit)(\/|$)/,
+    'cli knows server, client, core and testkit',
+  ),
+  uses(
+    'testkit',
+    /^@svc\/(client|core\/(contract|webhooks))$/,
+    'testkit knows the contract and the client alone',
+  ),
   {
     says: 'the file has no place in FLOORS',
     breaks: ({ from }) => /^core\/[^/]+$/.test(from) && !FLOOR_OF.has(folderOf(from)),

@@ -7,6 +7,7 @@ import { declarations, packageBuild } from '../../scripts/tsup.ts'
 // A receiver's project must not install a database to test its webhooks, so what the testkit needs goes inside it: the
 // signatures, straight from their sources, what the contract says of events and limits, and the types of both.
 const TYPES = {
+  '@svc/client': ['../client/src/index.ts'],
   '@svc/core/contract': ['../core/src/contract/index.ts'],
   '@svc/core/webhooks': ['../core/src/contract/signing/signature.ts'],
   zod: ['../../.bootstrap/types/zod/index.d.ts'],

@@ -1,4 +1,4 @@
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 
 /** A workspace that sends, with the data that its owner has. */
 export interface Account {
@@ -15,14 +15,14 @@ export async function openAccount(
   receiverUrl: string,
   name: string,
 ): Promise<Account> {
-  const stranger = createClient({ base_url })
+  const stranger = new Svc({ baseUrl: base_url })
   const email = `${name}@example.com`
   const password = 'correct horse battery staple'
   await stranger.workspaces.signup({ email, password, company_name: name })
   const { workspace, token } = await stranger.workspaces.login({ email, password })
-  const owner = createClient({ base_url, token })
-  const live = await owner.api_keys.create({ name: 'live' })
-  const test = await owner.api_keys.create({ name: 'test', mode: 'test' })
+  const owner = new Svc({ baseUrl: base_url, token })
+  const live = await owner.apiKeys.create({ name: 'live' })
+  const test = await owner.apiKeys.create({ name: 'test', mode: 'test' })
   const path = `/${name}`
   const { webhook } = await owner.webhooks.create({ url: `${receiverUrl}${path}`, events: ['*'] })
   return {

@@ -1,4 +1,5 @@
-import { createClient, formatCredits } from '@svc/core/contract'
+import { Svc } from '@svc/client'
+import { UNITS_PER_CREDIT } from '@svc/core/contract'
 import { openConnection, requestBytes } from '../../bench/connection.ts'
 import type { Evidence } from './evidence.ts'
 import { idsAnswered } from './operations.ts'
@@ -54,12 +55,12 @@ export async function checkApi(
   await Promise.all(Array.from({ length: CONNECTIONS }, readMessages))
 
   for (const { workspace_id, token, keys } of accounts) {
-    const client = createClient({ base_url: url, api_key: keys.live, token })
+    const client = new Svc({ baseUrl: url, apiKey: keys.live, token })
     const { pagination } = await client.messages.list({ limit: 1 })
-    const { credits_balance } = await client.workspaces.account()
+    const balance = (await client.workspaces.account()).credits_balance * UNITS_PER_CREDIT
     const count = stored.messages.filter((each) => each.workspace_id === workspace_id).length
-    const balance = stored.balances.find((each) => each.workspace_id === workspace_id)?.balance
+    const expected = stored.balances.find((each) => each.workspace_id === workspace_id)?.balance
     if (pagination.total !== count) totals(`${pagination.total} messages of ${count}`)
-    if (credits_balance !== balance) totals(`${formatCredits(credits_balance)}, not ${balance}`)
+    if (Math.round(balance) !== expected) totals(`${balance}, not ${expected}`)
   }
 }

@@ -10,8 +10,8 @@ const LIMIT_MS = 30_000
 
 /** The packages that the light entries may load: only these are installed for the test. */
 const LIGHT: Readonly<Record<string, readonly string[]>> = {
+  '@svc/client': [],
   '@svc/core/provider': [],
-  '@svc/core/send': [],
   '@svc/core/sms': [],
   '@svc/core/webhooks': [],
   '@svc/core/contract': ['zod', 'libphonenumber-js'],

@@ -32,6 +32,20 @@ export const PROJECTS: readonly Project[] = [
     ],
   },
   {
+    name: 'the client in Node, Bun and Deno',
+    manager: 'npm',
+    install: ['@svc/client', 'bun', 'deno'],
+    folders: ['client'],
+    commands: [[...TEST, 'use.test.js']],
+  },
+  {
+    name: 'the client in a TypeScript 5 program',
+    manager: 'pnpm',
+    install: ['@svc/client', 'typescript@5'],
+    folders: ['client-types'],
+    commands: [[...TEST, 'types.test.js']],
+  },
+  {
     name: 'the testkit with jest',
     manager: 'npm',
     install: ['@svc/testkit', 'jest'],
@@ -97,6 +111,7 @@ export const PROJECTS: readonly Project[] = [
     name: 'a TypeScript program',
     manager: 'pnpm',
     install: [
+      '@svc/client',
       '@svc/core',
       '@svc/server',
       '@svc/testkit',

@@ -6,6 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { faultsOfLightEntries } from './bare.ts'
 import { faultsOfContents } from './contents.ts'
 import { faultsOfFormat } from './lint.ts'
@@ -19,6 +20,8 @@ import { tryProject } from './try-project.ts'
 const AT_ONCE = 2
 
 const part = process.argv[2] ?? ''
+// For projects that need a service and do not install one.
+process.env.SVC_COMMAND = fileURLToPath(new URL('../../packages/cli/bin/svc.js', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'svc-packages-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 

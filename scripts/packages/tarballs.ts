@@ -31,7 +31,7 @@ export interface Tarball {
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** In the order of their dependencies. */
-const PACKAGES = ['core', 'server', 'testkit', 'cli']
+const PACKAGES = ['client', 'core', 'server', 'testkit', 'cli']
 
 /** Never published, for any `files`; skipped here so that no large folder is copied. */
 const NEVER = new Set(['node_modules', 'src', 'test'])

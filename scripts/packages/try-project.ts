@@ -26,7 +26,8 @@ export async function tryProject(
 function installOf({ manager, install }: Project): string[] {
   // The error message and the READMEs give the same advice for Node 20.
   const needs_more =
-    Number(process.versions.napi) < 10 && install.some((name) => /^@svc\/(?!testkit)/.test(name))
+    Number(process.versions.napi) < 10 &&
+    install.some((name) => /^@svc\/(?!testkit|client)/.test(name))
   const names = needs_more ? [...install, NODE_20_SQLITE] : install
   if (manager === 'npm') return ['npm', 'install', '--prefer-offline', ...names]
   return [

@@ -8,7 +8,7 @@ import { exists, ROOT } from './pages.ts'
 import type { Service } from './service.ts'
 import { answerSvc, type World } from './svc-calls.ts'
 
-const OURS = /^@svc\/(?:core|server|cli|testkit)$/
+const OURS = /^@svc\/(?:client|core|server|cli|testkit)$/
 const PROGRAM_OF_OURS = /^(?:packages|bench|scripts)\//
 
 /** Runs the call of a page, or checks that its arguments are valid. */

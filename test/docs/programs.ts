@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { startDevServer } from '../../packages/cli/test/dev-server.ts'
 import { createReceiver } from '../../packages/testkit/src/receiver.ts'
 import { post } from './fill.ts'
@@ -19,6 +19,12 @@ export const PROGRAMS: Record<string, Trial[]> = {
   'README.md python': [ifInstalled('python3', sendsOnce(runsPython))],
   'packages/core/README.md js': [sendsAMessage],
   'packages/server/README.md js': [servesUntilStopped],
+  'packages/client/README.md js': [runsTheClient],
+  'docs/guides/client.md js send': [runsTheClient],
+  'docs/guides/client.md js lists': [runsTheClient],
+  'docs/guides/client.md js errors': [runsTheClient],
+  'docs/guides/client.md js bulk': [runsTheClient],
+  'docs/guides/client.md js receive': [receivesDeliveries],
   'packages/testkit/README.md js': [
     sendsToAReceiver,
     showsWhatWasWaited,
@@ -36,6 +42,7 @@ const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 /** Modules by the names that programs import; loaded from source. */
 const MODULES: Record<string, () => Promise<object>> = {
+  '@svc/client': () => import('@svc/client'),
   '@svc/core': () => import('@svc/core'),
   '@svc/server': () => import('@svc/server'),
   '@svc/testkit': () => import('@svc/testkit'),
@@ -202,7 +209,8 @@ async function showsWhatWasWaited(code: string): Promise<void> {
 }
 
 async function hasMatchers(code: string): Promise<void> {
-  const { createSender, fixture, sign, webhookHandler } = await import('@svc/testkit')
+  const { webhookHandler } = await import('@svc/client')
+  const { createSender, fixture, sign } = await import('@svc/testkit')
   const receiver = await createReceiver({ secret: SECRET })
   try {
     const event = fixture('message.failed', { metadata: { order_id: 'A1' } })
@@ -240,6 +248,35 @@ function forwardsMails(code: string): Promise<void> {
       await core.close()
     }
   })
+}
+
+/** Runs a program of the client against a service, with the environment that the page names. */
+async function runsTheClient(code: string): Promise<void> {
+  const dev = await startDevServer()
+  vi.stubEnv('SVC_URL', dev.url)
+  vi.stubEnv('SVC_API_KEY', dev.api_key)
+  try {
+    const { printed } = await runModule(code, {})
+    expect(printed).toEqual(promised(code))
+  } finally {
+    vi.unstubAllEnvs()
+    await dev.close()
+  }
+}
+
+async function receivesDeliveries(code: string): Promise<void> {
+  const { fixture, sign } = await import('@svc/testkit')
+  const process = { env: { SVC_WEBHOOK_SECRET: SECRET } }
+  const here = code.replace('export async', 'async')
+  const { left, printed } = await runModule(here, { process }, ['POST'])
+  const receive = left.POST as (request: Request) => Promise<Response>
+  const event = fixture('message.failed', { error_code: 'undelivered' })
+  const url = 'https://app.example.com/hooks/svc'
+  const statuses = [SECRET, SECRET.replace('B', 'C')].map(async (secret) => {
+    return (await receive(sign(event, { secret }).toRequest(url))).status
+  })
+  expect(await Promise.all(statuses)).toEqual([200, 403])
+  expect(printed).toEqual([['undelivered']])
 }
 
 /** The output that the comments after `console.log` state, as values. */

@@ -35,3 +35,14 @@ export interface PageOptions {
   page?: string
   limit?: string
 }
+
+/** The page of the options as a request has it. The server refuses what is not a number within its bounds. */
+export function pageOf({ page, limit }: { page: string | undefined; limit: string | undefined }): {
+  page?: number
+  limit?: number
+} {
+  return {
+    ...(page !== undefined && { page: Number(page) }),
+    ...(limit !== undefined && { limit: Number(limit) }),
+  }
+}

@@ -166,7 +166,7 @@ describe('an error of the server', () => {
     const { code, stderr } = await svc(['messages', 'list', '--url', url, '--key', 'svc_x'])
     expect(code).toBe(1)
     expect(stderr).toMatch(
-      new RegExp(`^svc: [^\\n]*${url}/api/v1/messages answered 404[^\\n]*\\n$`),
+      new RegExp(`^svc: [^\\n]*${url} answered GET /api/v1/messages with status 404[^\\n]*\\n$`),
     )
   })
 })

@@ -210,7 +210,7 @@ describe('svc as a process', () => {
     server.close()
     expect(stdout).toBe('queued\tM1\t1\n')
     const modules = readFileSync(log, 'utf8').trim().split('\n')
-    expect(modules).toContain('@svc/core/send')
+    expect(modules).toContain('@svc/client')
     expect(modules).not.toContain('zod')
   })
 

@@ -156,6 +156,7 @@ describe(`GET ${KEYS}`, () => {
             expect.objectContaining({ id: first.body.data.id, name: 'First' }),
           ],
           pagination: { total: 2, page: 1, pages: 1, limit: 50 },
+          next_after: null,
         },
       })
       expect(text).not.toContain(first.body.data.key)
@@ -167,6 +168,7 @@ describe(`GET ${KEYS}`, () => {
       expect(body.data).toStrictEqual({
         api_keys: [],
         pagination: { total: 0, page: 1, pages: 0, limit: 50 },
+        next_after: null,
       })
     })
 

@@ -218,6 +218,7 @@ describe('POST /billing/webhook, 200', () => {
         },
       ],
       pagination: { total: 1, page: 1, pages: 1, limit: 50 },
+      next_after: null,
     })
   })
 
@@ -343,6 +344,7 @@ describe('GET /billing/transactions', () => {
     expect(beyond).toStrictEqual({
       transactions: [],
       pagination: { total: 5, page: 4, pages: 3, limit: 2 },
+      next_after: null,
     })
   })
 
@@ -351,6 +353,7 @@ describe('GET /billing/transactions', () => {
     expect((await transactions(other)).body.data).toStrictEqual({
       transactions: [],
       pagination: { total: 0, page: 1, pages: 0, limit: 50 },
+      next_after: null,
     })
   })
 

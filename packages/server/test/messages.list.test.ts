@@ -49,6 +49,7 @@ describe(`GET ${MESSAGES}`, () => {
           expect.objectContaining({ id: delivered, status: 'delivered' }),
         ],
         pagination: { total: 3, page: 1, pages: 1, limit: 50 },
+        next_after: null,
         next_cursor: null,
       })
       const one = await world().call('GET', `${MESSAGES}/${failed}`, { key })
@@ -74,6 +75,7 @@ describe(`GET ${MESSAGES}`, () => {
         data: {
           messages: records,
           pagination: { total: 3, page: 1, pages: 1, limit: 50 },
+          next_after: null,
           next_cursor: null,
         },
       })
@@ -91,6 +93,7 @@ describe(`GET ${MESSAGES}`, () => {
       expect(body.data).toStrictEqual({
         messages: [],
         pagination: { total: 0, page: 1, pages: 0, limit: 50 },
+        next_after: null,
         next_cursor: null,
       })
     })

@@ -28,7 +28,11 @@ describe(`GET ${RECEIVED}`, () => {
   it('lists messages from recipients, newest first, for the workspace that they answered', async () => {
     expect((await list()).body).toStrictEqual({
       success: true,
-      data: { received: [], pagination: { total: 0, page: 1, pages: 0, limit: 50 } },
+      data: {
+        received: [],
+        pagination: { total: 0, page: 1, pages: 0, limit: 50 },
+        next_after: null,
+      },
     })
     await thanked()
     const first = (await list()).body.data.received[0]
@@ -48,6 +52,7 @@ describe(`GET ${RECEIVED}`, () => {
     expect(data).toStrictEqual({
       received: [first],
       pagination: { total: 2, page: 2, pages: 2, limit: 1 },
+      next_after: null,
     })
     const stranger = (await world().key(await world().signup())).key
     expect((await list('', stranger)).body.data.received).toEqual([])

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createLocalStripe } from '../../core/test/stripe/local-stripe.ts'
 import { type RunningServer, readConfig, startServer } from '../src/index.ts'
@@ -37,9 +37,9 @@ async function start(env: NodeJS.ProcessEnv, { dev }: { dev: boolean }) {
   server = await startServer({ config, dev })
   const { url: base_url } = server
   const owner = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
-  await createClient({ base_url }).workspaces.signup(owner)
-  const { token } = await createClient({ base_url }).workspaces.login(owner)
-  const { billing, workspaces } = createClient({ base_url, token })
+  await new Svc({ baseUrl: base_url }).workspaces.signup(owner)
+  const { token } = await new Svc({ baseUrl: base_url }).workspaces.login(owner)
+  const { billing, workspaces } = new Svc({ baseUrl: base_url, token })
   return {
     base_url,
     checkout: () => billing.checkout({ package_id: 'starter' }),
@@ -74,7 +74,7 @@ describe.each([true, false])('with Stripe set (dev: %s)', (dev) => {
       }
     }
     await notify()
-    expect(await balance()).toBe(1_000_000_000)
+    expect(await balance()).toBe(1_000)
     expect(await landing()).toContain('Thank you. 1,000 credits for 10.00 USD.')
     stripe.refund(stripe.sessions.get(session_id)?.payment_intent ?? '')
     await notify()

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { type Config, readConfig, startServer } from '../src/index.ts'
 import { within } from './within.ts'
@@ -25,26 +25,26 @@ it('serves the API on a free port, sends in threads, and keeps all data over a r
   const { url: base_url } = first
   expect(base_url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
-  await createClient({ base_url }).workspaces.signup(signup)
-  const { token } = await createClient({ base_url }).workspaces.login(signup)
-  const { key: api_key } = await createClient({ base_url, token }).api_keys.create({ name: 'A' })
-  const { messages } = createClient({ base_url, api_key })
+  await new Svc({ baseUrl: base_url }).workspaces.signup(signup)
+  const { token } = await new Svc({ baseUrl: base_url }).workspaces.login(signup)
+  const { key: api_key } = await new Svc({ baseUrl: base_url, token }).apiKeys.create({ name: 'A' })
+  const { messages } = new Svc({ baseUrl: base_url, apiKey: api_key })
   const { message_id: id } = await messages.send({
     to: '+14155552671',
     channel: 'sms',
     content: { text: 'Hello' },
   })
-  const statusOf = async () => (await messages.get({ id })).message.status
+  const statusOf = async () => (await messages.get(id)).message.status
   await expect.poll(statusOf, { timeout: 10_000 }).toBe('delivered')
   await first.close()
   await expect(fetch(`${base_url}/health`)).rejects.toThrow()
 
   const second = await startServer({ config })
   try {
-    const after = createClient({ base_url: second.url, api_key, token })
-    expect((await after.messages.get({ id })).message.status).toBe('delivered')
+    const after = new Svc({ baseUrl: second.url, apiKey: api_key, token })
+    expect((await after.messages.get(id)).message.status).toBe('delivered')
     // The session is still valid, because its secret was stored too.
-    expect((await after.workspaces.account()).credits_balance).toBe(4_000_000)
+    expect((await after.workspaces.account()).credits_balance).toBe(4)
   } finally {
     await second.close()
   }
@@ -60,10 +60,12 @@ it('serves as many connections, and lets as many wait, as the operator allows', 
   try {
     const { url: base_url } = server
     const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
-    await createClient({ base_url }).workspaces.signup(signup)
-    const { token } = await createClient({ base_url }).workspaces.login(signup)
-    const { key: api_key } = await createClient({ base_url, token }).api_keys.create({ name: 'A' })
-    const { bulks } = createClient({ base_url, api_key })
+    await new Svc({ baseUrl: base_url }).workspaces.signup(signup)
+    const { token } = await new Svc({ baseUrl: base_url }).workspaces.login(signup)
+    const { key: api_key } = await new Svc({ baseUrl: base_url, token }).apiKeys.create({
+      name: 'A',
+    })
+    const { bulks } = new Svc({ baseUrl: base_url, apiKey: api_key })
     const body = { channel: 'sms', content: { text: 'x' } } as const
     const sent = await bulks.send({ ...body, recipients: ['+14155552671'] })
     expect(sent.accepted).toBe(1)

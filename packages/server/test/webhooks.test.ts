@@ -155,6 +155,7 @@ describe(`GET ${WEBHOOKS}`, () => {
     expect(body.data).toStrictEqual({
       webhooks: records.slice(0, 2),
       pagination: { total: 3, page: 1, pages: 2, limit: 2 },
+      next_after: expect.any(String),
     })
     for (const { data } of made) expect(text).not.toContain(data.webhook.secret)
     const second = await call('GET', '?limit=2&page=2', undefined, account)
@@ -236,6 +237,7 @@ describe(`GET ${WEBHOOKS}/:id/deliveries`, () => {
     expect(body.data).toStrictEqual({
       deliveries: [],
       pagination: { total: 0, page: 1, pages: 0, limit: 50 },
+      next_after: null,
     })
   })
 

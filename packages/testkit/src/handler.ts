@@ -1,100 +1,22 @@
-import type { EventKind } from '@svc/core/contract'
-import { verify } from '@svc/core/webhooks'
-import { createAdapters, type WebhookAdapters } from './handler-adapters.ts'
-import { createAnswering } from './handler-answer.ts'
-import { createMemoryStore, type DedupeStore } from './handler-dedupe.ts'
 import {
-  type DeliveryContext,
-  isKnown,
-  type UnknownEvent,
-  type WebhookEvent,
-} from './handler-event.ts'
+  webhookHandler as receive,
+  type WebhookAdapters,
+  type WebhookHandlerOptions,
+} from '@svc/client'
 
-/** Far larger than the largest delivery of the service. */
-const BODY_MAX_BYTES = 1024 * 1024
-
-/** The service waits 15 s for an answer, so 5 s remain for the network. */
-const ANSWER_WITHIN_MS = 10_000
-
-const TOLERANCE_S = 300
-
-/** The function for each kind of event. */
-export type EventFunctions = {
-  [Kind in EventKind]?: (event: WebhookEvent<Kind>, context: DeliveryContext) => unknown
-}
-
-/** Options of `webhookHandler`. */
-export interface WebhookHandlerOptions {
-  /** The webhook's secret, `whsec_…`. */
-  secret?: string | undefined
-  /** Several secrets in place of `secret`, during a rotation. */
-  secrets?: readonly string[]
-  /**
-   * The function for each kind of event. A function that throws or rejects is called again when
-   * the delivery is retried.
-   */
-  on?: EventFunctions
-  /** Called for kinds that `on` does not name. */
-  on_event?: (event: WebhookEvent, context: DeliveryContext) => unknown
-  /** Called for kinds newer than this package; default: such an event is acknowledged. */
-  on_unknown_event?: (event: UnknownEvent, context: DeliveryContext) => unknown
-  /**
-   * The largest difference between `webhook-timestamp` and now, in seconds; default: 300. `false`
-   * allows any difference.
-   */
-  tolerance_s?: number | false
-  /** Remembers the handled events; default: in memory. */
-  dedupe?: DedupeStore
-  /** The maximum size of a body; a larger body is answered 413; default: 1 MiB. */
-  max_body_bytes?: number
-  /** While the function runs longer than this, the answer is 503; default: 10 s. */
-  answer_within_ms?: number
-  /** Called on failures; default: `console.error`. */
-  log?: (line: string, error?: unknown) => void
-}
+let isNoticed = false
 
 /**
- * Receives deliveries in any of the frameworks: verifies the raw body, answers 403 to an invalid
- * signature, calls your function once for every event, and answers 500 when the function fails, so
- * that the delivery is retried.
+ * The handler of `@svc/client`. The first call prints a notice.
  *
+ * @deprecated Import it from `@svc/client`: a handler for production does not belong to a test kit.
  * @throws Error when the secret is missing or unusable, or when there is no function.
- * @example
- * const hooks = webhookHandler({ secret, on: { 'message.failed': ({ data }) => alarm(data.error_message) } })
- * createServer(hooks.node)                                   // node:http
- * export const POST = hooks.fetch                            // Next, Bun, Deno: Request → Response
- * app.post('/hooks/svc', hooks.express)                      // Express, before express.json()
- * app.register(hooks.fastify, { url: '/hooks/svc' })         // Fastify
- * app.post('/hooks/svc', hooks.hono)                         // Hono
  */
 export function webhookHandler(options: WebhookHandlerOptions): WebhookAdapters {
-  const { on = {}, on_event, on_unknown_event } = options
-  if (!on_event && !on_unknown_event && Object.keys(on).length === 0) {
-    throw new Error('webhookHandler: set on_event, or functions by kind in on')
+  if (!isNoticed) {
+    isNoticed = true
+    const notice = 'webhookHandler of @svc/testkit is deprecated: import it from @svc/client'
+    process.emitWarning(notice, 'DeprecationWarning', 'SVC_TESTKIT_HANDLER')
   }
-  const answer = createAnswering({
-    secrets: secretsOf(options),
-    tolerance_s: options.tolerance_s ?? TOLERANCE_S,
-    dedupe: options.dedupe ?? createMemoryStore(),
-    answer_within_ms: options.answer_within_ms ?? ANSWER_WITHIN_MS,
-    log: options.log ?? ((...words) => console.error(...words)),
-    handle(event, context) {
-      if (!isKnown(event)) return on_unknown_event?.(event, context)
-      // The compiler cannot derive that the function for a kind takes that kind.
-      const own = on[event.event] as typeof on_event
-      return (own ?? on_event)?.(event, context)
-    },
-  })
-  return createAdapters(answer, options.max_body_bytes ?? BODY_MAX_BYTES)
-}
-
-function secretsOf({
-  secret,
-  secrets = secret === undefined ? [] : [secret],
-}: WebhookHandlerOptions) {
-  const tried = verify({ secret: secrets, body: '', headers: {} })
-  if (!tried.ok && tried.reason === 'secret_unusable') {
-    throw new Error(`webhookHandler: there is no usable secret. ${tried.hint}`)
-  }
-  return secrets
+  return receive(options)
 }

@@ -1,6 +1,16 @@
 /**
  * Test a webhook receiver with signed deliveries, and a webhook sender with a scripted receiver.
  */
+export {
+  type Claim,
+  createMemoryStore,
+  type DedupeStore,
+  type DeliveryContext,
+  type UnknownEvent,
+  type WebhookAdapters,
+  type WebhookEvent,
+  type WebhookHandlerOptions,
+} from '@svc/client'
 export { EVENT_KINDS, type EventKind, type WireEventData } from '@svc/core/contract'
 export {
   type HeaderSource,
@@ -19,10 +29,7 @@ export {
 } from './conformance.ts'
 export { junitOf } from './conformance-junit.ts'
 export { type FixtureOptions, fixture, type Overrides, type TestEvent } from './fixture.ts'
-export { type WebhookHandlerOptions, webhookHandler } from './handler.ts'
-export type { WebhookAdapters } from './handler-adapters.ts'
-export { type Claim, createMemoryStore, type DedupeStore } from './handler-dedupe.ts'
-export type { DeliveryContext, UnknownEvent, WebhookEvent } from './handler-event.ts'
+export { webhookHandler } from './handler.ts'
 export { forge, MUTATIONS, type Mutation, type MutationDefinition } from './mutations.ts'
 export type { ReceivedDelivery, ReceivedRequest } from './received.ts'
 export {

@@ -1,3 +1,5 @@
+import { Svc } from '@svc/client'
+
 /** Calls the API of a test service. */
 export interface Caller {
   /**
@@ -15,7 +17,7 @@ export interface Caller {
 
 const OWNER = { email: 'owner@svc.test', password: 'the password of the owner' }
 
-const SCOPES = ['send_messages', 'read_messages', 'manage_contacts', 'manage_webhooks']
+const SCOPES = ['send_messages', 'read_messages', 'manage_contacts', 'manage_webhooks'] as const
 
 /** Creates a workspace with a logged-in owner and an API key of all scopes. */
 export async function createCaller(
@@ -43,29 +45,26 @@ export async function createCaller(
     return data
   }
 
-  const login = async () => {
-    const { token } = await requestOrThrow('POST', '/api/v1/auth/login', OWNER, {})
-    return { authorization: `Bearer ${token}` }
-  }
-  const signup = { ...OWNER, company_name: 'Test Ltd' }
-  const { workspace } = await requestOrThrow('POST', '/api/v1/auth/signup', signup, {})
-  let owner = await login()
-  const key = { name: 'test', scopes: SCOPES }
-  const made = await requestOrThrow('POST', '/api/v1/api-keys', key, owner)
-  const api_key = String(made.key)
+  const { workspaces } = new Svc({ baseUrl: url })
+  const login = async () => (await workspaces.login(OWNER)).token
+  const { workspace } = await workspaces.signup({ ...OWNER, company_name: 'Test Ltd' })
+  let token = await login()
+  const { apiKeys } = new Svc({ baseUrl: url, token })
+  const { key: api_key } = await apiKeys.create({ name: 'test', scopes: [...SCOPES] })
+  const owner = () => ({ authorization: `Bearer ${token}` })
 
   return {
-    workspace_id: (workspace as { id: string }).id,
+    workspace_id: workspace.id,
     api_key,
     async call(method, path, body, { as = 'api_key', headers = {} } = {}) {
       if (as === 'api_key')
         return requestOrThrow(method, path, body, { ...headers, 'x-api-key': api_key })
-      const first = await request(method, path, body, { ...headers, ...owner })
+      const first = await request(method, path, body, { ...headers, ...owner() })
       if (!first.text) return first.data
       if (first.status !== 401) throw new Error(first.text)
       // The session has expired if the clock moved far.
-      owner = await login()
-      return requestOrThrow(method, path, body, { ...headers, ...owner })
+      token = await login()
+      return requestOrThrow(method, path, body, { ...headers, ...owner() })
     },
   }
 }

@@ -25,6 +25,7 @@ const BLOCKS = new Map(
 const folder = mkdtempSync(join(PACKAGE, 'node_modules', '.guide-'))
 mkdirSync(join(folder, 'node_modules/@svc'), { recursive: true })
 symlinkSync(PACKAGE, join(folder, 'node_modules/@svc/testkit'))
+symlinkSync(join(PACKAGE, '../client'), join(folder, 'node_modules/@svc/client'))
 mkdirSync(join(folder, 'node_modules/redis'))
 writeFileSync(
   join(folder, 'node_modules/redis/package.json'),
@@ -118,7 +119,7 @@ function codeOf(framework: string): { handler: string[]; rawBody: string[] } {
 }
 
 const HANDLER = `
-import { webhookHandler } from '@svc/testkit'
+import { webhookHandler } from '@svc/client'
 const hooks = webhookHandler({
   secret: process.env.SVC_WEBHOOK_SECRET,
   on_event: ({ event, data }) => console.log(event, data.occurred_at),

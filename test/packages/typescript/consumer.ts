@@ -1,7 +1,9 @@
 // A strict TypeScript program with the code of the guides. It is compiled, not run.
+
 import { once } from 'node:events'
+import { Svc, webhookHandler } from '@svc/client'
 import { type Core, createCore, type Mailer, systemRuntime } from '@svc/core'
-import { createClient, decode, SvcError, sendRequest } from '@svc/core/contract'
+import { decode, SvcError, sendRequest } from '@svc/core/contract'
 import { countSegments, gsm7Suggestion, segments } from '@svc/core/sms'
 import { type VerificationResult, verify } from '@svc/core/webhooks'
 import { type Config, ConfigError, readConfig, startServer } from '@svc/server'
@@ -13,7 +15,6 @@ import {
   fakeClock,
   fixture,
   type TestEvent,
-  webhookHandler,
 } from '@svc/testkit'
 import { matchers, type WebhookMatchers } from '@svc/testkit/vitest'
 
@@ -70,7 +71,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<string> {
 }
 
 export async function call(url: string, api_key: string): Promise<string> {
-  const client = createClient({ base_url: url, api_key })
+  const client = new Svc({ baseUrl: url, apiKey: api_key })
   const { message_id } = await client.messages.send({
     channel: 'sms',
     to: '+15005550006',

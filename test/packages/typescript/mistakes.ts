@@ -1,10 +1,11 @@
 // The types must refuse each of these lines; otherwise this file does not compile.
+import { Svc, webhookHandler } from '@svc/client'
 import { type Core, createCore } from '@svc/core'
-import { createClient, SvcError } from '@svc/core/contract'
+import { SvcError } from '@svc/core/contract'
 import { countSegments } from '@svc/core/sms'
 import { verify } from '@svc/core/webhooks'
 import { startServer } from '@svc/server'
-import { createSender, fixture, webhookHandler } from '@svc/testkit'
+import { createSender, fixture } from '@svc/testkit'
 
 // @ts-expect-error a database is required
 await createCore({})
@@ -26,7 +27,7 @@ await core.apiKeys.create('id', { name: 'x', scopes: ['everything'], mode: 'live
 // @ts-expect-error there is no such code
 new SvcError('no_such_code', 'text')
 
-const client = createClient({ base_url: 'http://127.0.0.1:3000', api_key: 'key' })
+const client = new Svc({ apiKey: 'key' })
 // @ts-expect-error a recipient is required
 await client.messages.send({ channel: 'sms', content: { text: 'x' } })
 // @ts-expect-error there is no such endpoint

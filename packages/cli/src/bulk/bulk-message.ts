@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { WireBulkRequest } from '@svc/core/contract'
+import type { BulksSendBody } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { readInputFile, readStdinText } from '../input/read-input.ts'
 import {
@@ -36,7 +36,7 @@ export interface BulkMessageOptions extends MessageOptions {
 }
 
 /** A request without its recipients. */
-export type MessageOfBulk = Omit<WireBulkRequest, 'recipients' | 'validation'>
+export type MessageOfBulk = Omit<BulksSendBody, 'recipients' | 'validation'>
 
 /** The message that all recipients get. */
 export interface BulkMessage {

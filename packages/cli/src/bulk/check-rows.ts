@@ -1,4 +1,5 @@
-import type { Client, Units, WireBulkRequest } from '@svc/core/contract'
+import type { BulksSendBody, Svc } from '@svc/client'
+import type { Units } from '@svc/core/contract'
 import type { AddressesSeen } from './addresses-seen.ts'
 import { type BatchLimits, batchesOf } from './batches.ts'
 import type { BulkMessage, MessageOfBulk } from './bulk-message.ts'
@@ -7,7 +8,7 @@ import type { InputFile } from './input-file.ts'
 import { interrupted, type Patience } from './patience.ts'
 import { remember } from './read-results.ts'
 import { splitBySeen } from './split-by-seen.ts'
-import { NOTHING, plus, type RowResult, type Totals } from './totals.ts'
+import { NOTHING, plus, type RowResult, type Totals, unitsOf } from './totals.ts'
 
 /** The maximum number of rejected rows that are kept for the report. */
 const REJECTED_MAX = 1_000
@@ -38,7 +39,7 @@ export async function checkRows(
     signal,
     onBatch,
   }: {
-    client: Client
+    client: Svc
     message: BulkMessage
     limits: BatchLimits
     after: number
@@ -74,12 +75,12 @@ export async function checkRows(
       accepted,
       rejected: rejected.length,
       duplicates: repeated.length + fresh.length - accepted - rejected.length,
-      credits: found?.credits_needed ?? (0 as Units),
+      credits: unitsOf(found?.credits_needed ?? 0),
     })
     check.suppressed += rejected.filter(({ error }) => error === 'suppressed').length
     check.rejected.push(...rejected.slice(0, REJECTED_MAX - check.rejected.length))
     if (found) {
-      check.balance = found.credits_balance
+      check.balance = unitsOf(found.credits_balance)
       check.block_reason ??= found.block_reason
     }
     onBatch(check.totals)
@@ -92,10 +93,10 @@ export async function checkRows(
 }
 
 /** The request body of a bulk for these rows. The server rejects faulty rows and sends the others. */
-export function bodyOf(request: MessageOfBulk, rows: readonly Row[]): WireBulkRequest {
+export function bodyOf(request: MessageOfBulk, rows: readonly Row[]): BulksSendBody {
   const recipients = rows.map(({ recipient }) => recipient)
   // The server checks that content and channel match.
-  return { ...request, recipients, validation: 'permissive' } as WireBulkRequest
+  return { ...request, recipients, validation: 'permissive' } as BulksSendBody
 }
 
 /** The result of each row in an estimate. */

@@ -1,11 +1,11 @@
-import type { WireBulkRequest } from '@svc/core/contract'
+import type { BulksSendBody } from '@svc/client'
 import { usage } from '../process/failure.ts'
 import type { CsvRow } from './read-rows.ts'
 
-type Channel = WireBulkRequest['channel']
+type Channel = BulksSendBody['channel']
 
 /** A recipient of a bulk. */
-export type Recipient = Exclude<WireBulkRequest['recipients'][number], string>
+export type Recipient = Exclude<BulksSendBody['recipients'][number], string>
 
 /** A row with its recipient and its line. */
 export interface Row {

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { rename } from 'node:fs/promises'
-import type { Client } from '@svc/core/contract'
+import type { Svc } from '@svc/client'
 import type { Target } from '../connect/connection.ts'
 import { type Explanation, Failure, usage } from '../process/failure.ts'
 import { createAddressesSeen } from './addresses-seen.ts'
@@ -57,7 +57,7 @@ export async function assertSameRun(
     input: InputFile
     message: BulkMessage
     target: Target
-    client: Client
+    client: Svc
   },
 ): Promise<void> {
   const differs = (difference: string) =>
@@ -73,7 +73,7 @@ export async function assertSameRun(
   if (run.key_sha256 === keyDigest(target)) return
   // Idempotency keys belong to a workspace: with an API key of another workspace, all messages would be sent again.
   if (bulk_id === null) throw differs('it was started with another API key')
-  await client.bulks.get({ id: bulk_id }).catch((error: unknown) => {
+  await client.bulks.get(bulk_id).catch((error: unknown) => {
     const { code } = error as { code?: unknown }
     throw code === 'not_found' ? differs('its API key belonged to another workspace') : error
   })

@@ -1,5 +1,5 @@
 import { isOutage, pause, retryAfterMs } from '../connect/polling.ts'
-import { Failure, unreachable } from '../process/failure.ts'
+import { explain, Failure, unreachable } from '../process/failure.ts'
 
 const BACKOFF_FIRST_MS = 1_000
 const BACKOFF_MAX_MS = 30_000
@@ -80,7 +80,8 @@ export function interrupted(): Failure {
 }
 
 function outageOf(error: unknown): Failure {
-  return error instanceof Failure
-    ? error
-    : unreachable(`the server fails: ${(error as Error).message}`)
+  const explained = explain(error)
+  return explained.error === 'unreachable'
+    ? unreachable(explained.message)
+    : unreachable(`the server fails: ${explained.message}`)
 }

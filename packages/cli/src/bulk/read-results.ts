@@ -1,11 +1,10 @@
 import { createReadStream } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
-import { UNITS_PER_CREDIT, units } from '@svc/core/contract'
 import { misconfigured } from '../process/failure.ts'
 import { type AddressesSeen, createAddressesSeen } from './addresses-seen.ts'
 import { lineOf } from './result-line.ts'
 import { type BegunLine, FORMAT, type ResultLine, type RunLine } from './results-file.ts'
-import { NOTHING, plus, type RowResult, type Totals } from './totals.ts'
+import { NOTHING, plus, type RowResult, type Totals, unitsOf } from './totals.ts'
 
 /** The size of the longest possible row when every character is escaped in JSON. */
 const LINE_MAX_BYTES = 1024 * 1024
@@ -137,7 +136,7 @@ function after(state: RunState, line: Exclude<ResultLine, { type: 'row' }>): Run
     batches: line.batch,
     totals: plus(state.totals, {
       ...line,
-      credits: units(Math.round(line.credits_used * UNITS_PER_CREDIT)),
+      credits: unitsOf(line.credits_used),
     }),
     pending: null,
     bulk_id: line.bulk_id ?? state.bulk_id,

@@ -1,4 +1,4 @@
-import type { Client } from '@svc/core/contract'
+import type { Svc } from '@svc/client'
 import type { Target } from '../connect/connection.ts'
 import type { Context } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
@@ -35,7 +35,7 @@ export interface Run {
   input: InputFile
   message: BulkMessage
   limits: BatchLimits
-  client: Client
+  client: Svc
   target: Target
   settings: SendSettings
   /** The absolute path of the result file. */

@@ -1,4 +1,5 @@
-import { type Client, creditsOf, type SvcError, type Units } from '@svc/core/contract'
+import type { BulksSendData, Svc, ValidationError } from '@svc/client'
+import { creditsOf, type Units } from '@svc/core/contract'
 import { retryAfterMs } from '../connect/polling.ts'
 import { Failure } from '../process/failure.ts'
 import { type Batch, type BatchLimits, batchesOf, batchUpTo } from './batches.ts'
@@ -10,7 +11,7 @@ import { interrupted, type Patience } from './patience.ts'
 import { type RunState, remember } from './read-results.ts'
 import type { BegunLine, ResultsFile } from './results-file.ts'
 import { splitBySeen } from './split-by-seen.ts'
-import { plus, type RowResult, type Totals } from './totals.ts'
+import { plus, type RowResult, type Totals, unitsOf } from './totals.ts'
 
 /** The server keeps an answer for 24 hours. One hour less allows for clock differences and slow requests. */
 const ANSWER_KEPT_MS = 23 * 3_600_000
@@ -20,7 +21,7 @@ const CLOCK_DIFFERENCE_MS = 60_000
 
 /** The parts of a send besides the rows. */
 export interface Sending {
-  client: Client
+  client: Svc
   message: BulkMessage
   limits: BatchLimits
   results: ResultsFile
@@ -131,10 +132,12 @@ async function sendFresh(
   try {
     const sent = await patience.request(() => {
       if (isDoubtful && isTooOld(begun, new Date())) throw tooOld(begun)
-      return client.bulks.send(body, { idempotency_key }).catch((error: unknown) => {
-        if (!isRefusal(error)) isDoubtful = true
-        throw error
-      })
+      return client.bulks
+        .send(body, { idempotencyKey: idempotency_key })
+        .catch((error: unknown) => {
+          if (!isRefusal(error)) isDoubtful = true
+          throw error
+        })
     })
     return answerOf(sent, rows)
   } catch (error) {
@@ -167,7 +170,7 @@ function isRefusal(error: unknown): boolean {
 
 /** Whether the idempotency key was used with other rows. In that case the result file is not complete. */
 function isKeyReused(error: unknown): boolean {
-  const { details } = error as Partial<SvcError>
+  const { details } = error as Partial<ValidationError>
   return details?.some(({ path }) => path === 'Idempotency-Key') ?? false
 }
 
@@ -180,7 +183,7 @@ function anotherCopy({ batch }: BegunLine): Failure {
 
 /** The messages of an error that refuses only recipients, with the recipient's index as the key; else null. */
 function faultsOf(error: unknown): Map<number, string> | null {
-  const { code, details } = error as Partial<SvcError>
+  const { code, details } = error as Partial<ValidationError>
   if (code !== 'validation_error' || !details || details.length === 0) return null
   const faults = new Map<number, string>()
   for (const { path, message } of details) {
@@ -200,7 +203,7 @@ function refusedRows(rows: RowResult[], faults: ReadonlyMap<number, string>): Ro
 }
 
 function answerOf(
-  { bulk_id, credits_used, messages, errors }: Awaited<ReturnType<Client['bulks']['send']>>,
+  { bulk_id, credits_used, messages, errors }: BulksSendData,
   rows: readonly Row[],
 ): Answer {
   const results = rows.map((row) => resultOf(row, { error: 'duplicate' }))
@@ -213,7 +216,7 @@ function answerOf(
   for (const { index, to, error, message } of errors) {
     put(index, results[index] as RowResult, { to, error, message })
   }
-  return { rows: results, bulk_id, credits: credits_used }
+  return { rows: results, bulk_id, credits: unitsOf(credits_used) }
 }
 
 function duplicatesOf(rows: readonly Row[]): RowResult[] {

@@ -1,4 +1,9 @@
-import type { Units } from '@svc/core/contract'
+import { UNITS_PER_CREDIT, type Units, units } from '@svc/core/contract'
+
+/** An amount of the API. Sums of credits as decimals would not be exact. */
+export function unitsOf(credits: number): Units {
+  return units(Math.round(credits * UNITS_PER_CREDIT))
+}
 
 /** The number of rows for each result, and their cost. */
 export interface Totals {

@@ -46,7 +46,13 @@ async function showAudit({ io, output }: Context, options: AuditOptions): Promis
   const { api, auditEntry, decode } = await import('@svc/core/contract')
   const now = new Date()
   const timeOf = (text: string | undefined) => text && momentText(text, { now, back: true })
-  const { page, limit, action, startDate, endDate } = decode(api.audit.list.query, {
+  const {
+    page = 1,
+    limit,
+    action,
+    startDate,
+    endDate,
+  } = decode(api.audit.list.query, {
     page: options.page,
     limit: options.limit,
     action: options.action,

@@ -53,7 +53,7 @@ async function listPurchases({ io, output }: Context, options: ListOptions): Pro
     import('@svc/core/contract'),
     import('@svc/server'),
   ])
-  const { page, limit } = decode(api.api_keys.list.query, {
+  const { page = 1, limit } = decode(api.api_keys.list.query, {
     page: options.page,
     limit: options.limit,
   })

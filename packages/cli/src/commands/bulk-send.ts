@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Client } from '@svc/core/contract'
+import type { Svc } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type BulkMessageOptions, withBulkMessage } from '../bulk/bulk-message.ts'
 import type { ProgressStore } from '../bulk/progress.ts'
@@ -116,7 +116,7 @@ async function openRun(
     options: Options
     settings: SendSettings
     target: Run['target']
-    client: Client
+    client: Svc
   },
 ): Promise<Run> {
   const { io } = context

@@ -83,9 +83,8 @@ async function showBulk(
   options: ConnectionOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api, formatCredits } = await import('@svc/core/contract')
-  const found = await client.bulks.get({ id })
-  if (output.isJson()) return output.document(api.bulks.get.data.encode(found))
+  const found = await client.bulks.get(id)
+  if (output.isJson()) return output.document(found)
   const { bulk } = found
   output.fields([
     ['id', bulk.id],
@@ -99,9 +98,9 @@ async function showBulk(
       status,
       String(count),
     ]),
-    ['credits', formatCredits(bulk.credits_used)],
-    ['refunded', formatCredits(bulk.credits_refunded)],
-    ['created', bulk.created_at.toISOString()],
+    ['credits', String(bulk.credits_used)],
+    ['refunded', String(bulk.credits_refunded)],
+    ['created', bulk.created_at],
   ])
 }
 
@@ -111,9 +110,8 @@ async function cancelBulk(
   options: ConnectionOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
-  const found = await client.bulks.cancel({ id })
-  if (output.isJson()) return output.document(api.bulks.cancel.data.encode(found))
+  const found = await client.bulks.cancel(id)
+  if (output.isJson()) return output.document(found)
   const { canceled, bulk } = found
   output.line(`${canceled} of ${bulk.accepted} messages canceled`)
 }
@@ -124,18 +122,12 @@ async function retryBulk(
   options: ConnectionOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api, formatCredits } = await import('@svc/core/contract')
-  const sent = await client.bulks.retry({ id })
+  const sent = await client.bulks.retry(id)
   const { bulk_id, total, accepted, rejected, credits_used, errors } = sent
-  if (output.isJson()) output.document(api.bulks.send.data.encode(sent))
+  if (output.isJson()) output.document(sent)
   else {
     for (const { to, error, message } of errors) output.row([to ?? '', error, message])
-    output.row([
-      'queued',
-      bulk_id,
-      `${accepted} of ${total}`,
-      `${formatCredits(credits_used)} credits`,
-    ])
+    output.row(['queued', bulk_id, `${accepted} of ${total}`, `${String(credits_used)} credits`])
   }
   if (rejected > 0) throw new Failure('rejected', `${rejected} of ${total} were rejected`)
 }

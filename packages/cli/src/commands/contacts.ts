@@ -1,10 +1,10 @@
 import { createWriteStream } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
-import type { Client } from '@svc/core/contract'
+import type { ContactsImportBody, ContactsImportData } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
-import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
 import { readInputFile } from '../input/read-input.ts'
 import { Failure, usage } from '../process/failure.ts'
 
@@ -13,7 +13,7 @@ interface Filters {
   tag?: string
 }
 
-type Report = Awaited<ReturnType<Client['contacts']['import']>>
+type Report = ContactsImportData
 
 /** The number of contacts in one request. The server accepts more, and answers this number within two seconds. */
 const REQUEST_CONTACTS = 1_000
@@ -98,9 +98,8 @@ async function listContacts(
   { search, tag, page, limit, ...options }: ConnectionOptions & PageOptions & Filters,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
-  const found = await client.contacts.list({ search, tag, page, limit })
-  if (output.isJson()) return output.document(api.contacts.list.data.encode(found))
+  const found = await client.contacts.list({ search, tag, ...pageOf({ page, limit }) })
+  if (output.isJson()) return output.document(found)
   output.table(
     ['NAME', 'PHONE', 'EMAIL', 'TAGS', 'ID'],
     found.contacts.map(({ name, phone, email, tags, id }) => [
@@ -126,7 +125,7 @@ async function importFrom(
   const sum: Report = { created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [] }
   for (let at = 0; at < contacts.length; at += REQUEST_CONTACTS) {
     const part = await client.contacts.import({
-      contacts: contacts.slice(at, at + REQUEST_CONTACTS),
+      contacts: contacts.slice(at, at + REQUEST_CONTACTS) as ContactsImportBody['contacts'],
     })
     for (const word of ['created', 'updated', 'unchanged', 'rejected'] as const) {
       sum[word] += part[word]
@@ -177,12 +176,9 @@ async function exportTo(
 ): Promise<void> {
   const { client } = await connect(options, io)
   const found = await client.contacts.export({ search, tag })
-  const { api } = await import('@svc/core/contract')
   const { CSV_HEADER, writeContactsCsv } = await import('@svc/core/operate')
   const text =
-    format === 'json'
-      ? `${JSON.stringify(api.contacts.export.data.encode(found))}\n`
-      : CSV_HEADER + writeContactsCsv(found.contacts)
+    format === 'json' ? `${JSON.stringify(found)}\n` : CSV_HEADER + writeContactsCsv(found.contacts)
   if (file === undefined) {
     io.stdout.write(text)
     return

@@ -26,7 +26,7 @@ async function showHistory(
   options: PageOptions & { workspace?: string },
 ): Promise<void> {
   const { api, decode, formatCredits } = await import('@svc/core/contract')
-  const { page, limit } = decode(api.api_keys.list.query, {
+  const { page = 1, limit } = decode(api.api_keys.list.query, {
     page: options.page,
     limit: options.limit,
   })

@@ -122,18 +122,18 @@ async function listKeys(
   { io, output }: Context,
   options: PageOptions & { workspace?: string },
 ): Promise<void> {
-  const { api, decode } = await import('@svc/core/contract')
-  const { page, limit } = decode(api.api_keys.list.query, {
+  const { api, decode, sliceOf } = await import('@svc/core/contract')
+  const { page = 1, limit } = decode(api.api_keys.list.query, {
     page: options.page,
     limit: options.limit,
   })
-  const { api_keys, total } = await withCore(io, async (core) => {
+  const { api_keys, total, next_after } = await withCore(io, async (core) => {
     const workspace = await findWorkspace(core, options.workspace)
-    return core.apiKeys.list(workspace.id, { limit, offset: (page - 1) * limit })
+    return core.apiKeys.list(workspace.id, sliceOf({ page, limit }))
   })
   const pagination = { total, page, pages: Math.ceil(total / limit), limit }
   if (output.isJson())
-    return output.document(api.api_keys.list.data.encode({ api_keys, pagination }))
+    return output.document(api.api_keys.list.data.encode({ api_keys, pagination, next_after }))
   const now = new Date()
   output.table(
     ['ID', 'NAME', 'KEY', 'STATE', 'SCOPES', 'LAST USED'],

@@ -31,11 +31,10 @@ async function cancelMessage(
 ): Promise<void> {
   if (!yes) await confirm(io, `Cancel the message ${printable(id)}?`)
   const { client } = await connect(options, io)
-  const { api, formatCredits } = await import('@svc/core/contract')
-  const canceled = await client.messages.cancel({ id })
-  if (output.isJson()) return output.document(api.messages.cancel.data.encode(canceled))
+  const canceled = await client.messages.cancel(id)
+  if (output.isJson()) return output.document(canceled)
   const { status, error_code, credits_refunded } = canceled.message
-  const credits = formatCredits(credits_refunded)
+  const credits = String(credits_refunded)
   output.row([
     statusCell(status),
     id,

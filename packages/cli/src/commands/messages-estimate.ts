@@ -30,9 +30,8 @@ async function estimateMessage(
 ): Promise<void> {
   const request = await readSendRequest(options, io)
   const { client } = await connect(options, io)
-  const { api, formatCredits } = await import('@svc/core/contract')
   const found = await client.messages.estimate(request)
-  if (output.isJson()) return output.document(api.messages.estimate.data.encode(found))
+  if (output.isJson()) return output.document(found)
   for (const message of found.messages) {
     const { encoding, characters, units, segments, non_gsm_characters, gsm7_suggestion } = message
     output.fields([
@@ -40,8 +39,8 @@ async function estimateMessage(
       ['characters', characters?.toString() ?? null],
       ['units', units?.toString() ?? null],
       ['segments', segments?.toString() ?? null],
-      ['credits', formatCredits(message.credits)],
-      ['balance', formatCredits(found.credits_balance)],
+      ['credits', String(message.credits)],
+      ['balance', String(found.credits_balance)],
       ['forced by', non_gsm_characters.length === 0 ? null : charactersText(non_gsm_characters)],
       ['suggestion', gsm7_suggestion && suggestionText(gsm7_suggestion)],
       ['blocked', message.block_reason && { text: message.block_reason, style: 'red' }],

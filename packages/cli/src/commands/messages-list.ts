@@ -1,7 +1,7 @@
-import type { Message } from '@svc/core/contract'
+import type { Message } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
-import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
 import { momentText } from '../input/time.ts'
 import { statusCell } from '../messages/message-steps.ts'
 
@@ -73,7 +73,6 @@ async function listMessages(
   }: ListOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
   const now = new Date()
   const found = await client.messages.list({
     status,
@@ -82,15 +81,14 @@ async function listMessages(
     bulk_id: bulkId,
     startDate: since && momentText(since, { now, back: true }),
     endDate: until && momentText(until, { now, back: true }),
-    page,
-    limit,
+    ...pageOf({ page, limit }),
     cursor,
   })
-  if (output.isJson()) return output.document(api.messages.list.data.encode(found))
+  if (output.isJson()) return output.document(found)
   output.table(
     ['TIME', 'CHANNEL', 'RECIPIENT', 'STATUS', 'ID', 'ERROR'],
     found.messages.map((message) => [
-      message.created_at.toISOString(),
+      message.created_at,
       message.channel,
       message.recipient,
       statusCell(message.status),

@@ -1,7 +1,7 @@
-import type { ReceivedMessage } from '@svc/core/contract'
+import type { ReceivedMessage } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
-import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
 import { momentText } from '../input/time.ts'
 
 interface ReceivedOptions extends ConnectionOptions, PageOptions {
@@ -47,21 +47,19 @@ async function listReceived(
   { channel, sender, since, until, page, limit, ...options }: ReceivedOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
   const now = new Date()
   const found = await client.received.list({
     channel,
     sender,
     startDate: since && momentText(since, { now, back: true }),
     endDate: until && momentText(until, { now, back: true }),
-    page,
-    limit,
+    ...pageOf({ page, limit }),
   })
-  if (output.isJson()) return output.document(api.received.list.data.encode(found))
+  if (output.isJson()) return output.document(found)
   output.table(
     ['TIME', 'CHANNEL', 'SENDER', 'RECIPIENT', 'KEYWORD', 'CONTENT'],
     found.received.map((one) => [
-      one.created_at.toISOString(),
+      one.created_at,
       one.channel,
       one.sender,
       one.recipient,

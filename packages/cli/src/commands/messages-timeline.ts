@@ -28,11 +28,10 @@ async function showTimeline(
   options: ConnectionOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api, formatCredits } = await import('@svc/core/contract')
-  const found = await client.messages.timeline({ id })
-  if (output.isJson()) return output.document(api.messages.timeline.data.encode(found))
+  const found = await client.messages.timeline(id)
+  if (output.isJson()) return output.document(found)
   output.table(
     TIMELINE_HEADINGS,
-    found.timeline.map((entry) => timelineRow(entry, formatCredits)),
+    found.timeline.map((entry) => timelineRow(entry)),
   )
 }

@@ -1,4 +1,4 @@
-import type { Client } from '@svc/core/contract'
+import type { Svc } from '@svc/client'
 import type { Command } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
@@ -72,9 +72,8 @@ async function showMessage(
   options: ConnectionOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api, formatCredits } = await import('@svc/core/contract')
-  const { message } = await client.messages.get({ id })
-  if (output.isJson()) return output.document(api.messages.get.data.encode({ message }))
+  const { message } = await client.messages.get(id)
+  if (output.isJson()) return output.document({ message })
   const { segments, encoding } = message
   const optional = (value: string | null): Cell | null => value
   output.fields([
@@ -84,14 +83,14 @@ async function showMessage(
     ['channel', message.channel],
     ['recipient', message.recipient],
     ['content', JSON.stringify(message.content)],
-    ['credits', formatCredits(message.credits_used)],
-    ['refunded', message.credits_refunded === 0 ? null : formatCredits(message.credits_refunded)],
+    ['credits', String(message.credits_used)],
+    ['refunded', message.credits_refunded === 0 ? null : String(message.credits_refunded)],
     ['segments', segments === null ? null : `${segments} (${encoding})`],
     ['metadata', JSON.stringify(message.metadata)],
     ['provider', optional(message.provider)],
     ['provider id', optional(message.provider_message_id)],
     ['mode', message.livemode ? 'live' : 'test'],
-    ['scheduled', optional(message.scheduled_at?.toISOString() ?? null)],
+    ['scheduled', optional(message.scheduled_at)],
     ...stepsOf(message).map(({ status, at }): [string, Cell] => [status, at.toISOString()]),
   ])
 }
@@ -108,7 +107,6 @@ async function tailMessages(
   const server = await connect(options, io)
   if (canOpenView(context)) return viewMessages(context, server, interval_ms)
   const { client, base_url } = server
-  const { message: record } = await import('@svc/core/contract')
   const signal = stopSignalOf(io)
   await followMessages(
     createFollower(client, signal, () => output.note(GAP)),
@@ -119,7 +117,7 @@ async function tailMessages(
       onChange(change) {
         if (!output.isJson()) return output.row(changeRow(change, { padded: output.isTerminal }))
         const { message, status, at } = change
-        output.document({ status, at: at.toISOString(), message: record.encode(message) })
+        output.document({ status, at: at.toISOString(), message: message })
       },
       onOutage: (isOut) =>
         output.note(isOut ? `${base_url} cannot be reached; waiting…` : 'The server is back.'),
@@ -130,11 +128,10 @@ async function tailMessages(
 /** Shows the messages in an interactive view. */
 async function viewMessages(
   context: Context,
-  { client, base_url }: { client: Client; base_url: string },
+  { client, base_url }: { client: Svc; base_url: string },
   interval_ms: number,
 ): Promise<void> {
   const { style } = context.output
-  const { formatCredits } = await import('@svc/core/contract')
   await openView(context, {
     screen: 'inline',
     async load() {
@@ -146,8 +143,8 @@ async function viewMessages(
         title: base_url,
         style,
         async open(id, columns) {
-          const { timeline } = await client.messages.timeline({ id })
-          const rows = timeline.map((entry) => timelineRow(entry, formatCredits))
+          const { timeline } = await client.messages.timeline(id)
+          const rows = timeline.map((entry) => timelineRow(entry))
           return [style('bold', id), ...tableLines(TIMELINE_HEADINGS, rows, columns, style)]
         },
         follow: (sink, signal) => {

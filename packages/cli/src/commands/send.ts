@@ -1,9 +1,8 @@
-import type { Client } from '@svc/core/contract'
+import type { Svc } from '@svc/client'
 import type { Command } from 'commander'
 import {
   type ConnectionOptions,
   clientOf,
-  clientOptions,
   findTarget,
   withConnection,
 } from '../connect/connection.ts'
@@ -57,12 +56,9 @@ async function send({ io, output }: Context, options: Options): Promise<void> {
   }
   const request = await readSendRequest(options, io)
   const target = await findTarget(options, io)
-  const { sendMessage } = await import('@svc/core/send')
-  const more = { idempotency_key: idempotencyKey }
-  const sent = await sendMessage(clientOptions(target), request, more)
-  if (options.wait) {
-    return waitFor({ io, output }, await clientOf(target), sent.message_id, timeout_ms)
-  }
+  const client = await clientOf(target)
+  const sent = await client.messages.send(request, { idempotencyKey })
+  if (options.wait) return waitFor({ io, output }, client, sent.message_id, timeout_ms)
   if (output.isJson()) return output.document(sent)
   const credits = String(sent.credits_used)
   output.row([
@@ -78,7 +74,7 @@ async function send({ io, output }: Context, options: Options): Promise<void> {
 
 async function waitFor(
   { output }: Context,
-  client: Client,
+  client: Svc,
   id: string,
   timeout_ms: number,
 ): Promise<void> {
@@ -90,8 +86,7 @@ async function waitFor(
     },
   })
   if (output.isJson()) {
-    const { api } = await import('@svc/core/contract')
-    output.document(api.messages.get.data.encode({ message }))
+    output.document({ message })
   }
   if (message.status === 'failed') {
     throw new Failure(
@@ -108,7 +103,7 @@ async function waitFor(
 }
 
 /** Returns a part of a sentence that says that the server is paused; empty if it is not. */
-async function pauseOf(client: Client): Promise<string> {
+async function pauseOf(client: Svc): Promise<string> {
   const health = await client.health.check().catch(() => null)
   return health?.services.queue === 'paused' ? ', because the server is paused' : ''
 }

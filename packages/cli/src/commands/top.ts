@@ -77,7 +77,8 @@ async function view(
   core: Core,
   { interval_ms, channel, read }: TopSettings,
 ): Promise<void> {
-  const { formatCredits } = await import('@svc/core/contract')
+  const { api } = await import('@svc/core/contract')
+  const timelineOf = api.messages.timeline.data
   await openView(context, {
     screen: 'full',
     load: async () =>
@@ -88,9 +89,9 @@ async function view(
         now: () => new Date(),
         read: (chosen) => read(VIEW_MAX, chosen),
         timeline: async ({ workspace_id, id }) =>
-          (await core.messages.timeline(workspace_id, id)).map((entry) =>
-            timelineRow(entry, formatCredits),
-          ),
+          timelineOf
+            .encode({ timeline: await core.messages.timeline(workspace_id, id) })
+            .timeline.map(timelineRow),
       }),
   })
 }

@@ -1,20 +1,27 @@
-import type { Delivery, DeliveryStatus, EventKind, Webhook, WebhookMode } from '@svc/core/contract'
+import type { Delivery, EventKind, Webhook, WebhooksUpdateBody } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
-import { type Context, listOf, type PageOptions, withExamples, withPage } from '../context.ts'
+import {
+  type Context,
+  listOf,
+  type PageOptions,
+  pageOf,
+  withExamples,
+  withPage,
+} from '../context.ts'
 import { usage } from '../process/failure.ts'
 import type { Cell } from '../show/output.ts'
 
 interface UpdateOptions extends ConnectionOptions {
   to?: string
   events?: string
-  mode?: WebhookMode
+  mode?: Webhook['mode']
   description?: string
   disable?: boolean
 }
 
 interface DeliveriesOptions extends ConnectionOptions, PageOptions {
-  status?: DeliveryStatus
+  status?: Delivery['status']
   event?: EventKind
 }
 
@@ -109,9 +116,8 @@ async function listWebhooks(
   { page, limit, ...options }: ConnectionOptions & PageOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
-  const found = await client.webhooks.list({ page, limit })
-  if (output.isJson()) return output.document(api.webhooks.list.data.encode(found))
+  const found = await client.webhooks.list({ ...pageOf({ page, limit }) })
+  if (output.isJson()) return output.document(found)
   output.table(['ID', 'STATUS', 'URL', 'EVENTS', 'MODE'], found.webhooks.map(webhookRow))
   const { total, pages, page: shown } = found.pagination
   if (total === 0) output.note('No webhooks.')
@@ -127,17 +133,18 @@ async function updateWebhook(
   if (!hasFields && !disable) {
     throw usage('name a field to change: --to, --events, --mode, --description or --disable')
   }
-  const { api, decode } = await import('@svc/core/contract')
-  const change = decode(api.webhooks.update.body, {
+  // The server checks the names of the events.
+  const kinds = events && (listOf(events) as WebhooksUpdateBody['events'])
+  const change: WebhooksUpdateBody = {
     ...(to !== undefined && { url: to }),
-    ...(events !== undefined && { events: listOf(events) }),
+    ...(events !== undefined && { events: kinds || [] }),
     ...(mode !== undefined && { mode }),
     ...(description !== undefined && { description }),
     ...(disable && { is_active: false }),
-  })
+  }
   const { client } = await connect(options, io)
-  const changed = await client.webhooks.update({ id, ...change })
-  if (output.isJson()) return output.document(api.webhooks.update.data.encode(changed))
+  const changed = await client.webhooks.update(id, change)
+  if (output.isJson()) return output.document(changed)
   output.row(webhookRow(changed.webhook))
 }
 
@@ -147,9 +154,8 @@ async function enableWebhook(
   options: ConnectionOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
-  const enabled = await client.webhooks.enable({ id })
-  if (output.isJson()) return output.document(api.webhooks.enable.data.encode(enabled))
+  const enabled = await client.webhooks.enable(id)
+  if (output.isJson()) return output.document(enabled)
   output.row(webhookRow(enabled.webhook))
 }
 
@@ -159,13 +165,12 @@ async function rotateSecret(
   options: ConnectionOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
-  const rotated = await client.webhooks.rotate_secret({ id })
-  if (output.isJson()) return output.document(api.webhooks.rotate_secret.data.encode(rotated))
+  const rotated = await client.webhooks.rotateSecret(id)
+  if (output.isJson()) return output.document(rotated)
   const { secret, previous_secret_ends_at } = rotated.webhook
   output.line(output.style('bold', secret))
   output.note(
-    `The secret is shown only once. The old one is valid until ${previous_secret_ends_at.toISOString()}.`,
+    `The secret is shown only once. The old one is valid until ${previous_secret_ends_at}.`,
   )
 }
 
@@ -175,9 +180,8 @@ async function testWebhook(
   options: ConnectionOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
-  const queued = await client.webhooks.test({ id })
-  if (output.isJson()) return output.document(api.webhooks.test.data.encode(queued))
+  const queued = await client.webhooks.test(id)
+  if (output.isJson()) return output.document(queued)
   output.row(deliveryRow(queued.delivery))
   output.note(`svc webhooks deliveries ${id} shows the result.`)
 }
@@ -188,9 +192,8 @@ async function listDeliveries(
   { status, event, page, limit, ...options }: DeliveriesOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
-  const found = await client.webhooks.deliveries({ id, status, event, page, limit })
-  if (output.isJson()) return output.document(api.webhooks.deliveries.data.encode(found))
+  const found = await client.webhooks.deliveries(id, { status, event, ...pageOf({ page, limit }) })
+  if (output.isJson()) return output.document(found)
   output.table(
     ['ID', 'TIME', 'EVENT', 'STATUS', 'TRIES', 'ANSWER'],
     found.deliveries.map(deliveryRow),
@@ -207,9 +210,8 @@ async function retryDelivery(
   options: ConnectionOptions,
 ): Promise<void> {
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
-  const queued = await client.webhooks.retry({ id, delivery_id })
-  if (output.isJson()) return output.document(api.webhooks.retry.data.encode(queued))
+  const queued = await client.webhooks.retry(id, delivery_id)
+  if (output.isJson()) return output.document(queued)
   output.row(deliveryRow(queued.delivery))
 }
 
@@ -223,12 +225,5 @@ function deliveryRow(delivery: Delivery): Cell[] {
   const { id, created_at, event, status, attempt_count, response_status, error } = delivery
   const style = { pending: 'yellow', delivered: 'green', failed: 'red', discarded: 'dim' } as const
   const answer = error ?? response_status?.toString() ?? ''
-  return [
-    id,
-    created_at.toISOString(),
-    event,
-    { text: status, style: style[status] },
-    `${attempt_count}`,
-    answer,
-  ]
+  return [id, created_at, event, { text: status, style: style[status] }, `${attempt_count}`, answer]
 }

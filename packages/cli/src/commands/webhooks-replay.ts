@@ -1,4 +1,4 @@
-import type { Client } from '@svc/core/contract'
+import type { Svc } from '@svc/client'
 import type { Command } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
@@ -55,17 +55,16 @@ async function replayDelivery(
     throw usage('--to and --secret are for a file: the server sends a delivery to its webhook')
   }
   const { client } = await connect(options, io)
-  const { api } = await import('@svc/core/contract')
   const id = webhook ?? (await webhookOf(client, delivery_id))
-  const queued = await client.webhooks.retry({ id, delivery_id })
-  if (output.isJson()) return output.document(api.webhooks.retry.data.encode(queued))
+  const queued = await client.webhooks.retry(id, delivery_id)
+  if (output.isJson()) return output.document(queued)
   const { event, status } = queued.delivery
   output.row([delivery_id, event, status])
   output.note(`svc webhooks deliveries ${id} shows the result.`)
 }
 
 /** Finds the webhook of a delivery. It asks for each webhook, because the API has no search by delivery. */
-async function webhookOf(client: Client, delivery_id: string): Promise<string> {
+async function webhookOf(client: Svc, delivery_id: string): Promise<string> {
   for (let page = 1, pages = 1; page <= pages; page++) {
     const found = await client.webhooks.list({ page, limit: 100 })
     pages = found.pagination.pages
@@ -76,9 +75,9 @@ async function webhookOf(client: Client, delivery_id: string): Promise<string> {
   throw new Failure('not_found', 'Delivery not found')
 }
 
-async function has(client: Client, id: string, delivery_id: string): Promise<boolean> {
+async function has(client: Svc, id: string, delivery_id: string): Promise<boolean> {
   try {
-    await client.webhooks.delivery({ id, delivery_id })
+    await client.webhooks.delivery(id, delivery_id)
     return true
   } catch (error) {
     if ((error as { code?: unknown }).code === 'not_found') return false

@@ -1,4 +1,4 @@
-import type { Client, Subscription, WebhookMode } from '@svc/core/contract'
+import type { Svc, Webhook } from '@svc/client'
 import type { Command } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, listOf, withExamples } from '../context.ts'
@@ -23,7 +23,7 @@ import { addTrigger } from './webhooks-trigger.ts'
 interface ListenOptions extends ConnectionOptions {
   port: string
   events?: string
-  mode?: WebhookMode
+  mode?: Webhook['mode']
   forwardTo?: string
   printSecret?: boolean
   save?: string
@@ -138,9 +138,9 @@ function viewDeliveries(
 
 /** Registers the receiver as a webhook; `remove` deletes the webhook. */
 async function register(
-  { client, base_url }: { client: Client; base_url: string },
+  { client, base_url }: { client: Svc; base_url: string },
   { url }: Receiver,
-  subscription: { events?: Subscription[]; mode?: WebhookMode },
+  subscription: { events?: Webhook['events']; mode?: Webhook['mode'] },
   output: Output,
 ): Promise<{ id: string; secret: string; remove(): Promise<void> }> {
   const description = 'svc webhooks listen'
@@ -151,7 +151,7 @@ async function register(
     secret,
     async remove() {
       try {
-        await client.webhooks.delete({ id })
+        await client.webhooks.delete(id)
         output.note('The webhook is removed.')
       } catch {
         output.note(`The webhook ${id} could not be removed from ${base_url}.`)
@@ -169,7 +169,7 @@ function announce(
   else output.note(`Listening on ${start.url}${secret}. Stop with Ctrl-C.`)
 }
 
-async function eventsOf(list: string | undefined): Promise<Subscription[] | undefined> {
+async function eventsOf(list: string | undefined): Promise<Webhook['events'] | undefined> {
   if (list === undefined) return undefined
   const { SUBSCRIPTIONS } = await import('@svc/core/contract')
   return listOf(list).map((name) => {

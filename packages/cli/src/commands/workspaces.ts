@@ -78,7 +78,7 @@ async function createWorkspace({ io, output }: Context, options: CreateOptions):
 
 async function listWorkspaces({ io, output }: Context, options: PageOptions): Promise<void> {
   const { api, decode, formatCredits, workspace } = await import('@svc/core/contract')
-  const { page, limit } = decode(api.api_keys.list.query, options)
+  const { page = 1, limit } = decode(api.api_keys.list.query, options)
   const found = await withCore(io, (core) =>
     core.workspaces.list({ limit: limit + 1, offset: (page - 1) * limit }),
   )

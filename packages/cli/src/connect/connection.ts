@@ -1,6 +1,6 @@
-import type { Client, ClientOptions, Fetch } from '@svc/core/contract'
+import type { Svc, SvcOptions } from '@svc/client'
 import type { Command } from 'commander'
-import { Failure, misconfigured, unreachable, usage } from '../process/failure.ts'
+import { type Failure, misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { dataFolder, pathFrom } from '../settings/data-folder.ts'
 import {
@@ -142,20 +142,17 @@ function overridden(variable: string, way: string): Failure {
 export async function connect(
   options: ConnectionOptions,
   io: ProcessIo,
-): Promise<{ client: Client; base_url: string }> {
+): Promise<{ client: Svc; base_url: string }> {
   const target = await findTarget(options, io)
   return { client: await clientOf(target), base_url: target.base_url }
 }
 
-/** Creates a client for a server. It loads the schemas of the whole API. */
-export async function clientOf(target: Target): Promise<Client> {
-  const { createClient } = await import('@svc/core/contract')
-  return createClient(clientOptions(target))
-}
-
-/** The options of a client: the server, the key, and a `fetch` that explains failures. */
-export function clientOptions(target: Target): ClientOptions {
-  return { ...target, fetch: fetchFrom(target.base_url) }
+/** Creates a client for a server. It does not retry: a command reports a failure at once, or has its own patience. */
+export async function clientOf({ base_url, api_key }: Target): Promise<Svc> {
+  const { Svc } = await import('@svc/client')
+  const options: SvcOptions = { baseUrl: base_url, apiKey: api_key, timeout: ANSWER_MAX_MS }
+  // Commands also run beside the server in a private network, for example of containers.
+  return new Svc({ ...options, maxRetries: 0, allowHttp: true, fetch: httpFetch })
 }
 
 /**
@@ -173,30 +170,4 @@ export function addressOf(text: string): string {
     throw usage('the address of the server must be without user, password, query and fragment')
   }
   return text.replace(/(?<!\/)\/+$/, '').replace(/\/api\/v1$/, '')
-}
-
-/** A `fetch` that explains an unreachable server, and never follows a redirect with the key. */
-function fetchFrom(base_url: string): Fetch {
-  return async (url, init) => {
-    const timeout = AbortSignal.timeout(ANSWER_MAX_MS)
-    const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout
-    const response = await httpFetch(url, { ...init, signal }).catch((error: unknown) => {
-      if (init.signal?.aborted) throw error
-      const why = timeout.aborted ? `no answer in ${ANSWER_MAX_MS / 1000} s` : reasonOf(error)
-      throw unreachable(
-        `${base_url} cannot be reached (${why}): start the server with svc dev, or give its address with --url`,
-      )
-    })
-    if (response.status < 300 || response.status > 399) return response
-    const location = response.headers.get('location') ?? 'elsewhere'
-    throw new Failure(
-      'redirected',
-      `${base_url} redirects to ${location}: give the final address with --url`,
-    )
-  }
-}
-
-function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  return code ?? message
 }

@@ -7,12 +7,20 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
 
 /** The wait that a rate limit error asks for (`Retry-After`); null for any other error. */
 export function retryAfterMs(error: unknown): number | null {
-  const { code, retry_after_s } = error as { code?: unknown; retry_after_s?: number }
-  return code === 'rate_limit_exceeded' ? (retry_after_s ?? 1) * 1000 : null
+  const { code, retryAfter } = error as { code?: unknown; retryAfter?: number | null }
+  return code === 'rate_limit_exceeded' ? (retryAfter ?? 1) * 1000 : null
 }
+
+/** The codes of the client's errors for a server that does not answer, or fails. */
+const OUTAGES = new Set<unknown>([
+  'connection_failed',
+  'timeout',
+  'internal_error',
+  'unexpected_answer',
+])
 
 /** Whether the server is unreachable or fails. A proxy may answer in place of the server. */
 export function isOutage(error: unknown): boolean {
   const { code } = error as { code?: unknown }
-  return code === 'unreachable' || code === 'internal_error'
+  return OUTAGES.has(code)
 }

@@ -1,4 +1,4 @@
-import type { Client, Message } from '@svc/core/contract'
+import type { Message, Svc } from '@svc/client'
 import { pause, retryAfterMs } from '../connect/polling.ts'
 import { isFinal, type Step, stepsOf } from './message-steps.ts'
 
@@ -11,7 +11,7 @@ const POLL_MAX_MS = 3_000
  * state of the message.
  */
 export async function awaitMessage(
-  client: Client,
+  client: Svc,
   id: string,
   { timeout_ms, onStep }: { timeout_ms: number; onStep: (step: Step) => void },
 ): Promise<Message> {
@@ -33,10 +33,10 @@ export async function awaitMessage(
 }
 
 /** Polls once. It waits until a rate limit ends if the deadline allows it. */
-async function poll(client: Client, id: string, deadline: number): Promise<Message> {
+async function poll(client: Svc, id: string, deadline: number): Promise<Message> {
   for (;;) {
     try {
-      return (await client.messages.get({ id })).message
+      return (await client.messages.get(id)).message
     } catch (error) {
       const wait_ms = retryAfterMs(error)
       if (wait_ms === null || Date.now() + wait_ms > deadline) throw error

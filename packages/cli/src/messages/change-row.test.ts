@@ -1,4 +1,4 @@
-import type { Message } from '@svc/core/contract'
+import type { Message } from '@svc/client'
 import { expect, test } from 'vitest'
 import { textWidth } from '../show/text.ts'
 import { changeLine, changeRow } from './change-row.ts'

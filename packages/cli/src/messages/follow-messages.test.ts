@@ -1,4 +1,4 @@
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import { describe, expect, test } from 'vitest'
 import { unreachable } from '../process/failure.ts'
 import { type Change, createFollower, followMessages } from './follow-messages.ts'
@@ -45,9 +45,10 @@ function server() {
   const requests: string[] = []
   const faults: (() => Response)[] = []
   const answer = (data: object) => Response.json({ success: true, data })
-  const client = createClient({
-    base_url: 'http://svc.test',
-    api_key: 'svc_k',
+  const client = new Svc({
+    baseUrl: 'https://svc.test',
+    apiKey: 'svc_k',
+    maxRetries: 0,
     async fetch(input) {
       const url = new URL(String(input))
       requests.push(url.pathname)
@@ -55,12 +56,12 @@ function server() {
       if (fault) return fault()
       const found = messages.find(({ id }) => url.pathname.endsWith(id))
       if (found) return answer({ message: found })
-      const from = Number(url.searchParams.get('cursor') ?? 0)
+      const from = Number(url.searchParams.get('after') ?? 0)
       const limit = Number(url.searchParams.get('limit'))
       const page = messages.toReversed().slice(from, from + limit)
-      const next_cursor = from + limit < messages.length ? String(from + limit) : null
+      const next_after = from + limit < messages.length ? String(from + limit) : null
       const pagination = { total: messages.length, page: 1, pages: 1, limit }
-      return answer({ messages: page, pagination, next_cursor })
+      return answer({ messages: page, pagination, next_after })
     },
   })
   return { client, messages, requests, faults }

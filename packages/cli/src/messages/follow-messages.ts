@@ -1,4 +1,4 @@
-import type { Client, Message } from '@svc/core/contract'
+import type { Message, Svc } from '@svc/client'
 import { isOutage, pause, retryAfterMs } from '../connect/polling.ts'
 import { isFinal, type Step, stepsOf } from './message-steps.ts'
 
@@ -32,7 +32,7 @@ export interface Follower {
  * @param onGap called when more messages came between two polls than one poll reads. The oldest are not reported.
  */
 export function createFollower(
-  client: Client,
+  client: Svc,
   signal: AbortSignal,
   onGap: () => void = () => {},
 ): Follower {
@@ -53,8 +53,7 @@ export function createFollower(
   /** Reads one unfinished message that is older than the pages: the rate limit allows only one more request a poll. */
   async function oneUnfinished(seen: ReadonlySet<string>): Promise<Message[]> {
     for (const [id, { finished }] of tracked) {
-      if (!finished && !seen.has(id))
-        return [(await client.messages.get({ id }, { signal })).message]
+      if (!finished && !seen.has(id)) return [(await client.messages.get(id, { signal })).message]
     }
     return []
   }
@@ -81,18 +80,18 @@ export function createFollower(
 
 /** Reads the newest messages, newest first, until it finds a known message or reaches the page limit. */
 async function newestUntil(
-  client: Client,
+  client: Svc,
   isKnown: (id: string) => boolean,
   signal: AbortSignal,
 ): Promise<{ recent: Message[]; isWhole: boolean }> {
   const recent: Message[] = []
-  let cursor: string | undefined
+  let after: string | undefined
   for (let page = 0; page < PAGES_MAX; page++) {
-    const response = await client.messages.list({ limit: PAGE_SIZE, cursor }, { signal })
+    const response = await client.messages.list({ limit: PAGE_SIZE, after }, { signal })
     recent.push(...response.messages)
     const oldest = response.messages.at(-1)
-    cursor = response.next_cursor ?? undefined
-    if (!oldest || isKnown(oldest.id) || cursor === undefined) return { recent, isWhole: true }
+    after = response.next_after ?? undefined
+    if (!oldest || isKnown(oldest.id) || after === undefined) return { recent, isWhole: true }
   }
   return { recent, isWhole: false }
 }

@@ -1,4 +1,4 @@
-import type { Message, MessageStatus } from '@svc/core/contract'
+import type { Message, MessageStatus } from '@svc/client'
 import type { Cell } from '../show/output.ts'
 import type { StyleName } from '../show/style.ts'
 
@@ -29,14 +29,14 @@ export function isFinal({ status }: Message): boolean {
  */
 export function stepsOf(message: Message): Step[] {
   const { created_at, sent_at, delivered_at, read_at, failed_at } = message
-  const steps: [MessageStatus, Date | null][] = [
+  const steps: [MessageStatus, string | null][] = [
     ['queued', created_at],
     ['sent', sent_at],
     ['failed', failed_at],
     ['delivered', delivered_at],
     ['read', read_at],
   ]
-  return steps.flatMap(([status, at]) => (at ? [{ status, at }] : []))
+  return steps.flatMap(([status, at]) => (at ? [{ status, at: new Date(at) }] : []))
 }
 
 /** A status in its colour. With `padded` it has the width of the longest status. */

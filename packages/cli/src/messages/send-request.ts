@@ -1,4 +1,4 @@
-import type { WireSendRequest } from '@svc/core/contract'
+import type { MessagesSendBody } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { readStdinText } from '../input/read-input.ts'
 import { durationMs, momentText } from '../input/time.ts'
@@ -56,14 +56,14 @@ export function withMessage(command: Command, channel: Option): Command {
 export async function readSendRequest(
   options: SendOptions,
   io: ProcessIo,
-): Promise<WireSendRequest> {
+): Promise<MessagesSendBody> {
   const text =
     options.text === '-' ? { text: await readStdinText(io, 'give the text with --text') } : {}
   return sendRequestOf({ ...options, ...text }, new Date())
 }
 
 /** Builds the request from the options; the server validates it. */
-export function sendRequestOf(options: SendOptions, now: Date): WireSendRequest {
+export function sendRequestOf(options: SendOptions, now: Date): MessagesSendBody {
   const { to } = options
   const channel = options.channel ?? (to.includes('@') ? 'email' : 'sms')
   const more = sendingOf(options, now)

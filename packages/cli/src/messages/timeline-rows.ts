@@ -1,21 +1,20 @@
-import type { MessageStatus, TimelineEntry, Units } from '@svc/core/contract'
+import type { MessageStatus, MessagesTimelineData } from '@svc/client'
 import type { Cell } from '../show/output.ts'
 import { failureOf, statusCell } from './message-steps.ts'
 
 /** The headings of the columns of `timelineRow`. */
 export const TIMELINE_HEADINGS = ['TIME', 'KIND', 'WHAT', 'RESULT', 'DETAIL'] as const
 
+type TimelineEntry = MessagesTimelineData['timeline'][number]
+
 /** An entry of the timeline as a row. */
-export function timelineRow(
-  entry: TimelineEntry,
-  formatCredits: (amount: Units) => string,
-): [time: Cell, kind: Cell, ...Details] {
-  return [entry.at.toISOString(), entry.kind, ...detailsOf(entry, formatCredits)]
+export function timelineRow(entry: TimelineEntry): [time: Cell, kind: Cell, ...Details] {
+  return [entry.at, entry.kind, ...detailsOf(entry)]
 }
 
 type Details = [what: Cell, result: Cell, detail: Cell]
 
-function detailsOf(entry: TimelineEntry, formatCredits: (amount: Units) => string): Details {
+function detailsOf(entry: TimelineEntry): Details {
   switch (entry.kind) {
     case 'status': {
       const late = { text: 'too late, ignored', style: 'dim' } as const
@@ -28,9 +27,9 @@ function detailsOf(entry: TimelineEntry, formatCredits: (amount: Units) => strin
     }
     case 'ledger': {
       const { type, credits, balance_after, reference } = entry
-      const amount = `${credits > 0 ? '+' : ''}${formatCredits(credits)}`
+      const amount = `${credits > 0 ? '+' : ''}${credits}`
       const what = reference.type === 'bulk' ? `${type} of its bulk` : type
-      return [what, amount, `balance ${formatCredits(balance_after)}`]
+      return [what, amount, `balance ${balance_after}`]
     }
     case 'webhook': {
       const { event, status, attempt_count, response_status, error } = entry

@@ -56,7 +56,8 @@ export function explain(thrown: unknown): Explanation {
   if (error.name === 'ConfigError' || error.name === 'SealedError') {
     return explanation('configuration', error.message, 2)
   }
-  if (error.name === 'SvcError') {
+  if (error.code === 'connection_failed' || error.code === 'timeout') return unanswered(error)
+  if (error.name === 'SvcError' || error.requestId !== undefined) {
     const { code = 'failed' } = error
     return { ...explanation(code, refusalText(error), 1), hint: HINTS[code] }
   }
@@ -64,6 +65,9 @@ export function explain(thrown: unknown): Explanation {
 }
 
 interface Thrown extends Error {
+  /** Only errors of the client have these. */
+  requestId?: string | null
+  status?: number | null
   code?: string
   path?: string
   syscall?: string
@@ -76,6 +80,18 @@ function rootOf(thrown: unknown): Thrown {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
   // The message of a DrizzleQueryError is the SQL statement; the reason is in its cause.
   return error.name === 'DrizzleQueryError' && error.cause instanceof Error ? error.cause : error
+}
+
+/** The server cannot be reached, or redirects to another address. */
+function unanswered({ message, status }: Thrown): Explanation {
+  const isElsewhere = status !== null && status !== undefined
+  return isElsewhere
+    ? explanation('redirected', `${message}: give the final address with --url`, 1)
+    : explanation(
+        'unreachable',
+        `${message}: start the server with svc dev, or give its address with --url`,
+        3,
+      )
 }
 
 function explanation(error: string, message: string, exit_code: number): Explanation {

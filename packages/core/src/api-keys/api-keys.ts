@@ -1,6 +1,7 @@
 import { BlockList, isIPv6 } from 'node:net'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { BodyIn, Data, Form, Scope } from '../contract/endpoints/endpoint.ts'
+import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
 import type { Quotas } from '../contract/limits.ts'
@@ -37,8 +38,8 @@ export interface ApiKeys<F extends Form = 'given'> {
   /** Returns a page of the keys, newest first, and their total number. */
   list(
     workspaceId: string,
-    page: { limit: number; offset: number },
-  ): Promise<{ api_keys: ApiKey[]; total: number }>
+    page: Slice,
+  ): Promise<{ api_keys: ApiKey[]; total: number; next_after: string | null }>
   /** @throws SvcError `not_found` when the workspace has no such key. */
   deactivate(workspaceId: string, keyId: string, actor?: Actor): Promise<void>
   /**
@@ -155,11 +156,12 @@ export function createApiKeys({
       return { ...recordOf(row), key, warning: isVerified ? ONCE : `${ONCE} ${UNVERIFIED}` }
     },
     async list(workspaceId, page) {
-      const [rows, total] = await Promise.all([
-        storage.read.apiKeys.list(workspaceId, page),
+      const [found, total] = await Promise.all([
+        storage.read.apiKeys.list(workspaceId, withNext(page)),
         storage.read.apiKeys.count(workspaceId),
       ])
-      return { api_keys: rows.map(recordOf), total }
+      const { rows, next_after } = pageOf(found, page, ({ id }) => id)
+      return { api_keys: rows.map(recordOf), total, next_after }
     },
     async deactivate(workspaceId, keyId, actor = SERVICE) {
       await storage.write(async ({ apiKeys, audit }) => {

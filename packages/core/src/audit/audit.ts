@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Form, QueryIn } from '../contract/endpoints/endpoint.ts'
-import type { Slice } from '../contract/endpoints/paging.ts'
+import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import type { AuditEntry, audit as endpoints } from '../contract/resources/audit.ts'
 import type { AuditEntryRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -19,7 +19,7 @@ export interface Audit<F extends Form = 'given'> {
   list(
     workspaceId: string,
     query: QueryIn<typeof endpoints.list, F>,
-  ): Promise<{ audit_entries: AuditEntry[]; total: number }>
+  ): Promise<{ audit_entries: AuditEntry[]; total: number; next_after: string | null }>
   /** The entries of all workspaces and of the service itself, newest first, for the operator. */
   ofAll(filter: OperatorAuditFilter, page: Slice): Promise<OperatorAuditEntry[]>
   /**
@@ -42,13 +42,15 @@ export function createAudit({
   secret: (name: string) => Promise<string>
 }): Audit<'decoded'> {
   return {
-    async list(workspaceId, { action, startDate, endDate, page, limit }) {
+    async list(workspaceId, { action, startDate, endDate, ...query }) {
+      const slice = sliceOf(query)
       const filter = { action, from: startDate, until: endDate }
-      const [rows, total] = await Promise.all([
-        storage.read.audit.list(workspaceId, filter, { limit, offset: (page - 1) * limit }),
+      const [found, total] = await Promise.all([
+        storage.read.audit.list(workspaceId, filter, withNext(slice)),
         storage.read.audit.count(workspaceId, filter),
       ])
-      return { audit_entries: rows.map(entryOf), total }
+      const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
+      return { audit_entries: rows.map(entryOf), total, next_after }
     },
     async ofAll(filter, page) {
       const rows = await storage.read.audit.ofAll(filter, page)

@@ -54,11 +54,14 @@ export interface Billing<F extends Form = 'given'> {
    * unknown package, or a key that was used with another request.
    */
   checkout: Checkout<F>
-  /** Returns a page of the changes of the balance, newest first, and the total number of changes. */
+  /**
+   * Returns a page of the changes of the balance, newest first, and the total number of changes. `after` is a `next_after`.
+   * @throws SvcError `validation_error` for any other `after`.
+   */
   transactions(
     workspaceId: string,
     page: Slice,
-  ): Promise<{ transactions: Transaction[]; total: number }>
+  ): Promise<{ transactions: Transaction[]; total: number; next_after: string | null }>
   /**
    * Synchronizes the purchase of a notification with the payment's current state at the provider. The content of the
    * notification is only a hint, because a notification may come twice, late, or at the same time as another notification.
@@ -113,13 +116,15 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
   return {
     packages: () => [...packages],
     checkout: createCheckout(parts),
-    async transactions(workspaceId, { limit, offset }) {
+    async transactions(workspaceId, { limit, offset, after }) {
       // Entries are numbered from 1 without gaps, so the newest number is the number of entries.
       const total = (await storage.read.credits.account(workspaceId))?.seq ?? 0
-      const newest = total - offset
-      if (newest <= 0) return { transactions: [], total }
+      const newest = (after === undefined ? total : Math.min(total, numberOf(after) - 1)) - offset
+      if (newest <= 0) return { transactions: [], total, next_after: null }
       const entries = await storage.read.credits.entriesFrom(workspaceId, { seq: newest, limit })
-      return { transactions: entries.map(transactionOf), total }
+      const oldest = entries.at(-1)?.seq ?? 1
+      const next_after = oldest > 1 ? String(oldest) : null
+      return { transactions: entries.map(transactionOf), total, next_after }
     },
     async notify(notification) {
       const about = await payments?.read(notification)
@@ -162,4 +167,10 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
 /** A payment in review was made or is in progress; only the provider knows which of the two is true. */
 function mayBePaid({ paid_at, review_reason }: PurchaseRow): boolean {
   return paid_at !== null || review_reason !== null
+}
+
+/** The number of the entry in a `next_after` of `transactions`. @throws SvcError `validation_error` for another text. */
+function numberOf(after: string): number {
+  if (/^[1-9]\d{0,14}$/.test(after)) return Number(after)
+  throw invalid('after', 'after must be the next_after of an earlier page')
 }

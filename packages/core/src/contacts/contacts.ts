@@ -1,5 +1,5 @@
 import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
-import type { Slice } from '../contract/endpoints/paging.ts'
+import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import type {
@@ -48,7 +48,7 @@ export interface Contacts<F extends Form = 'given'> {
     workspaceId: string,
     query: ContactQuery,
     page: Slice,
-  ): Promise<{ contacts: Contact[]; total: number }>
+  ): Promise<{ contacts: Contact[]; total: number; next_after: string | null }>
   /** @throws SvcError `not_found`, also for another workspace's contact. */
   get(workspaceId: string, contactId: string): Promise<Contact>
   /**
@@ -129,9 +129,10 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
     async list(workspaceId, query, page) {
       const filter = filterOf(query)
       return inOrder(workspaceId, async () => {
-        const rows = await read.contacts.list(workspaceId, filter, page)
+        const found = await read.contacts.list(workspaceId, filter, withNext(page))
         const total = await read.contacts.count(workspaceId, filter)
-        return { contacts: await recordsOf(read, workspaceId, rows), total }
+        const { rows, next_after } = pageOf(found, page, ({ id }) => id)
+        return { contacts: await recordsOf(read, workspaceId, rows), total, next_after }
       })
     },
     async get(workspaceId, contactId) {

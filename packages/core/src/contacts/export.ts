@@ -11,13 +11,13 @@ export async function* exportContacts(
   workspaceId: string,
   filter: ContactFilter,
 ): AsyncGenerator<ContactRow[]> {
-  let before_id: string | undefined
+  let after: string | undefined
   for (;;) {
-    const page = { limit: PAGE_ROWS, offset: 0 }
-    const rows = await read.contacts.list(workspaceId, { ...filter, before_id }, page)
+    const page = { limit: PAGE_ROWS, offset: 0, after }
+    const rows = await read.contacts.list(workspaceId, filter, page)
     if (rows.length > 0) yield rows
     if (rows.length < PAGE_ROWS) return
-    before_id = rows.at(-1)?.id
+    after = rows.at(-1)?.id
     // A database in this thread blocks the event loop, so other work gets its turn between two pages.
     await new Promise((resolve) => setImmediate(resolve))
   }

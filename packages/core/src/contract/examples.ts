@@ -261,6 +261,7 @@ export const EXAMPLES: Examples<typeof api> = {
       data: {
         api_keys: [{ ...key, scopes: [...key.scopes], is_active: true, last_used_at: NOW }],
         pagination: onePage,
+        next_after: null,
       },
     },
     deactivate: done('API key deactivated'),
@@ -341,7 +342,9 @@ export const EXAMPLES: Examples<typeof api> = {
         ],
       },
     },
-    list: { data: { messages: [message], pagination: onePage, next_cursor: null } },
+    list: {
+      data: { messages: [message], pagination: onePage, next_cursor: null, next_after: null },
+    },
   },
   bulks: {
     send: {
@@ -378,12 +381,13 @@ export const EXAMPLES: Examples<typeof api> = {
           },
         ],
         pagination: onePage,
+        next_after: null,
       },
     },
   },
   contacts: {
     create: { body: contactFields, data: { contact } },
-    list: { data: { contacts: [contact], pagination: onePage } },
+    list: { data: { contacts: [contact], pagination: onePage, next_after: null } },
     import: {
       body: { contacts: [contactFields, { name: 'Without an address' }] },
       data: {
@@ -400,7 +404,7 @@ export const EXAMPLES: Examples<typeof api> = {
     delete: done('Contact deleted'),
   },
   suppressions: {
-    list: { data: { suppressions: [suppression], pagination: onePage } },
+    list: { data: { suppressions: [suppression], pagination: onePage, next_after: null } },
     add: { body: { channel: 'sms', address: '+14155552671' }, data: { suppression } },
     remove: done('Suppression lifted'),
   },
@@ -413,7 +417,7 @@ export const EXAMPLES: Examples<typeof api> = {
       },
       data: { webhook: { ...webhook, last_success_at: null, secret } },
     },
-    list: { data: { webhooks: [webhook], pagination: onePage } },
+    list: { data: { webhooks: [webhook], pagination: onePage, next_after: null } },
     events: {
       data: {
         events: [
@@ -454,7 +458,7 @@ export const EXAMPLES: Examples<typeof api> = {
         },
       },
     },
-    deliveries: { data: { deliveries: [delivery], pagination: onePage } },
+    deliveries: { data: { deliveries: [delivery], pagination: onePage, next_after: null } },
     delivery: {
       data: {
         delivery: {
@@ -518,6 +522,7 @@ export const EXAMPLES: Examples<typeof api> = {
           },
         ],
         pagination: onePage,
+        next_after: null,
       },
     },
     notify: { data: { received: true } },
@@ -538,6 +543,7 @@ export const EXAMPLES: Examples<typeof api> = {
           },
         ],
         pagination: onePage,
+        next_after: null,
       },
     },
   },

@@ -1,6 +1,5 @@
 /** The HTTP API as data: endpoints, schemas, errors, limits, events and signatures. */
 export * from './api.ts'
-export * from './endpoints/client.ts'
 export * from './endpoints/decode.ts'
 export * from './endpoints/endpoint.ts'
 export * from './endpoints/envelope.ts'

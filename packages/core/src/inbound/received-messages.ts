@@ -1,5 +1,6 @@
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
 import type { Form, QueryIn } from '../contract/endpoints/endpoint.ts'
+import { pageOf, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import type { ReceivedMessage, received } from '../contract/resources/received.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
@@ -8,7 +9,7 @@ export interface ReceivedMessages<F extends Form = 'given'> {
   list(
     viewer: Viewer,
     query: QueryIn<typeof received.list, F>,
-  ): Promise<{ received: ReceivedMessage[]; total: number }>
+  ): Promise<{ received: ReceivedMessage[]; total: number; next_after: string | null }>
 }
 
 /** Messages from recipients to a workspace. */
@@ -18,16 +19,17 @@ export function createReceivedMessages({
   storage: Storage
 }): ReceivedMessages<'decoded'> {
   return {
-    async list(viewer, { channel, sender, startDate, endDate, page, limit }) {
+    async list(viewer, { channel, sender, startDate, endDate, ...query }) {
       const { workspace_id: workspaceId, livemode } = viewOf(viewer)
       const filter = { channel, sender, livemode, from: startDate, until: endDate }
-      const slice = { limit, offset: (page - 1) * limit }
+      const slice = sliceOf(query)
       const { receivedMessages } = storage.read
-      const [received, total] = await Promise.all([
-        receivedMessages.list(workspaceId, filter, slice),
+      const [found, total] = await Promise.all([
+        receivedMessages.list(workspaceId, filter, withNext(slice)),
         receivedMessages.count(workspaceId, filter),
       ])
-      return { received, total }
+      const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
+      return { received: rows, total, next_after }
     },
   }
 }

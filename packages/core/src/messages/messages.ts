@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import type { BodyIn, Data, Form, Query, QueryIn } from '../contract/endpoints/endpoint.ts'
+import { pageOf, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { messages as endpoints, type Message } from '../contract/resources/messages.ts'
@@ -47,12 +48,22 @@ export interface Messages<F extends Form = 'given'> {
   list(
     viewer: Viewer,
     query: QueryIn<typeof endpoints.list, F>,
-  ): Promise<{ messages: Message[]; total: number; next_cursor: string | null }>
+  ): Promise<{
+    messages: Message[]
+    total: number
+    next_cursor: string | null
+    next_after: string | null
+  }>
   /** Returns the same as `list`, but contents longer than `LIMITS.list_content_length` are null. */
   listShort(
     viewer: Viewer,
     query: QueryIn<typeof endpoints.list, F>,
-  ): Promise<{ messages: ShortMessage[]; total: number; next_cursor: string | null }>
+  ): Promise<{
+    messages: ShortMessage[]
+    total: number
+    next_cursor: string | null
+    next_after: string | null
+  }>
   /** The history of a message, oldest first. @throws SvcError in the same cases as `get`. */
   timeline(viewer: Viewer, messageId: string): Promise<TimelineEntry[]>
   /**
@@ -153,23 +164,19 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       bulk_id: query.bulk_id,
       recipient: query.recipient,
     }
-    // The query reads one row more than the page, which shows whether there is a next page.
-    const page = {
-      limit: query.limit + 1,
-      offset: query.cursor ? 0 : (query.page - 1) * query.limit,
-      content_length: LIMITS.list_content_length,
-    }
-    const before_id = query.cursor ? readCursor(query.cursor) : undefined
+    const slice = sliceOf(query.cursor ? { limit: query.limit } : query)
+    const page = { ...withNext(slice), content_length: LIMITS.list_content_length }
+    const before_id = query.cursor ? readCursor(query.cursor) : query.after
     const [found, total] = await Promise.all([
       storage.read.messages.listShort(workspaceId, { ...filter, before_id }, page),
       storage.read.messages.count(workspaceId, filter),
     ])
-    const messages = found.slice(0, query.limit)
-    const last = found.length > query.limit ? messages.at(-1) : undefined
+    const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
     return {
-      messages: messages.map(shownShort),
+      messages: rows.map(shownShort),
       total,
-      next_cursor: last ? cursorAfter(last.id) : null,
+      next_cursor: next_after === null ? null : cursorAfter(next_after),
+      next_after,
     }
   }
 

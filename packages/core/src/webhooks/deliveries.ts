@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { seen, type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
-import type { Slice } from '../contract/endpoints/paging.ts'
+import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type {
@@ -31,7 +31,7 @@ export interface WebhookDeliveries<F extends Form = 'given'> {
     viewer: Viewer,
     webhookId: string,
     page: Omit<DeliveryFilter, 'livemode'> & Slice,
-  ): Promise<{ deliveries: Delivery[]; total: number }>
+  ): Promise<{ deliveries: Delivery[]; total: number; next_after: string | null }>
   delivery(viewer: Viewer, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
   /**
    * Makes a delivery due now. A pending delivery keeps its remaining attempts, and a finished delivery gets one more attempt.
@@ -131,13 +131,15 @@ export function createWebhookDeliveries({
       const view = viewOf(viewer)
       await webhookRow(view, webhookId)
       const { workspace_id, ...mode } = view
-      const { limit, offset, ...requested } = page
+      const { limit, offset, after, ...requested } = page
+      const slice = { limit, offset, after }
       const filter = { ...requested, ...mode }
-      const [rows, total] = await Promise.all([
-        read.deliveries(workspace_id, webhookId, { ...filter, limit, offset }),
+      const [found, total] = await Promise.all([
+        read.deliveries(workspace_id, webhookId, { ...filter, ...withNext(slice) }),
         read.countDeliveries(workspace_id, webhookId, filter),
       ])
-      return { deliveries: rows.map(deliveryOf), total }
+      const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
+      return { deliveries: rows.map(deliveryOf), total, next_after }
     },
     async delivery(viewer, webhookId, deliveryId) {
       const row = await deliveryRow(viewOf(viewer), webhookId, deliveryId)

@@ -2,7 +2,7 @@ import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
-import type { Slice } from '../contract/endpoints/paging.ts'
+import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { EVENT_KINDS, EVENTS } from '../contract/resources/events.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/resources/webhooks.ts'
 import { mintSecret } from '../contract/signing/signature.ts'
@@ -33,7 +33,10 @@ export interface Webhooks<F extends Form = 'given'>
     actor?: Actor,
   ): Promise<WithWarning<Data<typeof endpoints.create>['webhook']>>
   /** Returns a page of the webhooks, newest first, and their total number. */
-  list(viewer: Viewer, page: Slice): Promise<{ webhooks: Webhook[]; total: number }>
+  list(
+    viewer: Viewer,
+    page: Slice,
+  ): Promise<{ webhooks: Webhook[]; total: number; next_after: string | null }>
   /** @throws SvcError `not_found`, also for a webhook that the viewer may not see. */
   get(viewer: Viewer, webhookId: string): Promise<Webhook>
   /** Removes the webhook and its pending deliveries. @throws SvcError in the same cases as `get`. */
@@ -113,11 +116,12 @@ export function createWebhooks({
     async list(viewer, page) {
       const { workspace_id, livemode } = viewOf(viewer)
       const filter = livemode === false ? ({ mode: 'test' } as const) : {}
-      const [rows, total] = await Promise.all([
-        storage.read.webhooks.list(workspace_id, { ...page, ...filter }),
+      const [found, total] = await Promise.all([
+        storage.read.webhooks.list(workspace_id, { ...withNext(page), ...filter }),
         storage.read.webhooks.count(workspace_id, filter),
       ])
-      return { webhooks: rows.map(shown), total }
+      const { rows, next_after } = pageOf(found, page, ({ id }) => id)
+      return { webhooks: rows.map(shown), total, next_after }
     },
     async get(viewer, webhookId) {
       const view = viewOf(viewer)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Slice } from '../../src/contract/endpoints/paging.ts'
 import type { ContactRow } from '../../src/rows/rows.ts'
 import type { ContactFilter } from '../../src/storage/ports/contacts.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
@@ -126,12 +127,10 @@ export function contactsContract(open: OpenStorage): void {
       const rows = names.map(() => bench.make.contact(workspaceId))
       await insert(...rows)
       const ids = rows.map(({ id }) => id).reverse()
-      const page = async (filter: ContactFilter, limit: number, offset: number) =>
-        (await bench.storage.read.contacts.list(workspaceId, filter, { limit, offset })).map(
-          ({ id }) => id,
-        )
-      expect(await page({}, 2, 1)).toEqual(ids.slice(1, 3))
-      expect(await page({ before_id: ids[2] ?? '' }, 3, 0)).toEqual(ids.slice(3, 6))
+      const page = async (slice: Slice) =>
+        (await bench.storage.read.contacts.list(workspaceId, {}, slice)).map(({ id }) => id)
+      expect(await page({ limit: 2, offset: 1 })).toEqual(ids.slice(1, 3))
+      expect(await page({ limit: 3, offset: 0, after: ids[2] })).toEqual(ids.slice(3, 6))
     })
 
     it.each([

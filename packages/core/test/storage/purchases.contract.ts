@@ -338,9 +338,17 @@ export function purchasesContract(open: OpenStorage): void {
         ['hold', -4, 6],
         ['grant', 10, 10],
       ])
-    expect(await page(2, 0)).toEqual({ transactions: transactions.slice(0, 2), total })
-    expect(await page(2, 2)).toEqual({ transactions: transactions.slice(2), total })
-    expect(await page(2, 4)).toEqual({ transactions: [], total })
+    expect(await page(2, 0)).toEqual({
+      transactions: transactions.slice(0, 2),
+      total,
+      next_after: '2',
+    })
+    expect(await page(2, 2)).toEqual({
+      transactions: transactions.slice(2),
+      total,
+      next_after: null,
+    })
+    expect(await page(2, 4)).toEqual({ transactions: [], total, next_after: null })
     const newest = await bench.storage.read.credits.entriesFrom(workspaceId, { seq: 3, limit: 1 })
     expect(only(newest)).toEqual(
       (await bench.storage.read.credits.entries(workspaceId, EVERYTHING))[0],

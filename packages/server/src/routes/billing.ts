@@ -1,7 +1,7 @@
-import { type api, SvcError } from '@svc/core/contract'
+import { type api, SvcError, sliceOf } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
-import { paginationOf, sliceOf } from './paging.ts'
+import { paginationOf } from './paging.ts'
 
 export function billingRoutes({ billing }: DecodedCore): Handlers<typeof api.billing> {
   return {
@@ -12,8 +12,11 @@ export function billingRoutes({ billing }: DecodedCore): Handlers<typeof api.bil
       return data
     },
     async transactions({ workspace_id, query }) {
-      const { transactions, total } = await billing.transactions(workspace_id, sliceOf(query))
-      return { transactions, pagination: paginationOf(total, query) }
+      const { transactions, total, next_after } = await billing.transactions(
+        workspace_id,
+        sliceOf(query),
+      )
+      return { transactions, pagination: paginationOf(total, query), next_after }
     },
     async notify({ signed, countBadSignature }) {
       try {

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
-import { type api, type Contact, contact } from '@svc/core/contract'
+import { type api, type Contact, contact, sliceOf } from '@svc/core/contract'
 import { CSV_HEADER, type DecodedCore, writeContactsCsv } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
-import { paginationOf, sliceOf } from './paging.ts'
+import { paginationOf } from './paging.ts'
 
 export function contactRoutes(core: DecodedCore): Handlers<typeof api.contacts> {
   return {
@@ -10,8 +10,12 @@ export function contactRoutes(core: DecodedCore): Handlers<typeof api.contacts> 
       return { contact: await core.contacts.create(workspace_id, body) }
     },
     async list({ workspace_id, query }) {
-      const { contacts, total } = await core.contacts.list(workspace_id, query, sliceOf(query))
-      return { contacts, pagination: paginationOf(total, query) }
+      const { contacts, total, next_after } = await core.contacts.list(
+        workspace_id,
+        query,
+        sliceOf(query),
+      )
+      return { contacts, pagination: paginationOf(total, query), next_after }
     },
     import: ({ workspace_id, body }) => core.contacts.import(workspace_id, body.contacts),
     export({ workspace_id, query, reply }) {

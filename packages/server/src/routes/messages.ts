@@ -27,8 +27,8 @@ export function messageRoutes({ messages }: DecodedCore): Handlers<typeof api.me
       return messages.estimate(keyOf(identity), body)
     },
     async list({ viewer, query, reply }) {
-      const { messages: page, total, next_cursor } = await messages.listShort(viewer, query)
-      const rest = { pagination: paginationOf(total, query), next_cursor }
+      const { messages: page, total, ...next } = await messages.listShort(viewer, query)
+      const rest = { pagination: paginationOf(total, query), ...next }
       if (page.every(isWhole)) return { messages: page, ...rest }
       reply.type('application/json; charset=utf-8')
       const pieces = inPieces(page, rest, (id) => messages.get(viewer, id))
@@ -40,8 +40,8 @@ export function messageRoutes({ messages }: DecodedCore): Handlers<typeof api.me
 export function receivedRoutes({ received }: DecodedCore): Handlers<typeof api.received> {
   return {
     async list({ viewer, query }) {
-      const { received: page, total } = await received.list(viewer, query)
-      return { received: page, pagination: paginationOf(total, query) }
+      const { received: page, total, next_after } = await received.list(viewer, query)
+      return { received: page, pagination: paginationOf(total, query), next_after }
     },
   }
 }

@@ -1,12 +1,7 @@
-/** The limit and offset of a page. */
-export function sliceOf({ page, limit }: { page: number; limit: number }): {
-  limit: number
-  offset: number
-} {
-  return { limit, offset: (page - 1) * limit }
-}
-
-/** The `pagination` object of a list's answer. */
-export function paginationOf(total: number, { page, limit }: { page: number; limit: number }) {
+/** The `pagination` object of a list's answer; the page is 1 where the query has no page number. */
+export function paginationOf(
+  total: number,
+  { page = 1, limit }: { page?: number | undefined; limit: number },
+) {
   return { total, page, pages: Math.ceil(total / limit), limit }
 }

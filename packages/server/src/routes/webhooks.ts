@@ -1,7 +1,7 @@
-import type { api } from '@svc/core/contract'
+import { type api, sliceOf } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
-import { paginationOf, sliceOf } from './paging.ts'
+import { paginationOf } from './paging.ts'
 
 export function webhookRoutes(core: DecodedCore): Handlers<typeof api.webhooks> {
   return {
@@ -9,8 +9,8 @@ export function webhookRoutes(core: DecodedCore): Handlers<typeof api.webhooks> 
       return warned(await core.webhooks.create(viewer, body, actor))
     },
     async list({ viewer, query }) {
-      const { webhooks, total } = await core.webhooks.list(viewer, sliceOf(query))
-      return { webhooks, pagination: paginationOf(total, query) }
+      const { webhooks, total, next_after } = await core.webhooks.list(viewer, sliceOf(query))
+      return { webhooks, pagination: paginationOf(total, query), next_after }
     },
     events: () => ({ events: core.webhooks.events() }),
     async get({ viewer, params }) {
@@ -34,12 +34,12 @@ export function webhookRoutes(core: DecodedCore): Handlers<typeof api.webhooks> 
     },
     async deliveries({ viewer, params, query }) {
       const { status, event } = query
-      const { deliveries, total } = await core.webhooks.deliveries(viewer, params.id, {
+      const { deliveries, total, next_after } = await core.webhooks.deliveries(viewer, params.id, {
         ...sliceOf(query),
         ...(status && { status }),
         ...(event && { event }),
       })
-      return { deliveries, pagination: paginationOf(total, query) }
+      return { deliveries, pagination: paginationOf(total, query), next_after }
     },
     async delivery({ viewer, params: { id, delivery_id } }) {
       return { delivery: await core.webhooks.delivery(viewer, id, delivery_id) }

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import { chromium } from 'playwright-core'
 import { readConfig, startServer } from '../../src/index.ts'
 import { walkPayment } from './walk-payment.ts'
@@ -51,9 +51,9 @@ const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] }
 try {
   const base_url = server.url
   const owner = { email: 'owner@example.com', password: 'long enough', company_name: 'Browser' }
-  const { workspace } = await createClient({ base_url }).workspaces.signup(owner)
-  const { token } = await createClient({ base_url }).workspaces.login(owner)
-  const { key } = await createClient({ base_url, token }).api_keys.create({ name: 'browser' })
+  const { workspace } = await new Svc({ baseUrl: base_url }).workspaces.signup(owner)
+  const { token } = await new Svc({ baseUrl: base_url }).workspaces.login(owner)
+  const { key } = await new Svc({ baseUrl: base_url, token }).apiKeys.create({ name: 'browser' })
   demo = { workspace_id: workspace.id, api_key: key }
   for (const width of [1280, 390]) {
     const size = { width, height: 900 }

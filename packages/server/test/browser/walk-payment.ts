@@ -1,7 +1,7 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createClient, creditsOf } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import type { Page } from 'playwright-core'
 import { expectToFit, watch } from './page-checks.ts'
 
@@ -10,8 +10,8 @@ export async function walkPayment(
   page: Page,
   { url, token }: { url: string; token: string },
 ): Promise<void> {
-  const { billing, workspaces } = createClient({ base_url: url, token })
-  const balance = async () => creditsOf((await workspaces.account()).credits_balance)
+  const { billing, workspaces } = new Svc({ baseUrl: url, token })
+  const balance = async () => (await workspaces.account()).credits_balance
   const heading = (text: string) => page.getByRole('heading', { name: text }).waitFor()
   const shop = await openShop()
   const faults = watch(page, url, shop.url)

@@ -1,5 +1,5 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import type { Page } from 'playwright-core'
 import { expectToFit, watch } from './page-checks.ts'
 
@@ -54,7 +54,7 @@ async function readHostileMail(page: Page, { url, key }: Place): Promise<void> {
   const html = `<title>taken</title><h1>Hello</h1><script>parent.document.title = 'taken'</script>
     <meta http-equiv="refresh" content="0;url=http://evil.example"><img src="http://evil.example/x.png">
     <link rel="stylesheet" href="http://evil.example/x.css"><iframe src="http://evil.example"></iframe>`
-  const { message_id } = await createClient({ base_url: url, api_key: key }).messages.send({
+  const { message_id } = await new Svc({ baseUrl: url, apiKey: key }).messages.send({
     to: 'asha@example.com',
     channel: 'email',
     content: { subject: 'Hostile', html },

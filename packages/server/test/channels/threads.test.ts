@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import { verify } from '@svc/core/webhooks'
 import { expect, it } from 'vitest'
 import { readConfig, startServer } from '../../src/index.ts'
@@ -25,15 +25,15 @@ it('sends from threads, and gets callbacks', async () => {
   try {
     const { url: base_url } = server
     const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
-    await createClient({ base_url }).workspaces.signup(signup)
-    const { token } = await createClient({ base_url }).workspaces.login(signup)
-    const owner = createClient({ base_url, token })
-    const { key: api_key } = await owner.api_keys.create({ name: 'A' })
+    await new Svc({ baseUrl: base_url }).workspaces.signup(signup)
+    const { token } = await new Svc({ baseUrl: base_url }).workspaces.login(signup)
+    const owner = new Svc({ baseUrl: base_url, token })
+    const { key: api_key } = await owner.apiKeys.create({ name: 'A' })
     const { webhook } = await owner.webhooks.create({ url: receiver.url })
-    const { messages } = createClient({ base_url, api_key })
+    const { messages } = new Svc({ baseUrl: base_url, apiKey: api_key })
     const to = newNumber()
     const { message_id: id } = await messages.send({ to, channel: 'sms', content: { text: 'Hi' } })
-    const statusOf = async () => (await messages.get({ id })).message.status
+    const statusOf = async () => (await messages.get(id)).message.status
     await expect.poll(statusOf, { timeout: 20_000 }).toBe('sent')
     expect(peer.taken(to)).toBe(1)
     const request = peer.callback(to, 'delivered')

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import { readConfig, startServer } from '../../src/index.ts'
 
 /** A server as an operator runs it, with metrics on a free port; and an owner with credits. */
@@ -22,16 +22,16 @@ export async function openServed(settings: Record<string, string> = {}) {
   const { url: base_url, core, metrics_url } = server
   const metricsUrl = metrics_url ?? ''
   const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'Acme' }
-  const { workspace } = await createClient({ base_url }).workspaces.signup(signup)
-  const { token } = await createClient({ base_url }).workspaces.login(signup)
-  const { key: api_key } = await createClient({ base_url, token }).api_keys.create({ name: 'A' })
+  const { workspace } = await new Svc({ baseUrl: base_url }).workspaces.signup(signup)
+  const { token } = await new Svc({ baseUrl: base_url }).workspaces.login(signup)
+  const { key: api_key } = await new Svc({ baseUrl: base_url, token }).apiKeys.create({ name: 'A' })
   return {
     core,
     base_url,
     metricsUrl,
     workspace_id: workspace.id,
     api_key,
-    client: createClient({ base_url, api_key, token }),
+    client: new Svc({ baseUrl: base_url, apiKey: api_key, token }),
     /** Resolves when no work is due. */
     idle: async () => (await core.startDispatch()).idle(),
     async scrape(): Promise<string> {

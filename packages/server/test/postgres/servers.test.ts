@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from '@svc/core/contract'
+import { Svc } from '@svc/client'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../../../core/test/postgres-database.ts'
 import { type RunningServer, readConfig, startServer } from '../../src/index.ts'
@@ -37,14 +37,16 @@ afterEach(async () => {
 it('two servers on one database are one service', async () => {
   const [one, other] = servers.map(({ url }) => url) as [string, string]
   const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
-  await createClient({ base_url: one }).workspaces.signup(signup)
-  const { token } = await createClient({ base_url: other }).workspaces.login(signup)
+  await new Svc({ baseUrl: one }).workspaces.signup(signup)
+  const { token } = await new Svc({ baseUrl: other }).workspaces.login(signup)
   // A session of one server is valid at the other.
-  const { key: api_key } = await createClient({ base_url: one, token }).api_keys.create({
+  const { key: api_key } = await new Svc({ baseUrl: one, token }).apiKeys.create({
     name: 'A',
   })
 
-  const clients = [one, other].map((base_url) => createClient({ base_url, api_key, token }))
+  const clients = [one, other].map(
+    (base_url) => new Svc({ baseUrl: base_url, apiKey: api_key, token }),
+  )
   const sent = await Promise.all(
     Array.from({ length: 40 }, (_, i) =>
       clients[i % 2]?.messages.send({
@@ -59,7 +61,7 @@ it('two servers on one database are one service', async () => {
     const delivered = async () =>
       (await client.messages.list({ status: 'delivered', limit: 100 })).pagination.total
     await expect.poll(delivered, { timeout: 15_000 }).toBe(40)
-    expect((await client.workspaces.account()).credits_balance).toBe(10_000_000)
+    expect((await client.workspaces.account()).credits_balance).toBe(10)
   }
   // No folder has anything that another server needs.
   expect(['a', 'b'].flatMap((name) => filesIn(join(folder, name)))).toEqual([])

@@ -6,7 +6,6 @@ import type { Units } from '../fields/units.ts'
 import { LIMITS, RATES, WEBHOOK_RETRY_DELAYS_S } from '../limits.ts'
 import {
   type Api,
-  type Args,
   type Body,
   type Data,
   type Endpoint,
@@ -44,7 +43,6 @@ describe('the types of an endpoint', () => {
     expectTypeOf<WireBody<E>>().toEqualTypeOf<{ at: string }>()
     expectTypeOf<Data<E>>().toEqualTypeOf<{ at: Date }>()
     expectTypeOf<WireData<E>>().toEqualTypeOf<{ at: string }>()
-    expectTypeOf<{ id: string; since: Date; at: string }>().toExtend<Args<E>>()
     expect(example.enveloped).toBe(true)
   })
 

@@ -152,7 +152,6 @@ type KeysOfUnits<Out> = Out extends unknown
   : never
 
 type Empty = Record<never, never>
-type OrEmpty<T> = T extends undefined ? Empty : T
 
 /** The values of a query: encoded as strings, or decoded. */
 type QueryArgs<E> = E extends { readonly query: infer S extends z.ZodType }
@@ -162,6 +161,3 @@ type QueryArgs<E> = E extends { readonly query: infer S extends z.ZodType }
         | (K extends keyof z.output<S> ? z.output<S>[K] : never)
     }
   : Empty
-
-/** The arguments of a method of the client as one flat object: path parameters, query and body. */
-export type Args<E> = OrEmpty<WireParams<E>> & QueryArgs<E> & OrEmpty<WireBody<E>>

@@ -84,6 +84,6 @@ describe('creation', () => {
 test('a list has neither keys nor hashes', () => {
   const pagination = { total: 1, page: 1, pages: 1, limit: 50 }
   const stored = { ...row, key: 'svc_secret', key_hash: 'hash', workspace_id: 'w' }
-  const wire = apiKeys.list.data.encode({ api_keys: [stored], pagination })
+  const wire = apiKeys.list.data.encode({ api_keys: [stored], pagination, next_after: null })
   expect(Object.keys(wire.api_keys[0] ?? {}).sort()).toEqual(Object.keys(row).sort())
 })

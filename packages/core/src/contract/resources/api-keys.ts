@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
 import { endpoint, SCOPES, type Scope } from '../endpoints/endpoint.ts'
-import { limit, page, pagination } from '../endpoints/paging.ts'
+import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { credits, dateTime, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 
@@ -87,8 +87,8 @@ export const apiKeys = {
     ...access,
     method: 'GET',
     path: '/api/v1/api-keys',
-    query: z.object({ page, limit }),
-    data: z.object({ api_keys: z.array(apiKey), pagination }),
+    query: listQuery({}),
+    data: z.object({ api_keys: z.array(apiKey), pagination, next_after: nextAfter }),
     summary: 'List API keys',
   }),
   deactivate: endpoint({

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { limit, page, pagination } from '../endpoints/paging.ts'
+import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { dateTime, timestamp, uuid } from '../fields/fields.ts'
 
 /** The actions of the audit log, each with its meaning. */
@@ -89,14 +89,12 @@ export const audit = {
     auth: 'jwt',
     rate: 'general',
     status: 200,
-    query: z.object({
+    query: listQuery({
       action: action.optional(),
       startDate: dateTime.optional(),
       endDate: dateTime.optional(),
-      page,
-      limit,
     }),
-    data: z.object({ audit_entries: z.array(auditEntry), pagination }),
+    data: z.object({ audit_entries: z.array(auditEntry), pagination, next_after: nextAfter }),
     summary: 'List the audit log, newest first',
     description:
       'Logins and changes of passwords, API keys, webhooks, granted credits, limits and erasures. Each entry is written in the transaction of its change and kept for a year by default.',

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { limit, page, pagination } from '../endpoints/paging.ts'
+import { afterText, listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { credits, pageUrl, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
@@ -106,8 +106,8 @@ export const billing = {
     auth: 'jwt',
     rate: 'general',
     status: 200,
-    query: z.object({ page, limit }),
-    data: z.object({ transactions: z.array(transaction), pagination }),
+    query: listQuery({}, afterText),
+    data: z.object({ transactions: z.array(transaction), pagination, next_after: nextAfter }),
     summary: 'List the changes of the balance, newest first',
   }),
   notify: endpoint({

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { limit, page, pagination } from '../endpoints/paging.ts'
+import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { email, jsonObject, phone, phoneOrText, text, timestamp, uuid } from '../fields/fields.ts'
 import { jsonShape } from '../fields/json-text.ts'
 import { LIMITS } from '../limits.ts'
@@ -128,8 +128,8 @@ export const contacts = {
     method: 'GET',
     path: '/api/v1/contacts',
     status: 200,
-    query: z.object({ ...filters, page, limit }),
-    data: z.object({ contacts: z.array(contact), pagination }),
+    query: listQuery(filters),
+    data: z.object({ contacts: z.array(contact), pagination, next_after: nextAfter }),
     summary: 'List contacts, newest first',
   }),
   import: endpoint({

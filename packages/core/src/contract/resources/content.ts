@@ -151,15 +151,15 @@ function exactlyOne<K extends string>(...names: K[]) {
 const asSent: Room = (length) => length
 
 /** The content of an SMS. Source: interface, Content for `sms`. */
-export const smsContent = smsContentOf(asSent)
+export const smsContent = smsContentOf(asSent).meta({ id: 'SmsContent' })
 /** The content of an e-mail. Source: interface, Content for `email`; contract section 6. */
 export const emailContent = withBodies(
   z.strictObject({ ...emailFields(asSent), attachments: emailAttachments.optional() }),
-)
+).meta({ id: 'EmailContent' })
 /** The content of a WhatsApp message: a text, media or an approved template. Source: contract section 6. */
-export const whatsappContent = whatsappContentOf(asSent)
+export const whatsappContent = whatsappContentOf(asSent).meta({ id: 'WhatsappContent' })
 /** The content of a voice call: a text to read out, or a recording to play. Source: contract section 6. */
-export const voiceContent = voiceContentOf(asSent)
+export const voiceContent = voiceContentOf(asSent).meta({ id: 'VoiceContent' })
 
 // A placeholder can be longer than its value, so the template may be longer. The filled-in text has its own limit.
 const asTemplate: Room = (length) => length * LIMITS.bulk_template_factor

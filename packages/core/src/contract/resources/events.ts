@@ -7,49 +7,57 @@ import { MESSAGE_STATUSES } from './messages.ts'
 /** False if a message of a test key caused the event. Source: contract section 9. */
 const livemode = z.boolean()
 
-const messageChange = z.object({
-  message_id: uuid,
-  recipient: z.string(),
-  channel: z.enum(CHANNELS),
-  status: z.enum(MESSAGE_STATUSES),
-  credits_used: credits,
-  metadata: jsonObject,
-  bulk_id: uuid.nullable(),
-  livemode,
-  provider_message_id: z.string().nullable(),
-  error_code: z.string().nullable(),
-  error_message: z.string().nullable(),
-  occurred_at: timestamp,
-  /** Counts the changes of one message, so that a receiver can order late events. */
-  sequence: z.int().min(0),
-})
+const messageChange = z
+  .object({
+    message_id: uuid,
+    recipient: z.string(),
+    channel: z.enum(CHANNELS),
+    status: z.enum(MESSAGE_STATUSES),
+    credits_used: credits,
+    metadata: jsonObject,
+    bulk_id: uuid.nullable(),
+    livemode,
+    provider_message_id: z.string().nullable(),
+    error_code: z.string().nullable(),
+    error_message: z.string().nullable(),
+    occurred_at: timestamp,
+    /** Counts the changes of one message, so that a receiver can order late events. */
+    sequence: z.int().min(0),
+  })
+  .meta({ id: 'MessageChangeData' })
 
-const messageReceived = z.object({
-  message_id: uuid,
-  channel: z.enum(CHANNELS),
-  /** The author. */
-  sender: z.string(),
-  /** The number or address of the workspace that received the message. */
-  recipient: z.string(),
-  content: jsonObject,
-  provider_message_id: z.string().nullable(),
-  livemode,
-  occurred_at: timestamp,
-})
+const messageReceived = z
+  .object({
+    message_id: uuid,
+    channel: z.enum(CHANNELS),
+    /** The author. */
+    sender: z.string(),
+    /** The number or address of the workspace that received the message. */
+    recipient: z.string(),
+    content: jsonObject,
+    provider_message_id: z.string().nullable(),
+    livemode,
+    occurred_at: timestamp,
+  })
+  .meta({ id: 'MessageReceivedData' })
 
-const creditsLow = z.object({
-  credits_balance: credits,
-  threshold: credits,
-  livemode,
-  occurred_at: timestamp,
-})
+const creditsLow = z
+  .object({
+    credits_balance: credits,
+    threshold: credits,
+    livemode,
+    occurred_at: timestamp,
+  })
+  .meta({ id: 'CreditsLowData' })
 
-const webhookTest = z.object({
-  webhook_id: uuid,
-  message: z.string(),
-  livemode,
-  occurred_at: timestamp,
-})
+const webhookTest = z
+  .object({
+    webhook_id: uuid,
+    message: z.string(),
+    livemode,
+    occurred_at: timestamp,
+  })
+  .meta({ id: 'WebhookTestData' })
 
 /** One kind of event: one sentence for the documentation, the schema of its `data`, and an example in JSON. */
 function define<Data extends z.ZodObject>(

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { limit, page, pagination } from '../endpoints/paging.ts'
+import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { credits, dateTime, phoneOrText, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
@@ -83,15 +83,13 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       method: 'GET',
       path: '/api/v1/messages',
       in_pieces: true,
-      query: z.object({
+      query: listQuery({
         channel: z.enum(CHANNELS, channelText(CHANNELS)).optional(),
         status: z.enum(LISTED_STATUSES).optional(),
         startDate: dateTime.optional(),
         endDate: dateTime.optional(),
         bulk_id: uuid.optional(),
         recipient: phoneOrText(text(LIMITS.email_length)).optional(),
-        page,
-        limit,
         cursor: text(LIMITS.cursor_length)
           .optional()
           .meta({ description: 'The `next_cursor` of the previous page; `page` is then ignored.' }),
@@ -99,7 +97,10 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       data: z.object({
         messages: z.array(message),
         pagination,
-        next_cursor: z.string().nullable().meta({ description: 'Null on the last page.' }),
+        next_cursor: z.string().nullable().meta({
+          description: 'Null on the last page. `next_after` has the same use and is in every list.',
+        }),
+        next_after: nextAfter,
       }),
       summary: 'List messages, newest first',
     }),

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { limit, page, pagination } from '../endpoints/paging.ts'
+import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { dateTime, phoneOrText, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
@@ -45,17 +45,15 @@ export const received = {
     scope: 'read_messages',
     rate: 'general',
     status: 200,
-    query: z.object({
+    query: listQuery({
       channel: z.enum(CHANNELS, channelText(CHANNELS)).optional(),
       sender: phoneOrText(text(LIMITS.email_length)).optional().meta({
         description: 'Only messages of this author.',
       }),
       startDate: dateTime.optional(),
       endDate: dateTime.optional(),
-      page,
-      limit,
     }),
-    data: z.object({ received: z.array(receivedMessage), pagination }),
+    data: z.object({ received: z.array(receivedMessage), pagination, next_after: nextAfter }),
     summary: 'List messages received, newest first',
   }),
 } as const

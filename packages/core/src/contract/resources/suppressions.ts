@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { limit, page, pagination } from '../endpoints/paging.ts'
+import { afterText, listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { EMAIL_TEXT, emailAddress } from '../fields/email-address.ts'
 import { PHONE_TEXT, phone, phoneOrText, text, timestamp } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
@@ -55,16 +55,17 @@ export const suppressions = {
     method: 'GET',
     path: '/api/v1/contacts/suppressions',
     status: 200,
-    query: z.object({
-      channel: channel.optional(),
-      reason: z.enum(SUPPRESSION_REASONS).optional(),
-      search: phoneOrText(text(LIMITS.email_length)).optional().meta({
-        description: 'A part of the address; case is ignored.',
-      }),
-      page,
-      limit,
-    }),
-    data: z.object({ suppressions: z.array(suppression), pagination }),
+    query: listQuery(
+      {
+        channel: channel.optional(),
+        reason: z.enum(SUPPRESSION_REASONS).optional(),
+        search: phoneOrText(text(LIMITS.email_length)).optional().meta({
+          description: 'A part of the address; case is ignored.',
+        }),
+      },
+      afterText,
+    ),
+    data: z.object({ suppressions: z.array(suppression), pagination, next_after: nextAfter }),
     summary: 'List suppressions, newest first',
   }),
   add: endpoint({

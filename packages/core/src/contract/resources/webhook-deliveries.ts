@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { limit, page, pagination } from '../endpoints/paging.ts'
+import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { dateTime, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { EVENT_KINDS } from './events.ts'
@@ -88,13 +88,11 @@ export const webhookDeliveries = {
     method: 'GET',
     path: '/api/v1/webhooks/:id/deliveries',
     status: 200,
-    query: z.object({
+    query: listQuery({
       status: z.enum(DELIVERY_STATUSES).optional(),
       event: z.enum(EVENT_KINDS).optional(),
-      page,
-      limit,
     }),
-    data: z.object({ deliveries: z.array(delivery), pagination }),
+    data: z.object({ deliveries: z.array(delivery), pagination, next_after: nextAfter }),
     summary: 'List the deliveries of a webhook, newest first',
   }),
   delivery: endpoint({

@@ -124,9 +124,11 @@ test('a delivery is encoded as its record', () => {
   const wire = webhooks.deliveries.data.encode({
     deliveries: [{ ...delivery, event_id: 'e', workspace_id: 'w' } as typeof delivery],
     pagination,
+    next_after: null,
   })
   expect(wire).toEqual({
     deliveries: [{ ...delivery, next_attempt_at: at.toISOString(), created_at: at.toISOString() }],
     pagination,
+    next_after: null,
   })
 })

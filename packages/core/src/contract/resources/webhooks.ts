@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { limit, page, pagination } from '../endpoints/paging.ts'
+import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { httpUrl, isRecord, text, timestamp, uuid } from '../fields/fields.ts'
 import { headerValue, textMap } from '../fields/text-map.ts'
 import { LIMITS } from '../limits.ts'
@@ -129,8 +129,8 @@ export const webhooks = {
     method: 'GET',
     path: '/api/v1/webhooks',
     status: 200,
-    query: z.object({ page, limit }),
-    data: z.object({ webhooks: z.array(webhook), pagination }),
+    query: listQuery({}),
+    data: z.object({ webhooks: z.array(webhook), pagination, next_after: nextAfter }),
     summary: 'List webhooks',
   }),
   events: endpoint({

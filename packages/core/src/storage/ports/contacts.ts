@@ -8,8 +8,6 @@ export interface ContactFilter {
   /** A part of `search_text`, also in lower case. */
   search?: string | undefined
   tag?: string | undefined
-  /** Only contacts created before the contact with this id. */
-  before_id?: string | undefined
 }
 
 /** The keys that are unique among the contacts of a workspace. */
@@ -47,11 +45,18 @@ export interface SuppressionFilter {
   search?: string | undefined
 }
 
+/** The place of a suppression in the order of the list. */
+export type SuppressionPosition = Pick<SuppressionRow, 'created_at' | 'channel' | 'address'>
+
 export interface SuppressionReads {
   /** The suppressions of these addresses, on any channel. */
   of(workspaceId: string, addresses: readonly string[]): Promise<SuppressionRow[]>
-  /** Returns the newest first. */
-  list(workspaceId: string, filter: SuppressionFilter, page: Slice): Promise<SuppressionRow[]>
+  /** Returns the newest first; with `after`, only rows after that position. */
+  list(
+    workspaceId: string,
+    filter: SuppressionFilter,
+    page: { limit: number; offset: number; after?: SuppressionPosition | undefined },
+  ): Promise<SuppressionRow[]>
   count(workspaceId: string, filter: SuppressionFilter): Promise<number>
 }
 

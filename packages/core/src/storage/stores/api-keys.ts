@@ -3,14 +3,16 @@ import { units } from '../../contract/fields/units.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { ApiKeyReads, ApiKeyWrites } from '../ports/api-keys.ts'
+import { isBelow } from './pages.ts'
 
 export function apiKeyStore(
   db: Db,
   { api_keys: t, api_key_spending: spending, test_usage }: Tables,
 ): ApiKeyReads & ApiKeyWrites {
   return {
-    async list(workspaceId, { limit, offset }) {
-      const mine = db.select().from(t).where(eq(t.workspace_id, workspaceId))
+    async list(workspaceId, { limit, offset, after }) {
+      const own = and(eq(t.workspace_id, workspaceId), isBelow(t.id, after))
+      const mine = db.select().from(t).where(own)
       return mine.orderBy(desc(t.id)).limit(limit).offset(offset)
     },
     async count(workspaceId) {

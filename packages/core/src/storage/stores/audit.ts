@@ -3,7 +3,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { idFloor } from '../../runtime/runtime.ts'
 import type { AuditFilter, AuditReads, AuditWrites, OverfullAudit } from '../ports/audit.ts'
-import { removeOldest } from './pages.ts'
+import { isBelow, removeOldest } from './pages.ts'
 
 export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & AuditWrites {
   const matching = ({ action, from, until }: AuditFilter) =>
@@ -14,8 +14,8 @@ export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & A
     )
 
   return {
-    async list(workspaceId, filter, { limit, offset }) {
-      const own = and(eq(t.workspace_id, workspaceId), matching(filter))
+    async list(workspaceId, filter, { limit, offset, after }) {
+      const own = and(eq(t.workspace_id, workspaceId), matching(filter), isBelow(t.id, after))
       const found = db.select().from(t).where(own)
       return found.orderBy(desc(t.id)).limit(limit).offset(offset)
     },
@@ -23,12 +23,12 @@ export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & A
       const own = and(eq(t.workspace_id, workspaceId), matching(filter))
       return (await db.select({ n: rowCount }).from(t).where(own))[0]?.n ?? 0
     },
-    async ofAll({ workspace_id, ...filter }, { limit, offset }) {
+    async ofAll({ workspace_id, ...filter }, { limit, offset, after }) {
       const own = workspace_id === undefined ? undefined : eq(t.workspace_id, workspace_id)
       const found = db
         .select()
         .from(t)
-        .where(and(own, matching(filter)))
+        .where(and(own, matching(filter), isBelow(t.id, after)))
       return found.orderBy(desc(t.id)).limit(limit).offset(offset)
     },
     async overfull(max) {

@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, lt } from 'drizzle-orm'
+import { and, desc, eq, inArray } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { ContactRow } from '../../rows/rows.ts'
@@ -6,6 +6,7 @@ import type { Tables } from '../../rows/tables.ts'
 import type { ContactFilter, ContactReads, ContactWrites } from '../ports/contacts.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './dialect.ts'
+import { isBelow } from './pages.ts'
 
 export function contactStore(
   db: Db,
@@ -17,14 +18,13 @@ export function contactStore(
   const tagsOf = ({ workspace_id, id }: Pick<ContactRow, 'workspace_id' | 'id'>) =>
     and(eq(tags.workspace_id, workspace_id), eq(tags.contact_id, id))
 
-  function matching(workspaceId: string, { search, tag, before_id }: ContactFilter) {
+  function matching(workspaceId: string, { search, tag }: ContactFilter) {
     const tagged = db
       .select({ id: tags.contact_id })
       .from(tags)
       .where(and(eq(tags.workspace_id, workspaceId), eq(tags.tag, tag ?? '')))
     return and(
       eq(t.workspace_id, workspaceId),
-      before_id ? lt(t.id, before_id) : undefined,
       tag ? inArray(t.id, tagged) : undefined,
       search ? includes(t.search_text, search) : undefined,
     )
@@ -58,8 +58,11 @@ export function contactStore(
       ]
       return [...new Map(found.map((row) => [row.id, row])).values()]
     },
-    async list(workspaceId, filter, { limit, offset }) {
-      const found = db.select().from(t).where(matching(workspaceId, filter))
+    async list(workspaceId, filter, { limit, offset, after }) {
+      const found = db
+        .select()
+        .from(t)
+        .where(and(matching(workspaceId, filter), isBelow(t.id, after)))
       return found.orderBy(desc(t.id)).limit(limit).offset(offset)
     },
     async count(workspaceId, filter) {

@@ -1,6 +1,11 @@
-import { and, asc, eq, gt, lte, or, type SQL } from 'drizzle-orm'
+import { and, asc, eq, gt, lt, lte, or, type SQL } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import type { Db } from '../../rows/dialect.ts'
+
+/** Whether a row comes after the id `after` in a list with the newest first; every row does if there is no `after`. */
+export function isBelow(id: PgColumn, after: string | undefined): SQL | undefined {
+  return after === undefined ? undefined : lt(id, after)
+}
 
 /** Whether a row comes after the values `last` in the order of two columns; every row comes after null. */
 export function isAfter(

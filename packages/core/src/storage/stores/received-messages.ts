@@ -11,7 +11,7 @@ import type {
 } from '../ports/inbound.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import type { StoreDialect } from './dialect.ts'
-import { removeOldest } from './pages.ts'
+import { isBelow, removeOldest } from './pages.ts'
 
 export function receivedMessageStore(
   db: Db,
@@ -53,9 +53,12 @@ export function receivedMessageStore(
   })
 
   return {
-    async list(workspaceId, filter, { limit, offset }) {
+    async list(workspaceId, filter, { limit, offset, after }) {
       // Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort.
-      const found = db.select().from(t).where(matching(workspaceId, filter))
+      const found = db
+        .select()
+        .from(t)
+        .where(and(matching(workspaceId, filter), isBelow(t.id, after)))
       return found.orderBy(desc(t.id)).limit(limit).offset(offset)
     },
     async count(workspaceId, filter) {

@@ -1,8 +1,13 @@
-import { and, asc, desc, eq, inArray } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, lt, or } from 'drizzle-orm'
 import { CHANNELS } from '../../contract/resources/content.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { SuppressionFilter, SuppressionReads, SuppressionWrites } from '../ports/contacts.ts'
+import type {
+  SuppressionFilter,
+  SuppressionPosition,
+  SuppressionReads,
+  SuppressionWrites,
+} from '../ports/contacts.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './dialect.ts'
 
@@ -17,6 +22,14 @@ export function suppressionStore(
       reason && eq(t.reason, reason),
       search ? includes(t.address, search) : undefined,
     )
+  const isAfter = ({ created_at, channel, address }: SuppressionPosition) =>
+    or(
+      lt(t.created_at, created_at),
+      and(
+        eq(t.created_at, created_at),
+        or(gt(t.channel, channel), and(eq(t.channel, channel), gt(t.address, address))),
+      ),
+    )
   return {
     async of(workspaceId, addresses) {
       if (addresses.length === 0) return []
@@ -28,8 +41,11 @@ export function suppressionStore(
       )
       return db.select().from(t).where(known)
     },
-    async list(workspaceId, filter, { limit, offset }) {
-      const found = db.select().from(t).where(matching(workspaceId, filter))
+    async list(workspaceId, filter, { limit, offset, after }) {
+      const found = db
+        .select()
+        .from(t)
+        .where(and(matching(workspaceId, filter), after && isAfter(after)))
       const newest = found.orderBy(desc(t.created_at), asc(t.channel), asc(t.address))
       return newest.limit(limit).offset(offset)
     },

@@ -12,6 +12,7 @@ import type {
 } from '../ports/webhooks.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import type { StoreDialect } from './dialect.ts'
+import { isBelow } from './pages.ts'
 
 export function webhookStore(
   db: Db,
@@ -53,19 +54,22 @@ export function webhookStore(
       const [row] = await db.select().from(t).where(mine(workspaceId, webhookId))
       return row ?? null
     },
-    async list(workspaceId, { limit, offset, ...filter }) {
-      const all = db.select().from(t).where(ofMode(workspaceId, filter))
+    async list(workspaceId, { limit, offset, after, ...filter }) {
+      const all = db
+        .select()
+        .from(t)
+        .where(and(ofMode(workspaceId, filter), isBelow(t.id, after)))
       return all.orderBy(desc(t.id)).limit(limit).offset(offset)
     },
     async count(workspaceId, filter = {}) {
       const all = db.select({ n: rowCount }).from(t).where(ofMode(workspaceId, filter))
       return (await all)[0]?.n ?? 0
     },
-    async deliveries(workspaceId, webhookId, { limit, offset, ...filter }) {
+    async deliveries(workspaceId, webhookId, { limit, offset, after, ...filter }) {
       const found = db
         .select()
         .from(deliveries)
-        .where(matching(workspaceId, webhookId, filter))
+        .where(and(matching(workspaceId, webhookId, filter), isBelow(deliveries.id, after)))
       return found.orderBy(desc(deliveries.id)).limit(limit).offset(offset)
     },
     async countDeliveries(workspaceId, webhookId, filter = {}) {

@@ -1,16 +1,23 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { IncomingDelivery, Reply } from './handler-answer.ts'
+import type { PlatformRequest, PlatformResponse } from '../platform.ts'
+import type { IncomingDelivery, Reply } from './answer.ts'
 import {
   ALREADY_PARSED,
   bounded,
-  type ParsedRequest,
+  type NodeRequestLike,
   readFetchBody,
   readNodeBody,
-} from './handler-body.ts'
+} from './body.ts'
+
+/** The part of a Node response that the handler needs. */
+export interface NodeResponseLike {
+  readonly headersSent: boolean
+  writeHead(status: number, headers: Record<string, string>): { end(text: string): unknown }
+}
 
 /** The part of a Fastify request that the plugin needs. */
 export interface FastifyRequestLike {
-  headers: IncomingMessage['headers']
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  url: string
   body?: unknown
 }
 
@@ -28,8 +35,8 @@ export interface FastifyInstanceLike {
     options: { parseAs: 'buffer'; bodyLimit: number },
     parser: (
       request: FastifyRequestLike,
-      body: Buffer,
-      done: (error: Error | null, body?: Buffer) => void,
+      body: Uint8Array,
+      done: (error: Error | null, body?: Uint8Array) => void,
     ) => void,
   ): unknown
   post(
@@ -40,24 +47,24 @@ export interface FastifyInstanceLike {
 
 /** The part of a Hono context that the handler needs. */
 export interface HonoContextLike {
-  req: { raw: Request; bodyCache?: object; arrayBuffer(): Promise<ArrayBuffer> }
+  req: { raw: PlatformRequest; bodyCache?: object; arrayBuffer(): Promise<ArrayBuffer> }
 }
 
 /** One handler for each framework. */
 export interface WebhookAdapters {
   /** A listener for `createServer`. It accepts any path, but only POST. */
-  node(request: IncomingMessage, response: ServerResponse): Promise<void>
+  node(request: NodeRequestLike, response: NodeResponseLike): Promise<void>
   /** A handler for Next routes, Bun, Deno and other runtimes with Fetch. */
-  fetch(request: Request): Promise<Response>
+  fetch(request: PlatformRequest): Promise<PlatformResponse>
   /** A route handler for Express, on a route that `express.json()` does not read first. */
-  express(request: IncomingMessage, response: ServerResponse): Promise<void>
+  express(request: NodeRequestLike, response: NodeResponseLike): Promise<void>
   /**
    * A plugin for Fastify with a body parser of its own scope: `app.register(hooks.fastify, { url
    * })`.
    */
   fastify(app: FastifyInstanceLike, options: { url: string }): Promise<void>
   /** A route handler for Hono. */
-  hono(context: HonoContextLike): Promise<Response>
+  hono(context: HonoContextLike): Promise<PlatformResponse>
 }
 
 /** Adapts the answering function to each framework. */
@@ -65,11 +72,11 @@ export function createAdapters(
   answer: (delivery: IncomingDelivery) => Promise<Reply>,
   bytes_max: number,
 ): WebhookAdapters {
-  async function node(request: ParsedRequest, response: ServerResponse): Promise<void> {
-    const { method = '', headers } = request
+  async function node(request: NodeRequestLike, response: NodeResponseLike): Promise<void> {
+    const { method = '', headers, url = '' } = request
     const body = method === 'POST' ? await readNodeBody(request, bytes_max) : ''
     const header = (name: string) => [headers[name.toLowerCase()]].flat()[0] ?? null
-    const reply = await answer({ method, header, body })
+    const reply = await answer({ method, url, header, body })
     // A middleware with its own deadline may have answered: writing now would throw and end the
     // process.
     if (response.headersSent) return
@@ -78,10 +85,18 @@ export function createAdapters(
     response.writeHead(reply.status, { ...headersOf(reply), ...rest }).end(textOf(reply))
   }
 
-  async function fromFetch(request: Request, body: IncomingDelivery['body']): Promise<Response> {
+  async function fromFetch(
+    request: PlatformRequest,
+    body: IncomingDelivery['body'],
+  ): Promise<PlatformResponse> {
+    const { method, url } = request
     const header = (name: string) => request.headers.get(name)
-    const reply = await answer({ method: request.method, header, body })
-    return new Response(textOf(reply), { status: reply.status, headers: headersOf(reply) })
+    const reply = await answer({ method, url, header, body })
+    const response = new Response(textOf(reply), {
+      status: reply.status,
+      headers: headersOf(reply),
+    })
+    return response as unknown as PlatformResponse
   }
 
   return {
@@ -111,6 +126,7 @@ export function createAdapters(
       app.post(url, async (request, reply) => {
         const answered = await answer({
           method: 'POST',
+          url: request.url,
           header: (name) => [request.headers[name.toLowerCase()]].flat()[0] ?? null,
           body: fastifyBodyOf(request.body),
         })

@@ -1,12 +1,13 @@
-import { createHash } from 'node:crypto'
-import { SIGNATURE_HEADERS, type VerificationFailure, verify } from '@svc/core/webhooks'
-import type { BodyFailure, RawBody } from './handler-body.ts'
-import type { DedupeStore } from './handler-dedupe.ts'
-import { type DeliveryContext, eventOf, type UnknownEvent } from './handler-event.ts'
+import type { BodyFailure, RawBody } from './body.ts'
+import { sha256 } from './bytes.ts'
+import type { DedupeStore } from './dedupe.ts'
+import { type DeliveryContext, eventOf, type UnknownEvent } from './event.ts'
+import { type VerificationFailure, verifyWebhook } from './verify.ts'
 
 /** A request in the form that every adapter supplies. */
 export interface IncomingDelivery {
   method: string
+  url: string
   header(name: string): string | null
   body: RawBody
 }
@@ -21,7 +22,8 @@ export interface Reply {
 
 /** The options of `createAnswering`. */
 export interface Answering {
-  secrets: readonly string[]
+  /** The secrets for a delivery; none refuses it. */
+  secretsOf(delivery: IncomingDelivery): Promise<readonly string[]>
   tolerance_s: number | false
   dedupe: DedupeStore
   /** Called with a verified event that is not handled yet. */
@@ -52,8 +54,9 @@ const PARSED =
 export function createAnswering(answering: Answering) {
   const running = new Map<string, Promise<Reply>>()
 
-  return async function answer({ method, header, body }: IncomingDelivery): Promise<Reply> {
-    const { secrets, tolerance_s, answer_within_ms, log } = answering
+  return async function answer(delivery: IncomingDelivery): Promise<Reply> {
+    const { method, header, body } = delivery
+    const { secretsOf, tolerance_s, answer_within_ms, log } = answering
     if (method !== 'POST') {
       return {
         ...refusal(405, 'method_not_allowed', 'Deliveries are POSTed.'),
@@ -61,16 +64,25 @@ export function createAnswering(answering: Answering) {
       }
     }
     if (typeof body !== 'string' && 'failure' in body) return unreadable(body, log)
-    const verified = verify({ secret: secrets, tolerance_s, body, headers: { get: header } })
+    let secret: readonly string[]
+    try {
+      secret = await secretsOf(delivery)
+    } catch (error) {
+      log('webhookHandler: the function for the secret failed.', error)
+      return refusal(500, 'secret_failed', 'The receiver could not look up the secret.')
+    }
+    if (secret.length === 0)
+      return refusal(403, 'unknown_webhook', 'The receiver has no secret for it.')
+    const verified = await verifyWebhook({ secret, tolerance_s, body, headers: { get: header } })
     if (!verified.ok) return refusal(403, verified.reason, verified.hint)
     const event = eventOf(body)
     if (!event) return refusal(400, 'malformed_body', 'The body must be JSON of event and data.')
     const { event_id, timestamp } = verified
     const context: DeliveryContext = {
-      event_id: event_id ?? `sha256:${createHash('sha256').update(body).digest('hex')}`,
+      event_id: event_id ?? `sha256:${await sha256(body)}`,
       is_standard: event_id !== null,
-      delivery_id: header(SIGNATURE_HEADERS.delivery),
-      attempt: Number(header(SIGNATURE_HEADERS.attempt)) || 1,
+      delivery_id: header('X-Svc-Delivery'),
+      attempt: Number(header('X-Svc-Attempt')) || 1,
       signed_at: timestamp,
     }
     return within(answer_within_ms, handleOnce(event, context))
@@ -128,7 +140,7 @@ async function release(dedupe: DedupeStore, event_id: string): Promise<void> {
 }
 
 async function within(limit_ms: number, handling: Promise<Reply>): Promise<Reply> {
-  let timer: NodeJS.Timeout | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<Reply>((resolve) => {
     timer = setTimeout(() => resolve(BUSY), limit_ms)
   })

@@ -7,11 +7,11 @@ import express from 'express'
 import Fastify from 'fastify'
 import { Hono } from 'hono'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type WebhookHandlerOptions, webhookHandler } from '../src/handler.ts'
-import type { WebhookAdapters } from '../src/handler-adapters.ts'
-import { createMemoryStore } from '../src/handler-dedupe.ts'
-import type { WebhookEvent } from '../src/handler-event.ts'
-import { listening } from './listening.ts'
+import { listening } from '../../testkit/test/listening.ts'
+import type { WebhookAdapters } from '../src/webhooks/adapters.ts'
+import { createMemoryStore } from '../src/webhooks/dedupe.ts'
+import type { WebhookEvent } from '../src/webhooks/event.ts'
+import { type WebhookHandlerOptions, webhookHandler } from '../src/webhooks/handler.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const otherSecret = `whsec_${Buffer.alloc(32, 8).toString('base64')}`

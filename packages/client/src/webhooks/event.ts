@@ -1,11 +1,12 @@
-import { EVENT_KINDS, type EventKind, type WireEventData } from '@svc/core/contract'
+import { EVENT_KINDS } from '../generated/endpoints.ts'
+import type { EventData, EventKind } from '../generated/types.ts'
+import { textOf } from './bytes.ts'
 
 /**
- * One event as a receiver reads it: `event` determines the type of `data`. Source: interface,
- * Events; contract section 7.
+ * One event as a receiver reads it: `event` determines the type of `data`.
  */
 export type WebhookEvent<Kind extends EventKind = EventKind> = {
-  [K in Kind]: { event: K; data: WireEventData<K> }
+  [K in Kind]: { event: K; data: EventData[K] }
 }[Kind]
 
 /** The delivery of an event. */
@@ -36,8 +37,7 @@ export function isKnown(event: UnknownEvent): event is UnknownEvent & WebhookEve
 /** Returns the event in a body, or null when the body is not `{ event, data }`. */
 export function eventOf(body: string | Uint8Array): UnknownEvent | null {
   try {
-    const text = typeof body === 'string' ? body : new TextDecoder('utf-8').decode(body)
-    const { event, data } = JSON.parse(text)
+    const { event, data } = JSON.parse(textOf(body))
     const isObject = typeof data === 'object' && data !== null && !Array.isArray(data)
     return typeof event === 'string' && isObject ? { event, data } : null
   } catch {

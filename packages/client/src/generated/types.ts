@@ -1,0 +1,1310 @@
+// Made from the table of the API by `npm run docs`; a test compares the two.
+import type { Call, CallOptions, List } from '../transport/call.ts'
+
+/** An instant of a request: a `Date`, or ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+export type Instant = string | Date
+
+/** The stored content of a message; the channel decides which fields it has. Empty after an erasure. */
+export interface MessageContent {
+  text?: string
+  subject?: string
+  html?: string
+  [field: string]: unknown
+}
+
+/** An error code of the API, with its HTTP status. */
+export interface ErrorStatuses {
+  validation_error: 400
+  unauthorized: 401
+  token_expired: 401
+  insufficient_credits: 402
+  forbidden: 403
+  not_found: 404
+  rate_limit_exceeded: 429
+  internal_error: 500
+}
+
+/** A word of the API: one `Channel`. */
+export type Channel = 'sms' | 'whatsapp' | 'email' | 'voice'
+
+/** A word of the API: one `MessageStatus`. */
+export type MessageStatus = 'queued' | 'sent' | 'delivered' | 'failed' | 'read'
+
+/** A word of the API: one `EventKind`. */
+export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' | 'message.read' | 'message.received' | 'credits.low' | 'webhook.test'
+
+/** A word of the API: one `Scope`. */
+export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
+
+/** A word of the API: one `AuditAction`. */
+export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'email.verified' | 'password.reset' | 'password.changed' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.refunded' | 'recipient.erased' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'settings.changed'
+
+/** A word of the API: one `RecipientFault`. */
+export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
+
+/** A word of the API: one `TransactionType`. */
+export type TransactionType = 'purchase' | 'purchase_adjust' | 'grant' | 'send' | 'refund' | 'hold' | 'settle' | 'void' | 'expire' | 'adjustment'
+
+/** `ApiKey` in JSON. */
+export interface ApiKey {
+  id: string
+  name: string
+  key_prefix: string
+  scopes: (Scope)[]
+  is_active: boolean
+  last_used_at: string | null
+  created_at: string
+  mode: 'live' | 'test'
+  expires_at: string | null
+  allowed_ips: string[] | null
+  daily_credit_limit: number | null
+}
+
+/** `AuditEntry` in JSON. */
+export interface AuditEntry {
+  id: string
+  action: AuditAction
+  actor: {
+    kind: 'session' | 'api_key' | 'client' | 'operator' | 'service'
+    /** The id of the API key, or the name of the operator; otherwise null. */
+    id: string | null
+  }
+  /** The IP address of the client; null for the command line. */
+  address: string | null
+  /** The changed object; null for the workspace itself. */
+  target: { type: string; id: string } | null
+  details: Record<string, unknown>
+  request_id: string | null
+  created_at: string
+}
+
+/** `Bulk` in JSON. */
+export interface Bulk {
+  id: string
+  channel: Channel
+  /** `queued`: no message was sent yet. `completed`: no message is queued any more; receipts may still follow. */
+  status: 'queued' | 'processing' | 'completed'
+  total: number
+  accepted: number
+  rejected: number
+  duplicates: number
+  counts: {
+    queued: number
+    sent: number
+    delivered: number
+    failed: number
+    read: number
+  }
+  credits_used: number
+  credits_refunded: number
+  livemode: boolean
+  created_at: string
+}
+
+/** `BulkRecipient` in JSON. */
+export interface BulkRecipient {
+  to?: string | undefined
+  /** In place of `to`. */
+  contact_id?: string | undefined
+  name?: string | undefined
+  variables?: Record<string, string | number | boolean | null> | undefined
+  /** Its keys override those of the request. */
+  metadata?: Record<string, unknown> | undefined
+}
+
+/** `Contact` in JSON. */
+export interface Contact {
+  id: string
+  name: string | null
+  phone: string | null
+  email: string | null
+  external_id: string | null
+  tags: string[]
+  attributes: Record<string, unknown>
+  subscriptions: {
+    sms?: 'subscribed' | 'unsubscribed'
+    whatsapp?: 'subscribed' | 'unsubscribed'
+    email?: 'subscribed' | 'unsubscribed'
+    voice?: 'subscribed' | 'unsubscribed'
+  }
+  created_at: string
+  updated_at: string
+}
+
+/** `CreditPackage` in JSON. */
+export interface CreditPackage {
+  id: string
+  name: string
+  description: string
+  credits: number
+  bonus_credits: number
+  price: {
+    /** In minor units of the currency: 1000 is 10.00 USD, and 1000 JPY. */
+    amount: number
+    /** ISO 4217. */
+    currency: string
+  }
+}
+
+/** `Delivery` in JSON. */
+export interface Delivery {
+  id: string
+  webhook_id: string
+  event: EventKind
+  message_id: string | null
+  status: 'pending' | 'delivered' | 'failed' | 'discarded'
+  trigger: 'event' | 'test' | 'manual'
+  livemode: boolean
+  attempt_count: number
+  max_attempts: number
+  next_attempt_at: string | null
+  response_status: number | null
+  response_time_ms: number | null
+  error: string | null
+  created_at: string
+  delivered_at: string | null
+}
+
+/** `DeliveryAttempt` in JSON. */
+export interface DeliveryAttempt {
+  number: number
+  started_at: string
+  duration_ms: number
+  response_status: number | null
+  response_body: string | null
+  error: string | null
+}
+
+/** `DeliveryWithAttempts` in JSON. */
+export interface DeliveryWithAttempts {
+  id: string
+  webhook_id: string
+  event: EventKind
+  message_id: string | null
+  status: 'pending' | 'delivered' | 'failed' | 'discarded'
+  trigger: 'event' | 'test' | 'manual'
+  livemode: boolean
+  attempt_count: number
+  max_attempts: number
+  next_attempt_at: string | null
+  response_status: number | null
+  response_time_ms: number | null
+  error: string | null
+  created_at: string
+  delivered_at: string | null
+  payload: Record<string, unknown>
+  attempts: DeliveryAttempt[]
+}
+
+/** `EmailBulk` in JSON. */
+export interface EmailBulk {
+  channel: 'email'
+  content: {
+    subject: string
+    html?: string | undefined
+    text?: string | undefined
+    reply_to?: string | undefined
+    headers?: Record<string, string> | undefined
+  }
+  /** The display name of the sender. */
+  from?: string | undefined
+  recipients: (string | BulkRecipient)[]
+  /** Values of placeholders that neither the recipient nor its contact has. */
+  defaults?: Record<string, string | number | boolean | null> | undefined
+  /** `strict`: nothing is sent if one recipient is faulty. `permissive`: only faulty recipients are left out. */
+  validation?: 'strict' | 'permissive' | undefined
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown> | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: Instant | undefined
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number | undefined
+}
+
+/** `EmailContent` in JSON. */
+export interface EmailContent {
+  subject: string
+  html?: string | undefined
+  text?: string | undefined
+  reply_to?: string | undefined
+  headers?: Record<string, string> | undefined
+  attachments?: { filename: string; content_type?: string | undefined; content: string }[] | undefined
+}
+
+/** `EmailRequest` in JSON. */
+export interface EmailRequest {
+  to: string
+  channel: 'email'
+  content: EmailContent
+  /** The display name of the sender. */
+  from?: string | undefined
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown> | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: Instant | undefined
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number | undefined
+}
+
+/** `Pagination` in JSON. */
+export interface Pagination {
+  total: number
+  page: number
+  pages: number
+  limit: number
+}
+
+/** `ReceivedMessage` in JSON. */
+export interface ReceivedMessage {
+  id: string
+  channel: Channel
+  sender: string
+  recipient: string
+  content: { text: string | null; media: { url: string; content_type: string | null }[] }
+  /** The meaning of the text if it was one of the words that the service acts on. */
+  keyword: 'stop' | 'start' | 'help' | null
+  provider: string
+  livemode: boolean
+  created_at: string
+}
+
+/** `SmsBulk` in JSON. */
+export interface SmsBulk {
+  channel: 'sms'
+  content: {
+    /** 1 to 1600 UTF-16 code units with placeholders filled in. */
+    text: string
+  }
+  from?: string | undefined
+  recipients: (string | BulkRecipient)[]
+  /** Values of placeholders that neither the recipient nor its contact has. */
+  defaults?: Record<string, string | number | boolean | null> | undefined
+  /** `strict`: nothing is sent if one recipient is faulty. `permissive`: only faulty recipients are left out. */
+  validation?: 'strict' | 'permissive' | undefined
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown> | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: Instant | undefined
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number | undefined
+}
+
+/** `SmsContent` in JSON. */
+export interface SmsContent {
+  /** 1 to 1600 UTF-16 code units with placeholders filled in. */
+  text: string
+}
+
+/** `SmsRequest` in JSON. */
+export interface SmsRequest {
+  to: string
+  channel: 'sms'
+  content: SmsContent
+  from?: string | undefined
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown> | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: Instant | undefined
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number | undefined
+}
+
+/** `Suppression` in JSON. */
+export interface Suppression {
+  channel: Channel
+  address: string
+  reason: 'opt_out' | 'bounce' | 'complaint' | 'manual'
+  created_at: string
+}
+
+/** `Transaction` in JSON. */
+export interface Transaction {
+  id: string
+  type: TransactionType
+  credits: number
+  balance_after: number
+  description: string | null
+  channel: Channel | null
+  reference: { type: string; id: string }
+  created_at: string
+}
+
+/** `VoiceContent` in JSON. */
+export interface VoiceContent {
+  text?: string | undefined
+  language?: string | undefined
+  voice?: string | undefined
+  audio_url?: string | undefined
+}
+
+/** `VoiceRequest` in JSON. */
+export interface VoiceRequest {
+  to: string
+  channel: 'voice'
+  content: VoiceContent
+  from?: string | undefined
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown> | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: Instant | undefined
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number | undefined
+}
+
+/** `Webhook` in JSON. */
+export interface Webhook {
+  id: string
+  url: string
+  description: string | null
+  events: ('*' | EventKind)[]
+  /** Whether it gets events of live messages, of test messages (`livemode` false), or of both. */
+  mode: 'all' | 'live' | 'test'
+  is_active: boolean
+  status: 'active' | 'failing' | 'disabled'
+  disabled_reason: string | null
+  secret_prefix: string
+  headers: string[]
+  consecutive_failures: number
+  last_success_at: string | null
+  last_failure_at: string | null
+  created_at: string
+  updated_at: string
+}
+
+/** `WhatsappBulk` in JSON. */
+export interface WhatsappBulk {
+  channel: 'whatsapp'
+  content: {
+    text?: string | undefined
+    preview_url?: boolean | undefined
+    media?: {
+      type: 'image' | 'video' | 'audio' | 'document' | 'sticker'
+      url: string
+      caption?: string | undefined
+      filename?: string | undefined
+    } | undefined
+    template?: {
+      name?: string | undefined
+      id?: string | undefined
+      language?: string | undefined
+      variables?: Record<string, string> | undefined
+    } | undefined
+  }
+  from?: string | undefined
+  recipients: (string | BulkRecipient)[]
+  /** Values of placeholders that neither the recipient nor its contact has. */
+  defaults?: Record<string, string | number | boolean | null> | undefined
+  /** `strict`: nothing is sent if one recipient is faulty. `permissive`: only faulty recipients are left out. */
+  validation?: 'strict' | 'permissive' | undefined
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown> | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: Instant | undefined
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number | undefined
+}
+
+/** `WhatsappContent` in JSON. */
+export interface WhatsappContent {
+  text?: string | undefined
+  preview_url?: boolean | undefined
+  media?: {
+    type: 'image' | 'video' | 'audio' | 'document' | 'sticker'
+    url: string
+    caption?: string | undefined
+    filename?: string | undefined
+  } | undefined
+  template?: {
+    name?: string | undefined
+    id?: string | undefined
+    language?: string | undefined
+    variables?: Record<string, string> | undefined
+  } | undefined
+}
+
+/** `WhatsappRequest` in JSON. */
+export interface WhatsappRequest {
+  to: string
+  channel: 'whatsapp'
+  content: WhatsappContent
+  from?: string | undefined
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown> | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  scheduled_at?: Instant | undefined
+  /** Seconds after which the message is not sent any more. */
+  expires_in?: number | undefined
+}
+
+/** `Workspace` in JSON. */
+export interface Workspace {
+  id: string
+  name: string
+  email: string
+  email_verified: boolean
+  credits_balance: number
+  phone: string | null
+  country: string | null
+  sender_name: string | null
+  credits_held: number
+  low_balance: number | null
+  created_at: string
+  updated_at: string
+}
+
+/** `WorkspaceSummary` in JSON. */
+export interface WorkspaceSummary {
+  id: string
+  name: string
+  email: string
+  email_verified: boolean
+  credits_balance: number
+}
+
+/** `Message` in JSON. */
+export interface Message {
+  id: string
+  workspace_id: string
+  channel: Channel
+  recipient: string
+  content: MessageContent
+  status: MessageStatus
+  credits_used: number
+  credits_refunded: number
+  provider: string | null
+  provider_message_id: string | null
+  error_code: string | null
+  error_message: string | null
+  metadata: Record<string, unknown>
+  segments: number | null
+  encoding: 'GSM-7' | 'UCS-2' | null
+  bulk_id: string | null
+  livemode: boolean
+  created_at: string
+  updated_at: string
+  scheduled_at: string | null
+  expires_at: string | null
+  sent_at: string | null
+  delivered_at: string | null
+  read_at: string | null
+  failed_at: string | null
+  /** When recipient, content and metadata were erased: `recipient` is then `erased`, `content` and `metadata` are empty. */
+  erased_at: string | null
+}
+
+/** The `data` of an event. */
+export interface MessageChangeData {
+  message_id: string
+  recipient: string
+  channel: Channel
+  status: MessageStatus
+  credits_used: number
+  metadata: Record<string, unknown>
+  bulk_id: string | null
+  livemode: boolean
+  provider_message_id: string | null
+  error_code: string | null
+  error_message: string | null
+  occurred_at: string
+  sequence: number
+}
+
+/** The `data` of an event. */
+export interface MessageReceivedData {
+  message_id: string
+  channel: Channel
+  sender: string
+  recipient: string
+  content: Record<string, unknown>
+  provider_message_id: string | null
+  livemode: boolean
+  occurred_at: string
+}
+
+/** The `data` of an event. */
+export interface CreditsLowData {
+  credits_balance: number
+  threshold: number
+  livemode: boolean
+  occurred_at: string
+}
+
+/** The `data` of an event. */
+export interface WebhookTestData {
+  webhook_id: string
+  message: string
+  livemode: boolean
+  occurred_at: string
+}
+
+/** The `data` of each kind of event. */
+export interface EventData {
+  /** A message was handed to the provider or carrier. */
+  'message.sent': MessageChangeData
+  /** A message reached its recipient. */
+  'message.delivered': MessageChangeData
+  /** A message will not reach its recipient; error_code and error_message say why. */
+  'message.failed': MessageChangeData
+  /** A message was read by its recipient. */
+  'message.read': MessageChangeData
+  /** A message arrived at one of your numbers or addresses. */
+  'message.received': MessageReceivedData
+  /** The credit balance fell below the threshold. */
+  'credits.low': CreditsLowData
+  /** A requested test, to check whether deliveries arrive. */
+  'webhook.test': WebhookTestData
+}
+
+/** The body of `POST /api/v1/auth/signup`. */
+export interface WorkspacesSignupBody {
+  email: string
+  password: string
+  company_name: string
+  phone?: string | undefined
+  country?: string | undefined
+}
+
+/** The answer of `POST /api/v1/auth/login`. */
+export interface WorkspacesLoginData {
+  workspace: WorkspaceSummary
+  /** A JWT, valid for 30 days. */
+  token: string
+}
+
+/** The body of `POST /api/v1/auth/login`. */
+export interface WorkspacesLoginBody {
+  email: string
+  password: string
+}
+
+/** The body of `POST /api/v1/auth/verify-email`. */
+export interface WorkspacesVerifyEmailBody {
+  /** The token of the e-mail. */
+  token: string
+}
+
+/** The body of `POST /api/v1/auth/resend-verification`. */
+export interface WorkspacesResendVerificationBody {
+  email: string
+}
+
+/** The body of `POST /api/v1/auth/forgot-password`. */
+export interface WorkspacesForgotPasswordBody {
+  email: string
+}
+
+/** The body of `POST /api/v1/auth/reset-password`. */
+export interface WorkspacesResetPasswordBody {
+  /** The token of the e-mail. */
+  token: string
+  password: string
+  /** Whether to revoke all API keys and disable all webhooks too. */
+  revoke_api_keys?: boolean | undefined
+}
+
+/** The body of `POST /api/v1/auth/change-password`. */
+export interface WorkspacesChangePasswordBody {
+  current_password: string
+  new_password: string
+}
+
+/** The body of `PUT /api/v1/account`. */
+export interface WorkspacesUpdateAccountBody {
+  name?: string | undefined
+  phone?: string | null | undefined
+  country?: string | null | undefined
+  sender_name?: string | null | undefined
+  /** Below this number of credits the owner is notified; null: never. */
+  low_balance?: number | null | undefined
+}
+
+/** The methods of `svc.workspaces`. */
+export interface WorkspacesResource {
+  /** Create a workspace. Sends an e-mail to verify the address. An address in use is refused. */
+  signup(body: WorkspacesSignupBody, options?: CallOptions): Call<{ workspace: WorkspaceSummary; message: string }>
+  /** Get a token with e-mail address and password. */
+  login(body: WorkspacesLoginBody, options?: CallOptions): Call<WorkspacesLoginData>
+  /** End the session of the token. The token is refused from the next request on, by every server. Other tokens of the workspace and API keys stay valid. */
+  logout(options?: CallOptions): Call<{ message: string }>
+  /** Verify an e-mail address. The token is valid once, for 24 hours, and until a newer one is sent. The first verification revokes all API keys and disables all webhooks that exist. Sessions continue. */
+  verifyEmail(body: WorkspacesVerifyEmailBody, options?: CallOptions): Call<{ workspace: WorkspaceSummary; message: string }>
+  /** Send the verification e-mail again. The answer is the same whether or not the address has an account. */
+  resendVerification(body: WorkspacesResendVerificationBody, options?: CallOptions): Call<{ message: string }>
+  /** Send an e-mail to choose a new password. The answer is the same whether or not the address has an account. */
+  forgotPassword(body: WorkspacesForgotPasswordBody, options?: CallOptions): Call<{ message: string }>
+  /** Choose a new password with the token of an e-mail. The token is valid once, for 30 minutes, and until a newer one is sent. All sessions end. This also verifies an unverified address: API keys are revoked and webhooks disabled as by verify-email. */
+  resetPassword(body: WorkspacesResetPasswordBody, options?: CallOptions): Call<{ message: string }>
+  /** Change the password. All sessions end, also that of the request. */
+  changePassword(body: WorkspacesChangePasswordBody, options?: CallOptions): Call<{ message: string }>
+  /** Get the workspace of the token. */
+  account(options?: CallOptions): Call<Workspace>
+  /** Change the workspace of the token. Missing fields do not change; null clears a field. */
+  updateAccount(body: WorkspacesUpdateAccountBody, options?: CallOptions): Call<Workspace>
+}
+
+/** The answer of `POST /api/v1/api-keys`. */
+export interface ApiKeysCreateData {
+  id: string
+  name: string
+  key_prefix: string
+  scopes: (Scope)[]
+  created_at: string
+  mode: 'live' | 'test'
+  expires_at: string | null
+  allowed_ips: string[] | null
+  daily_credit_limit: number | null
+  /** The whole key. It is shown only once. */
+  key: string
+  warning: string
+}
+
+/** The body of `POST /api/v1/api-keys`. */
+export interface ApiKeysCreateBody {
+  name: string
+  /** Default: all scopes for a live key, send_messages and read_messages for a test key. */
+  scopes?: (Scope)[] | undefined
+  mode?: 'live' | 'test' | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  expires_at?: Instant | undefined
+  allowed_ips?: string[] | undefined
+  daily_credit_limit?: number | undefined
+}
+
+/** The answer of `GET /api/v1/api-keys`. */
+export interface ApiKeysListData {
+  api_keys: ApiKey[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/api-keys`. */
+export interface ApiKeysListQuery {
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The methods of `svc.apiKeys`. */
+export interface ApiKeysResource {
+  /** Create an API key. */
+  create(body: ApiKeysCreateBody, options?: CallOptions): Call<ApiKeysCreateData>
+  /** List API keys. */
+  list(query?: ApiKeysListQuery, options?: CallOptions): List<ApiKeysListData, ApiKey>
+  /** Deactivate an API key immediately and permanently. */
+  deactivate(id: string, options?: CallOptions): Call<{ message: string }>
+}
+
+/** The answer of `POST /api/v1/messages/send`. */
+export interface MessagesSendData {
+  message_id: string
+  status: 'queued'
+  credits_used: number
+  created_at: string
+}
+
+/** The body of `POST /api/v1/messages/send`. */
+export type MessagesSendBody = SmsRequest | WhatsappRequest | EmailRequest | VoiceRequest
+
+/** The answer of `GET /api/v1/messages/:id/timeline`. */
+export interface MessagesTimelineData {
+  timeline: ({
+    at: string
+    kind: 'status'
+    status: string
+    applied: boolean
+    error_code: string | null
+    error_message: string | null
+  } | {
+    at: string
+    kind: 'provider'
+    provider: string
+    attempt: number
+    outcome: string
+    error_code: string | null
+    error_message: string | null
+    finished_at: string | null
+  } | {
+    at: string
+    kind: 'ledger'
+    type: string
+    credits: number
+    balance_after: number
+    reference: { type: string; id: string }
+  } | {
+    at: string
+    kind: 'webhook'
+    delivery_id: string
+    webhook_id: string
+    event: string
+    status: string
+    attempt_count: number
+    response_status: number | null
+    error: string | null
+  })[]
+}
+
+/** The answer of `POST /api/v1/messages/estimate`. */
+export interface MessagesEstimateData {
+  can_send: boolean
+  /** Why nothing would be sent; null if only `block_reason` of messages says why. */
+  block_reason: 'account_frozen' | 'insufficient_credits' | 'daily_limit' | null
+  recipients: number
+  sendable: number
+  blocked: number
+  credits_needed: number
+  credits_balance: number
+  messages: {
+    index: number
+    to: string | null
+    encoding: 'GSM-7' | 'UCS-2' | null
+    /** Unicode code points. */
+    characters: number | null
+    /** Septets in GSM-7, UTF-16 code units in UCS-2. */
+    units: number | null
+    segments: number | null
+    credits: number
+    /** The characters that force UCS-2: the first 100 of a message, and the first 5000 of all messages. */
+    non_gsm_characters: { char: string; index: number }[]
+    /** A text with the same meaning in GSM-7, if there is one. */
+    gsm7_suggestion: { text: string; segments: number } | null
+    block_reason: RecipientFault | 'duplicate' | null
+  }[]
+}
+
+/** The body of `POST /api/v1/messages/estimate`. */
+export type MessagesEstimateBody = SmsRequest | WhatsappRequest | EmailRequest | VoiceRequest | SmsBulk | WhatsappBulk | EmailBulk
+
+/** The answer of `GET /api/v1/messages`. */
+export interface MessagesListData {
+  messages: Message[]
+  pagination: Pagination
+  /** Null on the last page. `next_after` has the same use and is in every list. */
+  next_cursor: string | null
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/messages`. */
+export interface MessagesListQuery {
+  channel?: Channel | undefined
+  status?: 'queued' | 'sent' | 'delivered' | 'failed' | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  startDate?: Instant | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  endDate?: Instant | undefined
+  bulk_id?: string | undefined
+  recipient?: string | undefined
+  /** The `next_cursor` of the previous page; `page` is then ignored. */
+  cursor?: string | undefined
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The methods of `svc.messages`. */
+export interface MessagesResource {
+  /** Send one message. The answer follows when the message and its debit are stored durably. Unknown fields are refused. */
+  send(body: MessagesSendBody, options?: CallOptions): Call<MessagesSendData>
+  /** Get one message. */
+  get(id: string, options?: CallOptions): Call<{ message: Message }>
+  /** Get the history of a message, oldest first. Changes of its status, attempts to send it, credits, and deliveries to webhooks. A cause stands before its effect, even if both have the same millisecond or a clock was set back. */
+  timeline(id: string, options?: CallOptions): Call<MessagesTimelineData>
+  /** Cancel a message that is still queued. It fails as `canceled` and is refunded. */
+  cancel(id: string, options?: CallOptions): Call<{ message: Message }>
+  /** Estimate the cost of a send or a bulk. Takes the body of either. Nothing is stored or sent. Default limit for estimates of bulks: 60 for each workspace in 300 s. */
+  estimate(body: MessagesEstimateBody, options?: CallOptions): Call<MessagesEstimateData>
+  /** List messages, newest first. */
+  list(query?: MessagesListQuery, options?: CallOptions): List<MessagesListData, Message>
+}
+
+/** The answer of `POST /api/v1/messages/bulk`. */
+export interface BulksSendData {
+  bulk_id: string
+  status: 'queued'
+  total: number
+  accepted: number
+  rejected: number
+  duplicates: number
+  credits_used: number
+  created_at: string
+  messages: {
+    index: number
+    message_id: string
+    to: string
+    status: 'queued'
+    credits_used: number
+    segments: number | null
+  }[]
+  errors: {
+    index: number
+    to: string | null
+    error: RecipientFault
+    message: string
+  }[]
+}
+
+/** The body of `POST /api/v1/messages/bulk`. */
+export type BulksSendBody = SmsBulk | WhatsappBulk | EmailBulk
+
+/** The answer of `POST /api/v1/bulks/:id/retry`. */
+export interface BulksRetryData {
+  bulk_id: string
+  status: 'queued'
+  total: number
+  accepted: number
+  rejected: number
+  duplicates: number
+  credits_used: number
+  created_at: string
+  messages: {
+    index: number
+    message_id: string
+    to: string
+    status: 'queued'
+    credits_used: number
+    segments: number | null
+  }[]
+  errors: {
+    index: number
+    to: string | null
+    error: RecipientFault
+    message: string
+  }[]
+}
+
+/** The methods of `svc.bulks`. */
+export interface BulksResource {
+  /** Send to many recipients. `{{name}}`, `{{ name }}` and `{{name|fallback}}` in the texts are filled in for each recipient. One debit pays for all messages, or nothing is sent. A repeated address gets one message. */
+  send(body: BulksSendBody, options?: CallOptions): Call<BulksSendData>
+  /** Get one bulk and its progress. `GET /api/v1/messages?bulk_id=…` lists its messages. */
+  get(id: string, options?: CallOptions): Call<{ bulk: Bulk }>
+  /** Cancel the queued messages of a bulk. Canceled messages fail as `canceled` and are refunded. */
+  cancel(id: string, options?: CallOptions): Call<{ bulk: Bulk; canceled: number }>
+  /** Send the failed messages of a bulk again. Each message that failed before a provider accepted it, and was not canceled, becomes a message of a new bulk and is charged again. This is possible once, when no message of the bulk is queued any more; a repeat gets the same answer. */
+  retry(id: string, options?: CallOptions): Call<BulksRetryData>
+}
+
+/** The answer of `GET /api/v1/messages/received`. */
+export interface ReceivedListData {
+  received: ReceivedMessage[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/messages/received`. */
+export interface ReceivedListQuery {
+  channel?: Channel | undefined
+  /** Only messages of this author. */
+  sender?: string | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  startDate?: Instant | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  endDate?: Instant | undefined
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The methods of `svc.received`. */
+export interface ReceivedResource {
+  /** List messages received, newest first. */
+  list(query?: ReceivedListQuery, options?: CallOptions): List<ReceivedListData, ReceivedMessage>
+}
+
+/** The body of `POST /api/v1/contacts`. */
+export interface ContactsCreateBody {
+  name?: string | null | undefined
+  phone?: string | null | undefined
+  email?: string | null | undefined
+  /** The id of the contact in your own system. */
+  external_id?: string | null | undefined
+  tags?: string[] | null | undefined
+  attributes?: Record<string, unknown> | null | undefined
+  /** `unsubscribed` suppresses the address on that channel as `opt_out`, `subscribed` lifts that; other channels do not change. */
+  subscriptions?: {
+    sms?: 'subscribed' | 'unsubscribed' | undefined
+    whatsapp?: 'subscribed' | 'unsubscribed' | undefined
+    email?: 'subscribed' | 'unsubscribed' | undefined
+    voice?: 'subscribed' | 'unsubscribed' | undefined
+  } | null | undefined
+}
+
+/** The answer of `GET /api/v1/contacts`. */
+export interface ContactsListData {
+  contacts: Contact[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/contacts`. */
+export interface ContactsListQuery {
+  /** A part of name, phone, email or external_id; case is ignored. */
+  search?: string | undefined
+  tag?: string | undefined
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The answer of `POST /api/v1/contacts/import`. */
+export interface ContactsImportData {
+  created: number
+  updated: number
+  unchanged: number
+  rejected: number
+  /** The first fault of each rejected contact. */
+  errors: { index: number; path: string; message: string }[]
+}
+
+/** The body of `POST /api/v1/contacts/import`. */
+export interface ContactsImportBody {
+  contacts: Record<string, unknown>[]
+}
+
+/** The query of `GET /api/v1/contacts/export`. */
+export interface ContactsExportQuery {
+  /** A part of name, phone, email or external_id; case is ignored. */
+  search?: string | undefined
+  tag?: string | undefined
+}
+
+/** The body of `PUT /api/v1/contacts/:id`. */
+export interface ContactsUpdateBody {
+  name?: string | null | undefined
+  phone?: string | null | undefined
+  email?: string | null | undefined
+  /** The id of the contact in your own system. */
+  external_id?: string | null | undefined
+  tags?: string[] | null | undefined
+  attributes?: Record<string, unknown> | null | undefined
+  /** `unsubscribed` suppresses the address on that channel as `opt_out`, `subscribed` lifts that; other channels do not change. */
+  subscriptions?: {
+    sms?: 'subscribed' | 'unsubscribed' | undefined
+    whatsapp?: 'subscribed' | 'unsubscribed' | undefined
+    email?: 'subscribed' | 'unsubscribed' | undefined
+    voice?: 'subscribed' | 'unsubscribed' | undefined
+  } | null | undefined
+}
+
+/** The methods of `svc.contacts`. */
+export interface ContactsResource {
+  /** Create a contact. A contact needs a phone number or an e-mail address; each is unique in the workspace. */
+  create(body: ContactsCreateBody, options?: CallOptions): Call<{ contact: Contact }>
+  /** List contacts, newest first. */
+  list(query?: ContactsListQuery, options?: CallOptions): List<ContactsListData, Contact>
+  /** Create and update many contacts. Finds a contact by external_id, else by phone, else by email, and updates it, or creates it. A contact that is not valid is rejected without the others. CSV needs a header row. */
+  import(body: ContactsImportBody, options?: CallOptions): Call<ContactsImportData>
+  /** Export all contacts, newest first. */
+  export(query?: ContactsExportQuery, options?: CallOptions): Call<{ contacts: Contact[] }>
+  /** Get one contact. */
+  get(id: string, options?: CallOptions): Call<{ contact: Contact }>
+  /** Change a contact. Changes the fields in the body and keeps the others; null clears a field. */
+  update(id: string, body: ContactsUpdateBody, options?: CallOptions): Call<{ contact: Contact }>
+  /** Delete a contact. Suppressions of its addresses stay. */
+  delete(id: string, options?: CallOptions): Call<{ message: string }>
+}
+
+/** The answer of `GET /api/v1/contacts/suppressions`. */
+export interface SuppressionsListData {
+  suppressions: Suppression[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/contacts/suppressions`. */
+export interface SuppressionsListQuery {
+  channel?: Channel | undefined
+  reason?: 'opt_out' | 'bounce' | 'complaint' | 'manual' | undefined
+  /** A part of the address; case is ignored. */
+  search?: string | undefined
+  page?: number | undefined
+  limit?: number | undefined
+  /** The `next_after` of the previous page: only the items after that page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The body of `POST /api/v1/contacts/suppressions`. */
+export interface SuppressionsAddBody {
+  channel: Channel
+  address: string
+  reason?: 'opt_out' | 'bounce' | 'complaint' | 'manual' | undefined
+}
+
+/** The methods of `svc.suppressions`. */
+export interface SuppressionsResource {
+  /** List suppressions, newest first. */
+  list(query?: SuppressionsListQuery, options?: CallOptions): List<SuppressionsListData, Suppression>
+  /** Suppress an address on a channel. An existing suppression does not change and is the answer. */
+  add(body: SuppressionsAddBody, options?: CallOptions): Call<{ suppression: Suppression }>
+  /** Remove a suppression, with any reason. */
+  remove(channel: string, address: string, options?: CallOptions): Call<{ message: string }>
+}
+
+/** The answer of `POST /api/v1/webhooks`. */
+export interface WebhooksCreateData {
+  webhook: {
+    id: string
+    url: string
+    description: string | null
+    events: ('*' | EventKind)[]
+    /** Whether it gets events of live messages, of test messages (`livemode` false), or of both. */
+    mode: 'all' | 'live' | 'test'
+    is_active: boolean
+    status: 'active' | 'failing' | 'disabled'
+    disabled_reason: string | null
+    secret_prefix: string
+    headers: string[]
+    consecutive_failures: number
+    last_success_at: string | null
+    last_failure_at: string | null
+    created_at: string
+    updated_at: string
+    /** Signs the deliveries. It is shown only once. */
+    secret: string
+  }
+  /** Present while the e-mail address of the workspace is not verified. */
+  warning?: string
+}
+
+/** The body of `POST /api/v1/webhooks`. */
+export interface WebhooksCreateBody {
+  url: string
+  description?: string | undefined
+  events?: ('*' | EventKind)[] | undefined
+  /** Default: `all`; with a test key `test`, the only value that it may set. */
+  mode?: 'all' | 'live' | 'test' | undefined
+  /** Sent with every delivery. Values are never shown again. */
+  headers?: Record<string, string> | undefined
+}
+
+/** The answer of `GET /api/v1/webhooks`. */
+export interface WebhooksListData {
+  webhooks: Webhook[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/webhooks`. */
+export interface WebhooksListQuery {
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The answer of `GET /api/v1/webhooks/events`. */
+export interface WebhooksEventsData {
+  events: {
+    name: EventKind
+    description: string
+    example: {
+      event: EventKind
+      data: { [field: string]: unknown }
+    }
+  }[]
+}
+
+/** The answer of `PUT /api/v1/webhooks/:id`. */
+export interface WebhooksUpdateData {
+  webhook: Webhook
+  /** Present when a changed `url` removed the headers. */
+  warning?: string
+}
+
+/** The body of `PUT /api/v1/webhooks/:id`. */
+export interface WebhooksUpdateBody {
+  url?: string | undefined
+  description?: string | null | undefined
+  events?: ('*' | EventKind)[] | null | undefined
+  /** Pending deliveries that do not fit the new mode are discarded. A test key may set `test` only. */
+  mode?: 'all' | 'live' | 'test' | undefined
+  headers?: Record<string, string> | string[] | null | undefined
+  is_active?: boolean | undefined
+}
+
+/** The answer of `POST /api/v1/webhooks/:id/rotate-secret`. */
+export interface WebhooksRotateSecretData {
+  webhook: {
+    id: string
+    url: string
+    description: string | null
+    events: ('*' | EventKind)[]
+    /** Whether it gets events of live messages, of test messages (`livemode` false), or of both. */
+    mode: 'all' | 'live' | 'test'
+    is_active: boolean
+    status: 'active' | 'failing' | 'disabled'
+    disabled_reason: string | null
+    secret_prefix: string
+    headers: string[]
+    consecutive_failures: number
+    last_success_at: string | null
+    last_failure_at: string | null
+    created_at: string
+    updated_at: string
+    /** Signs the deliveries. It is shown only once. */
+    secret: string
+    /** Until then the previous secret is valid too. */
+    previous_secret_ends_at: string
+  }
+}
+
+/** The answer of `GET /api/v1/webhooks/:id/deliveries`. */
+export interface WebhooksDeliveriesData {
+  deliveries: Delivery[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/webhooks/:id/deliveries`. */
+export interface WebhooksDeliveriesQuery {
+  status?: 'pending' | 'delivered' | 'failed' | 'discarded' | undefined
+  event?: EventKind | undefined
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The answer of `POST /api/v1/webhooks/:id/recover`. */
+export interface WebhooksRecoverData {
+  recovered: number
+  /** Whether to repeat the request for the rest. */
+  has_more: boolean
+}
+
+/** The body of `POST /api/v1/webhooks/:id/recover`. */
+export interface WebhooksRecoverBody {
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  since: Instant
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  until?: Instant | undefined
+}
+
+/** The methods of `svc.webhooks`. */
+export interface WebhooksResource {
+  /** Create a webhook. */
+  create(body: WebhooksCreateBody, options?: CallOptions): Call<WebhooksCreateData>
+  /** List webhooks. */
+  list(query?: WebhooksListQuery, options?: CallOptions): List<WebhooksListData, Webhook>
+  /** List the kinds of events. */
+  events(options?: CallOptions): Call<WebhooksEventsData>
+  /** Get one webhook. */
+  get(id: string, options?: CallOptions): Call<{ webhook: Webhook }>
+  /** Change a webhook. Changes the fields in the body and keeps the others; null clears one: no description, every event, no headers. `is_active` disables and enables. A `url` with another scheme, host or port removes the headers, unless `headers` has them with their values; the signing secret stays, because it is never sent. */
+  update(id: string, body: WebhooksUpdateBody, options?: CallOptions): Call<WebhooksUpdateData>
+  /** Delete a webhook. */
+  delete(id: string, options?: CallOptions): Call<{ message: string }>
+  /** Replace the secret of a webhook. Both secrets are valid for 24 hours. Only the newest two are valid: a second rotation ends the oldest immediately. */
+  rotateSecret(id: string, options?: CallOptions): Call<WebhooksRotateSecretData>
+  /** Enable a disabled webhook. Pending deliveries continue on their schedule. Deliveries that fell due while it was disabled were discarded and can be recovered. */
+  enable(id: string, options?: CallOptions): Call<{ webhook: Webhook }>
+  /** Send a webhook.test event to a webhook. It is delivered in one attempt, whatever the webhook is subscribed to, and also while the webhook is disabled. */
+  test(id: string, options?: CallOptions): Call<{ delivery: Delivery }>
+  /** List the deliveries of a webhook, newest first. */
+  deliveries(id: string, query?: WebhooksDeliveriesQuery, options?: CallOptions): List<WebhooksDeliveriesData, Delivery>
+  /** Get one delivery with its payload and its attempts. */
+  delivery(id: string, deliveryId: string, options?: CallOptions): Call<{ delivery: DeliveryWithAttempts }>
+  /** Retry a delivery now. A pending delivery is attempted now and continues on its schedule; a finished one gets one more attempt. A delivered one stays `delivered`. While an attempt is in flight, the retry follows it if it fails; until then `next_attempt_at` is null. */
+  retry(id: string, deliveryId: string, options?: CallOptions): Call<{ delivery: Delivery }>
+  /** Queue the missed deliveries of a webhook again. Failed and discarded deliveries of events between `since` and `until` (default: now), each with all its attempts; at most 10000 in one request and 30 days back. */
+  recover(id: string, body: WebhooksRecoverBody, options?: CallOptions): Call<WebhooksRecoverData>
+}
+
+/** The answer of `POST /api/v1/billing/checkout`. */
+export interface BillingCheckoutData {
+  purchase_id: string
+  /** The session at the payment provider. */
+  session_id: string
+  /** The page to pay on. */
+  checkout_url: string
+  expires_at: string
+}
+
+/** The body of `POST /api/v1/billing/checkout`. */
+export interface BillingCheckoutBody {
+  package_id: string
+  /** The page after the payment. `{CHECKOUT_SESSION_ID}` is replaced by the session id. */
+  success_url?: string | undefined
+  /** The page if the payer cancels. */
+  cancel_url?: string | undefined
+}
+
+/** The answer of `GET /api/v1/billing/transactions`. */
+export interface BillingTransactionsData {
+  transactions: Transaction[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/billing/transactions`. */
+export interface BillingTransactionsQuery {
+  page?: number | undefined
+  limit?: number | undefined
+  /** The `next_after` of the previous page: only the items after that page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The methods of `svc.billing`. */
+export interface BillingResource {
+  /** List the credit packages. */
+  packages(options?: CallOptions): Call<{ packages: CreditPackage[] }>
+  /** Start the purchase of a credit package. Returns the page to pay on. The credits are added when the payment provider confirms the payment. */
+  checkout(body: BillingCheckoutBody, options?: CallOptions): Call<BillingCheckoutData>
+  /** List the changes of the balance, newest first. */
+  transactions(query?: BillingTransactionsQuery, options?: CallOptions): List<BillingTransactionsData, Transaction>
+}
+
+/** The answer of `GET /api/v1/audit`. */
+export interface AuditListData {
+  audit_entries: AuditEntry[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/audit`. */
+export interface AuditListQuery {
+  action?: AuditAction | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  startDate?: Instant | undefined
+  /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
+  endDate?: Instant | undefined
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The methods of `svc.audit`. */
+export interface AuditResource {
+  /** List the audit log, newest first. Logins and changes of passwords, API keys, webhooks, granted credits, limits and erasures. Each entry is written in the transaction of its change and kept for a year by default. */
+  list(query?: AuditListQuery, options?: CallOptions): List<AuditListData, AuditEntry>
+}
+
+/** The answer of `GET /health`. */
+export interface HealthCheckData {
+  status: string
+  timestamp: string
+  services: { database: string; cache: string; queue: string }
+}
+
+/** The methods of `svc.health`. */
+export interface HealthResource {
+  /** Get the state of the service and its dependencies. The status is always 200. */
+  check(options?: CallOptions): Call<HealthCheckData>
+  /** Check whether the process answers. 503 if the process must be restarted. */
+  live(options?: CallOptions): Call<{ status: string }>
+  /** Check whether the process takes requests. 503 while the process starts, stops, or cannot reach its database. */
+  ready(options?: CallOptions): Call<{ status: string }>
+}

@@ -1,0 +1,62 @@
+import { RateLimitError, TimeoutError } from './errors.ts'
+import type { Message, MessagesResource } from './generated/types.ts'
+import type { CallOptions } from './transport/call.ts'
+import { wait } from './transport/retry.ts'
+
+/** Options of `messages.wait`. */
+export interface WaitOptions extends Pick<CallOptions, 'signal'> {
+  /** The status to wait for, or a condition. Default: `delivered`. A failed message ends every wait. */
+  until?: 'sent' | 'delivered' | 'read' | ((message: Message) => boolean) | undefined
+  /** The longest wait in milliseconds. Default: 120,000. */
+  timeout?: number | undefined
+}
+
+/** Methods of `svc.messages` beyond the endpoints. */
+export interface MessagesMethods {
+  /**
+   * Waits until a message has a status or a later one, or failed, and returns it: check its `status`. Asks first after
+   * 0.2 s, later every 3 s, which is 20 requests in a minute.
+   * @throws TimeoutError when the time is up; SvcError as `messages.get`.
+   */
+  wait(id: string, options?: WaitOptions): Promise<Message>
+}
+
+const TIMEOUT_MS = 120_000
+const FIRST_POLL_MS = 200
+const POLL_MAX_MS = 3_000
+const ORDER = ['queued', 'sent', 'delivered', 'read']
+
+export async function waitFor(
+  messages: Pick<MessagesResource, 'get'>,
+  id: string,
+  { until = 'delivered', timeout = TIMEOUT_MS, signal }: WaitOptions = {},
+): Promise<Message> {
+  const isReached =
+    typeof until === 'function'
+      ? until
+      : ({ status }: Message) => ORDER.indexOf(status) >= ORDER.indexOf(until)
+  const deadline = Date.now() + timeout
+  let delay = FIRST_POLL_MS
+  let status = 'unknown'
+  for (;;) {
+    let pause = delay
+    try {
+      // One request must not outlast the wait.
+      const left = Math.max(1, deadline - Date.now())
+      const { message } = await messages.get(id, { signal, timeout: left, maxRetryDelay: left })
+      if (message.status === 'failed' || isReached(message)) return message
+      status = message.status
+    } catch (error) {
+      const isLast = error instanceof TimeoutError && Date.now() >= deadline
+      const isLimited = error instanceof RateLimitError && error.retryAfter !== null
+      if (!isLast && !isLimited) throw error
+      if (isLimited) pause = (error.retryAfter ?? 0) * 1000
+    }
+    const left = deadline - Date.now()
+    if (left <= 0 || (pause > left && pause > POLL_MAX_MS)) {
+      throw new TimeoutError(`message ${id} is still ${status} after ${timeout / 1000} s`)
+    }
+    await wait(Math.min(pause, left), signal)
+    delay = Math.min(delay * 2, POLL_MAX_MS)
+  }
+}
