@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { CallbackReading, CallbackRequest } from '@svc/core/contract'
-import { checkNoLeak } from './checks.ts'
+import { checkNoLeak, checkPlain } from './checks.ts'
 import { type Garbage, garbageOf } from './garbage.ts'
 import type { ProviderHarness } from './harness.ts'
 import { caseOf, type ProviderCase, type Stage } from './stage.ts'
@@ -46,7 +46,7 @@ async function read({ bench }: Stage, request: CallbackRequest): Promise<Callbac
   const { provider } = bench
   assert.ok(provider.readCallback, 'the harness has callbacks, but the provider reads none')
   const reading = await provider.readCallback(request)
-  assert.deepEqual(structuredClone(reading), reading, 'a reading is plain data')
+  checkPlain(reading)
   return reading
 }
 

@@ -1,3 +1,4 @@
+import { deepEqual } from 'node:assert'
 import assert from 'node:assert/strict'
 import type { Outcome } from '@svc/core/contract'
 import type { PeerMessage } from './harness.ts'
@@ -5,9 +6,14 @@ import type { PeerMessage } from './harness.ts'
 const POLL_MS = 20
 const POLL_MAX_MS = 10_000
 
+/** The value is plain data. The comparison ignores prototypes: in jest, a clone has those of another realm. */
+export function checkPlain(value: unknown): void {
+  deepEqual(structuredClone(value), value, 'a result is plain data')
+}
+
 /** Outcomes are sent to other threads and stored. */
 export function checkWellFormed(outcome: Outcome): void {
-  assert.deepEqual(structuredClone(outcome), outcome, 'an outcome is plain data')
+  checkPlain(outcome)
   if (outcome.type === 'accepted') {
     const { provider_message_id: id } = outcome
     if (id !== null) assert.match(id, /^[\x21-\x7e]{1,256}$/)
