@@ -32,9 +32,9 @@ export const PROJECTS: readonly Project[] = [
     ],
   },
   {
-    name: 'the client in Node, Bun and Deno',
+    name: 'the client in Node and Bun',
     manager: 'npm',
-    install: ['@svc/client', 'bun', 'deno'],
+    install: ['@svc/client', 'bun'],
     folders: ['client'],
     commands: [[...TEST, 'use.test.js']],
   },

@@ -21,7 +21,9 @@ const AT_ONCE = 2
 
 const part = process.argv[2] ?? ''
 // For projects that need a service and do not install one.
-process.env.SVC_COMMAND = fileURLToPath(new URL('../../packages/cli/bin/svc.js', import.meta.url))
+process.env.COMMAND_OF_SVC = fileURLToPath(
+  new URL('../../packages/cli/bin/svc.js', import.meta.url),
+)
 const folder = mkdtempSync(join(tmpdir(), 'svc-packages-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 

@@ -1,4 +1,4 @@
-// Uses the client against a running service, in Node, Bun and Deno: each check throws when it fails.
+// Uses the client against a running service, in Node and Bun: each check throws when it fails.
 import {
   ConnectionError,
   createMemoryStore,

@@ -12,8 +12,8 @@ import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 
 /** The command of the repository; the project itself has the client alone. */
-const SVC = process.env.SVC_COMMAND
-const LIMIT_MS = 120_000
+const SVC = process.env.COMMAND_OF_SVC
+const LIMIT_MS = 45_000
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-client-'))
 const deliveries = []
@@ -61,7 +61,7 @@ after(async () => {
 
 /** Runs the program. It must not block this process, which has the receiver. */
 async function run(command, args) {
-  const child = spawn(command, args, { env, timeout: LIMIT_MS })
+  const child = spawn(command, args, { env, timeout: LIMIT_MS, stdio: ['ignore', 'pipe', 'pipe'] })
   const [out, error] = [text(child.stdout), text(child.stderr)]
   const [code] = await once(child, 'exit')
   assert.equal(code, 0, `${await out}${await error}`)
@@ -90,9 +90,3 @@ function runtime(name) {
 
 const bun = runtime('bun')
 test('is used in Bun', { skip: bun.skip }, () => run(bun.path, ['use.mjs']))
-
-const deno = runtime('deno')
-const ALLOWED = ['--allow-net', '--allow-env', '--allow-read']
-test('is used in Deno', { skip: deno.skip }, () =>
-  run(deno.path, ['run', '--node-modules-dir=manual', ...ALLOWED, 'use.mjs']),
-)
