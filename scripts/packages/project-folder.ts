@@ -13,11 +13,11 @@ export function createProjectFolder(
   { parent, registry }: { parent: string; registry: string },
 ): string {
   const folder = mkdtempSync(join(parent, `${project.manager}-`))
-  for (const name of project.folders) {
-    cpSync(join(ROOT, 'test/packages', name), folder, { recursive: true })
-  }
   const manifest = { name: 'example-program', private: true, type: 'module' }
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+  const copied = project.folders.map((name) => join('test/packages', name))
+  if (project.example !== undefined) copied.push(join('examples', project.example))
+  for (const path of copied) cpSync(join(ROOT, path), folder, { recursive: true, filter: isSource })
   writeFileSync(join(folder, '.npmrc'), `@svc:registry=${registry}\n`)
   for (const [file, block] of Object.entries(project.blocks ?? {})) {
     writeFileSync(join(folder, file), codeBlock(block))
@@ -27,6 +27,11 @@ export function createProjectFolder(
     writeFileSync(join(folder, project.everything), everything(names))
   }
   return folder
+}
+
+/** Leaves out what a developer installed or built in the folder of an example. */
+function isSource(path: string): boolean {
+  return !/[/\\](?:node_modules|\.next|next-env\.d\.ts)$/.test(path)
 }
 
 /** The named JavaScript block of a guide. @throws Error when it is missing. */

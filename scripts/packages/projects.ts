@@ -2,12 +2,16 @@
 export interface Project {
   readonly name: string
   readonly manager: 'npm' | 'pnpm'
-  /** The packages to install, by the names that a user types. */
+  /** The packages to install, by the names that a user types; for an example, those that only its test needs. */
   readonly install: readonly string[]
   /** The folders in `test/packages` whose files it gets. */
   readonly folders: readonly string[]
   /** Files from the code blocks of the guides, by the word after `js`. */
   readonly blocks?: Readonly<Record<string, string>>
+  /** The folder in `examples` whose files it gets, `package.json` included: its dependencies are installed too. */
+  readonly example?: string
+  /** The packages whose install scripts may run, with pnpm. */
+  readonly builds?: readonly string[]
   /** A TypeScript file that names every export. */
   readonly everything?: string
   readonly commands: readonly (readonly string[])[]

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { faultsOfLightEntries } from './bare.ts'
 import { faultsOfContents } from './contents.ts'
+import { EXAMPLES } from './examples.ts'
 import { faultsOfFormat } from './lint.ts'
 import { PROJECTS } from './projects.ts'
 import { faultsOfReference } from './reference.ts'
@@ -41,7 +42,7 @@ async function check(name: string, work: () => Promise<readonly string[]>): Prom
 }
 
 const checks = [
-  ...PROJECTS.map((project) => ({
+  ...[...PROJECTS, ...EXAMPLES].map((project) => ({
     name: `${project.manager}: ${project.name}`,
     async work() {
       const where = { parent: folder, registry: registry.url }

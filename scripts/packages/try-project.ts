@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { PNPM } from '../bootstrap/pnpm.mjs'
+import type { Manifest } from './manifest.ts'
 import { createProjectFolder } from './project-folder.ts'
 import type { Project } from './projects.ts'
 import { type Ended, runCommand } from './run-command.ts'
@@ -14,7 +17,7 @@ export async function tryProject(
   where: { parent: string; registry: string },
 ): Promise<Ended> {
   const cwd = createProjectFolder(project, where)
-  const installed = await runCommand(installOf(project), { cwd, limit_ms: INSTALL_LIMIT_MS })
+  const installed = await runCommand(installOf(project, cwd), { cwd, limit_ms: INSTALL_LIMIT_MS })
   if (!installed.isOk) return installed
   for (const command of project.commands) {
     const ended = await runCommand(command, { cwd, limit_ms: COMMAND_LIMIT_MS })
@@ -23,16 +26,22 @@ export async function tryProject(
   return { isOk: true, output: '' }
 }
 
-function installOf({ manager, install }: Project): string[] {
+function installOf({ manager, install, builds = [] }: Project, folder: string): string[] {
+  const { dependencies = {} } = JSON.parse(
+    readFileSync(join(folder, 'package.json'), 'utf8'),
+  ) as Manifest
   // The error message and the READMEs give the same advice for Node 20.
   const needs_more =
     Number(process.versions.napi) < 10 &&
-    install.some((name) => /^@svc\/(?!testkit|client)/.test(name))
+    [...install, ...Object.keys(dependencies)].some((name) =>
+      /^@svc\/(?!client|testkit)/.test(name),
+    )
   const names = needs_more ? [...install, NODE_20_SQLITE] : install
   if (manager === 'npm') return ['npm', 'install', '--prefer-offline', ...names]
+  const allowed = needs_more ? [...builds, 'better-sqlite3'] : builds
   return [
-    ...['npx', '--yes', PNPM, 'add', '--prefer-offline'],
-    ...(needs_more ? ['--allow-build=better-sqlite3'] : []),
+    ...['npx', '--yes', PNPM, names.length === 0 ? 'install' : 'add', '--prefer-offline'],
+    ...allowed.map((name) => `--allow-build=${name}`),
     ...names,
   ]
 }
