@@ -21,6 +21,13 @@ beforeAll(async () => {
     providers: [peer.settings],
     secrets: peer.secrets,
     rates: { anonymous: { max: FORGED_MAX, window_s: 60 } },
+    prepare({ providers }) {
+      const { callback } = providers
+      providers.callback = (...args) => {
+        onCheck()
+        return callback(...args)
+      }
+    },
   })
   const { key } = await service.tenant()
   const json = { to: peer.recipient(), channel: 'sms', content: { text: 'Hello' } }
@@ -83,10 +90,11 @@ it('of too many unfinished bodies the oldest are closed, and a callback is still
   for (const { socket } of stalled) socket.destroy()
 })
 
+/** Notes that a callback is checked. */
+let onCheck = () => {}
+
 /** How many callbacks were checked in each turn of the event loop while `work` was running. */
 async function checksPerTurn(work: () => Promise<void>): Promise<number[]> {
-  const { providers } = service.core
-  const { callback } = providers
   const counts: number[] = [0]
   let isOver = false
   const turn = () => {
@@ -94,16 +102,15 @@ async function checksPerTurn(work: () => Promise<void>): Promise<number[]> {
     counts.push(0)
     setImmediate(turn)
   }
-  providers.callback = (...args) => {
+  onCheck = () => {
     counts[counts.length - 1] = (counts.at(-1) ?? 0) + 1
-    return callback(...args)
   }
   setImmediate(turn)
   try {
     await work()
   } finally {
     isOver = true
-    providers.callback = callback
+    onCheck = () => {}
   }
   return counts
 }

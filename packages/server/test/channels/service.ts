@@ -44,6 +44,8 @@ export interface Tenant extends Account {
 }
 
 export interface ServiceOptions {
+  /** Called with the core before the API is put over it; functions that it replaces get decoded requests. */
+  prepare?: (core: Core) => void
   /** The simulated time; peers that report times share it. */
   clock?: { ms: number }
   providers: readonly ProviderOption[]
@@ -84,6 +86,7 @@ export async function openService(options: ServiceOptions) {
       threads: 0,
       runtime,
     })
+    options.prepare?.(core)
     const unlimited = Object.fromEntries(Object.keys(RATES).map((name) => [name, UNLIMITED]))
     const rates = { ...unlimited, ...options.rates }
     const app = await buildApp(core, {
