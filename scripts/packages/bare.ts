@@ -14,7 +14,7 @@ const LIGHT: Readonly<Record<string, readonly string[]>> = {
   '@svc/core/provider': [],
   '@svc/core/sms': [],
   '@svc/core/webhooks': [],
-  '@svc/core/contract': ['zod', 'libphonenumber-js'],
+  '@svc/core/contract': ['zod'],
   '@svc/testkit': [],
   '@svc/testkit/provider': [],
 }

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { faultsOfLightEntries } from './bare.ts'
 import { faultsOfContents } from './contents.ts'
+import { faultsOfEmbedding } from './embedding.ts'
 import { EXAMPLES } from './examples.ts'
 import { faultsOfFormat } from './lint.ts'
 import { PROJECTS } from './projects.ts'
@@ -52,6 +53,10 @@ const checks = [
   })),
   { name: 'contents of the tarballs', work: async () => tarballs.flatMap(faultsOfContents) },
   { name: 'the reference of the exports', work: () => faultsOfReference(folder) },
+  {
+    name: 'embedding: packages, size, import, optional packages',
+    work: () => faultsOfEmbedding({ parent: folder, registry: registry.url }),
+  },
   { name: 'light entries', work: () => faultsOfLightEntries(tarballs, folder) },
   ...tarballs.map((tarball) => ({
     name: `publint and attw of ${tarball.manifest.name}`,

@@ -126,7 +126,8 @@ const MAIL_GRACE_MS = 5_000
 /**
  * Opens the service on its database, and creates and migrates the database as needed.
  * @throws Error that names a wrong option; with `code` `secrets_key`, an error that names the keys that encrypted secrets
- *   in the database and are missing in `secrets_keys`.
+ *   in the database and are missing in `secrets_keys`; with `code` `package_missing`, an error that names an optional
+ *   package that an option needs, and the command that installs it.
  */
 export async function createCore(options: CoreOptions): Promise<Core> {
   const parts = await openParts(options)

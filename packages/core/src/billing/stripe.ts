@@ -1,11 +1,12 @@
 import type Stripe from 'stripe'
 import { invalid } from '../contract/errors.ts'
+import { assertInstalled } from '../runtime/optional-packages.ts'
 import type { Log } from '../runtime/runtime.ts'
 import type { Order, Payment, PaymentProvider, PaymentState, Session } from './payment.ts'
 import { subjectOf, verifiedEvent } from './stripe-event.ts'
 import { idOf, stateOf } from './stripe-state.ts'
 
-/** The library's HTTP client; tests replace it. */
+/** The library's HTTP client. */
 type Transport = NonNullable<NonNullable<ConstructorParameters<typeof Stripe>[1]>['httpClient']>
 
 /** The account at Stripe that takes the payments. */
@@ -28,8 +29,8 @@ export interface StripeOptions {
   timeout_ms?: number | undefined
   /** The maximum number of retries of an unanswered request, all with the same idempotency key. Default: 2. */
   retries_max?: number | undefined
-  /** The HTTP client. Default: the library's. */
-  transport?: Transport | undefined
+  /** An HTTP client of the package `stripe`, such as `Stripe.createFetchHttpClient()`. Default: the library's. */
+  transport?: object | undefined
 }
 
 const TIMEOUT_MS = 10_000
@@ -40,11 +41,11 @@ const PAGE = 100
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /**
- * Payments with Stripe Checkout, through Stripe's own library, which is imported only here.
+ * Payments with Stripe Checkout, through Stripe's own package `stripe`, which the program installs.
  *
  * Amounts are in Stripe's minor units: yen in whole yen; dinars, which have three decimals, in thousandths. Stripe accepts
  * only multiples of ten for currencies with three decimals.
- * @throws Error if the key is invalid or there is no signing secret.
+ * @throws Error if the key is invalid or there is no signing secret; with `code` `package_missing` without the package.
  */
 export async function createStripePayments(options: StripeOptions): Promise<PaymentProvider> {
   const { secret_key, webhook_secrets, now, log = SILENT } = options
@@ -52,6 +53,7 @@ export async function createStripePayments(options: StripeOptions): Promise<Paym
   if (webhook_secrets.length === 0 || webhook_secrets.some((secret) => secret.trim() === '')) {
     throw new Error('Stripe needs at least one signing secret, and none may be empty')
   }
+  assertInstalled('createStripePayments', ['stripe'])
   const { default: StripeClient } = await import('stripe')
   const { errors, webhooks } = StripeClient
   const stripe = new StripeClient(secret_key, {
@@ -59,7 +61,7 @@ export async function createStripePayments(options: StripeOptions): Promise<Paym
     timeout: options.timeout_ms ?? TIMEOUT_MS,
     maxNetworkRetries: options.retries_max ?? RETRIES_MAX,
     telemetry: false,
-    ...(options.transport && { httpClient: options.transport }),
+    ...(options.transport && { httpClient: options.transport as Transport }),
   })
   const landing = () => `${(options.public_url ?? (() => 'http://127.0.0.1:3000'))()}${LANDING}`
 

@@ -7,7 +7,8 @@ import type { Tracing } from '../runtime/tracing.ts'
 import { SealedError, type Sealer } from '../secrets/sealer.ts'
 import type { HotVerbs } from '../storage/ports/hot.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { type DeliverAnswer, deliveryOutcome } from '../webhooks/deliver.ts'
+import type { DeliverAnswer } from '../webhooks/deliver.ts'
+import { deliveryOutcome } from '../webhooks/delivery-outcome.ts'
 import {
   fingerprintOf,
   type Opened,

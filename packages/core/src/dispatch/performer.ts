@@ -7,7 +7,7 @@ import type {
 } from '../contract/outside/provider.ts'
 import type { ProviderFault } from '../providers/defined/definition.ts'
 import type { InstalledProvider, ProviderSource } from '../providers/installed.ts'
-import { createDeliverer, type DeliverAnswer, type DeliverJob } from '../webhooks/deliver.ts'
+import type { DeliverAnswer, Deliverer, DeliverJob } from '../webhooks/deliver.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
 import { uptimeMs } from './lane.ts'
 
@@ -84,7 +84,14 @@ export function createPerformer({
   targets: TargetPolicy
   providers: { open: Providers; close(): Promise<void> }
 }): Performer {
-  const deliverer = createDeliverer({ now, targets })
+  let loading: Promise<Deliverer> | null = null
+
+  /** Loads the HTTP client at the first delivery: a program that dispatches nothing does not need it. */
+  async function load(): Promise<Deliverer> {
+    const { createDeliverer } = await import('../webhooks/deliver.ts')
+    return createDeliverer({ now, targets })
+  }
+
   return {
     async send(name, jobs, start_by_ms) {
       const provider = await providers.open(name)
@@ -96,10 +103,13 @@ export function createPerformer({
         ? provider.lookup(jobs)
         : jobs.map(() => ({ type: 'unavailable' as const }))
     },
-    deliver: async (jobs, start_by_ms) =>
-      uptimeMs() > start_by_ms ? null : deliverer.deliver(jobs),
+    async deliver(jobs, start_by_ms) {
+      loading ??= load()
+      const deliverer = await loading
+      return uptimeMs() > start_by_ms ? null : deliverer.deliver(jobs)
+    },
     async close() {
-      await Promise.all([deliverer.close(), providers.close()])
+      await Promise.all([loading?.then((deliverer) => deliverer.close()), providers.close()])
     },
   }
 }

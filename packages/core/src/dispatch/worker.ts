@@ -4,6 +4,9 @@ import { openSource } from '../providers/installed.ts'
 import type { DeliverJob } from '../webhooks/deliver.ts'
 import { createPerformer, createProviders, type PerformerSettings } from './performer.ts'
 
+// Loaded with the thread, so that its first delivery does not wait.
+await import('../webhooks/deliver.ts')
+
 const settings = workerData as PerformerSettings
 const performer = createPerformer({
   now: () => new Date(),

@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
+import { FORBIDDEN } from './forbidden.ts'
 
 /** One request. */
 export interface HttpCall {
@@ -81,9 +82,6 @@ const TEXTS = {
 } as const
 
 export type HttpFailure = keyof typeof TEXTS
-
-/** The `code` of the error of a connector that refuses an address. */
-export const FORBIDDEN = 'ERR_TARGET_FORBIDDEN'
 
 const CONNECT_MS = 5_000
 

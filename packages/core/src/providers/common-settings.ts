@@ -1,12 +1,15 @@
 import { X509Certificate } from 'node:crypto'
 import * as z from 'zod'
 import type { Provider, ProviderContext, Traits } from '../contract/outside/provider.ts'
+import type { OptionalPackage } from '../runtime/optional-packages.ts'
 
 /** One type of provider. Its module loads fast, because `open` loads the code that sends. */
 export interface ProviderType<Settings> {
   /** A strict object of `commonSettings`, `type` (a literal) and the type's own settings. */
   settings: z.ZodType<Settings> & { shape: { type: z.ZodLiteral<string> } }
   traits(settings: Settings): Traits
+  /** The optional packages that these settings need; default: none. */
+  packages?(settings: Settings): readonly OptionalPackage[]
   open(settings: Settings, context: ProviderContext): Promise<Provider>
 }
 

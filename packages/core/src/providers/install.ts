@@ -8,7 +8,7 @@ import {
   SANDBOX,
 } from './installed.ts'
 import { faultOf, ruleText } from './parse.ts'
-import { type ProviderSettingsInput, providerSettings } from './registry.ts'
+import { assertPackages, type ProviderSettingsInput, providerSettings } from './registry.ts'
 
 /** A provider that sends in the threads of the pool, because each thread can load its module. */
 export interface ProviderModule {
@@ -29,7 +29,8 @@ export const PROVIDERS_MAX = 50
 
 /**
  * Checks the providers and loads their modules, in their order.
- * @throws RangeError that names the wrong option and its field, but no value; Error for a module that cannot be loaded.
+ * @throws RangeError that names the wrong option and its field, but no value; Error for a module that cannot be loaded, and for a package that is
+ *   not installed.
  */
 export async function installProviders(
   options: readonly ProviderOption[],
@@ -55,6 +56,7 @@ async function install(option: ProviderOption, place: string): Promise<Installed
   }
   const parsed = providerSettings.safeParse(option, { error: ruleText })
   if (!parsed.success) throw new RangeError(faultOf(parsed.error, place))
+  assertPackages(parsed.data)
   return installSettings(parsed.data)
 }
 

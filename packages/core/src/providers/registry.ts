@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { Provider, ProviderContext, Traits } from '../contract/outside/provider.ts'
+import { assertInstalled } from '../runtime/optional-packages.ts'
 import type { ProviderType } from './common-settings.ts'
 import * as types from './types.ts'
 
@@ -28,6 +29,15 @@ export function traitsOf(settings: ProviderSettings): Traits {
 /** Whether the provider reports by HTTP requests to the service. */
 export function makesCallbacks(settings: ProviderSettings): boolean {
   return traitsOf(settings).callback_bytes !== null
+}
+
+/**
+ * Checks that the packages which the provider needs are installed.
+ * @throws Error with `code` `package_missing` that names the provider, the package and the command that installs it.
+ */
+export function assertPackages(settings: ProviderSettings): void {
+  const packages = typeOf(settings).packages?.(settings) ?? []
+  assertInstalled(`providers: ${settings.name} (type ${settings.type})`, packages)
 }
 
 /** Opens the provider and loads the modules that it needs. */

@@ -1,15 +1,19 @@
 import { fileURLToPath } from 'node:url'
+import { assertInstalled } from '../runtime/optional-packages.ts'
 
 /** The database of a URL: a file, or a server. */
 export type DatabaseUrl = { engine: 'sqlite'; file: string } | { engine: 'postgres'; url: string }
 
 /**
  * Reads a database's URL: `file:relative/path`, `file:/absolute` and `file:///absolute`, or `postgres://…`.
- * @throws Error for a URL of an unknown engine.
+ * @throws Error for a URL of an unknown engine; with `code` `package_missing`, if the package of the engine is not installed.
  */
 export function readDatabaseUrl(url: string): DatabaseUrl {
   if (url.startsWith('file://')) return { engine: 'sqlite', file: fileURLToPath(url) }
   if (url.startsWith('file:')) return { engine: 'sqlite', file: url.slice('file:'.length) }
-  if (/^postgres(ql)?:/.test(url)) return { engine: 'postgres', url }
+  if (/^postgres(ql)?:/.test(url)) {
+    assertInstalled('database_url: PostgreSQL', ['pg'])
+    return { engine: 'postgres', url }
+  }
   throw new Error(`database_url must begin with file: or postgres:, not ${url.split(':')[0]}:`)
 }

@@ -2,8 +2,9 @@ import { retryAfterMs } from '../contract/fields/retry-after.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { sign } from '../contract/signing/signature.ts'
 import { createHttpClient, type HttpClient, type HttpFailure } from '../http/client.ts'
-import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../runtime/telemetry.ts'
-import { createTargetGuard, type TargetPolicy } from './target.ts'
+import type { DeliveryOutcome } from '../runtime/telemetry.ts'
+import type { TargetPolicy } from './target.ts'
+import { createTargetConnector } from './target-connector.ts'
 
 /** One attempt of a delivery: plain data that is sent to the thread that makes the attempt. */
 export interface DeliverJob {
@@ -56,7 +57,7 @@ export function createDeliverer({
   targets: TargetPolicy
 }): Deliverer {
   const client = createHttpClient({
-    connect: createTargetGuard(targets).connect,
+    connect: createTargetConnector(targets),
     deadline_ms: targets.deadline_ms ?? LIMITS.webhook_deadline_ms,
     body_max: LIMITS.webhook_capture_bytes,
     drain_max: DRAIN_BYTES,
@@ -152,16 +153,4 @@ const ERRORS: Partial<Record<HttpFailure, DeliveryOutcome>> = {
   busy: 'timeout',
   timeout: 'timeout',
   reset: 'reset',
-}
-
-const OUTCOMES: ReadonlySet<string> = new Set(DELIVERY_OUTCOMES)
-
-/** The outcome of an attempt as metrics count it. */
-export function deliveryOutcome({
-  response_status,
-  error,
-}: Pick<DeliverAnswer, 'response_status' | 'error'>): DeliveryOutcome {
-  const outcome =
-    response_status === null ? error : `${Math.floor(Math.min(response_status, 599) / 100)}xx`
-  return outcome !== null && OUTCOMES.has(outcome) ? (outcome as DeliveryOutcome) : 'failed'
 }

@@ -1,13 +1,14 @@
-import { FORBIDDEN } from '../http/client.ts'
-import { createTargetGuard, type TargetPolicy } from './target.ts'
+import { FORBIDDEN } from '../http/forbidden.ts'
+import type { TargetPolicy } from './target.ts'
+import { createTargetConnector } from './target-connector.ts'
 
 /** Connects to the address of a webhook as a delivery does, and sends nothing. Returns null, or the reason of the failure. */
 export async function reachTarget(url: string, policy: TargetPolicy): Promise<string | null> {
-  const guard = createTargetGuard(policy)
+  const connect = createTargetConnector(policy)
   const { protocol, hostname, port, host } = new URL(url)
   const options = { protocol, hostname, host, port: port || defaultPort(protocol) }
   return new Promise((resolve) => {
-    guard.connect(options, (error, socket) => {
+    connect(options, (error, socket) => {
       socket?.destroy()
       resolve(error ? wordsFor(error) : null)
     })

@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
 import { invalid } from '../contract/errors.ts'
-import { type Connector, createConnector, FORBIDDEN } from '../http/client.ts'
+import { FORBIDDEN } from '../http/forbidden.ts'
 import { createAddressCheck } from './addresses.ts'
 import { createResolver, type Dns } from './resolver.ts'
 
@@ -22,8 +22,10 @@ export interface TargetGuard {
    * @throws SvcError `validation_error` if deliveries may not go to this address.
    */
   check(url: string): Promise<void>
-  /** Connects to allowed addresses only, by https unless http is allowed. Checks the address that it connects to. */
-  connect: Connector
+  /** Whether deliveries may connect to this IP address. */
+  isAllowed(address: string): boolean
+  /** Finds the addresses of a name for a connection; fails if any of them is forbidden. */
+  lookup: LookupFunction
 }
 
 /** Refuses deliveries to addresses that are not public, for every name and every notation of such an address. */
@@ -49,8 +51,6 @@ export function createTargetGuard(policy: TargetPolicy): TargetGuard {
     )
   }
 
-  const connectTo = createConnector({ lookup })
-
   return {
     async check(url) {
       const { protocol, hostname } = new URL(url)
@@ -61,19 +61,8 @@ export function createTargetGuard(policy: TargetPolicy): TargetGuard {
       const isPublic = isIP(host) ? isAllowed(host) : await isPublicName(host)
       if (!isPublic) throw invalid('url', 'url must not lead to a private or reserved address')
     },
-    connect(options, done) {
-      // The webhook may be older than the policy.
-      if (options.protocol !== 'https:' && !policy.allow_http) return done(forbidden(), null)
-      const host = bare(options.hostname)
-      // Node does not look up a host that is an address, so `lookup` does not check it.
-      if (isIP(host) && !isAllowed(host)) return done(forbidden(), null)
-      connectTo(options, (...[error, socket]) => {
-        if (error) return done(error, null)
-        if (isAllowed(socket.remoteAddress ?? '')) return done(null, socket)
-        socket.destroy()
-        done(forbidden(), null)
-      })
-    },
+    isAllowed,
+    lookup,
   }
 
   async function isPublicName(host: string): Promise<boolean> {
@@ -86,10 +75,12 @@ export function createTargetGuard(policy: TargetPolicy): TargetGuard {
   }
 }
 
-function bare(hostname: string): string {
+/** A host without the brackets of an IPv6 address. */
+export function bare(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '')
 }
 
-function forbidden(): Error {
+/** The error for an address that deliveries must not reach. */
+export function forbidden(): Error {
   return Object.assign(new Error('The target is not public'), { code: FORBIDDEN })
 }

@@ -15,5 +15,7 @@ export const smtpType = {
     messages_per_second: messages_per_second ?? null,
     handles_stop: false,
   }),
+  packages: ({ intake }) =>
+    intake ? ['nodemailer', 'smtp-server', 'postal-mime'] : ['nodemailer'],
   open: async (settings, context) => (await import('./smtp.ts')).openSmtp(settings, context),
 } satisfies ProviderType<SmtpSettings>

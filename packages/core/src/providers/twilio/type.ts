@@ -23,5 +23,6 @@ export const twilioType = {
     messages_per_second: messages_per_second ?? null,
     handles_stop: handles_stop ?? true,
   }),
+  packages: () => ['twilio'],
   open: async (settings, context) => (await import('./twilio.ts')).createTwilio(settings, context),
 } satisfies ProviderType<TwilioSettings>

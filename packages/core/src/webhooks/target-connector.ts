@@ -1,0 +1,22 @@
+import { isIP } from 'node:net'
+import { type Connector, createConnector } from '../http/client.ts'
+import { bare, createTargetGuard, forbidden, type TargetPolicy } from './target.ts'
+
+/** Connects to allowed addresses only, by https unless http is allowed. Checks the address that it connects to. */
+export function createTargetConnector(policy: TargetPolicy): Connector {
+  const { isAllowed, lookup } = createTargetGuard(policy)
+  const connect = createConnector({ lookup })
+  return (options, done) => {
+    // The webhook may be older than the policy.
+    if (options.protocol !== 'https:' && !policy.allow_http) return done(forbidden(), null)
+    const host = bare(options.hostname)
+    // Node does not look up a host that is an address, so `lookup` does not check it.
+    if (isIP(host) && !isAllowed(host)) return done(forbidden(), null)
+    connect(options, (...[error, socket]) => {
+      if (error) return done(error, null)
+      if (isAllowed(socket.remoteAddress ?? '')) return done(null, socket)
+      socket.destroy()
+      done(forbidden(), null)
+    })
+  }
+}
