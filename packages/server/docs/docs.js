@@ -4,9 +4,9 @@ const follow = () => document.documentElement.classList.toggle('dark-mode', dark
 dark.addEventListener('change', follow)
 follow()
 
-const spec = await (await fetch('/openapi.json')).json()
-// Requests go to the host that served the page: another name of the same host would be another origin.
-spec.servers = [{ url: location.origin }]
+const spec = await (await fetch('openapi.json')).json()
+// Requests go to the host and the path that served the page: another name of the same host would be another origin.
+spec.servers = [{ url: new URL('.', location.href).href.replace(/\/$/, '') }]
 
 window.SwaggerUIBundle({
   dom_id: '#reference',

@@ -1,5 +1,12 @@
-/** The HTTP API: `startServer` runs the whole service, `buildApp` puts the API over your own core. */
+/**
+ * The HTTP API: `startServer` runs the whole service, `buildApp` makes a server over your own core, `svc` (Fastify) and
+ * `createHandler` (Express, Hono, Next.js) serve the API inside your own server.
+ */
+export type { ApiOptions } from './api.ts'
 export { type AppOptions, buildApp } from './app.ts'
+export { createHandler, type Handler, type HandlerOptions } from './hosted/handler.ts'
+export type { HostedOptions } from './hosted/hosted-api.ts'
+export { type SvcPluginOptions, svc } from './hosted/plugin.ts'
 export { priceText } from './pages/payment-html.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { type Config, ConfigError, readConfig, urlOf } from './settings/config.ts'

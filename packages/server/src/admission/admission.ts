@@ -15,9 +15,9 @@ import { clientOf, type RateLimiter, type State } from './rate-limiter.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     /** The identity that the admission found; null if the endpoint takes no credential. */
-    identity: Identity | null
+    svcIdentity: Identity | null
     /** Whether the body had not arrived when the credential was checked. */
-    awaitsBody: boolean
+    svcAwaitsBody: boolean
   }
 }
 
@@ -81,8 +81,8 @@ export function createAdmission(
   limiter: RateLimiter,
   { authenticator, gate }: { authenticator: Authenticator; gate: Gate },
 ): Admission {
-  app.decorateRequest('identity', null)
-  app.decorateRequest('awaitsBody', false)
+  app.decorateRequest('svcIdentity', null)
+  app.decorateRequest('svcAwaitsBody', false)
 
   async function admitAnonymous(
     request: FastifyRequest,
@@ -166,7 +166,7 @@ export function createAdmission(
     const counting = Promise.resolve(admitKnown(request, reply, endpoint, expected))
     const [identity, counted] = await Promise.allSettled([identifying, counting])
     if (identity.status === 'rejected') {
-      request.tightest = null
+      request.svcTightest = null
       return refuseBadCredential(request, reply, identity.reason)
     }
     if (counted.status === 'rejected') throw counted.reason
@@ -200,8 +200,8 @@ export function createAdmission(
     }
     return whenReady(identifiedAndCounted(request, reply, endpoint, credential), (identity) => {
       if (identity.kind === 'api_key') requireScope(identity, endpoint.scope)
-      request.identity = identity
-      request.awaitsBody = !request.raw.complete
+      request.svcIdentity = identity
+      request.svcAwaitsBody = !request.raw.complete
     })
   }
 
@@ -216,11 +216,11 @@ export function createAdmission(
         )
       }),
     confirm(endpoint, request) {
-      if (!request.awaitsBody) return
+      if (!request.svcAwaitsBody) return
       const credential = authenticator.credentialOf(request, endpoint)
       if (!credential) return
       return whenReady(authenticator.identify(credential, request), (identity) => {
-        request.identity = identity
+        request.svcIdentity = identity
       })
     },
     admitVisitor: (rate, request, reply) =>
@@ -233,7 +233,7 @@ export function createAdmission(
     countFor: async (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),
     async countBulkEstimate(request, reply) {
-      const { identity } = request
+      const { svcIdentity: identity } = request
       if (identity) await limiter.count(request, reply, 'bulk_estimate', identity.workspace_id)
     },
     countSignup: async (request, reply) => limiter.count(request, reply, 'signup_all', 'all'),

@@ -56,7 +56,7 @@ export interface State {
 declare module 'fastify' {
   interface FastifyRequest {
     /** The bucket in the response's headers: of the buckets that counted the request, it has the least remaining. */
-    tightest: State | null
+    svcTightest: State | null
   }
 }
 
@@ -104,7 +104,7 @@ export function createRateLimiter(
   rates: Record<Bucket, RateLimit>,
   core: Pick<DecodedCore, 'count'>,
 ): RateLimiter {
-  app.decorateRequest('tightest', null)
+  app.decorateRequest('svcTightest', null)
 
   function look(bucket: Bucket, key: string, add: 0 | 1, factor = 1): Awaitable<State> {
     const { max, window_s } = rates[bucket]
@@ -136,9 +136,9 @@ export function createRateLimiter(
   }
 
   function show(request: FastifyRequest, reply: FastifyReply, state: State): void {
-    const { tightest } = request
+    const { svcTightest: tightest } = request
     if (tightest && tightest.remaining <= state.remaining && !state.exceeded) return
-    request.tightest = state
+    request.svcTightest = state
     reply.header('x-ratelimit-limit', state.max)
     reply.header('x-ratelimit-remaining', state.remaining)
     reply.header('x-ratelimit-reset', state.reset_s)

@@ -40,7 +40,7 @@ export function serveCallbacks(
         },
         handler: async (request, reply) => {
           const body = request.body instanceof Uint8Array ? request.body : new Uint8Array()
-          const url = public_url() + request.originalUrl
+          const url = public_url() + request.url
           const headers = plainHeaders(request)
           const method = request.method as 'GET' | 'POST'
           const reading = await admission.during(() =>

@@ -161,7 +161,7 @@ function callOf(
   reply: FastifyReply,
   admission: Admission,
 ): Call<Endpoint> {
-  const { identity } = request
+  const { svcIdentity: identity } = request
   return {
     workspace_id: identity?.workspace_id ?? '',
     identity,
@@ -185,7 +185,7 @@ function callOf(
 }
 
 /** The caller of an admitted request, for the audit log. */
-export function actorOf({ identity, ip, id }: FastifyRequest): Actor {
+export function actorOf({ svcIdentity: identity, ip, id }: FastifyRequest): Actor {
   return {
     kind: identity?.kind ?? 'client',
     id: identity?.kind === 'api_key' ? identity.api_key_id : null,

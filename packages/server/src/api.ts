@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Core, SandboxPayments } from '@svc/core'
+import { apiFor, LIMITS } from '@svc/core/contract'
+import { decodedOf } from '@svc/core/operate'
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+  LogController,
+} from 'fastify'
+import type { Logger } from 'pino'
+import { type Admission, createAdmission, endHook } from './admission/admission.ts'
+import { createAuthenticator } from './admission/authenticator.ts'
+import { createGate } from './admission/gate.ts'
+import { type Load, OVERLOAD } from './admission/load.ts'
+import { createRateLimiter, type RateLimiter } from './admission/rate-limiter.ts'
+import { serveCallbacks } from './callbacks/callbacks.ts'
+import type { ConnectionLimit } from './connections/connection-limit.ts'
+import { type InboxOptions, serveInbox } from './dev/inbox.ts'
+import { answerFailure, unknownRoute } from './failures.ts'
+import type { OnAnswered } from './metrics/request-metrics.ts'
+import { serveAccountPages } from './pages/account.ts'
+import { serveDocs } from './pages/docs.ts'
+import { servePayments } from './pages/payment.ts'
+import { serveLanding } from './pages/payment-landing.ts'
+import { serveUnsubscribe } from './pages/unsubscribe.ts'
+import { headerFault } from './requests/header-fault.ts'
+import { acceptJson } from './requests/json-body.ts'
+import { readableUrl } from './requests/readable-url.ts'
+import { apiKeyRoutes } from './routes/api-keys.ts'
+import { auditRoutes } from './routes/audit.ts'
+import { billingRoutes } from './routes/billing.ts'
+import { bulkRoutes } from './routes/bulks.ts'
+import { contactRoutes } from './routes/contacts.ts'
+import { healthRoutes } from './routes/health.ts'
+import { messageRoutes, receivedRoutes } from './routes/messages.ts'
+import { mount } from './routes/mount.ts'
+import { suppressionRoutes } from './routes/suppressions.ts'
+import { webhookRoutes } from './routes/webhooks.ts'
+import { workspaceRoutes } from './routes/workspaces.ts'
+import type { Config } from './settings/config.ts'
+
+/** The options of the API that do not depend on the server that carries it. */
+export interface ApiOptions {
+  config: {
+    rates: Config['rates']
+    jwt_secret: string
+    /** The load above which even sends are refused. */
+    overload?: Load
+  }
+  logger?: Logger
+  /** Also serves the inbox at `/dev`, which shows all messages. It is for `svc dev`. */
+  inbox?: InboxOptions | undefined
+  /** The core's simulated payments; the app serves the page on which the payer decides them. */
+  sandbox_payments?: SandboxPayments | undefined
+  /** Serves the page to which a payer returns from a real payment if the checkout named no other page. */
+  payment_landing?: boolean | undefined
+  /** The public URL of the service, without a slash at its end. Providers sign the URL that they call. */
+  public_url?: (() => string) | undefined
+  /** Epoch milliseconds, for sessions and for the time stamp of `/health`. */
+  now?: () => number
+  /** Makes the id of a request, which its answer and its log lines show. */
+  newRequestId?: () => string
+  /** The load of the service; measured by default. */
+  load?: (() => Load) | undefined
+  /** Called after each answered request. */
+  onAnswered?: OnAnswered | undefined
+}
+
+/** The parts of the server that carries the API: a server of its own, or the server of another program. */
+export interface Hosting {
+  /** `open`; `lingering`: requests are still served; `ending`: the API refuses all requests except health checks. */
+  phase(): 'open' | 'lingering' | 'ending'
+  connections: ConnectionLimit
+  /** The host has its own connections: it gives the client's address of each request, as far as it knows it. */
+  addressOf?(request: IncomingMessage): string | undefined
+}
+
+/** Longer than any URL, so that a long id counts as an unknown id and causes no error of the router. */
+const PARAMETER_LENGTH_MAX = 65_536
+
+/** The settings of Fastify that every app with the API needs. */
+export function apiSettings({ logger, newRequestId = randomUUID }: ApiOptions) {
+  return {
+    ...(logger ? { loggerInstance: logger as FastifyBaseLogger } : {}),
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => newRequestId(),
+    // A child logger for each request costs more than the log lines. Each line names the request itself.
+    childLoggerFactory: (parent) => parent,
+    bodyLimit: LIMITS.body_bytes,
+    routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
+    rewriteUrl: ({ url = '/' }) => readableUrl(url),
+    // The specification has no 503. Requests are served while connections linger; later the gate refuses them.
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
+  } satisfies FastifyServerOptions
+}
+
+/** Serves the whole API and its pages by `app`, which serves nothing else. Returns the rate limiter. */
+export async function serveApi(
+  app: FastifyInstance,
+  given: Core,
+  options: ApiOptions,
+  hosting: Hosting,
+): Promise<RateLimiter> {
+  // Requests are decoded when they reach a handler.
+  const core = decodedOf(given)
+  const { config, now = Date.now } = options
+  const { public_url = () => 'http://127.0.0.1:3000' } = options
+  const { connections, phase } = hosting
+  acceptJson(app)
+  const limiter = createRateLimiter(app, config.rates, core)
+  const authenticator = await createAuthenticator(app, core, { secret: config.jwt_secret, now })
+  const { overload: bounds = OVERLOAD } = config
+  const gate = createGate(app, {
+    bounds,
+    connections,
+    isEnding: () => phase() === 'ending',
+    measured: options.load,
+  })
+  const admission = createAdmission(app, limiter, { authenticator, gate })
+  addHooks(app, admission, options, hosting)
+  app.setErrorHandler(answerFailure)
+  app.setNotFoundHandler((request, reply) => answerFailure(unknownRoute(), request, reply))
+  const isClosing = () => phase() !== 'open'
+
+  const api = apiFor({ voice: core.hasVoice })
+  mount(app, admission, api.workspaces, workspaceRoutes(core, authenticator))
+  mount(app, admission, api.api_keys, apiKeyRoutes(core))
+  mount(app, admission, api.messages, messageRoutes(core))
+  mount(app, admission, api.bulks, bulkRoutes(core))
+  mount(app, admission, api.received, receivedRoutes(core))
+  mount(app, admission, api.contacts, contactRoutes(core))
+  mount(app, admission, api.suppressions, suppressionRoutes(core))
+  mount(app, admission, api.webhooks, webhookRoutes(core))
+  mount(app, admission, api.audit, auditRoutes(core))
+  mount(app, admission, api.billing, billingRoutes(core))
+  mount(app, admission, api.health, healthRoutes(core, { isClosing, now }))
+  serveCallbacks(app, admission, core, { public_url, now })
+  serveAccountPages(app, admission, core)
+  serveUnsubscribe(app, admission, core)
+  serveDocs(app, admission, api, { public_url })
+  if (options.sandbox_payments) servePayments(app, admission, core, options.sandbox_payments)
+  else if (options.payment_landing) serveLanding(app, admission, core)
+  if (options.inbox) serveInbox(app, admission, core, options.inbox)
+  return limiter
+}
+
+function dropUnanswered(request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack()
+  request.raw.destroy()
+  request.log.debug({ req: request, request_id: request.id }, 'the client is gone')
+}
+
+function addHooks(
+  app: FastifyInstance,
+  admission: Admission,
+  { logger, onAnswered }: ApiOptions,
+  { connections, addressOf }: Hosting,
+): void {
+  app.addHook('onRoute', ({ config, url }) => {
+    // Each route must state its rate limit and credential.
+    if (!config?.endpoint && !config?.page) throw new Error(`${url} is not an endpoint of the API`)
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
+    reply.header('cache-control', 'no-store')
+    if (addressOf) {
+      Object.defineProperty(request, 'ip', { value: addressOf(request.raw) })
+    } else if (request.socket.remoteAddress === undefined) {
+      // A connection that was reset cannot be answered, and has no address for the rate limit.
+      return void dropUnanswered(request, reply)
+    }
+    if (connections.isBeyond(request.raw.socket)) reply.header('connection', 'close')
+    const fault = headerFault(request.raw)
+    // After an ambiguous request, the rest of the connection is ambiguous too.
+    if (fault) reply.header('connection', 'close')
+    const refusal = fault ?? (request.is404 ? unknownRoute() : null)
+    // A route admits its requests itself. A refused request counts as one without credentials. Its body is not read.
+    if (refusal) endHook(admission.admit(null, request, reply), (error) => done(error ?? refusal))
+    else done()
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const { statusCode } = reply
+    onAnswered?.(request.method, request.routeOptions?.url, statusCode, reply.elapsedTime)
+    // The 503 of a probe is an answer, not a fault.
+    const level = statusCode === 500 ? 'error' : statusCode >= 400 ? 'info' : 'debug'
+    // Checked first, because collecting the fields of a line costs time.
+    if (logger?.isLevelEnabled(level)) {
+      logger[level](
+        {
+          req: request,
+          request_id: request.id,
+          status: statusCode,
+          workspace_id: request.svcIdentity?.workspace_id,
+          duration_ms: Math.round(reply.elapsedTime * 10) / 10,
+        },
+        'request',
+      )
+    }
+    done()
+  })
+}
