@@ -1,5 +1,5 @@
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Project } from './projects.ts'
 
@@ -20,6 +20,7 @@ export function createProjectFolder(
   for (const path of copied) cpSync(join(ROOT, path), folder, { recursive: true, filter: isSource })
   writeFileSync(join(folder, '.npmrc'), `@svc:registry=${registry}\n`)
   for (const [file, block] of Object.entries(project.blocks ?? {})) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
     writeFileSync(join(folder, file), codeBlock(block))
   }
   if (project.everything !== undefined) {

@@ -69,6 +69,37 @@ export const PROJECTS: readonly Project[] = [
     },
     commands: [[...TEST, 'app.test.js', 'provider.test.js', 'acme.test.js']],
   },
+  ...(['fastify', 'express', 'hono'] as const).map(
+    (host): Project => ({
+      name: `the API in a server with ${host}`,
+      manager: 'pnpm',
+      install: [
+        '@svc/core',
+        '@svc/server',
+        host,
+        ...(host === 'hono' ? ['@hono/node-server'] : []),
+      ],
+      folders: ['mounted'],
+      blocks: { 'setup.js': 'setup', 'app.js': `mounted-${host}` },
+      commands: [[...TEST, 'app.test.js']],
+    }),
+  ),
+  {
+    name: 'the API in a Next.js app',
+    manager: 'pnpm',
+    install: ['@svc/core', '@svc/server', 'next@16', 'react@19', 'react-dom@19'],
+    folders: ['next'],
+    blocks: {
+      'setup.js': 'setup',
+      'next.config.mjs': 'next-config',
+      'lib/svc.js': 'next-svc',
+      'app/messaging/[...path]/route.js': 'next-route',
+    },
+    commands: [
+      ['node', 'node_modules/next/dist/bin/next', 'build'],
+      [...TEST, 'app.test.js'],
+    ],
+  },
   {
     name: 'the core in a second program',
     manager: 'pnpm',

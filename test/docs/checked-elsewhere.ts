@@ -7,7 +7,7 @@ export const CHECKED_ELSEWHERE: { page: string; info: RegExp; by: string }[] = [
   },
   {
     page: 'docs/guides/embed-core.md',
-    info: /^js (?:setup|fastify-app|express-app)$/,
+    info: /^js (?:setup|(?:fastify|express)-app|mounted-\w+|next-\w+)$/,
     by: 'scripts/packages/project-folder.ts',
   },
   {

@@ -10,13 +10,23 @@ import type { SequenceLimit } from './messages/sequence-detector.ts'
 import type { ProviderOption } from './providers/install.ts'
 import type { Runtime } from './runtime/runtime.ts'
 import { readSecretsKeys } from './secrets/keys.ts'
+import type { Durability } from './storage/database-url.ts'
 import type { TargetPolicy } from './webhooks/target.ts'
 import type { SignupCreditsOn } from './workspaces/verification.ts'
 
 /** The options of `createCore`. Only `database_url` is required. */
 export interface CoreOptions {
-  /** `file:/path/to/svc.db` (SQLite) or `postgres://…`. */
+  /**
+   * `file:/path/to/svc.db` (SQLite) or `postgres://…`. For tests, with `durability: 'none'`: `:memory:`, an empty database
+   * that `close` deletes.
+   */
   database_url: string
+  /**
+   * `disk`: an accepted message and its debit are on disk when `send` resolves. `none`, only with SQLite and only for
+   * tests: commits are not flushed, and a stop of the machine may lose accepted messages or damage the database.
+   * Default `disk`.
+   */
+  durability?: Durability | undefined
   /**
    * Keys that encrypt the secrets in the database, each 32 bytes as base64, base64url or 64 hex digits. The first key
    * encrypts, all keys decrypt. Default: no keys; the secrets are then stored as plain text.

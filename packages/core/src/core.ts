@@ -103,6 +103,8 @@ export interface Core<F extends Form = 'given'> {
    * promise of the first call.
    */
   close(options?: { grace_ms?: number }): Promise<void>
+  /** Calls `close`, at the end of a block with `await using core = await createCore(…)`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** The core for callers that decode requests themselves, as the HTTP server does. */
@@ -152,14 +154,17 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     }
   }
 
+  function close({ grace_ms = GRACE_MS }: { grace_ms?: number } = {}): Promise<void> {
+    closing ??= closeAll(grace_ms)
+    return closing
+  }
+
   return {
     // Their parameters may have any form, because they are decoded first.
     ...(checked as unknown as Omit<Core, 'close' | 'isDispatching'>),
     isDispatching: parts.dispatching.isRunning,
-    close({ grace_ms = GRACE_MS } = {}) {
-      closing ??= closeAll(grace_ms)
-      return closing
-    },
+    close,
+    [Symbol.asyncDispose]: () => close(),
   }
 }
 
@@ -183,6 +188,7 @@ async function openParts(options: CoreOptions) {
   const tracing = await openTracing()
   const storage = await openStorage(options.database_url, runtime, {
     onFailure: options.onFailure,
+    durability: options.durability,
     reading_threads: threads === 0 ? 0 : READING_THREADS,
     answer_max_ms: options.answer_max_ms,
   })
@@ -322,7 +328,7 @@ function bindApi(parts: Parts) {
     secretsAtRest,
     ping: storage.ping,
     startDispatch: () => dispatching.start(dispatchParts(parts, gate, intake)),
-  } satisfies Omit<DecodedCore, 'close' | 'isDispatching'>
+  } satisfies Omit<DecodedCore, 'close' | 'isDispatching' | typeof Symbol.asyncDispose>
 }
 
 function bindMessages(parts: Parts, contacts: Contacts<'decoded'>): Messages<'decoded'> {

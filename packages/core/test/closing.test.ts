@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { type Core, createCore } from '../src/core.ts'
 import { createDatabase } from './postgres-database.ts'
 
-const CLOSED = { message: 'the core is closed', code: 'closed' }
+const closedOf = (name: string) => ({ message: `core.${name}: the core is closed`, code: 'closed' })
 
 /** The only error: no error of the database or its driver. */
 const outcomeOf = async (call: () => unknown) => {
@@ -57,10 +57,10 @@ describe.each(engines)('a core on %s', (_, newDatabase) => {
       await core.startDispatch()
       const closing = core.close()
       expect(core.close({ grace_ms: 0 })).toBe(closing)
-      for (const [name, call] of calls) expect(await outcomeOf(call), name).toEqual(CLOSED)
+      for (const [name, call] of calls) expect(await outcomeOf(call), name).toEqual(closedOf(name))
       await closing
       expect(core.close()).toBe(closing)
-      for (const [name, call] of calls) expect(await outcomeOf(call), name).toEqual(CLOSED)
+      for (const [name, call] of calls) expect(await outcomeOf(call), name).toEqual(closedOf(name))
       expect(core.isDispatching()).toBe(false)
     }))
 
@@ -88,7 +88,7 @@ describe.each(engines)('a core on %s', (_, newDatabase) => {
       const list = core.messages.list(id, { page: 1, limit: 50 })
       const starting = core.startDispatch()
       const closing = core.close()
-      expect(await outcomeOf(() => contacts.next())).toEqual(CLOSED)
+      expect(await outcomeOf(() => contacts.next())).toEqual(closedOf('contacts.export'))
       await Promise.all([...sends, list, starting])
       await closing
     }))
@@ -101,7 +101,9 @@ describe.each(engines)('a core on %s', (_, newDatabase) => {
       ])
       await core.close({ grace_ms: 0 })
       for (const outcome of await Promise.all(calls.flat())) {
-        expect(['answered', CLOSED]).toContainEqual(outcome)
+        if (outcome === 'answered') continue
+        expect(outcome.code).toBe('closed')
+        expect(outcome.message).toMatch(/^core\.[\w.]+: the core is closed$/)
       }
     }))
 })

@@ -59,7 +59,7 @@ export async function startServer({
     dev,
     public_url: () => public_url,
   })
-  const core = await createCore({
+  const core = await openCore({
     database_url: config.database_url,
     secrets_keys: config.secrets_keys,
     signup_credits: config.signup_credits,
@@ -146,6 +146,19 @@ async function scheduledBackups(
   const { startBackups } = await import('./service/backups.ts')
   const made_by = `svc ${versionOf('@svc/server')}`
   return startBackups(backups, { database_url, made_by, log, now })
+}
+
+/** Opens the core. An error about missing keys names the settings of the service instead of the core's option. */
+async function openCore(options: CoreOptions): Promise<Core> {
+  try {
+    return await createCore(options)
+  } catch (error) {
+    if (error instanceof Error && (error as { code?: unknown }).code === 'secrets_key') {
+      const settings = 'SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE'
+      error.message = error.message.replace('secrets_keys', settings)
+    }
+    throw error
+  }
 }
 
 /** Loads the metrics only if they are set, so that a server without metrics starts faster. */

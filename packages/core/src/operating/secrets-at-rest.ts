@@ -144,7 +144,7 @@ export async function assertSecretsReadable(atRest: Pick<SecretsAtRest, 'status'
   const values = missing.reduce((sum, key) => sum + key.values, 0)
   const ids = missing.map(({ key_id }) => key_id).join(', ')
   throw new SealedError(
-    `the database holds ${values} secrets that are encrypted with ${missing.length === 1 ? 'a key that is' : 'keys that are'} not set (key id ${ids}): set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, with every key that is still in use`,
+    `the database holds ${values} secrets that are encrypted with ${missing.length === 1 ? 'a key that is' : 'keys that are'} not set (key id ${ids}): put every key that is still in use into secrets_keys`,
   )
 }
 

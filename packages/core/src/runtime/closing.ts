@@ -37,7 +37,7 @@ export function createGate(): Gate {
     if (inFlight === 0) onIdle()
   }
 
-  function track<T>(answer: PromiseLike<T>): Promise<T> {
+  function track<T>(answer: PromiseLike<T>, path: string): Promise<T> {
     inFlight += 1
     return answer.then(
       (value) => {
@@ -48,17 +48,17 @@ export function createGate(): Gate {
         leave()
         // After `close`, an error of the database, and a refusal by a queue of waiting work, mean that the service is closed.
         const isOurs = error instanceof SvcError && error.code !== 'rate_limit_exceeded'
-        throw isClosed && !isOurs ? closed(error) : error
+        throw isClosed && !isOurs ? closed(path, error) : error
       },
     ) as Promise<T>
   }
 
-  async function* eachOf(source: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+  async function* eachOf(source: AsyncIterable<unknown>, path: string): AsyncGenerator<unknown> {
     const iterator = source[Symbol.asyncIterator]()
     try {
       for (;;) {
-        if (isClosed) throw closed()
-        const { done, value } = await track(iterator.next())
+        if (isClosed) throw closed(path)
+        const { done, value } = await track(iterator.next(), path)
         if (done) return
         yield value
       }
@@ -70,11 +70,11 @@ export function createGate(): Gate {
   function guarded(value: unknown, path: string): unknown {
     if (typeof value === 'function') {
       return (...parameters: unknown[]) => {
-        if (isClosed && SYNCHRONOUS.has(path)) throw closed()
-        if (isClosed) return Promise.reject(closed())
+        if (isClosed && SYNCHRONOUS.has(path)) throw closed(path)
+        if (isClosed) return Promise.reject(closed(path))
         const answer: unknown = value(...parameters)
-        if (isPromise(answer)) return track(answer)
-        return isAsyncIterable(answer) && !ENDS_ITSELF.has(path) ? eachOf(answer) : answer
+        if (isPromise(answer)) return track(answer, path)
+        return isAsyncIterable(answer) && !ENDS_ITSELF.has(path) ? eachOf(answer, path) : answer
       }
     }
     if (!isPlain(value)) return value
@@ -98,8 +98,10 @@ export function createGate(): Gate {
   }
 }
 
-function closed(cause?: unknown): Error {
-  const error = new Error('the core is closed', cause === undefined ? undefined : { cause })
+/** `path` names the method as the caller writes it. */
+function closed(path: string, cause?: unknown): Error {
+  const text = `core.${path}: the core is closed`
+  const error = new Error(text, cause === undefined ? undefined : { cause })
   return Object.assign(error, { code: 'closed' })
 }
 

@@ -1,6 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import { assertInstalled } from '../runtime/optional-packages.ts'
 
+/** Whether commits are flushed to disk. */
+export type Durability = 'disk' | 'none'
+
+/** The URL of an empty database that exists until it is closed. */
+export const MEMORY_URL = ':memory:'
+
 /** The database of a URL: a file, or a server. */
 export type DatabaseUrl = { engine: 'sqlite'; file: string } | { engine: 'postgres'; url: string }
 
@@ -14,6 +20,11 @@ export function readDatabaseUrl(url: string): DatabaseUrl {
   if (/^postgres(ql)?:/.test(url)) {
     assertInstalled('database_url: PostgreSQL', ['pg'])
     return { engine: 'postgres', url }
+  }
+  if (url === MEMORY_URL) {
+    throw new Error(
+      "database_url: ':memory:' keeps nothing after a stop: write createCore({ database_url: ':memory:', durability: 'none' }), for tests only",
+    )
   }
   throw new Error(`database_url must begin with file: or postgres:, not ${url.split(':')[0]}:`)
 }

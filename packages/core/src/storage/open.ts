@@ -1,5 +1,5 @@
 import type { Runtime } from '../runtime/runtime.ts'
-import { readDatabaseUrl } from './database-url.ts'
+import { type Durability, MEMORY_URL, readDatabaseUrl } from './database-url.ts'
 import type { Storage } from './ports/storage.ts'
 
 export interface StorageOptions {
@@ -11,11 +11,13 @@ export interface StorageOptions {
   answer_max_ms?: number | undefined
   /** The number of SQLite's reader threads for long queries; default: 0, all reads run in this thread. */
   reading_threads?: number
+  /** Default `disk`. `none` is for SQLite only. */
+  durability?: Durability | undefined
 }
 
 /**
  * Opens the storage that a URL names. Loads only the engine of the URL.
- * @throws Error for a URL of an unknown engine.
+ * @throws Error for a URL of an unknown engine, and for a durability that the engine does not have.
  */
 export async function openStorage(
   url: string,
@@ -25,12 +27,25 @@ export async function openStorage(
     clock = 'server',
     answer_max_ms,
     reading_threads = 0,
+    durability = 'disk',
   }: StorageOptions = {},
 ): Promise<Storage> {
+  if (durability !== 'disk' && durability !== 'none') {
+    throw new RangeError(`durability: "${durability}" must be "disk" or "none"`)
+  }
+  if (url === MEMORY_URL && durability === 'none') {
+    const { openTemporary } = await import('./sqlite/temporary.ts')
+    return openTemporary(runtime, { onFailure, reading_threads })
+  }
   const named = readDatabaseUrl(url)
   if (named.engine === 'sqlite') {
     const { openSqlite } = await import('./sqlite/sqlite.ts')
-    return openSqlite(named.file, runtime, { onFailure, reading_threads })
+    return openSqlite(named.file, runtime, { onFailure, reading_threads, durability })
+  }
+  if (durability !== 'disk') {
+    throw new RangeError(
+      "durability: 'none' is only for SQLite; the settings fsync and synchronous_commit belong to the PostgreSQL server",
+    )
   }
   const { openPostgres } = await import('./postgres/postgres.ts')
   return openPostgres(named.url, runtime, { clock, answer_max_ms })

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { dialects } from '../../rows/dialect.ts'
 import { tables } from '../../rows/tables.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
+import type { Durability } from '../database-url.ts'
 import { createListeners } from '../listeners.ts'
 import type { Storage } from '../ports/storage.ts'
 import type { StoreDialect } from '../stores/dialect.ts'
@@ -26,6 +27,8 @@ export interface SqliteOptions {
   onFailure?: (error: Error) => void
   /** The number of reader threads for long queries; default: 0, all reads run in this thread. */
   reading_threads?: number
+  /** Whether commits are flushed to disk; default `disk`. */
+  durability?: Durability
 }
 
 /**
@@ -36,13 +39,19 @@ export interface SqliteOptions {
 export function openSqlite(
   file: string,
   runtime: Pick<Runtime, 'id' | 'random' | 'log' | 'telemetry'>,
-  { onFailure = () => {}, reading_threads = 0 }: SqliteOptions = {},
+  { onFailure = () => {}, reading_threads = 0, durability = 'disk' }: SqliteOptions = {},
 ): Storage {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const context = { newId: runtime.id, random: runtime.random }
   const { log, telemetry } = runtime
   const logged = createListeners()
-  const engine = openEngine(file, context, { onFailure, telemetry, log, onLogged: logged.call })
+  const engine = openEngine(file, context, {
+    onFailure,
+    telemetry,
+    log,
+    durability,
+    onLogged: logged.call,
+  })
   const connection = connect(file, { readonly: true })
   const t = tables(dialects.sqlite)
   const {

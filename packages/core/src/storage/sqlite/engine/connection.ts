@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import type Database from 'better-sqlite3'
+import type { Durability } from '../../database-url.ts'
 import { Sqlite } from './driver.ts'
 import { flushLog } from './flush-log.ts'
 
@@ -20,20 +21,23 @@ const CHECKPOINT_PAGES = 8_000
 const LOG_KEPT_BYTES = 64 * 1024 * 1024
 
 /**
- * Opens one connection in WAL mode that flushes every commit to disk. A writing connection first flushes the existing
- * log.
+ * Opens one connection in WAL mode that flushes every commit to disk, except with the durability `none`. A writing
+ * connection first flushes the existing log.
  * @throws Error when the durable setting is not in effect: better-sqlite3 is compiled to fall back to NORMAL at the
  *   first statement in WAL mode, so the setting is made explicitly and checked after a statement has run.
  */
-export function connect(file: string, { readonly = false } = {}): Connection {
+export function connect(
+  file: string,
+  { readonly = false, durability = 'disk' }: { readonly?: boolean; durability?: Durability } = {},
+): Connection {
   // Only the owner may read the file, which contains secrets and message contents. SQLite gives its side files the same
   // mode. Only a missing file is opened here: closing an existing file would release this process's locks on its log.
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const connection = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS })
   try {
-    prepare(connection)
+    prepare(connection, durability)
     if (readonly) connection.pragma('query_only = ON')
-    else flushLog(connection, file)
+    else if (durability === 'disk') flushLog(connection, file)
   } catch (error) {
     connection.close()
     throw error
@@ -41,16 +45,16 @@ export function connect(file: string, { readonly = false } = {}): Connection {
   return connection
 }
 
-function prepare(connection: Connection): void {
+function prepare(connection: Connection, durability: Durability): void {
   enterWal(connection)
-  connection.pragma('synchronous = FULL')
+  connection.pragma(`synchronous = ${durability === 'disk' ? 'FULL' : 'OFF'}`)
   connection.pragma('cache_size = -65536')
   // Erased data must disappear from the file too, not only from the tables; the cost was too small to measure.
   connection.pragma('secure_delete = ON')
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   connection.pragma(`journal_size_limit = ${LOG_KEPT_BYTES}`)
   connection.prepare('select count(*) from sqlite_schema').get()
-  assertDurable(connection)
+  if (durability === 'disk') assertDurable(connection)
 }
 
 /**

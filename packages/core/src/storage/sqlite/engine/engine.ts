@@ -5,6 +5,7 @@ import { gather } from '../../../runtime/gather.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
 import { createClockSteps } from '../../clock-steps.ts'
+import type { Durability } from '../../database-url.ts'
 import type { HotVerbs, Lanes } from '../../ports/hot.ts'
 import { reportCommitted, reportRecorded, reportSettled } from '../../report-plans.ts'
 import { createWriteWatch } from '../../write-watch.ts'
@@ -59,15 +60,17 @@ export function openEngine(
     telemetry,
     log,
     onLogged,
+    durability = 'disk',
   }: {
     onFailure: (error: Error) => void
     /** Called after a commit that added events to the log. */
     onLogged: () => void
     telemetry?: Telemetry | undefined
     log?: Pick<Log, 'warn'> | undefined
+    durability?: Durability
   },
 ): Engine {
-  const connection = connect(file)
+  const connection = connect(file, { durability })
   migrate(connection)
   // By default, the pages that a savepoint may restore go to a new file of the system's temporary folder as soon as they
   // exceed 64 KiB. A migration may sort a whole table, and keeps the default.
