@@ -52,12 +52,17 @@ import { createWorkspaces, type Workspaces } from './workspaces/workspaces.ts'
  * SvcError with which the API would answer, and does nothing.
  */
 export interface Core<F extends Form = 'given'> {
+  /** Signup, login, sessions and account data. */
   workspaces: Workspaces<F>
+  /** The API keys of workspaces, and the identity behind a key. */
   apiKeys: ApiKeys<F>
+  /** Balances, the ledger, grants and spending terms, for the operator. Amounts are whole micro-credits. */
   credits: Credits
   /** The audit log. */
   audit: Audit<F>
+  /** The sale of credits. */
   billing: Billing<F>
+  /** The state of the providers, and actions of operators on them. */
   providers: ProviderDesk<F>
   /** The state of the whole service, for its operator. */
   overviews: Overviews
@@ -67,14 +72,19 @@ export interface Core<F extends Form = 'given'> {
   dispatch: DispatchControl
   /** Whether a provider makes calls; the channel `voice` is then offered. */
   hasVoice: boolean
+  /** Sends messages, shows and cancels them. */
   messages: Messages<F>
   /** Messages that recipients wrote. */
   received: ReceivedMessages<F>
+  /** The webhooks of workspaces and their deliveries. */
   webhooks: Webhooks<F>
+  /** The contacts of workspaces. */
   contacts: Contacts<F>
+  /** The addresses to which a workspace sends nothing. */
   suppressions: Suppressions<F>
   /** Handles the unsubscribe links of e-mails. */
   unsubscribe: Unsubscribe
+  /** The mails to owners. Without a mail server, they are kept in memory and shown here. */
   mails: Mails
   /** Calls a handler with events of this process, and on PostgreSQL of all servers, after their commit. */
   on: EventFeed['on']

@@ -29,7 +29,10 @@ export interface KeyIdentity {
 
 /** The API keys of workspaces. */
 export interface ApiKeys<F extends Form = 'given'> {
-  /** @throws SvcError `validation_error` when `expires_at` is not in the future, or the limit of keys is reached. */
+  /**
+   * Creates a key. Only this result has the key itself: the database has its hash.
+   * @throws SvcError `validation_error` when `expires_at` is not in the future, or the limit of keys is reached.
+   */
   create(
     workspaceId: string,
     request: BodyIn<typeof endpoints.create, F>,
@@ -40,7 +43,7 @@ export interface ApiKeys<F extends Form = 'given'> {
     workspaceId: string,
     page: Slice,
   ): Promise<{ api_keys: ApiKey[]; total: number; next_after: string | null }>
-  /** @throws SvcError `not_found` when the workspace has no such key. */
+  /** Ends a key, from its next request on. @throws SvcError `not_found` when the workspace has no such key. */
   deactivate(workspaceId: string, keyId: string, actor?: Actor): Promise<void>
   /**
    * Returns the identity of a key. After a deactivation, the very next request with the key is refused.
@@ -59,6 +62,7 @@ export interface ApiKeys<F extends Form = 'given'> {
   expectedOf(key: string, address: string): Pick<KeyIdentity, 'workspace_id' | 'api_key_id'> | null
   /** Stores pending changes of `last_used_at`. */
   flush(): Promise<void>
+  /** Stores pending changes of `last_used_at`. `close` of the core calls it. */
   close(): Promise<void>
 }
 

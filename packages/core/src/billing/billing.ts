@@ -47,6 +47,7 @@ export interface Purchase {
 
 /** The sale of credits: purchases, notifications of payment providers, refunds. */
 export interface Billing<F extends Form = 'given'> {
+  /** The packages that can be bought, in the order of the option `credit_packages`; credits are whole micro-credits. */
   packages(): CreditPackage[]
   /**
    * Begins a purchase and returns the payment page. A repeated idempotency key returns the result of the earlier request.

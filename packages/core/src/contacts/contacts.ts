@@ -41,7 +41,10 @@ export interface Addressee {
 
 /** The contacts of workspaces. */
 export interface Contacts<F extends Form = 'given'> {
-  /** @throws SvcError `validation_error` without phone and email, or if another contact has the phone, email or external_id. */
+  /**
+   * Creates a contact.
+   * @throws SvcError `validation_error` without phone and email, or if another contact has the phone, email or external_id.
+   */
   create(workspaceId: string, fields: BodyIn<typeof endpoints.create, F>): Promise<Contact>
   /** Returns a page of the matching contacts, newest first, and their total number. */
   list(
@@ -49,7 +52,7 @@ export interface Contacts<F extends Form = 'given'> {
     query: ContactQuery,
     page: Slice,
   ): Promise<{ contacts: Contact[]; total: number; next_after: string | null }>
-  /** @throws SvcError `not_found`, also for another workspace's contact. */
+  /** One contact. @throws SvcError `not_found`, also for another workspace's contact. */
   get(workspaceId: string, contactId: string): Promise<Contact>
   /**
    * Changes the fields in `fields` and keeps the others; null clears a field.

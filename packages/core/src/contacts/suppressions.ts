@@ -22,7 +22,7 @@ export interface Suppressions<F extends Form = 'given'> {
   ): Promise<{ suppressions: Suppression[]; total: number; next_after: string | null }>
   /** Stops sends to the address on the channel. Returns an existing suppression unchanged. */
   add(workspaceId: string, request: BodyIn<typeof endpoints.add, F>): Promise<Suppression>
-  /** @throws SvcError `not_found`, also for a suppression of another workspace. */
+  /** Allows sends to the address again. @throws SvcError `not_found`, also for a suppression of another workspace. */
   remove(workspaceId: string, suppression: { channel: Channel; address: string }): Promise<void>
 }
 

@@ -69,7 +69,7 @@ export interface Credits extends Holding {
    * @throws SvcError `not_found`; `validation_error` for amounts below 0, a freeze without a reason, or an empty change.
    */
   setTerms(workspaceId: string, change: TermsChange, actor?: Actor): Promise<CreditAccount>
-  /** @throws SvcError `not_found` */
+  /** Balance, holds and spending terms of a workspace, in whole micro-credits. @throws SvcError `not_found`. */
   account(workspaceId: string): Promise<CreditAccount>
   /** The entries of the ledger, newest first. */
   entries(workspaceId: string, page: Slice): Promise<Entry[]>

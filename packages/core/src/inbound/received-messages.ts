@@ -4,6 +4,7 @@ import { pageOf, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import type { ReceivedMessage, received } from '../contract/resources/received.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
+/** Messages from recipients to a workspace. */
 export interface ReceivedMessages<F extends Form = 'given'> {
   /** Returns a page, newest first, and the total number. A test key sees only answers to test messages. */
   list(
@@ -12,7 +13,6 @@ export interface ReceivedMessages<F extends Form = 'given'> {
   ): Promise<{ received: ReceivedMessage[]; total: number; next_after: string | null }>
 }
 
-/** Messages from recipients to a workspace. */
 export function createReceivedMessages({
   storage,
 }: {

@@ -24,7 +24,10 @@ export interface Bulks<F extends Form = 'given'> {
     request: BodyIn<typeof endpoints.send, F>,
     options?: { idempotency_key?: string | undefined },
   ): Promise<IdempotentResult<SentBulk>>
-  /** @throws SvcError `not_found`, also for a bulk that the viewer may not see. */
+  /**
+   * One bulk with the counts of its messages by status.
+   * @throws SvcError `not_found`, also for a bulk that the viewer may not see.
+   */
   get(viewer: Viewer, bulkId: string): Promise<Bulk>
   /**
    * Fails, with the code `canceled`, the messages that are not being sent yet, and returns their credits.

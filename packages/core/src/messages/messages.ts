@@ -42,7 +42,7 @@ export interface Messages<F extends Form = 'given'> {
     request: BodyIn<typeof endpoints.send, F>,
     options?: { idempotency_key?: string | undefined },
   ): Promise<IdempotentResult<Sent>>
-  /** @throws SvcError `not_found`, also for a message that the viewer may not see. */
+  /** One message with its content. @throws SvcError `not_found`, also for a message that the viewer may not see. */
   get(viewer: Viewer, messageId: string): Promise<Message>
   /** Returns one page, newest first; `total` counts the messages of all pages. */
   list(
@@ -79,6 +79,7 @@ export interface Messages<F extends Form = 'given'> {
     identity: KeyIdentity,
     request: BodyIn<typeof endpoints.estimate, F>,
   ): Promise<Data<typeof endpoints.estimate>>
+  /** Many messages of one request. */
   readonly bulks: Bulks<F>
 }
 

@@ -45,6 +45,7 @@ export type Checked = { type: 'ok' } | { type: 'failed'; text: string } | { type
 
 /** Operators' actions on providers, and requests that providers make. */
 export interface ProviderDesk<F extends Form = 'given'> {
+  /** The state of each provider, in the order in which they are tried. */
   status(): Promise<ProviderStatus[]>
   /**
    * Stops sends through a provider, or from one of its senders, until `resume`; queued messages wait.

@@ -42,6 +42,7 @@ export interface ResealOptions extends BatchOptions {
 
 /** The encryption of the service's and webhooks' secrets in the database. */
 export interface SecretsAtRest {
+  /** The number of values of each key, and of values in plain text. */
   status(): Promise<SecretsStatus>
   /**
    * Encrypts every value that is not encrypted with the first key. Each batch is one transaction, and servers may run

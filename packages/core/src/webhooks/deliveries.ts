@@ -32,6 +32,7 @@ export interface WebhookDeliveries<F extends Form = 'given'> {
     webhookId: string,
     page: Omit<DeliveryFilter, 'livemode'> & Slice,
   ): Promise<{ deliveries: Delivery[]; total: number; next_after: string | null }>
+  /** One delivery with its attempts, oldest first. */
   delivery(viewer: Viewer, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
   /**
    * Makes a delivery due now. A pending delivery keeps its remaining attempts, and a finished delivery gets one more attempt.

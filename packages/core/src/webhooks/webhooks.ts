@@ -37,7 +37,10 @@ export interface Webhooks<F extends Form = 'given'>
     viewer: Viewer,
     page: Slice,
   ): Promise<{ webhooks: Webhook[]; total: number; next_after: string | null }>
-  /** @throws SvcError `not_found`, also for a webhook that the viewer may not see. */
+  /**
+   * One webhook without its secret.
+   * @throws SvcError `not_found`, also for a webhook that the viewer may not see.
+   */
   get(viewer: Viewer, webhookId: string): Promise<Webhook>
   /** Removes the webhook and its pending deliveries. @throws SvcError in the same cases as `get`. */
   delete(viewer: Viewer, webhookId: string, actor?: Actor): Promise<void>

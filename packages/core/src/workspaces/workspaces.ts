@@ -45,7 +45,10 @@ export interface Workspaces<F extends Form = 'given'> extends Access<F> {
    * @throws SvcError in the same cases as `signup`.
    */
   create(request: BodyIn<typeof endpoints.signup, F>, actor?: Actor): Promise<WorkspaceSummary>
-  /** @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password. */
+  /**
+   * Begins a session of an owner. The caller issues the token, which names `session_id` and `token_version`.
+   * @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password.
+   */
   login(
     request: BodyIn<typeof endpoints.login, F>,
     actor?: Actor,
@@ -56,6 +59,7 @@ export interface Workspaces<F extends Form = 'given'> extends Access<F> {
   hasSession(session: Omit<Session, 'ends_at'> & { token_version: number }): Promise<boolean>
   /** Ends one session on every server. */
   logout(session: Session, actor?: Actor): Promise<void>
+  /** The workspace with its credits, as whole micro-credits. @throws SvcError `not_found`. */
   account(workspaceId: string): Promise<Workspace>
   /** Changes the fields in the request, and returns the whole workspace. */
   update(
@@ -65,6 +69,7 @@ export interface Workspaces<F extends Form = 'given'> extends Access<F> {
   ): Promise<Workspace>
   /** Workspaces, oldest first, for the operator. */
   list(page: Slice): Promise<Workspace[]>
+  /** The workspace whose login is this address; null for none. */
   byEmail(email: string): Promise<Workspace | null>
 }
 
