@@ -32,6 +32,7 @@ export const PROGRAMS: Record<string, Trial[]> = {
     runsAWholeService,
   ],
   'docs/guides/accounts.md js': [forwardsMails],
+  'docs/guides/embed-core.md js': [opensInMemory],
   'docs/guides/embed-core.md js events': [showsEvents],
   'docs/guides/receive-webhooks.md php': [verifiesSignature('php', php)],
   'docs/guides/receive-webhooks.md go': [verifiesSignature('go', go)],
@@ -228,6 +229,12 @@ async function hasMatchers(code: string): Promise<void> {
 async function runsAWholeService(code: string): Promise<void> {
   const { printed } = await runModule(code, {})
   expect(printed).toEqual(promised(code))
+}
+
+async function opensInMemory(code: string): Promise<void> {
+  const { left } = await runModule(code.replace('// …', 'await core.ping()'), {}, ['core'])
+  const core = left.core as Awaited<ReturnType<typeof import('@svc/core').createCore>>
+  await expect(core.ping()).rejects.toThrow('core.ping: the core is closed')
 }
 
 function forwardsMails(code: string): Promise<void> {
