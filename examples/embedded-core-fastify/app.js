@@ -1,5 +1,6 @@
+import { svc } from '@svc/server'
 import Fastify from 'fastify'
-import { openCore } from './core.js'
+import { openCore, PREFIX, public_url } from './core.js'
 
 const core = await openCore()
 await core.startDispatch()
@@ -11,6 +12,9 @@ core.on('message.failed', ({ data }) => {
 
 const app = Fastify()
 app.addHook('onClose', () => core.close())
+
+// The whole HTTP API, for other programs.
+await app.register(svc, { prefix: PREFIX, core, public_url })
 
 /** The identity of the app: it is looked up for each send, so a revoked key sends nothing. */
 const identify = (request) => core.apiKeys.authenticate(process.env.SVC_API_KEY, request.ip)

@@ -24,6 +24,17 @@ test('a booking sends one SMS, which is delivered', async () => {
   await until(async () => (await (await fetch(path)).json()).status === 'delivered')
 })
 
+test('the API below the prefix has the messages of the app', async () => {
+  const path = `${app.url}/messaging/api/v1/messages`
+  assert.equal((await fetch(path)).status, 401)
+  const response = await fetch(path, { headers: { 'x-api-key': key } })
+  const { data } = await response.json()
+  assert.deepEqual(
+    data.messages.map(({ metadata, content }) => [metadata, content]),
+    [[{ booking_id: 'B1' }, { text: 'Your table is booked: 7 p.m.' }]],
+  )
+})
+
 test('faulty bookings are refused, by the app or by the core', async () => {
   assert.equal((await book({ id: 'B2' })).status, 400)
   const { status, body } = await book({ ...BOOKING, id: 'B2', phone: 'no number' })
