@@ -44,8 +44,8 @@ export const FIRST: readonly Mutant[] = [
   {
     name: 'SQLite does not flush each commit',
     file: `${STORAGE}/sqlite/engine/connection.ts`,
-    from: "connection.pragma('synchronous = FULL')",
-    to: "connection.pragma('synchronous = NORMAL')",
+    from: "durability === 'disk' ? 'FULL' : 'OFF'",
+    to: "durability === 'disk' ? 'NORMAL' : 'OFF'",
     test: { file: SQLITE_SUITE, name: 'flushes every commit, also after its first statements' },
   },
 ]
