@@ -53,6 +53,7 @@ export function connectionOf(options: SvcOptions): Connection {
       )
     }
   }
+  checkNumbers({ maxRetries, timeout })
   return {
     url,
     apiKey,
@@ -61,6 +62,20 @@ export function connectionOf(options: SvcOptions): Connection {
     timeout,
     // A global function that is called as a method throws in browsers.
     fetch: options.fetch ?? ((address, init) => fetch(address, init)),
+  }
+}
+
+/** More retries, or a longer wait for one attempt, are a mistake. */
+const RETRIES_MAX = 20
+const TIMEOUT_MAX_MS = 10 * 60_000
+
+/** @throws TypeError for a number that would retry without end, or that no timer can have. */
+export function checkNumbers({ maxRetries, timeout }: { maxRetries: number; timeout: number }) {
+  if (!Number.isInteger(maxRetries) || maxRetries < 0 || maxRetries > RETRIES_MAX) {
+    throw new TypeError(`maxRetries must be a whole number from 0 to ${RETRIES_MAX}`)
+  }
+  if (!(timeout > 0 && timeout <= TIMEOUT_MAX_MS)) {
+    throw new TypeError(`timeout must be from 1 to ${TIMEOUT_MAX_MS} milliseconds`)
   }
 }
 

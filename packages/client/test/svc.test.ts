@@ -44,6 +44,26 @@ async function errorOf(promise: PromiseLike<unknown>): Promise<SvcError> {
   throw new Error('nothing was thrown')
 }
 
+describe('options out of range', () => {
+  it.each<[string, SvcOptions, string]>([
+    ['no number of retries', { maxRetries: Number.NaN }, 'maxRetries'],
+    ['endless retries', { maxRetries: 1e9 }, 'maxRetries'],
+    ['no timeout', { timeout: Number.POSITIVE_INFINITY }, 'timeout'],
+    ['a timeout of nothing', { timeout: 0 }, 'timeout'],
+  ])('are refused: %s', (_, options, name) => {
+    expect(() => client('http://127.0.0.1:1', options)).toThrow(new RegExp(`^${name} must be`))
+  })
+
+  it.each(['', 'order €', 'a\nb', ' a'])('are refused in a call: the key %j', async (key) => {
+    const { url, seen } = await peer(SENT)
+    const error = await errorOf(client(url).messages.send(SMS, { idempotencyKey: key }))
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error.message).toBe('idempotencyKey must be 1 to 255 printable ASCII characters')
+    await errorOf(client(url).messages.send(SMS, { maxRetries: -1 }))
+    expect(seen).toEqual([])
+  })
+})
+
 describe('a call', () => {
   it('posts its body and returns the data in JSON', async () => {
     const { url, seen } = await peer(SENT)

@@ -118,6 +118,31 @@ describe('a call of the core', () => {
     expect((await core.credits.account(workspaceId)).balance).toBe(before)
   })
 
+  it('with two wrong values rejects once, also while the first is still read', async () => {
+    const unhandled: unknown[] = []
+    const note = (reason: unknown) => unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const many = Array.from({ length: 600 }, () => 1)
+    const call = core.messages.send(identity, wrong({ ...sms, many }), { idempotency_key: '' })
+    await expect(call).rejects.toThrow('Idempotency-Key')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    process.off('unhandledRejection', note)
+    expect(unhandled).toEqual([])
+  })
+
+  it('continues a list behind `after`', async () => {
+    const ids: string[] = []
+    for (const name of ['a', 'b', 'c'])
+      ids.unshift((await core.contacts.create(workspaceId, { email: `${name}@example.com` })).id)
+    const page = (after?: string) =>
+      core.contacts.list(workspaceId, {}, { limit: 2, offset: 0, after })
+    const first = await page()
+    expect(first.contacts.map(({ id }) => id)).toEqual(ids.slice(0, 2))
+    const second = await page(first.next_after ?? undefined)
+    expect(second.contacts.map(({ id }) => id)).toEqual(ids.slice(2))
+    await expect(page('\0')).rejects.toThrow('after')
+  })
+
   it.each<[string, () => Promise<unknown>, string]>([
     ['message', () => core.messages.get(identity, 'x'), 'Message not found'],
     ['bulk', () => core.messages.bulks.get(identity, wrong(5)), 'Bulk not found'],

@@ -7,7 +7,7 @@ import {
   UnexpectedAnswerError,
   ValidationError,
 } from '../errors.ts'
-import type { Connection } from '../options.ts'
+import { type Connection, checkNumbers } from '../options.ts'
 import type { FetchedAnswer, PlatformResponse } from '../platform.ts'
 import type { CallOptions, WithResponse } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -30,10 +30,13 @@ interface Failed {
 
 const RETRY_DELAY_MAX_MS = 60_000
 
+/** An empty key would repeat a send, and the error of `fetch` for another character shows the key. */
+const KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/
+
 /**
  * Sends a request and repeats it after a network fault, 408, 429 and 5xx, except a POST without an idempotency key. An
  * answer that is not JSON comes from another server, so it is not repeated.
- * @throws SvcError, or the reason of `signal`.
+ * @throws SvcError, the reason of `signal`, or TypeError for options out of range.
  */
 export async function request<T>(
   connection: Connection,
@@ -42,6 +45,10 @@ export async function request<T>(
   options: CallOptions = {},
 ): Promise<WithResponse<T>> {
   const { maxRetries = connection.maxRetries, maxRetryDelay = RETRY_DELAY_MAX_MS, signal } = options
+  checkNumbers({ maxRetries, timeout: options.timeout ?? connection.timeout })
+  if (options.idempotencyKey !== undefined && !KEY.test(options.idempotencyKey)) {
+    throw new TypeError('idempotencyKey must be 1 to 255 printable ASCII characters')
+  }
   const url = connection.url + pathOf(endpoint, args.params) + searchOf(args.query)
   const key = endpoint.idempotent && (options.idempotencyKey ?? (maxRetries > 0 ? randomKey() : ''))
   const init = {

@@ -54,7 +54,7 @@ export interface HonoContextLike {
 export interface WebhookAdapters {
   /** A listener for `createServer`. It accepts any path, but only POST. */
   node(request: NodeRequestLike, response: NodeResponseLike): Promise<void>
-  /** A handler for Next routes, Bun, Deno and other runtimes with Fetch. */
+  /** A handler for Next routes, Bun and other runtimes with Fetch. */
   fetch(request: PlatformRequest): Promise<PlatformResponse>
   /** A route handler for Express, on a route that `express.json()` does not read first. */
   express(request: NodeRequestLike, response: NodeResponseLike): Promise<void>

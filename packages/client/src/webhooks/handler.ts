@@ -78,7 +78,7 @@ export interface WebhookHandlerOptions {
  * @example
  * const hooks = webhookHandler({ secret, on: { 'message.failed': ({ data }) => alarm(data.error_message) } })
  * createServer(hooks.node)                                   // node:http
- * export const POST = hooks.fetch                            // Next, Bun, Deno: Request → Response
+ * export const POST = hooks.fetch                            // Next, Bun: Request → Response
  * app.post('/hooks/svc', hooks.express)                      // Express, before express.json()
  * app.register(hooks.fastify, { url: '/hooks/svc' })         // Fastify
  * app.post('/hooks/svc', hooks.hono)                         // Hono

@@ -20,11 +20,11 @@ export type UnwrappedEvent = WebhookEvent & {
 }
 
 /**
- * Verifies a delivery and returns its event: `event` determines the type of \`data\`. A later version of the service may send
- * other values of \`event\`: acknowledge them.
+ * Verifies a delivery and returns its event: `event` determines the type of `data`. A later version of the service may send
+ * other values of `event`: acknowledge them.
  * @param raw the received bytes or text, not parsed and printed again.
  * @param secret the secret of the webhook; several secrets during a rotation.
- * @throws WebhookVerificationError if the delivery is not authentic, or older than \`tolerance_s\` (default: 300 s).
+ * @throws WebhookVerificationError if the delivery is not authentic, or older than `tolerance_s` (default: 300 s).
  */
 export async function unwrapWebhook(
   raw: string | Uint8Array,

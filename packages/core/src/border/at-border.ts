@@ -46,11 +46,14 @@ export function atBorder<Api extends object>(api: Api, borders: BordersOf<Api>):
 function checking(inner: AnyFunction, { readers, throws }: Border<unknown[]>): AnyFunction {
   if (throws) return (...given) => inner(...readers.map((read, i) => read(given[i])))
   return (...given) => {
+    const values: unknown[] = []
     try {
-      const values = readers.map((read, i) => read(given[i]))
+      for (const [i, read] of readers.entries()) values.push(read(given[i]))
       if (!values.some((value) => value instanceof Promise)) return inner(...values)
       return Promise.all(values).then((all) => inner(...all))
     } catch (error) {
+      // The error of a later parameter is the answer. An earlier one that is still read must not fail without a handler.
+      Promise.allSettled(values)
       return Promise.reject(error)
     }
   }

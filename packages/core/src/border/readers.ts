@@ -91,10 +91,15 @@ export function operatorSlice(given: unknown): Slice {
 
 const offset = z.int().min(0)
 
-/** The fields of a page of a list that the API also has. */
+/** The fields of a page of a list that the API also has. `after` is an id in most lists, and another text in some. */
 export const sliceFields = {
   limit: z.int().min(1, LIMIT_TEXT).max(LIMITS.page_size_max, LIMIT_TEXT),
   offset,
+  after: z
+    .string()
+    .max(LIMITS.cursor_length)
+    .regex(/^[\x21-\x7e]+$/)
+    .optional(),
 }
 const apiSlice = z.object(sliceFields)
 const operatorPage = z.object({ limit: z.int().min(1).max(OPERATOR_PAGE_MAX), offset })

@@ -86,10 +86,9 @@ export function createEventFeed(parts: { storage: Storage; runtime: Runtime }): 
 
   /** The position behind which a reader begins. */
   async function startOf({ after }: EventsOptions, known: number | null): Promise<number> {
-    const { since } = await keep()
-    if (after === undefined && known !== null) return known
+    const { since, position: kept } = await keep()
+    if (after === undefined) return known ?? kept
     const { position } = await storage.read.eventLog.state()
-    if (after === undefined) return position
     if (after === null) return 0
     const start = positionOf(after)
     if (start < since) {

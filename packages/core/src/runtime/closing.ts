@@ -21,7 +21,10 @@ const SYNCHRONOUS = new Set([
   'mails.list',
   'mails.onMail',
   'on',
+  'providers.callbackLimits',
   'webhooks.events',
+  'workspaces.forgotPassword',
+  'workspaces.resendVerification',
 ])
 
 /** Iterations that end without an error when the service is closed. */
