@@ -135,7 +135,7 @@ const statusOf = (body, signature) => {
 }
 `
 
-/** Serves the function `POST` of a module for Next, Bun or Deno. */
+/** Serves the function `POST` of a module for Next or Bun. */
 const SERVED = `
 import { serve } from '@hono/node-server'
 serve({ fetch: POST, port: 8080 })
@@ -147,7 +147,7 @@ function withHandler(framework: string): string {
   switch (framework) {
     case 'Node':
       return `import { createServer } from 'node:http'\n${HANDLER}${code}.listen(8080)`
-    case 'Next, Bun, Deno':
+    case 'Next, Bun':
       return HANDLER + code + SERVED
     case 'Express':
       return `import express from 'express'
@@ -183,7 +183,7 @@ createServer(async (request, response) => {
   ${first}
   response.writeHead(statusOf(${second}, request.headers['x-svc-signature'])).end()
 }).listen(8080)`
-    case 'Next, Bun, Deno':
+    case 'Next, Bun':
       return `${BY_HAND}
 const POST = async (request) => {
   const status = statusOf(${first}, request.headers.get('x-svc-signature'))
@@ -233,7 +233,7 @@ const RECEIVERS: [name: string, code: () => string][] = [
 
 describe('receivers of the guide', () => {
   it('has a row for each framework', () => {
-    const names = ['Node', 'Next, Bun, Deno', 'Express', 'Fastify', 'Hono']
+    const names = ['Node', 'Next, Bun', 'Express', 'Fastify', 'Hono']
     expect([...FRAMEWORKS.keys()]).toEqual(names)
   })
 
