@@ -1,5 +1,7 @@
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
-const FRAME = /^\s+at (.*\d+:\d+\)?)$/
+const FRAME_END = /:\d{1,9}:\d{1,9}\)?$/
+/** More than the longest end of a frame. */
+const FRAME_END_LENGTH = 24
 const FRAMES_MAX = 3
 const FRAME_LENGTH = 300
 const STACK_LENGTH = 20_000
@@ -30,7 +32,9 @@ function framesOf({ stack, message }: Error): string[] {
   const places = start === -1 ? '' : stack.slice(start + message.length)
   return places
     .split('\n')
-    .flatMap((line) => FRAME.exec(line)?.[1] ?? [])
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith('at ') && FRAME_END.test(line.slice(-FRAME_END_LENGTH)))
+    .map((line) => line.slice('at '.length))
     .slice(0, FRAMES_MAX)
     .map((frame) => frame.slice(0, FRAME_LENGTH))
 }
