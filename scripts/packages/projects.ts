@@ -36,9 +36,9 @@ export const PROJECTS: readonly Project[] = [
     ],
   },
   {
-    name: 'the client in Node and Bun',
+    name: 'the client in Node, Bun and Deno',
     manager: 'npm',
-    install: ['@svc/client', 'bun'],
+    install: ['@svc/client', 'bun', 'deno'],
     folders: ['client'],
     commands: [[...TEST, 'use.test.js']],
   },

@@ -1,4 +1,4 @@
-// The client in an empty project, used against `svc dev`, which runs with its own sandbox on this machine.
+// The client in an empty project, in Node, Bun and Deno, against `svc dev`, which runs on this machine.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,6 +24,8 @@ before(async () => {
   dev = spawn(process.execPath, [SVC, 'dev', '--port', '0', '--data-dir', folder], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
+    // Three runtimes send more bulks than the default limit allows; the client would wait as the service asks.
+    env: { ...process.env, SVC_RATE_LIMIT_BULK: '100/300' },
   })
   for await (const line of createInterface({ input: dev.stdout })) if (/-d '/.test(line)) break
   dev.stdout.resume()
@@ -90,3 +92,10 @@ function runtime(name) {
 
 const bun = runtime('bun')
 test('is used in Bun', { skip: bun.skip }, () => run(bun.path, ['use.mjs']))
+
+const deno = runtime('deno')
+test(
+  'is used in Deno, with permission for the network and the environment alone',
+  { skip: deno.skip },
+  () => run(deno.path, ['run', '--no-prompt', '--allow-net=127.0.0.1', '--allow-env', 'use.mjs']),
+)
