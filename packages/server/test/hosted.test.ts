@@ -300,6 +300,35 @@ describe('a Fastify host', () => {
     await app.close()
   })
 
+  it.each([
+    ['/messaging/', undefined],
+    ['/outer/', '/messaging/'],
+    ['/', undefined],
+    ['/', '/messaging'],
+  ])('may have the prefix %s, with an inner prefix %s', async (outer, inner) => {
+    const app = Fastify()
+    await app.register(
+      async (scope) => void (await scope.register(svc, { core, ...(inner && { prefix: inner }) })),
+      { prefix: outer },
+    )
+    const prefix = `${outer}${inner ?? ''}`.replace(/\/+/g, '/').replace(/\/$/, '')
+    expect((await app.inject(`${prefix}/health/live`)).json()).toEqual({ status: 'ok' })
+    expect((await app.inject(`${prefix}/api/v1/messages?limit=1`)).statusCode).toBe(401)
+    expect((await app.inject(`${prefix}/`)).json()).toMatchObject({ error: 'not_found' })
+    await app.close()
+  })
+
+  it.each(['/:tenant', '/a/:id/b', '/a*', '/:file(^\\d+).png'])(
+    'gets an error at the registration for the prefix %s',
+    async (prefix) => {
+      const app = Fastify()
+      const registered = async () => void (await app.register(svc, { prefix, core }))
+      await expect(registered()).rejects.toThrow(
+        `prefix: "${prefix}" must be a path without parameters, such as /messaging`,
+      )
+    },
+  )
+
   it('logs a fault of the API without its URL', async () => {
     const lines: string[] = []
     const app = Fastify({

@@ -5,7 +5,7 @@ import { type HostedOptions, openHostedApi, withoutPrefix } from './hosted-api.t
 
 /** The options of the Fastify plugin: `app.register(svc, { prefix: '/messaging', core })`. */
 export interface SvcPluginOptions extends HostedOptions {
-  /** The path under which the API is served. */
+  /** The path under which the API is served, such as `/messaging`, without parameters. */
   prefix?: string
 }
 
@@ -21,6 +21,7 @@ export const svc: FastifyPluginAsync<SvcPluginOptions> = async (
   { prefix: _, ...options },
 ) => {
   const { logger = loggerOf(scope.log), ...others } = options
+  const prefix = servedPrefix(scope.prefix)
   const api = await openHostedApi({ ...others, ...(logger && { logger }) })
   // Before the host reads a body.
   const onRequest: onRequestHookHandler = (request, reply, done) => {
@@ -29,7 +30,7 @@ export const svc: FastifyPluginAsync<SvcPluginOptions> = async (
     for (const [name, value] of Object.entries(reply.getHeaders())) {
       if (value !== undefined) raw.setHeader(name, value)
     }
-    request.raw.url = withoutPrefix(request.raw.url ?? '/', scope.prefix)
+    request.raw.url = withoutPrefix(request.raw.url ?? '/', prefix)
     api.setAddress(request.raw, request.ip)
     api.app.routing(request.raw, raw)
     done()
@@ -40,6 +41,15 @@ export const svc: FastifyPluginAsync<SvcPluginOptions> = async (
   }
   scope.addHook('preClose', async () => api.stop())
   scope.addHook('onClose', () => api.close())
+}
+
+/**
+ * The whole prefix of a plugin, without a slash at its end.
+ * @throws RangeError for a prefix with a parameter or a pattern, because the API's own paths would depend on the request.
+ */
+function servedPrefix(prefix: string): string {
+  if (/^(?:\/[^/?#:*]+)*\/?$/.test(prefix)) return prefix.replace(/\/$/, '')
+  throw new RangeError(`prefix: "${prefix}" must be a path without parameters, such as /messaging`)
 }
 
 /** The host's log with the fields of the service's log: no URL, which may hold a token. Undefined for a host without pino. */
