@@ -61,6 +61,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ['dispatch'],
   ['provider.ts'],
   ['core-options.ts'],
+  ['read-options.ts'],
   ['core.ts'],
   ['index.ts', 'operate.ts'],
 ]

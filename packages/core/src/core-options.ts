@@ -1,20 +1,21 @@
 import type { PaymentProvider } from './billing/payment.ts'
 import type { CountryRule } from './channels/country-rule.ts'
-import { createPricing, DEFAULT_PRICES, type Prices } from './channels/price.ts'
-import { parseCredits, type Units, units } from './contract/fields/units.ts'
-import { LIMITS, QUOTAS, type Quotas } from './contract/limits.ts'
+import type { Prices } from './channels/price.ts'
+import type { Quotas } from './contract/limits.ts'
 import type { Mailer } from './contract/outside/mail.ts'
 import type { CreditPackage } from './contract/resources/billing.ts'
 import type { ReplyTexts } from './inbound/reply.ts'
 import type { SequenceLimit } from './messages/sequence-detector.ts'
 import type { ProviderOption } from './providers/install.ts'
 import type { Runtime } from './runtime/runtime.ts'
-import { readSecretsKeys } from './secrets/keys.ts'
 import type { Durability } from './storage/database-url.ts'
 import type { TargetPolicy } from './webhooks/target.ts'
 import type { SignupCreditsOn } from './workspaces/verification.ts'
 
-/** The options of `createCore`. Only `database_url` is required. */
+/**
+ * The options of `createCore`. Only `database_url` is required. All are checked before anything is opened; unknown names
+ * are refused.
+ */
 export interface CoreOptions {
   /**
    * `file:/path/to/svc.db` (SQLite) or `postgres://…`. For tests, with `durability: 'none'`: `:memory:`, an empty database
@@ -80,21 +81,27 @@ export interface CoreOptions {
    * modules of such providers. The sandbox serves the channels that none of them serves.
    */
   providers?: readonly ProviderOption[]
-  /** Base URL of links in mails, without a slash at its end; called for each mail. Default `http://127.0.0.1:3000`. */
+  /**
+   * Base URL of links in mails: http or https, without a slash at its end. Called for each mail and when providers are
+   * opened; another result is a RangeError there. Default `http://127.0.0.1:3000`.
+   */
   public_url?: () => string
   /** Sends the mails to owners. Default: a provider of type `smtp`; without one, no mail is sent and `mails` shows them. */
   mailer?: Mailer
   /**
-   * Threads for providers and webhooks. Default 1. With 0 all work is done in this thread, which a `runtime` with a
+   * Threads for providers and webhooks, up to 64. Default 1. With 0 all work is done in this thread, which a `runtime` with a
    * simulated clock needs.
    */
   threads?: number
   /**
-   * Lease of claimed work in milliseconds; after it, another server takes the work over. Default: about a minute. A much
+   * Lease of claimed work in milliseconds, 100 to 3,600,000; after it, another server takes the work over. Default: about a minute. A much
    * shorter lease is safe only with providers and receivers that answer at once.
    */
   lease_ms?: number | undefined
-  /** Maximum time of a PostgreSQL operation in milliseconds before the caller gets an error. Default 10,000. */
+  /**
+   * Maximum time of a PostgreSQL operation in milliseconds, 100 to 600,000, before the caller gets an error. Default
+   * 10,000.
+   */
   answer_max_ms?: number | undefined
   runtime?: Runtime
   /**
@@ -105,57 +112,4 @@ export interface CoreOptions {
   events?: boolean | undefined
   /** Called after a database failure that only a restart repairs; the process should end. */
   onFailure?: (error: Error) => void
-}
-
-/**
- * The options with their defaults, checked and converted.
- * @throws RangeError that names the wrong option.
- */
-export function readOptions(options: CoreOptions) {
-  return {
-    lowBalance: optionalCredits('low_balance', options.low_balance),
-    dailyLimit: optionalCredits('signup_daily_limit', options.signup_daily_limit),
-    signupCredits: optionalCredits('signup_credits', options.signup_credits) ?? units(0),
-    recipients_max: bulkRecipientsMax(options),
-    quotas: quotasOf(options),
-    priceOf: ofOption('prices', () => createPricing({ ...DEFAULT_PRICES, ...options.prices })),
-    keys: ofOption('secrets_keys', () => readSecretsKeys(options.secrets_keys ?? [])),
-    threads: options.threads ?? 1,
-    targets: options.webhook_targets ?? { allow_http: false },
-    public_url: options.public_url ?? (() => 'http://127.0.0.1:3000'),
-    retention_days: options.retention_days ?? null,
-  }
-}
-
-/** Decimal credits as units; null if there is no text. */
-function optionalCredits(option: keyof CoreOptions, text: string | null = null): Units | null {
-  return text === null ? null : ofOption(option, () => parseCredits(text))
-}
-
-/** The result of `read`; its errors get the option's name. */
-function ofOption<T>(option: keyof CoreOptions, read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    throw error instanceof RangeError ? new RangeError(`${option}: ${error.message}`) : error
-  }
-}
-
-function quotasOf({ quotas }: CoreOptions): Quotas {
-  for (const [name, value] of Object.entries(quotas ?? {})) {
-    if (Number.isSafeInteger(value) && value >= 1) continue
-    throw new RangeError(`quotas: ${name} must be a whole number from 1`)
-  }
-  return { ...QUOTAS, ...quotas }
-}
-
-function bulkRecipientsMax({ bulk_recipients_max = LIMITS.bulk_recipients }: CoreOptions): number {
-  if (
-    !Number.isInteger(bulk_recipients_max) ||
-    bulk_recipients_max < 1 ||
-    bulk_recipients_max > LIMITS.bulk_recipients_max
-  ) {
-    throw new RangeError(`bulk_recipients_max must be 1 to ${LIMITS.bulk_recipients_max}`)
-  }
-  return bulk_recipients_max
 }

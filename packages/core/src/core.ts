@@ -1,8 +1,8 @@
 import { type ApiKeys, createApiKeys } from './api-keys/api-keys.ts'
 import { type Audit, createAudit } from './audit/audit.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
-import { atBorder, behindBorder, linkDecoded } from './border/at-border.ts'
-import { bordersOf } from './border/borders.ts'
+import { atBorder, behindBorder, linkDecoded, throwingOf } from './border/at-border.ts'
+import { bordersOf, closeOptions } from './border/borders.ts'
 import { createCarriers } from './channels/carriers.ts'
 import { openCountryRule } from './channels/country-rule.ts'
 import { createPauses } from './channels/pauses.ts'
@@ -10,7 +10,7 @@ import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
 import type { Form } from './contract/endpoints/endpoint.ts'
-import { type CoreOptions, readOptions } from './core-options.ts'
+import type { CoreOptions } from './core-options.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
 import { createDispatching, type DispatchParts } from './dispatch/dispatching.ts'
@@ -34,6 +34,7 @@ import { createRetention } from './operating/retention.ts'
 import type { SecretsAtRest } from './operating/secrets-at-rest.ts'
 import { installProviders } from './providers/install.ts'
 import { smtpMailerOf } from './providers/owner-mailer.ts'
+import { readOptions } from './read-options.ts'
 import { type Awaitable, whenReady } from './runtime/awaitable.ts'
 import { createGate } from './runtime/closing.ts'
 import { withHarmlessTelemetry } from './runtime/harmless-telemetry.ts'
@@ -41,6 +42,7 @@ import { systemRuntime } from './runtime/runtime.ts'
 import { openTracing } from './runtime/tracing.ts'
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
+import type { Storage } from './storage/ports/storage.ts'
 import { createTargetGuard } from './webhooks/target.ts'
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts'
 import { createOwnerMails } from './workspaces/owner-mails.ts'
@@ -108,8 +110,8 @@ export interface Core<F extends Form = 'given'> {
   /** Whether this process sends and delivers. */
   isDispatching(): boolean
   /**
-   * Stops dispatching, waits at most `grace_ms` (default 25,000) for work in flight, and closes the database. After the
-   * first call, every other function throws or rejects with an error whose `code` is `closed`. A later call returns the
+   * Stops dispatching, waits at most `grace_ms` (0 to 3,600,000, default 25,000) for work in flight, and closes the
+   * database. After the first call, every other function throws or rejects with an error whose `code` is `closed`. A later call returns the
    * promise of the first call.
    */
   close(options?: { grace_ms?: number }): Promise<void>
@@ -137,15 +139,37 @@ const MAIL_GRACE_MS = 5_000
 
 /**
  * Opens the service on its database, and creates and migrates the database as needed.
- * @throws Error that names a wrong option; with `code` `secrets_key`, an error that names the keys that encrypted secrets
+ * @throws Error that names a wrong option or an unknown one, before anything is opened; with `code` `secrets_key`, an error that names the keys that encrypted secrets
  *   in the database and are missing in `secrets_keys`; with `code` `package_missing`, an error that names an optional
  *   package that an option needs, and the command that installs it.
  */
 export async function createCore(options: CoreOptions): Promise<Core> {
-  const parts = await openParts(options)
+  const prepared = await prepare(options)
+  const storage = await openStorage(options.database_url, prepared.runtime, {
+    onFailure: options.onFailure,
+    durability: options.durability,
+    reading_threads: prepared.threads === 0 ? 0 : READING_THREADS,
+    answer_max_ms: options.answer_max_ms,
+  })
+  // The caller has no core to close after a failure.
+  let closeOpened = () => storage.close()
+  try {
+    const parts = await openParts(prepared, storage)
+    const core = coreOf(parts)
+    closeOpened = () => core.close({ grace_ms: 0 })
+    await parts.feed.open(options.events)
+    return core
+  } catch (error) {
+    await closeOpened().catch(() => {})
+    throw error
+  }
+}
+
+function coreOf(parts: Parts): Core {
   const api = bindApi(parts)
-  const entrance = createGate()
-  const checked = entrance.guard(atBorder(api, bordersOf({ voice: api.hasVoice })))
+  const borders = bordersOf({ voice: api.hasVoice })
+  const entrance = createGate(throwingOf(borders))
+  const checked = entrance.guard(atBorder(api, borders))
   linkDecoded(checked, entrance.guard(api))
   let closing: Promise<void> | null = null
 
@@ -164,8 +188,15 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     }
   }
 
-  function close({ grace_ms = GRACE_MS }: { grace_ms?: number } = {}): Promise<void> {
-    closing ??= closeAll(grace_ms)
+  function close(given?: { grace_ms?: number }): Promise<void> {
+    if (closing === null) {
+      try {
+        const { grace_ms = GRACE_MS } = closeOptions(given) ?? {}
+        closing = closeAll(grace_ms)
+      } catch (error) {
+        return Promise.reject(error)
+      }
+    }
     return closing
   }
 
@@ -188,21 +219,24 @@ export function decodedOf(core: Core): DecodedCore {
 
 type Parts = Awaited<ReturnType<typeof openParts>>
 
-/** Opens the database and the parts that several features share. */
-async function openParts(options: CoreOptions) {
-  const runtime = withHarmlessTelemetry(options.runtime ?? systemRuntime())
+/** Checks the options and loads what they name. Opens nothing that must be closed. */
+async function prepare(options: CoreOptions) {
   const read = readOptions(options)
-  const { threads, targets, public_url, retention_days: days } = read
-  const providers = await installProviders(options.providers ?? [])
-  const countryFault = await openCountryRule(options.countries ?? null)
-  const tracing = await openTracing()
-  const storage = await openStorage(options.database_url, runtime, {
-    onFailure: options.onFailure,
-    durability: options.durability,
-    reading_threads: threads === 0 ? 0 : READING_THREADS,
-    answer_max_ms: options.answer_max_ms,
-  })
-  const secrets = await openSecrets(read.keys, {
+  return {
+    options,
+    ...read,
+    runtime: withHarmlessTelemetry(options.runtime ?? systemRuntime()),
+    providers: await installProviders(options.providers ?? []),
+    countryFault: await openCountryRule(options.countries ?? null),
+    tracing: await openTracing(),
+  }
+}
+
+/** Opens the parts that several features share. */
+async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage: Storage) {
+  const { options, runtime, providers, tracing, targets, public_url } = prepared
+  const { retention_days: days } = prepared
+  const secrets = await openSecrets(prepared.keys, {
     storage,
     runtime,
     required: options.require_secrets_keys ?? true,
@@ -216,7 +250,7 @@ async function openParts(options: CoreOptions) {
     targets,
     public_url,
     secret: () => secrets.secret(PROVIDERS_SECRET),
-    threads,
+    threads: prepared.threads,
     lease_ms: options.lease_ms,
   })
   const smtpMailer = smtpMailerOf(providers)
@@ -224,14 +258,8 @@ async function openParts(options: CoreOptions) {
   const mailer = options.mailer ?? smtpMailer ?? sandboxMailer
   const outbox = createOutbox({ mailer, log: runtime.log })
   const feed = createEventFeed({ storage, runtime })
-  await feed.open(options.events)
   return {
-    options,
-    ...read,
-    providers,
-    runtime,
-    countryFault,
-    tracing,
+    ...prepared,
     storage,
     ...secrets,
     dispatching,

@@ -43,6 +43,16 @@ export function atBorder<Api extends object>(api: Api, borders: BordersOf<Api>):
   return Object.fromEntries(entries) as Api
 }
 
+/** The paths of the functions that return no promise, such as `mails.list`. */
+export function throwingOf(borders: object, parent = ''): Set<string> {
+  const paths = Object.entries(borders).flatMap(([name, value]: [string, object]) => {
+    const path = parent === '' ? name : `${parent}.${name}`
+    if (!('readers' in value)) return [...throwingOf(value, path)]
+    return (value as Border<unknown[]>).throws ? [path] : []
+  })
+  return new Set(paths)
+}
+
 function checking(inner: AnyFunction, { readers, throws }: Border<unknown[]>): AnyFunction {
   if (throws) return (...given) => inner(...readers.map((read, i) => read(given[i])))
   return (...given) => {

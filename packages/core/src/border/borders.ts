@@ -51,6 +51,15 @@ export function bordersOf({ voice }: { voice: boolean }) {
   }
 }
 
+/** The longest time for work in flight: an hour. A timer would take 25 days as the maximum, and 1 ms for more. */
+const GRACE_MAX_MS = 60 * 60_000
+
+/** The options of `close`. */
+export const closeOptions = checked<{ grace_ms?: number } | undefined>(
+  'options',
+  z.strictObject({ grace_ms: z.int().min(0).max(GRACE_MAX_MS).optional() }).optional(),
+)
+
 type Api = ReturnType<typeof apiFor>
 
 function workspaceBorders(api: Api['workspaces']) {

@@ -19,7 +19,7 @@ export interface OpenedSecrets {
 /**
  * @param keys the first key encrypts, all keys decrypt.
  * @param required whether values that other keys encrypted are an error.
- * @throws SealedError for values that other keys encrypted, after closing the storage.
+ * @throws SealedError for values that other keys encrypted.
  */
 export async function openSecrets(
   keys: readonly SecretsKey[],
@@ -28,11 +28,6 @@ export async function openSecrets(
   const sealer = createSealer(keys, runtime)
   const plain = createSealer(keys, runtime, null)
   const secretsAtRest = createSecretsAtRest({ storage, runtime, sealer, plain })
-  if (required) {
-    await assertSecretsReadable(secretsAtRest).catch(async (error) => {
-      await storage.close()
-      throw error
-    })
-  }
+  if (required) await assertSecretsReadable(secretsAtRest)
   return { sealer, secret: createSecrets({ storage, runtime, sealer }), secretsAtRest }
 }

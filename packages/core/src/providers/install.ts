@@ -35,7 +35,6 @@ export const PROVIDERS_MAX = 50
 export async function installProviders(
   options: readonly ProviderOption[],
 ): Promise<InstalledProvider[]> {
-  if (!Array.isArray(options)) throw new RangeError('providers must be an array')
   if (options.length > PROVIDERS_MAX) {
     throw new RangeError(`providers must have at most ${PROVIDERS_MAX} items`)
   }

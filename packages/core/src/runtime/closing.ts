@@ -9,28 +9,11 @@ export interface Gate {
   close(wait_ms: number): Promise<void>
 }
 
-/** Functions that return no promise; all others reject when the service is closed. */
-const SYNCHRONOUS = new Set([
-  'apiKeys.authenticateKnown',
-  'apiKeys.expectedOf',
-  'billing.packages',
-  'contacts.export',
-  'dispatch.doubtfulMessages',
-  'dispatch.isPaused',
-  'events',
-  'mails.list',
-  'mails.onMail',
-  'on',
-  'providers.callbackLimits',
-  'webhooks.events',
-  'workspaces.forgotPassword',
-  'workspaces.resendVerification',
-])
-
 /** Iterations that end without an error when the service is closed. */
 const ENDS_ITSELF = new Set(['events'])
 
-export function createGate(): Gate {
+/** @param throwing the paths of the functions that return no promise; all others reject when the service is closed. */
+export function createGate(throwing: ReadonlySet<string>): Gate {
   let inFlight = 0
   let onIdle = () => {}
   let isClosed = false
@@ -73,7 +56,7 @@ export function createGate(): Gate {
   function guarded(value: unknown, path: string): unknown {
     if (typeof value === 'function') {
       return (...parameters: unknown[]) => {
-        if (isClosed && SYNCHRONOUS.has(path)) throw closed(path)
+        if (isClosed && throwing.has(path)) throw closed(path)
         if (isClosed) return Promise.reject(closed(path))
         const answer: unknown = value(...parameters)
         if (isPromise(answer)) return track(answer, path)

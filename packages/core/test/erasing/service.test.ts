@@ -162,5 +162,5 @@ it('keeps everything where no days are set', async () => {
   await other.close({ grace_ms: 0 })
   await expect(
     createCore({ database_url: url, threads: 0, runtime: clock, retention_days: 3 }),
-  ).rejects.toThrow('retention_days must be a whole number from 7 to 36500')
+  ).rejects.toThrow('retention_days: must be a whole number from 7 to 36500')
 })

@@ -1,36 +1,7 @@
-import * as z from 'zod'
+import type * as z from 'zod'
 import { issueText, pathText } from '../endpoints/issue-text.ts'
-import { text } from '../fields/fields.ts'
-import { units } from '../fields/units.ts'
-import { LIMITS } from '../limits.ts'
-import { type CreditPackage, creditPackage } from './billing.ts'
-
-const price = creditPackage.shape.price.extend({
-  currency: z.string().regex(/^[A-Z]{3}$/, 'must be three capital letters, for example USD'),
-})
-const positive = creditPackage.shape.credits.refine((amount) => amount > 0, 'must be above 0')
-const orNothing = creditPackage.shape.bonus_credits.refine((n) => n >= 0, 'must be 0 or above')
-
-/** A package in the settings. It has the fields of the API; bonus and description are optional. */
-const setting = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[\w.-]+$/, 'must be letters, digits, ".", "-" or "_"')
-    .max(LIMITS.package_id_length),
-  name: text(LIMITS.package_name_length),
-  description: z.string().max(LIMITS.package_description_length).default(''),
-  credits: positive,
-  bonus_credits: orNothing.default(units(0)),
-  price: z.strictObject(price.shape),
-})
-
-const settings = z
-  .array(setting)
-  .max(LIMITS.credit_packages)
-  .refine(
-    (packages) => new Set(packages.map(({ id }) => id)).size === packages.length,
-    'has one id twice',
-  )
+import type { CreditPackage } from './billing.ts'
+import { packageSettings } from './package-forms.ts'
 
 /** Reads credit packages from JSON text. @throws RangeError that names the package, the field and the fault. */
 export function readCreditPackages(json: string): CreditPackage[] {
@@ -41,7 +12,7 @@ export function readCreditPackages(json: string): CreditPackage[] {
     worded.add(text)
     return text
   }
-  const result = settings.safeParse(value, { error })
+  const result = packageSettings.safeParse(value, { error })
   if (result.success) return result.data
   const { path = [], message = 'it is not a list' } = result.error.issues[0] ?? {}
   // A message that the schema itself defines does not name its field.

@@ -287,7 +287,7 @@ it('a provider that listens stores the reports that it receives, and closes with
 })
 
 it.each<[string, unknown, string]>([
-  ['no array', { type: 'sandbox' }, 'providers must be an array'],
+  ['no array', { type: 'sandbox' }, 'providers: must be an array'],
   ['no object', ['acme'], 'providers[0]: must be an object'],
   ['an unknown type', [{ type: 'pigeon', name: 'a' }], 'providers[0].type: is not valid'],
   [
