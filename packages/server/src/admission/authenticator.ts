@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import jwt from '@fastify/jwt'
 import type { KeyIdentity, Viewer } from '@svc/core'
 import { type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
@@ -19,8 +20,22 @@ export type Identity =
     }
   | ({ kind: 'api_key' } & KeyIdentity)
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Reads the API key of a request to a route that takes it in another header than the API; null for none. */
+    readKey?: (headers: IncomingHttpHeaders) => KeyCredential | null
+  }
+}
+
 /** The credential in a request, not yet checked. */
-export type Credential = { kind: 'jwt'; header: string } | { kind: 'api_key'; key: string }
+export type Credential = { kind: 'jwt'; header: string } | KeyCredential
+
+/** An API key. `belongsTo`: whether the names that stand beside the key in the request are the names of its identity. */
+export interface KeyCredential {
+  kind: 'api_key'
+  key: string
+  belongsTo?: (identity: Expected) => boolean
+}
 
 /** The ids of an identity, by which its requests are counted. */
 export type Expected = Pick<KeyIdentity, 'workspace_id' | 'api_key_id'>
@@ -74,7 +89,9 @@ export async function createAuthenticator(
   }
 
   return {
-    credentialOf({ headers }, { auth }) {
+    credentialOf({ headers, routeOptions }, { auth }) {
+      const { readKey } = routeOptions.config
+      if (readKey) return readKey(headers)
       const { authorization } = headers
       const key = headers['x-api-key']
       if (auth !== 'api_key' && auth !== 'none' && authorization !== undefined) {
@@ -90,11 +107,13 @@ export async function createAuthenticator(
     identify(credential, { ip }) {
       if (credential.kind === 'jwt') return bySession(credential.header)
       const { authenticateKnown, authenticate } = core.apiKeys
-      const { key } = credential
-      return whenReady(authenticateKnown(key, ip) ?? authenticate(key, ip), (identity) => ({
-        kind: 'api_key',
-        ...identity,
-      }))
+      const { key, belongsTo } = credential
+      return whenReady(authenticateKnown(key, ip) ?? authenticate(key, ip), (identity) => {
+        if (belongsTo && !belongsTo(identity)) {
+          throw new SvcError('unauthorized', 'The API key belongs to another user name')
+        }
+        return { kind: 'api_key', ...identity }
+      })
     },
     issueToken: ({ workspace_id, token_version, session_id }) =>
       app.jwt.sign({
