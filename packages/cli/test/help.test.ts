@@ -28,6 +28,7 @@ const COMMANDS = [
   'messages received',
   'messages estimate',
   'messages cancel',
+  'messages reschedule',
   'contacts',
   'contacts list',
   'contacts import',

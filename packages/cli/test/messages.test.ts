@@ -199,6 +199,30 @@ describe('svc messages cancel', () => {
   })
 })
 
+describe('svc messages reschedule', () => {
+  test('gives a queued message a new time', async () => {
+    const id = await send('--at', '1h')
+    const time = new Date(Date.now() + 7_200_000).toISOString()
+    expect(await run('messages', 'reschedule', id, time)).toEqual({
+      code: 0,
+      stdout: `queued\t${id}\t${time}\n`,
+      stderr: '',
+    })
+    const { message } = await json<WireData<Messages['reschedule']>>(
+      ...['messages', 'reschedule', id, '3h'],
+    )
+    expect(message).toMatchObject({ id, status: 'queued' })
+    expect(Date.parse(message.scheduled_at ?? '')).toBeGreaterThan(Date.parse(time))
+  })
+
+  test('refuses a time that is none', async () => {
+    const id = await send('--at', '1h')
+    const { code, stderr } = await run('messages', 'reschedule', id, 'soon')
+    expect(code).not.toBe(0)
+    expect(stderr).toContain('ISO 8601')
+  })
+})
+
 describe('svc messages estimate', () => {
   test('shows encoding, segments, credits, the UCS-2 characters and a cheaper text', async () => {
     const { code, stdout, stderr } = await run(
@@ -234,7 +258,7 @@ describe('svc messages estimate', () => {
   })
 })
 
-test.each([['cancel', '--yes'], ['timeline']])(
+test.each([['cancel', '--yes'], ['timeline'], ['reschedule', '1h']])(
   '%s reports a missing message in one line',
   async (command, ...more) => {
     for (const id of [UNKNOWN, 'nonsense']) {

@@ -42,6 +42,7 @@ import { receiptsContract } from './storage/receipts.contract.ts'
 import { receivedContract } from './storage/received.contract.ts'
 import { recordDeliveriesContract } from './storage/record-deliveries.contract.ts'
 import { reopenContract } from './storage/reopen.contract.ts'
+import { rescheduleContract } from './storage/reschedule.contract.ts'
 import { secretsContract } from './storage/secrets.contract.ts'
 import { sessionsContract } from './storage/sessions.contract.ts'
 import { settleContract } from './storage/settle.contract.ts'
@@ -91,6 +92,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('pauses of providers', () => providerPausesContract(open))
     describe('pauses of all dispatch', () => dispatchPausesContract(open))
     describe('cancel', () => cancelContract(open))
+    describe('reschedule', () => rescheduleContract(open))
     describe('message counts', () => messageCountsContract(open))
     describe('receipts', () => receiptsContract(open))
     describe('received messages', () => receivedContract(open))

@@ -73,6 +73,61 @@ describe('POST /api/v1/messages/:id/cancel', () => {
   })
 })
 
+describe('POST /api/v1/messages/:id/reschedule', () => {
+  const reschedule = (id: string, json: object) =>
+    world().call('POST', `/api/v1/messages/${id}/reschedule`, { key, json })
+  const inMs = (ms: number) => new Date(world().now().getTime() + ms).toISOString()
+
+  it('sends the message at its new time, with an entry in its history', async () => {
+    const id = await sent({ scheduled_at: inMs(60_000), expires_in: 5 })
+    const at = world().now().toISOString()
+    const { status, body } = await reschedule(id, { scheduled_at: inMs(120_000) })
+    expect(status).toBe(200)
+    expect(body.data.message).toMatchObject({
+      id,
+      status: 'queued',
+      scheduled_at: inMs(120_000),
+      expires_at: inMs(125_000),
+    })
+    await world().advance(119_000)
+    expect(await get(id)).toMatchObject({ status: 'queued' })
+    await world().advance(1_000)
+    expect(await get(id)).toMatchObject({ status: 'delivered' })
+    const path = `/api/v1/messages/${id}/timeline`
+    const { timeline } = (await world().call('GET', path, { key })).body.data
+    expect(timeline.slice(0, 3)).toMatchObject([
+      { kind: 'status', status: 'queued', error_code: null },
+      { kind: 'ledger' },
+      { kind: 'status', status: 'queued', applied: true, error_code: 'rescheduled', at },
+    ])
+  })
+
+  it('sends the message now if the time is in the past', async () => {
+    const id = await sent({ scheduled_at: inMs(60_000) })
+    await reschedule(id, { scheduled_at: '2020-01-01' })
+    await world().advance(1_000)
+    expect(await get(id)).toMatchObject({ status: 'delivered' })
+  })
+
+  it('refuses a time more than 35 days ahead, no time, and a message that is sent', async () => {
+    const id = await sent({ scheduled_at: inMs(60_000) })
+    const far = await reschedule(id, { scheduled_at: inMs(36 * 86_400_000) })
+    expect(far.body.message).toBe('scheduled_at must be at most 35 days ahead')
+    expect((await reschedule(id, {})).body.message).toBe('Missing required field: scheduled_at')
+    await world().advance(60_000)
+    const late = await reschedule(id, { scheduled_at: inMs(60_000) })
+    const text = 'Message cannot be rescheduled: it is delivered'
+    expect(late.body).toStrictEqual(refusal('validation_error', text, 'id'))
+  })
+
+  it('is 404 for an unknown message', async () => {
+    const { status } = await reschedule('01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', {
+      scheduled_at: inMs(1),
+    })
+    expect(status).toBe(404)
+  })
+})
+
 describe('scheduled_at and expires_in', () => {
   it('waits until the scheduled time', async () => {
     const at = new Date(world().now().getTime() + 60_000).toISOString()

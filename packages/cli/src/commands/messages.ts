@@ -14,6 +14,7 @@ import { addCancel } from './messages-cancel.ts'
 import { addEstimate } from './messages-estimate.ts'
 import { addList } from './messages-list.ts'
 import { addReceived } from './messages-received.ts'
+import { addReschedule } from './messages-reschedule.ts'
 import { addTimeline } from './messages-timeline.ts'
 
 /** The line that is shown in place of messages that were not read. */
@@ -27,9 +28,9 @@ interface TailOptions extends ConnectionOptions {
 export function addMessages(program: Command, context: Context): void {
   const messages = program
     .command('messages')
-    .summary('list, show, follow, estimate and cancel messages')
+    .summary('list, show, follow, estimate, cancel and reschedule messages')
     .description(
-      'Shows the messages that the API key may read, cancels queued messages, and estimates the cost of a message.',
+      'Shows the messages that the API key may read, cancels and reschedules queued messages, and estimates the cost of a message.',
     )
   withExamples(messages, 'svc messages list --status failed', 'svc messages tail')
   addList(messages, context)
@@ -39,6 +40,7 @@ export function addMessages(program: Command, context: Context): void {
   addReceived(messages, context)
   addEstimate(messages, context)
   addCancel(messages, context)
+  addReschedule(messages, context)
 }
 
 function addShow(messages: Command, context: Context): void {

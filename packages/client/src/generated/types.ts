@@ -745,6 +745,12 @@ export interface MessagesTimelineData {
   })[]
 }
 
+/** The body of `POST /api/v1/messages/:id/reschedule`. */
+export interface MessagesRescheduleBody {
+  /** The new time, at most 35 days ahead; a past time means now. */
+  scheduled_at: Instant
+}
+
 /** The answer of `POST /api/v1/messages/estimate`. */
 export interface MessagesEstimateData {
   can_send: boolean
@@ -814,6 +820,8 @@ export interface MessagesResource {
   timeline(id: string, options?: CallOptions): Call<MessagesTimelineData>
   /** Cancel a message that is still queued. It fails as `canceled` and is refunded. */
   cancel(id: string, options?: CallOptions): Call<{ message: Message }>
+  /** Give a message that is still queued a new time. The expiry of the message keeps its distance from the time. A call keeps its time. */
+  reschedule(id: string, body: MessagesRescheduleBody, options?: CallOptions): Call<{ message: Message }>
   /** Estimate the cost of a send or a bulk. Takes the body of either. Nothing is stored or sent. Default limit for estimates of bulks: 60 for each workspace in 300 s. */
   estimate(body: MessagesEstimateBody, options?: CallOptions): Call<MessagesEstimateData>
   /** List messages, newest first. */

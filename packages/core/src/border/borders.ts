@@ -128,6 +128,7 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
     listShort: takes(viewer(api.list), query(api.list.query)),
     timeline: takes(viewer(api.timeline), id(api.timeline)),
     cancel: takes(viewer(api.cancel), id(api.cancel)),
+    reschedule: takes(viewer(api.reschedule), id(api.reschedule), body(api.reschedule)),
     estimate: takes(identity(api.estimate), body(api.estimate)),
     bulks: {
       send: takes(identity(bulks.send), body(bulks.send), keyed),

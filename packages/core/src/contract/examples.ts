@@ -96,6 +96,15 @@ const canceled = {
   failed_at: EVENT_TIME,
 }
 
+const waiting = {
+  ...message,
+  status: 'queued' as const,
+  provider: null,
+  provider_message_id: null,
+  sent_at: null,
+  delivered_at: null,
+}
+
 const bulk = {
   id: BULK_ID,
   channel: 'sms' as const,
@@ -316,6 +325,10 @@ export const EXAMPLES: Examples<typeof api> = {
       },
     },
     cancel: { data: { message: canceled } },
+    reschedule: {
+      body: { scheduled_at: EVENT_TIME },
+      data: { message: { ...waiting, scheduled_at: EVENT_TIME } },
+    },
     estimate: {
       body: sms,
       data: {

@@ -72,6 +72,16 @@ export interface Messages<F extends Form = 'given'> {
    */
   cancel(viewer: Viewer, messageId: string): Promise<Message>
   /**
+   * Gives a message that is not being sent yet a new time, at most 35 days ahead; a past time means now. The expiry of
+   * the message keeps its distance from that time.
+   * @throws SvcError in the same cases as `get`; `validation_error` if it is too late, or for a call.
+   */
+  reschedule(
+    viewer: Viewer,
+    messageId: string,
+    request: BodyIn<typeof endpoints.reschedule, F>,
+  ): Promise<Message>
+  /**
    * The price of a send or a bulk, and the recipients that would get no message. Stores nothing.
    * @throws SvcError `validation_error`.
    */
@@ -204,7 +214,18 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       const request = { workspace_id, message_ids: [messageId], at: runtime.now() }
       const [outcome] = await storage.hot.cancel(request)
       const message = await byId(workspace_id, messageId)
-      if (outcome !== 'canceled') throw tooLate(message)
+      if (outcome !== 'canceled') throw tooLate(message, 'canceled')
+      return shown(message)
+    },
+    async reschedule(viewer, message_id, { scheduled_at }) {
+      const { workspace_id } = await byId(viewer, message_id)
+      const at = runtime.now()
+      scheduleOf({ scheduled_at }, at)
+      const request = { workspace_id, message_id, scheduled_at, at }
+      const outcome = await storage.hot.reschedule(request)
+      const message = await byId(workspace_id, message_id)
+      if (outcome === 'is_call') throw invalid('id', 'A call cannot be rescheduled')
+      if (outcome !== 'rescheduled') throw tooLate(message, 'rescheduled')
       return shown(message)
     },
     async estimate(identity, request) {
@@ -235,9 +256,9 @@ function replay(response: string): IdempotentResult<Sent> {
   return { data: endpoints.send.data.decode(JSON.parse(response)), replayed: true }
 }
 
-function tooLate({ status }: MessageRow): SvcError {
+function tooLate({ status }: MessageRow, change: 'canceled' | 'rescheduled'): SvcError {
   const why = status === 'queued' ? 'it is being sent now' : `it is ${status}`
-  return invalid('id', `Message cannot be canceled: ${why}`)
+  return invalid('id', `Message cannot be ${change}: ${why}`)
 }
 
 function cursorAfter(messageId: string): string {

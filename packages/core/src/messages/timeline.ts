@@ -78,9 +78,14 @@ export function timelineFrom(
     first_ms ??= attempts_ms
   }
 
+  for (const report of reports.filter(({ applied, status }) => applied && status === 'queued')) {
+    place('attempt', charged_ms, { ...report, kind: 'status' })
+  }
+
   const applied_ms = new Map<Reported, number>()
   let status_ms = attempts_ms
-  for (const report of reports.filter(({ applied }) => applied)) {
+  const isReached = ({ applied, status }: StatusReport) => applied && status !== 'queued'
+  for (const report of reports.filter(isReached)) {
     status_ms = place('status', status_ms, { ...report, kind: 'status' })
     applied_ms.set(report.status as Reported, status_ms)
   }

@@ -55,8 +55,8 @@ export function isInColumns({ status, applied, error_code, error_message }: Stat
 export const STATUSES: readonly Reported[] = ['sent', 'failed', 'delivered', 'read']
 
 /**
- * The reports about a message, from its columns and the stored rows: first the applied ones in their possible order,
- * because two servers have two clocks, then the others in the order of the rows.
+ * The reports about a message, from its columns and the stored rows: first new times of the queued message, then the
+ * applied statuses in their possible order, because two servers have two clocks, then the others in the order of the rows.
  */
 export function reportsOf(
   message: Pick<MessageRow, (typeof TIMES)[keyof typeof TIMES]>,
@@ -69,5 +69,6 @@ export function reportsOf(
     if (row) return [row]
     return at ? [{ status, applied: true, ...none, at }] : []
   })
-  return [...applied, ...rows.filter((row) => !row.applied)]
+  const queued = rows.filter((row) => row.applied && row.status === 'queued')
+  return [...queued, ...applied, ...rows.filter((row) => !row.applied)]
 }

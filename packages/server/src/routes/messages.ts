@@ -22,6 +22,9 @@ export function messageRoutes({ messages }: DecodedCore): Handlers<typeof api.me
     async cancel({ viewer, params }) {
       return { message: await messages.cancel(viewer, params.id) }
     },
+    async reschedule({ viewer, params, body }) {
+      return { message: await messages.reschedule(viewer, params.id, body) }
+    },
     async estimate({ identity, body, countBulkEstimate }) {
       if ('recipients' in body) await countBulkEstimate()
       return messages.estimate(keyOf(identity), body)

@@ -77,6 +77,24 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       summary: 'Cancel a message that is still queued',
       description: 'It fails as `canceled` and is refunded.',
     }),
+    reschedule: endpoint({
+      method: 'POST',
+      path: '/api/v1/messages/:id/reschedule',
+      auth: 'api_key',
+      scope: 'send_messages',
+      rate: 'general',
+      status: 200,
+      ...oneMessage,
+      body: z.object({
+        scheduled_at: dateTime.meta({
+          description: 'The new time, at most 35 days ahead; a past time means now.',
+        }),
+      }),
+      data: z.object({ message }),
+      summary: 'Give a message that is still queued a new time',
+      description:
+        'The expiry of the message keeps its distance from the time. A call keeps its time.',
+    }),
     estimate: estimateFor({ voice }),
     list: endpoint({
       ...reading,

@@ -4,6 +4,7 @@ import type { CancelOutcome, CancelRequest } from '../../rules/cancel.ts'
 import type { ClaimedMessage, Route, Routed } from '../../rules/claim.ts'
 import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../../rules/claim-deliveries.ts'
 import type { DeliveryResult } from '../../rules/record.ts'
+import type { RescheduleOutcome, RescheduleRequest } from '../../rules/reschedule.ts'
 import type { Settlement } from '../../rules/settlement.ts'
 import type { Awaitable } from '../../runtime/awaitable.ts'
 
@@ -44,6 +45,8 @@ export interface HotVerbs {
    * change, all in one transaction. Returns the outcome for each message.
    */
   cancel(request: CancelRequest): Promise<CancelOutcome[]>
+  /** Gives a message that no worker has begun to send a new time, with a report in its history. */
+  reschedule(request: RescheduleRequest): Promise<RescheduleOutcome>
   /**
    * Leases due deliveries, within the claim's limits for each webhook and each workspace, so that no backlog blocks the
    * others. Discards the due deliveries of a disabled webhook, except tests.

@@ -26,6 +26,7 @@ import { prepareClaimMessages } from './verbs/claim-messages.ts'
 import { prepareSweepCounters } from './verbs/counters.ts'
 import { prepareRecordDeliveries } from './verbs/record-deliveries.ts'
 import { prepareRedate } from './verbs/redate.ts'
+import { prepareReschedule } from './verbs/reschedule.ts'
 import { prepareSettle } from './verbs/settle.ts'
 
 /** The maximum number of items of a batch: limits how long the batch holds its locks. */
@@ -172,6 +173,7 @@ function hotVerbs(parts: {
   const claimMessages = prepareClaimMessages(database, t, { clock, steps, log, redate })
   const claimDeliveries = prepareClaimDeliveries(database, { clock, steps })
   const settling = prepareSettle(database, t, { ...onDeliveries, newId, random, telemetry })
+  const reschedule = prepareReschedule(database, t, { ...onMessages, newId })
   const settlements = batches()
   const [claimsOfMessages, claimsOfDeliveries] = [claims(), claims()]
   return {
@@ -180,6 +182,7 @@ function hotVerbs(parts: {
     claimMessages: (claim) => claimsOfMessages(() => claimMessages(claim)),
     settle: gather(settling.settle, settlements, bounds),
     cancel: (request) => settlements(() => settling.cancel(request)),
+    reschedule: (request) => settlements(() => reschedule(request)),
     claimDeliveries: (claim) => claimsOfDeliveries(() => claimDeliveries(claim)),
     recordDeliveries: gather(
       prepareRecordDeliveries(database, t, { clock, random, telemetry }),

@@ -13,6 +13,7 @@ import { prepareAccept } from '../verbs/accept.ts'
 import { prepareClaimDeliveries } from '../verbs/claim-deliveries.ts'
 import { prepareClaimMessages } from '../verbs/claim-messages.ts'
 import { prepareRecordDeliveries } from '../verbs/record-deliveries.ts'
+import { prepareReschedule } from '../verbs/reschedule.ts'
 import { prepareSettle } from '../verbs/settle.ts'
 import { type Connection, connect } from './connection.ts'
 import { takeDispatchLock } from './file-lock.ts'
@@ -37,6 +38,7 @@ export interface Engine
     | 'claimMessages'
     | 'settle'
     | 'cancel'
+    | 'reschedule'
     | 'claimDeliveries'
     | 'recordDeliveries'
     | 'setLanes'
@@ -119,6 +121,7 @@ export function openEngine(
     onSettled: (plan) => telemetry && writer.afterCommit(() => reportSettled(telemetry, plan)),
     onLogged,
   })
+  const reschedule = prepareReschedule(connection, t, context)
   const recordDeliveries = prepareRecordDeliveries(connection, t, {
     ...context,
     onRecorded: (plan) => telemetry && writer.afterCommit(() => reportRecorded(telemetry, plan)),
@@ -156,6 +159,7 @@ export function openEngine(
     claimMessages: (claim) => runInBackground(() => claimMessages(claim)),
     settle: gather(settling.settle, runInBackground, bounds),
     cancel: (request) => run(() => settling.cancel(request)),
+    reschedule: (request) => run(() => reschedule(request)),
     claimDeliveries: (claim) => runInBackground(() => claimDeliveries(claim)),
     recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
     setLanes(given) {

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest'
+import type { MessageQueueRow, MessageRow } from '../rows/rows.ts'
+import { planReschedule, type RescheduleState } from './reschedule.ts'
+
+const AT = new Date('2026-05-04T09:00:00Z')
+const later = (ms: number) => new Date(AT.getTime() + ms)
+const CREATED = later(-60_000)
+
+const message = {
+  id: 'm1',
+  workspace_id: 'w1',
+  channel: 'email',
+  status: 'queued',
+  accepted: false,
+  created_at: CREATED,
+  scheduled_at: later(3_600_000),
+  expires_at: null,
+} as MessageRow
+
+const queued = {
+  message_id: 'm1',
+  workspace_id: 'w1',
+  task: 'send',
+  token: null,
+  unknown_since: null,
+} as MessageQueueRow
+
+function plan(scheduled_at: Date, state: Partial<RescheduleState> = {}) {
+  const request = { workspace_id: 'w1', message_id: 'm1', scheduled_at, at: AT }
+  return planReschedule(request, { message, queued, ...state }, { newId: () => 'e1' })
+}
+
+describe('planReschedule', () => {
+  it('moves the message, its queue row and its history to the new time', () => {
+    expect(plan(later(7_200_000))).toStrictEqual({
+      outcome: 'rescheduled',
+      plan: {
+        message: {
+          workspace_id: 'w1',
+          id: 'm1',
+          scheduled_at: later(7_200_000),
+          expires_at: null,
+          updated_at: AT,
+        },
+        queued: { message_id: 'm1', due_at: later(7_200_000), set_at: AT },
+        report: {
+          workspace_id: 'w1',
+          message_id: 'm1',
+          id: 'e1',
+          status: 'queued',
+          applied: true,
+          error_code: 'rescheduled',
+          error_message: 'Rescheduled to 2026-05-04T11:00:00.000Z',
+          at: AT,
+        },
+      },
+    })
+  })
+
+  it('makes a message with a past time due now, with an age that counts from now', () => {
+    expect(plan(later(-1)).plan).toMatchObject({
+      message: { scheduled_at: AT },
+      queued: { due_at: AT },
+    })
+  })
+
+  it('keeps the distance between the time and the expiry', () => {
+    const expiring = { ...message, expires_at: later(3_605_000) }
+    expect(plan(later(60_000), { message: expiring }).plan?.message.expires_at).toEqual(
+      later(65_000),
+    )
+    const unscheduled = { ...message, scheduled_at: null, expires_at: later(0) }
+    expect(plan(later(60_000), { message: unscheduled }).plan?.message.expires_at).toEqual(
+      later(120_000),
+    )
+  })
+
+  it.each<[string, Partial<RescheduleState>, string]>([
+    ['is unknown', { message: null, queued: null }, 'not_found'],
+    ['is sent', { message: { ...message, status: 'sent' } }, 'not_waiting'],
+    ['has a part at a provider', { message: { ...message, accepted: true } }, 'not_waiting'],
+    ['is claimed', { queued: { ...queued, token: 't' } }, 'not_waiting'],
+    ['may be sent', { queued: { ...queued, unknown_since: AT } }, 'not_waiting'],
+    ['is looked up', { queued: { ...queued, task: 'lookup' } }, 'not_waiting'],
+    ['has no queue row', { queued: null }, 'not_waiting'],
+    ['is a call', { message: { ...message, channel: 'voice' } }, 'is_call'],
+  ])('changes nothing if the message %s', (_, state, outcome) => {
+    expect(plan(later(60_000), state)).toStrictEqual({ outcome, plan: null })
+  })
+})
