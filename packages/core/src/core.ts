@@ -18,6 +18,7 @@ import { createEventFeed, type EventFeed } from './events/feed.ts'
 import { createInbound, type Incoming } from './inbound/inbound.ts'
 import { createReceivedMessages, type ReceivedMessages } from './inbound/received-messages.ts'
 import { createOutbox } from './mail/outbox.ts'
+import { withoutReserved } from './mail/reserved-domains.ts'
 import { createSandboxMailer, type SandboxMailer } from './mail/sandbox-mailer.ts'
 import { createMessages, type Messages } from './messages/messages.ts'
 import { createReportIntake } from './messages/reports.ts'
@@ -255,7 +256,8 @@ async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage:
   })
   const smtpMailer = smtpMailerOf(providers)
   const sandboxMailer = createSandboxMailer(runtime)
-  const mailer = options.mailer ?? smtpMailer ?? sandboxMailer
+  const mailer =
+    options.mailer ?? (smtpMailer ? withoutReserved(smtpMailer, sandboxMailer) : sandboxMailer)
   const outbox = createOutbox({ mailer, log: runtime.log })
   const feed = createEventFeed({ storage, runtime })
   return {
