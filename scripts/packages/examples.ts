@@ -7,6 +7,7 @@ export const EXAMPLES: readonly Project[] = [
   {
     name: 'example otp-login-express',
     manager: 'pnpm',
+    on_each_node: true,
     example: 'otp-login-express',
     install: ['@svc/cli'],
     folders: ['example', 'example-otp-login'],
@@ -23,6 +24,7 @@ export const EXAMPLES: readonly Project[] = [
   {
     name: 'example embedded-core-fastify',
     manager: 'pnpm',
+    on_each_node: true,
     example: 'embedded-core-fastify',
     install: [],
     folders: ['example', 'example-embedded-core'],
@@ -40,6 +42,7 @@ export const EXAMPLES: readonly Project[] = [
   {
     name: 'example own-provider',
     manager: 'pnpm',
+    on_each_node: true,
     example: 'own-provider',
     install: [],
     folders: ['example', 'example-own-provider'],

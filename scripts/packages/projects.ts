@@ -15,6 +15,8 @@ export interface Project {
   /** A TypeScript file that names every export. */
   readonly everything?: string
   readonly commands: readonly (readonly string[])[]
+  /** Whether it is also tried with the other supported versions of Node. */
+  readonly on_each_node?: true
 }
 
 const TEST = ['node', '--test']
@@ -103,6 +105,7 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'the core in a second program',
     manager: 'pnpm',
+    on_each_node: true,
     install: ['@svc/core'],
     folders: ['core'],
     commands: [[...TEST, 'elsewhere.test.js']],
@@ -110,6 +113,7 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'a server, and the testkit with a service',
     manager: 'pnpm',
+    on_each_node: true,
     install: ['@svc/server', '@svc/core', '@svc/testkit'],
     folders: ['server'],
     commands: [[...TEST, 'server.test.js', 'service.test.js']],
@@ -117,6 +121,7 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'the command',
     manager: 'pnpm',
+    on_each_node: true,
     install: ['@svc/cli'],
     folders: ['command'],
     commands: [[...TEST, 'svc.test.js']],
@@ -124,6 +129,7 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'a CommonJS program',
     manager: 'pnpm',
+    on_each_node: true,
     install: ['@svc/core', '@svc/server', '@svc/testkit'],
     folders: ['commonjs'],
     commands: [[...TEST, 'require.test.cjs']],
@@ -145,6 +151,7 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'a TypeScript program',
     manager: 'pnpm',
+    on_each_node: true,
     install: [
       '@svc/client',
       '@svc/core',

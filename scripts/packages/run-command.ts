@@ -10,15 +10,23 @@ export interface Ended {
   readonly output: string
 }
 
-/** Runs a program to its end, for at most `limit_ms`, with the running Node as its `node` and further `env`. */
+/**
+ * Runs a program to its end, for at most `limit_ms`, with further `env`. `node`: the binary that it finds as `node`; default:
+ * the running Node.
+ */
 export function runCommand(
   [command = '', ...args]: readonly string[],
-  { cwd, limit_ms, env }: { cwd: string; limit_ms: number; env?: Record<string, string> },
+  {
+    cwd,
+    limit_ms,
+    env,
+    node = process.execPath,
+  }: { cwd: string; limit_ms: number; env?: Record<string, string>; node?: string },
 ): Promise<Ended> {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd,
-      env: { ...environment(), ...env },
+      env: { ...environment(node), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       // A process group of its own, so that ending an install also ends its compiler.
       detached: true,
@@ -57,13 +65,13 @@ function kill(group: number): void {
   }
 }
 
-/** Without the variables of the repository and of a service, and with the headers of the running Node for compilers. */
-function environment(): NodeJS.ProcessEnv {
+/** Without the variables of the repository and of a service, and with the headers of this Node for compilers. */
+function environment(node: string): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
       !/^(svc_|npm_package_|npm_config_local_prefix|node_env|node_path|port$)/i.test(name),
   )
-  const bin = dirname(process.execPath)
+  const bin = dirname(node)
   const env: NodeJS.ProcessEnv = Object.fromEntries(kept)
   env.CI = 'true'
   env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`

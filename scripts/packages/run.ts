@@ -1,18 +1,20 @@
 /**
  * Tests the packages as users get them: `npm run packages [-- <part of a project's name>]`. Packs them, checks the
- * contents of the tarballs, and installs them in example programs with npm and pnpm. Publishes nothing; dependencies
- * come from npm's configured registry.
+ * contents of the tarballs, and installs them in example programs with npm and pnpm; some of them also with the other
+ * supported versions of Node. Publishes nothing; dependencies come from npm's configured registry.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { binaryOf } from '../node-matrix/node-of.ts'
+import { NODE_VERSIONS } from '../node-matrix/versions.ts'
 import { faultsOfLightEntries } from './bare.ts'
 import { faultsOfContents } from './contents.ts'
 import { faultsOfEmbedding } from './embedding.ts'
 import { EXAMPLES } from './examples.ts'
 import { faultsOfFormat } from './lint.ts'
-import { PROJECTS } from './projects.ts'
+import { PROJECTS, type Project } from './projects.ts'
 import { faultsOfReference } from './reference.ts'
 import { startRegistry } from './registry.ts'
 import { packAll } from './tarballs.ts'
@@ -42,15 +44,38 @@ async function check(name: string, work: () => Promise<readonly string[]>): Prom
   if (faults.length > 0) failed++
 }
 
+/** `binary` returns the Node with which the project is installed and run. */
+const checkOf = (project: Project, name: string, binary: () => string | Promise<string>) => ({
+  name,
+  async work() {
+    const where = { parent: folder, registry: registry.url, node: await binary() }
+    const { isOk, output } = await tryProject(project, where)
+    return isOk ? [] : [output]
+  },
+})
+
+const projects = [...PROJECTS, ...EXAMPLES]
+const others = NODE_VERSIONS.filter((version) => version !== process.versions.node)
+/** One download for each version, although several projects wait for it. */
+const binaries = new Map<string, Promise<string>>()
+
+function binaryFor(version: string): Promise<string> {
+  const known = binaries.get(version) ?? binaryOf(version)
+  binaries.set(version, known)
+  return known
+}
+
 const checks = [
-  ...[...PROJECTS, ...EXAMPLES].map((project) => ({
-    name: `${project.manager}: ${project.name}`,
-    async work() {
-      const where = { parent: folder, registry: registry.url }
-      const { isOk, output } = await tryProject(project, where)
-      return isOk ? [] : [output]
-    },
-  })),
+  ...projects.map((project) =>
+    checkOf(project, `${project.manager}: ${project.name}`, () => process.execPath),
+  ),
+  ...others.flatMap((version) =>
+    projects
+      .filter(({ on_each_node = false }) => on_each_node)
+      .map((project) =>
+        checkOf(project, `Node ${version}: ${project.name}`, () => binaryFor(version)),
+      ),
+  ),
   { name: 'contents of the tarballs', work: async () => tarballs.flatMap(faultsOfContents) },
   { name: 'the reference of the exports', work: () => faultsOfReference(folder) },
   {

@@ -11,28 +11,38 @@ const INSTALL_LIMIT_MS = 15 * 60_000
 const NODE_20_SQLITE = 'better-sqlite3-12@npm:better-sqlite3@12'
 const COMMAND_LIMIT_MS = 5 * 60_000
 
-/** Installs a project from the registry and runs its commands until one fails. */
+/** Installs a project from the registry with this binary of Node, and runs its commands until one fails. */
 export async function tryProject(
   project: Project,
-  where: { parent: string; registry: string },
+  { node, ...where }: { parent: string; registry: string; node: string },
 ): Promise<Ended> {
   const cwd = createProjectFolder(project, where)
-  const installed = await runCommand(installOf(project, cwd), { cwd, limit_ms: INSTALL_LIMIT_MS })
+  const asked = await runCommand([node, '-p', 'process.versions.napi'], {
+    cwd,
+    limit_ms: COMMAND_LIMIT_MS,
+  })
+  if (!asked.isOk) return asked
+  const install = installOf(project, { folder: cwd, napi: Number(asked.output) })
+  const installed = await runCommand(install, { cwd, node, limit_ms: INSTALL_LIMIT_MS })
   if (!installed.isOk) return installed
   for (const command of project.commands) {
-    const ended = await runCommand(command, { cwd, limit_ms: COMMAND_LIMIT_MS })
+    const ended = await runCommand(command, { cwd, node, limit_ms: COMMAND_LIMIT_MS })
     if (!ended.isOk) return ended
   }
   return { isOk: true, output: '' }
 }
 
-function installOf({ manager, install, builds = [] }: Project, folder: string): string[] {
+/** @param napi the version of Node-API that the project's Node has. */
+function installOf(
+  { manager, install, builds = [] }: Project,
+  { folder, napi }: { folder: string; napi: number },
+): string[] {
   const { dependencies = {} } = JSON.parse(
     readFileSync(join(folder, 'package.json'), 'utf8'),
   ) as Manifest
   // The error message and the READMEs give the same advice for Node 20.
   const needs_more =
-    Number(process.versions.napi) < 10 &&
+    napi < 10 &&
     [...install, ...Object.keys(dependencies)].some((name) =>
       /^@svc\/(?!client|testkit)/.test(name),
     )
