@@ -71,8 +71,11 @@ export function createEventFeed(parts: { storage: Storage; runtime: Runtime }): 
   let keeping: Promise<EventLogState> | null = null
 
   function keep(): Promise<EventLogState> {
-    keeping ??= storage
-      .write(({ eventLog }) => eventLog.keep(true))
+    keeping ??= storage.read.eventLog
+      .state()
+      .then((state) =>
+        state.is_kept ? state : storage.write(({ eventLog }) => eventLog.keep(true)),
+      )
       .then((state) => {
         if (!closing.signal.aborted) newest.follow(state)
         return state

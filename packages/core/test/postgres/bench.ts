@@ -41,14 +41,14 @@ export function postgresBench() {
     connect: (): Promise<pg.Client> => database.connect(),
     /** Another server on the same database; the test closes it. */
     another: (seed: string): Promise<Storage> => openPostgres(database.url, testRuntime(seed)),
-    /** Resolves when a session of this database waits for a lock. */
-    async untilSessionWaits(): Promise<void> {
+    /** Resolves when this number of sessions of this database wait for a lock. */
+    async untilSessionWaits(sessions = 1): Promise<void> {
       const owner = await database.connect()
       const waiting =
         "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
       await expect
         .poll(async () => (await owner.query(waiting)).rows[0].n, patient)
-        .toBeGreaterThan(0)
+        .toBeGreaterThanOrEqual(sessions)
       await owner.end()
     },
     /** The ledger explains the balance, and every message was paid for once. */

@@ -28,7 +28,12 @@ export interface EventLogReads {
 }
 
 export interface EventLogWrites {
-  /** Begins or ends keeping events; returns the state afterwards. Locks the log until the transaction ends. */
+  /**
+   * Begins or ends keeping events; returns the state afterwards. Locks the log until the transaction ends. To begin, it
+   * waits for transactions that have read the state, so that all that end later store their events; such a wait delays
+   * them, so call it only if `state` says that none are kept, and as the first call of a transaction.
+   * @throws Error if another program's transaction, such as a backup, holds the log for longer than the deadline.
+   */
   keep(isKept: boolean): Promise<EventLogState>
   /** Whether the transaction must store its events even if no webhook subscribes to them. */
   isKept(): Promise<boolean>

@@ -19,6 +19,7 @@ import { prepareCount } from './verbs/counters.ts'
 const dialect: StoreDialect = {
   locked: (query) => query,
   kept: (query) => query,
+  alone: async () => {},
   present: (at) => at,
 }
 

@@ -1,5 +1,7 @@
 import { is, type SQL, sql } from 'drizzle-orm'
 import { PgColumn } from 'drizzle-orm/pg-core'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
 
 /** The SQL of the stores that differs between the engines. */
 export interface StoreDialect {
@@ -7,6 +9,11 @@ export interface StoreDialect {
   locked<Q>(query: Q): Q
   /** Until the transaction ends, other transactions cannot remove the rows that a query reads, but can change them. */
   kept<Q>(query: Q): Q
+  /**
+   * Waits until no other transaction has read or changed this table, and keeps them from it until the transaction ends; a
+   * no-op with a single writer. Nothing may use the table before in the transaction.
+   */
+  alone(db: Db, table: Tables[keyof Tables]): Promise<void>
   /** The current time for due times of deliveries: `at`, or on PostgreSQL the database's clock. */
   present(at: Date): SQL<Date> | Date
 }

@@ -4,6 +4,7 @@ import type { EventRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { EventLogReads, EventLogState, EventLogWrites } from '../ports/event-log.ts'
 import { blocksOf } from './batches.ts'
+import type { StoreDialect } from './dialect.ts'
 
 /** The name of the only row of `event_log_state`. */
 const EVENTS = 'events'
@@ -14,6 +15,7 @@ const NEVER_KEPT: EventLogState = { is_kept: false, position: 0, since: 0 }
 export function eventLogStore(
   db: Db,
   { events, event_log: log, event_log_state: states }: Tables,
+  { alone }: StoreDialect,
 ): EventLogReads & EventLogWrites & { note(stored: readonly EventRow[]): void } {
   const only = eq(states.name, EVENTS)
   let noted: EventRow[] = []
@@ -44,6 +46,8 @@ export function eventLogStore(
       return found.map(({ position, row }) => ({ ...row, position }))
     },
     async keep(is_kept) {
+      // A transaction that has read the state without events would end without them after this one.
+      if (is_kept) await alone(db, states)
       const fresh = { name: EVENTS, is_kept, position: 0, since: 0 }
       await db.insert(states).values(fresh).onConflictDoNothing()
       // The time without events ends here: a reader with an older position must learn that events are missing.

@@ -33,7 +33,7 @@ import { workspaceStore } from './workspaces.ts'
 
 /** All stores on one database handle: the handle of a transaction or of the readers. */
 export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Writes {
-  const eventLog = eventLogStore(db, tables)
+  const eventLog = eventLogStore(db, tables, dialect)
   return {
     workspaces: workspaceStore(db, tables, dialect),
     accountTokens: accountTokenStore(db, tables, dialect),

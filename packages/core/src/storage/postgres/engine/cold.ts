@@ -22,10 +22,17 @@ function lock<Q>(query: Q, strength: 'update' | 'key share'): Q {
   return (query as { for(strength: string): Q }).for(strength)
 }
 
+/** While one transaction waits for a table, later ones wait too; a backup holds its tables for hours. */
+const ALONE_MAX_MS = 500
+
 function dialectFor(clock: Clock): StoreDialect {
   return {
     locked,
     kept,
+    async alone(db, table) {
+      await db.execute(sql.raw(`set local lock_timeout = '${ALONE_MAX_MS}ms'`))
+      await db.execute(sql`lock table ${table} in access exclusive mode`)
+    },
     present: (at) =>
       clock.now(at) ? at : sql<Date>`date_trunc('milliseconds', statement_timestamp())`,
   }

@@ -11,7 +11,11 @@ type Verbs = Record<string, () => Promise<unknown>>
 /** Every verb of every store, as `store.verb`; each returns `side`. */
 function stores(side: string): Reads {
   const db = dbOver(async () => ({ rows: [] }))
-  const dialect = { locked: <Q>(query: Q) => query, kept: <Q>(query: Q) => query }
+  const dialect = {
+    locked: <Q>(query: Q) => query,
+    kept: <Q>(query: Q) => query,
+    alone: async () => {},
+  }
   const real = openStores(db, tables(dialects.sqlite), { ...dialect, present: (at) => at })
   const named = Object.entries(real).map(([name, store]: [string, object]) => [
     name,
