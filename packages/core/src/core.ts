@@ -381,6 +381,7 @@ function bindMessages(parts: Parts, contacts: Contacts<'decoded'>): Messages<'de
     priceOf: parts.priceOf,
     countryFault: parts.countryFault,
     senders: createSenders({ storage, carriers }),
+    takesSeveral: carriers.takesSeveral,
     sequences: sequence_limit
       ? createSequenceGuard({ storage, runtime, limit: sequence_limit, onFrozen: mails.frozen })
       : null,

@@ -229,6 +229,8 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
       channel: 'sms',
       sender: null,
       recipient: '+14155552671',
+      recipients: null,
+      tags: null,
       content: { text: 'Your order A1 is ready' },
       metadata: {},
       livemode: true,

@@ -65,7 +65,7 @@ async function testProvider(context: Context, name: string, options: TestOptions
       const { channel, to } = request
       await confirm(
         io,
-        `Send ${channel} to ${printable(to)} through ${printable(name)}, at your own cost?`,
+        `Send ${channel} to ${printable([to].flat().join(', '))} through ${printable(name)}, at your own cost?`,
       )
     }
     showOutcome(context, name, await core.providers.send(name, request))

@@ -203,8 +203,12 @@ export interface EmailBulk {
     subject: string
     html?: string | undefined
     text?: string | undefined
-    reply_to?: string | undefined
+    /** One address or several, to which answers go. */
+    reply_to?: string | string[] | undefined
+    /** The address of the sender, at a verified domain of the workspace. Test keys, and a service whose e-mail goes to the sandbox, accept any domain. */
+    from_address?: string | undefined
     headers?: Record<string, string> | undefined
+    tags?: { name: string; value: string }[] | undefined
   }
   /** The display name of the sender. */
   from?: string | undefined
@@ -226,14 +230,28 @@ export interface EmailContent {
   subject: string
   html?: string | undefined
   text?: string | undefined
-  reply_to?: string | undefined
+  /** One address or several, to which answers go. */
+  reply_to?: string | string[] | undefined
+  /** The address of the sender, at a verified domain of the workspace. Test keys, and a service whose e-mail goes to the sandbox, accept any domain. */
+  from_address?: string | undefined
   headers?: Record<string, string> | undefined
-  attachments?: { filename: string; content_type?: string | undefined; content: string }[] | undefined
+  tags?: { name: string; value: string }[] | undefined
+  /** The addresses that get a copy. */
+  cc?: string[] | undefined
+  /** The addresses that get a copy, of which the other recipients do not learn. */
+  bcc?: string[] | undefined
+  attachments?: {
+    filename: string
+    content_type?: string | undefined
+    /** Shows the file in the HTML body, in place of `cid:<content_id>`. */
+    content_id?: string | undefined
+    content: string
+  }[] | undefined
 }
 
 /** `EmailRequest` in JSON. */
 export interface EmailRequest {
-  to: string
+  to: string | string[]
   channel: 'email'
   content: EmailContent
   /** The display name of the sender. */
@@ -244,6 +262,15 @@ export interface EmailRequest {
   scheduled_at?: Instant | undefined
   /** Seconds after which the message is not sent any more. */
   expires_in?: number | undefined
+}
+
+/** `MailRecipient` in JSON. */
+export interface MailRecipient {
+  address: string
+  role: 'to' | 'cc' | 'bcc'
+  status: MessageStatus
+  error_code: string | null
+  error_message: string | null
 }
 
 /** `Pagination` in JSON. */
@@ -467,6 +494,8 @@ export interface Message {
   workspace_id: string
   channel: Channel
   recipient: string
+  /** Only for an e-mail with several recipients: the state of each recipient. `recipient` is then the first one. */
+  recipients?: MailRecipient[]
   content: MessageContent
   status: MessageStatus
   credits_used: number
@@ -507,6 +536,10 @@ export interface MessageChangeData {
   error_message: string | null
   occurred_at: string
   sequence: number
+  /** Only for an e-mail with several recipients: the state of each recipient. */
+  recipients?: MailRecipient[]
+  /** Only for an e-mail with tags. */
+  tags?: { name: string; value: string }[]
 }
 
 /** The `data` of an event. */

@@ -24,6 +24,8 @@ export interface Carriers {
   senderOf(provider: string, message: { channel: Channel; sender: string | null }): string | null
   /** The error message when no provider has the sender; otherwise null. Not called for test keys: they may use any sender. */
   senderFault(channel: Channel, sender: string | undefined): string | null
+  /** Whether every provider that may get the message sends one message to several recipients. */
+  takesSeveral(message: { channel: Channel; livemode: boolean }): boolean
   /** Whether the settings of any provider list the sender for the channel. */
   hasSender(channel: Channel, sender: string): boolean
   /** Whether the settings of the provider list the sender. */
@@ -68,6 +70,11 @@ export function createCarriers(
       if (all.some(({ traits }) => takes(traits, channel, sender))) return null
       const known = [...new Set(all.flatMap(({ traits }) => traits.senders[channel] ?? []))]
       return `Invalid sender. Must be one of: ${known.join(', ')}`
+    },
+    takesSeveral({ channel, livemode }) {
+      const all = livemode ? serving(channel) : []
+      const served = all.length > 0 ? all : [SANDBOX]
+      return served.every(({ traits }) => traits.several_recipients === true)
     },
     hasSender: (channel, sender) =>
       own.some((one) => one.traits.senders[channel]?.includes(sender) ?? false),

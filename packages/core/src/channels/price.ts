@@ -36,6 +36,12 @@ export interface Price {
 /** Reads a content once, and returns a function that prices it for a recipient. The price of a call is for the held minutes. */
 export type PriceOf = (channel: Channel, content: Content) => (recipient: string) => Price
 
+/** The price of one message to several recipients: each recipient costs one unit. */
+export function priceForSeveral(price: Price, recipients: number): Price {
+  const quantity = price.quantity * recipients
+  return { ...price, quantity, credits: units(price.unit_price * quantity) }
+}
+
 /**
  * Computes prices of messages. An invalid price is refused here, not at the first send.
  * @throws RangeError that names the price, for an amount outside 0 to 4,000 credits or for an invalid prefix.

@@ -116,6 +116,13 @@ export const LIMITS = {
   /** The maximum size of `html` and `text` of one e-mail together, as UTF-8. */
   email_body_bytes: 2 * MB,
   email_header_length: 998,
+  email_headers: 20,
+  /** Recipients of one e-mail together, in to, cc and bcc. */
+  email_recipients: 50,
+  email_reply_to: 10,
+  email_tags: 20,
+  email_tag_length: 256,
+  email_content_id_length: 128,
   email_attachments: 10,
   /** The maximum size of all attachments of one e-mail together, decoded. */
   email_attachments_bytes: 2 * MB,

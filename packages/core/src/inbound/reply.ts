@@ -43,6 +43,8 @@ export function replyTo(
     channel,
     sender,
     recipient,
+    recipients: null,
+    tags: null,
     content: { text },
     metadata: {},
     livemode,

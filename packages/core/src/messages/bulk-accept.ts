@@ -30,6 +30,8 @@ export interface BulkParts {
   priceOf: PriceOf
   countryFault: CountryFault
   senders: Senders
+  /** Whether each provider that may get the message sends one message to several recipients. */
+  takesSeveral: (message: { channel: Channel; livemode: boolean }) => boolean
   /** Checks for numbers in sequence; null if they are not checked. */
   sequences: SequenceGuard | null
   contacts: Pick<Contacts, 'forSending'>

@@ -108,7 +108,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
     if (known) return known
     const schedule = scheduleOf(request, runtime.now())
     const wrongSender = senders.fault(identity, request)
-    if (wrongSender !== null) throw invalid('from', wrongSender)
+    if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
     const sender = await senders.of(identity.workspace_id, request)
     const { drafts, rejected, duplicates } = await recipientsOf(parts, identity, request)
     const sending = { schedule, sender }

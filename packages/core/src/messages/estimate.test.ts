@@ -11,7 +11,7 @@ import { QUOTAS } from '../contract/limits.ts'
 import type { Account } from '../rules/decide.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { openSqlite } from '../storage/sqlite/sqlite.ts'
-import { estimateOf, onlyRecipient } from './estimate.ts'
+import { estimateOf, recipientsOfSend } from './estimate.ts'
 import { spendingOf } from './new-message.ts'
 
 const runtime = testRuntime('estimate')
@@ -83,7 +83,7 @@ it.each(CASES)(
     await set(terms)
 
     const request = { channel: 'sms', to: '+14155552671', content: { text: 'x' } } as const
-    const found = onlyRecipient(request, {
+    const found = recipientsOfSend(request, [{ address: request.to, role: 'to', path: 'to' }], {
       priceOf: createPricing(DEFAULT_PRICES),
       countryFault: ANY_COUNTRY,
     })
@@ -116,7 +116,7 @@ it('counts the spending of a server whose clock is ahead, after midnight, as a s
   }
   expect(await send(tomorrow)).toBe('accepted')
   const request = { channel: 'sms', to: '+14155552671', content: { text: 'x' } } as const
-  const found = onlyRecipient(request, {
+  const found = recipientsOfSend(request, [{ address: request.to, role: 'to', path: 'to' }], {
     priceOf: createPricing(DEFAULT_PRICES),
     countryFault: ANY_COUNTRY,
   })

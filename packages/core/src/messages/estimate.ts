@@ -4,6 +4,7 @@ import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Channel, SmsContent } from '../contract/resources/content.ts'
 import type { EstimatedMessage, estimate as endpoint } from '../contract/resources/estimate.ts'
+import type { NamedRecipient } from '../contract/resources/mail-recipients.ts'
 import { type Account, availableOf, mayNotSpend } from '../rules/decide.ts'
 import { suppressedAddress } from '../rules/suppression.ts'
 import { addTestUse } from '../rules/test-usage.ts'
@@ -26,8 +27,15 @@ export async function estimateOf(
     channel,
     found,
     isStrict,
+    isOneMessage = false,
     at,
-  }: { channel: Channel; found: Recipients; isStrict: boolean; at: Date },
+  }: {
+    channel: Channel
+    found: Recipients
+    isStrict: boolean
+    isOneMessage?: boolean
+    at: Date
+  },
 ): Promise<Estimate> {
   const { workspace_id, mode } = identity
   const isTest = mode === 'test'
@@ -65,7 +73,11 @@ export async function estimateOf(
   const sending = drafts.flatMap(({ block_reason }, i) =>
     block_reason === null ? [found.drafts[i] as RecipientDraft] : [],
   )
-  const use = await testUseOf(identity, sending, { quotas, at })
+  // An e-mail to several recipients is one message.
+  const use = await testUseOf(identity, isOneMessage ? sending.slice(0, 1) : sending, {
+    quotas,
+    at,
+  })
   const exceeds = use !== null && 'outcome' in addTestUse(workspace_id, usage ?? undefined, use)
   const block_reason = exceeds
     ? 'daily_limit'
@@ -94,19 +106,28 @@ function blockOf(
   return key && key.spent + needed > key.limit ? 'daily_limit' : null
 }
 
-/** The recipients of a single send. */
-export function onlyRecipient(
+/** The recipients of a single send; several for an e-mail to several. */
+export function recipientsOfSend(
   request: Exclude<EstimateRequest, { recipients: unknown }>,
+  recipients: readonly NamedRecipient[],
   { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
 ): Recipients {
-  const { to, channel, content, metadata = {} } = request
+  const { channel, content, metadata = {} } = request
+  const [{ address: to } = { address: '' }] = recipients
   const message = countryFault(channel, to)
   if (message !== null) {
     const fault = { index: 0, field: 'to', to, error: 'country_not_allowed', message } as const
     return { drafts: [], rejected: [fault], duplicates: [] }
   }
   const price = priceOf(channel, content)(to)
-  return { drafts: [{ index: 0, to, content, price, metadata }], rejected: [], duplicates: [] }
+  const drafts = recipients.map(({ address: to }, index) => ({
+    index,
+    to,
+    content,
+    price,
+    metadata,
+  }))
+  return { drafts, rejected: [], duplicates: [] }
 }
 
 function estimateDraft(

@@ -1,10 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { priceForSeveral } from '../channels/price.ts'
 import type { BodyIn, Data, Form, Query, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { pageOf, sliceOf, withNext } from '../contract/endpoints/paging.ts'
-import { invalid, SvcError } from '../contract/errors.ts'
+import { type ErrorDetail, invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
+import { type NamedRecipient, namedRecipients } from '../contract/resources/mail-recipients.ts'
 import { messages as endpoints, type Message } from '../contract/resources/messages.ts'
 import { sentJson } from '../contract/resources/plain-send.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
@@ -21,7 +23,7 @@ import {
 import { type Bulks, createBulks } from './bulk.ts'
 import type { BulkParts } from './bulk-accept.ts'
 import { recipientsOf } from './bulk-recipients.ts'
-import { estimateOf, onlyRecipient } from './estimate.ts'
+import { estimateOf, recipientsOfSend } from './estimate.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
 import { type ShortMessage, shown, shownShort } from './shown.ts'
 import { testUseOf } from './test-usage.ts'
@@ -104,29 +106,51 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     return row
   }
 
+  /** The first reason to refuse a request whatever the state of the account; null if there is none. */
+  function faultOf(
+    identity: KeyIdentity,
+    request: SendRequest,
+    recipients: OneOrMore<NamedRecipient>,
+  ): ErrorDetail | null {
+    const wrongCountry = countryFault(request.channel, recipients[0].address)
+    if (wrongCountry !== null) return { path: 'to', message: wrongCountry }
+    return senders.fault(identity, request) ?? severalFault(identity, request, recipients)
+  }
+
+  function severalFault(
+    { mode }: KeyIdentity,
+    { channel }: SendRequest,
+    recipients: readonly NamedRecipient[],
+  ): ErrorDetail | null {
+    const message = { channel, livemode: mode === 'live' }
+    if (recipients.length < 2 || parts.takesSeveral(message)) return null
+    return { path: 'to', message: ONE_RECIPIENT }
+  }
+
   async function send(
     identity: KeyIdentity,
     request: SendRequest,
     key: string | undefined,
   ): Promise<IdempotentResult<Sent>> {
     const at = runtime.now()
-    const { channel, to, content, metadata = {} } = request
+    const { channel, content, metadata = {} } = request
+    const recipients = recipientsOfOne(request)
+    const [{ address: to }] = recipients
     const schedule = scheduleOf(request, at)
-    const wrongCountry = countryFault(channel, to)
-    const wrongSender = senders.fault(identity, request)
-    if (wrongCountry !== null || wrongSender !== null || sequences) {
+    const fault = faultOf(identity, request, recipients)
+    if (fault !== null || sequences) {
       // A repeated request gets its stored response, even if a newer rule refuses the request, because it sends no new message.
       const known = await storedResponse(storage, identity, key, { route: ROUTE, request })
       if (known !== null) return replay(known)
     }
-    if (wrongCountry !== null) throw invalid('to', wrongCountry)
-    if (wrongSender !== null) throw invalid('from', wrongSender)
+    if (fault !== null) throw invalid(fault.path, fault.message)
     const sender = await senders.of(identity.workspace_id, request)
     await sequences?.check(identity, channel, [to])
-    const price = priceOf(channel, content)(to)
+    const several = recipients.length > 1 ? recipients : undefined
+    const price = priceForSeveral(priceOf(channel, content)(to), recipients.length)
     const message = newMessage(
       identity,
-      { channel, sender, recipient: to, content, metadata, bulk_id: null },
+      { channel, sender, recipient: to, recipients: several, content, metadata, bulk_id: null },
       { price, schedule, id: runtime.id(), at },
     )
     const data: Sent = {
@@ -152,7 +176,11 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const result = await acceptOne(storage, accepting, at)
     if (result.outcome === 'replayed') return replay(result.response)
     if (result.outcome === 'suppressed') {
-      throw invalid('to', SUPPRESSED_TEXT)
+      const [first] = result.recipients
+      throw invalid(
+        recipients.find(({ address }) => address === first)?.path ?? 'to',
+        SUPPRESSED_TEXT,
+      )
     }
     return { data, replayed: false }
   }
@@ -233,10 +261,19 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       const at = runtime.now()
       scheduleOf(request, at)
       const wrongSender = senders.fault(identity, request)
-      if (wrongSender !== null) throw invalid('from', wrongSender)
+      if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
       if (!('recipients' in request)) {
-        const found = onlyRecipient(request, parts)
-        return estimateOf(parts, identity, { channel, found, isStrict: true, at })
+        const recipients = recipientsOfOne(request)
+        const refusal = severalFault(identity, request, recipients)
+        if (refusal !== null) throw invalid(refusal.path, refusal.message)
+        const found = recipientsOfSend(request, recipients, parts)
+        return estimateOf(parts, identity, {
+          channel,
+          found,
+          isStrict: true,
+          isOneMessage: true,
+          at,
+        })
       }
       const found = await recipientsOf(parts, identity, request)
       const isStrict = request.validation === 'strict'
@@ -248,6 +285,18 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
 function madeBy({ message_id }: Sent): Accepted {
   return { message_ids: [message_id], bulk_id: null }
 }
+
+const ONE_RECIPIENT =
+  'The e-mail provider of this service sends to one recipient at a time: send one message to each'
+
+/** The recipients of a send, each with its place in the request. Only an e-mail can have several. */
+function recipientsOfOne(request: SendRequest): OneOrMore<NamedRecipient> {
+  return request.channel === 'email'
+    ? (namedRecipients(request) as OneOrMore<NamedRecipient>)
+    : [{ address: request.to, role: 'to', path: 'to' }]
+}
+
+type OneOrMore<T> = [T, ...T[]]
 
 /** The route of the idempotency records. */
 const ROUTE = 'messages.send'

@@ -4,8 +4,9 @@ import { invalid } from '../contract/errors.ts'
 import type { Metadata } from '../contract/fields/fields.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
-import type { Channel, Content } from '../contract/resources/content.ts'
-import { UNSETTLED } from '../rows/messages.ts'
+import type { Channel, Content, EmailContent } from '../contract/resources/content.ts'
+import type { NamedRecipient } from '../contract/resources/mail-recipients.ts'
+import { type StoredRecipient, UNSETTLED } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import type { SpendingLimit } from '../rules/accept.ts'
 import type { Operation } from '../rules/decide.ts'
@@ -41,6 +42,8 @@ export interface Draft {
   channel: Channel
   sender: string | null
   recipient: string
+  /** All recipients of an e-mail that has several; absent for one recipient. */
+  recipients?: readonly NamedRecipient[] | undefined
   content: Content
   metadata: Metadata
   bulk_id: string | null
@@ -61,6 +64,8 @@ export function newMessage(
     channel: draft.channel,
     sender: draft.sender,
     recipient: draft.recipient,
+    recipients: draft.recipients?.map(newRecipient) ?? null,
+    tags: tagsOf(draft),
     content: draft.content,
     metadata: draft.metadata,
     livemode,
@@ -75,6 +80,16 @@ export function newMessage(
     // The spread comes last, because V8 builds a slow object (47 µs instead of 2 µs) from a literal that begins with a spread.
     ...UNSETTLED,
   }
+}
+
+function newRecipient({ address, role }: NamedRecipient): StoredRecipient {
+  const { status, accepted, error_code, error_message } = UNSETTLED
+  return { address, role, status, accepted, error_code, error_message }
+}
+
+function tagsOf({ channel, content }: Draft): MessageRow['tags'] {
+  const tags = channel === 'email' ? (content as EmailContent).tags : undefined
+  return tags !== undefined && tags.length > 0 ? tags : null
 }
 
 /** The debit for all messages of a request; null if they cost nothing. For a call it is a hold: its end decides the price. */

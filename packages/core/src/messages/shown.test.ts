@@ -25,5 +25,6 @@ it('replaces the content of attachments by their size', () => {
 
 it('returns other messages unchanged', () => {
   const message = make.message('w1')
-  expect(shown(message)).toBe(message)
+  const { recipients: _, tags: __, ...record } = message
+  expect(shown(message)).toEqual(record)
 })

@@ -1,5 +1,7 @@
 import type { Content, EmailContent } from '../contract/resources/content.ts'
+import type { MailRecipient } from '../contract/resources/mail-recipients.ts'
 import type { Message } from '../contract/resources/messages.ts'
+import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import type { ShortMessageRow } from '../storage/ports/messages.ts'
 
@@ -8,16 +10,34 @@ export type ShortMessage = Omit<Message, 'content'> & { content: Message['conten
 
 /** A message for its workspace: attachments have their size instead of their content. */
 export function shown(row: MessageRow): Message {
-  const { attachments, ...content } = row.content as EmailContent
-  if (attachments === undefined) return row
-  const files = attachments.map(({ content, ...file }) => ({
-    ...file,
-    size_bytes: Buffer.from(content, 'base64').length,
-  }))
-  return { ...row, content: { ...content, attachments: files } as unknown as Content }
+  return { ...recordOf(row), content: shownContent(row.content) }
 }
 
 export function shownShort(row: ShortMessageRow): ShortMessage {
   const { content } = row
-  return content === null ? { ...row, content } : shown({ ...row, content })
+  return { ...recordOf(row), content: content === null ? null : shownContent(content) }
+}
+
+/** The record of a message without its content. `recipients` is present only for a message with several recipients. */
+function recordOf({
+  content: _,
+  recipients,
+  tags: __,
+  ...row
+}: ShortMessageRow): Omit<Message, 'content'> {
+  return recipients === null ? row : { ...row, recipients: recipients.map(shownRecipient) }
+}
+
+function shownRecipient({ accepted: _, ...recipient }: StoredRecipient): MailRecipient {
+  return recipient
+}
+
+function shownContent(content: Content): Content {
+  const { attachments, ...others } = content as EmailContent
+  if (attachments === undefined) return content
+  const files = attachments.map(({ content, ...file }) => ({
+    ...file,
+    size_bytes: Buffer.from(content, 'base64').length,
+  }))
+  return { ...others, attachments: files } as unknown as Content
 }

@@ -1,5 +1,6 @@
 import { invalid } from '../contract/errors.ts'
 import type { Listening, Outcome, Provider, SendJob, Traits } from '../contract/outside/provider.ts'
+import { namedRecipients } from '../contract/resources/mail-recipients.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import { heldMinutes } from '../rules/voice-minutes.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -40,7 +41,10 @@ export async function tryProvider(
 }
 
 function jobOf(trial: SendRequest, traits: Traits, runtime: Pick<Runtime, 'id' | 'now'>): SendJob {
-  const { channel, content, to, from } = trial
+  const { channel, content, from } = trial
+  const [to, ...others] =
+    trial.channel === 'email' ? namedRecipients(trial) : [{ address: trial.to }]
+  if (!to || others.length > 0) throw invalid('to', 'A trial is sent to one recipient')
   if (!traits.channels.includes(channel)) {
     throw invalid('channel', `It does not serve ${channel}, only: ${traits.channels.join(', ')}`)
   }
@@ -54,7 +58,7 @@ function jobOf(trial: SendRequest, traits: Traits, runtime: Pick<Runtime, 'id' |
     message_id: runtime.id(),
     channel,
     content,
-    recipient: to,
+    recipient: to.address,
     sender: from ?? senders[0] ?? null,
     attempt: 1,
     created_at_ms: runtime.now().getTime(),

@@ -1,9 +1,19 @@
 import { sql } from 'drizzle-orm'
 import { units } from '../contract/fields/units.ts'
+import type { EmailTag } from '../contract/resources/email-tags.ts'
+import type { MailRecipient } from '../contract/resources/mail-recipients.ts'
 import type { Channel, Content, MessageStatus, Metadata } from '../contract/resources/messages.ts'
 import type { Dialect } from './dialect.ts'
 
 type Message = ReturnType<typeof messageTables>['messages']['$inferSelect']
+
+/**
+ * One of several recipients of an e-mail. `accepted`: a provider accepted the mail for this recipient, or may have, so
+ * that its share of the price stays spent.
+ */
+export interface StoredRecipient extends MailRecipient {
+  accepted: boolean
+}
 
 /** The periods for which messages are counted. */
 export type CountUnit = 'all' | 'day' | 'hour'
@@ -25,10 +35,11 @@ export const UNSETTLED = {
 } as const satisfies Partial<Message>
 
 /** The columns of `messages` that settling writes: no other column can be assigned in a settlement. */
-export type SettledColumn = keyof typeof UNSETTLED | 'credits_used' | 'updated_at'
+export type SettledColumn = keyof typeof UNSETTLED | 'credits_used' | 'recipients' | 'updated_at'
 export const SETTLED_COLUMNS = [
   ...(Object.keys(UNSETTLED) as (keyof typeof UNSETTLED)[]),
   'credits_used',
+  'recipients',
   'updated_at',
 ] as const satisfies SettledColumn[]
 
@@ -58,6 +69,10 @@ export function messageTables(d: Dialect) {
       channel: d.text().$type<Channel>().notNull(),
       sender: d.text(),
       recipient: d.text().notNull(),
+      /** All recipients of an e-mail that has several, with their outcomes; null for one recipient. */
+      recipients: d.json<StoredRecipient[]>(),
+      /** The tags of an e-mail. They are in its content too, which a settlement does not read. */
+      tags: d.json<EmailTag[]>(),
       content: d.json<Content>().notNull(),
       metadata: d.json<Metadata>().notNull(),
       livemode: d.boolean().notNull(),

@@ -108,5 +108,7 @@ export function statusData(
     error_message: message.error_message,
     occurred_at: at,
     sequence: message.sequence,
+    ...(message.recipients && { recipients: message.recipients }),
+    ...(message.tags && { tags: message.tags }),
   }
 }

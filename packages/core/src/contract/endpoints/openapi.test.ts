@@ -134,6 +134,7 @@ describe('the document', () => {
       'EmailContent',
       'EmailRequest',
       'Error',
+      'MailRecipient',
       'Message',
       'Pagination',
       'ReceivedMessage',

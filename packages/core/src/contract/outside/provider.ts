@@ -1,3 +1,4 @@
+import type { RecipientRole } from '../resources/mail-recipients.ts'
 import type { Channel, Content, MessageStatus } from '../resources/messages.ts'
 
 /** Identifies one message. Providers put both ids into their callbacks, so that no search is needed. */
@@ -15,6 +16,11 @@ export interface SendJob extends MessageRef {
    */
   sender: string | null
   recipient: string
+  /**
+   * Present for an e-mail with several recipients, of which `recipient` is the first: all of them, in the order to, cc, bcc.
+   * The mail names all recipients except bcc, and is sent to those that are due: the others have it, or cannot get it.
+   */
+  recipients?: readonly JobRecipient[]
   content: Content
   /** The number of the attempt, from 1. It is more than 1 after a temporary error. */
   attempt: number
@@ -24,11 +30,48 @@ export interface SendJob extends MessageRef {
   max_duration_s: number | null
 }
 
+/** One of several recipients of an e-mail. `is_due`: whether this attempt sends the mail to the recipient. */
+export interface JobRecipient {
+  address: string
+  role: RecipientRole
+  is_due: boolean
+}
+
+/**
+ * The result for one of several recipients that differs from the result of the attempt. `rejected`: the provider will never
+ * accept the mail for the recipient. `retry`: it did not accept the mail for the recipient now; the mail is sent again to such
+ * recipients only.
+ */
+export interface RecipientOutcome {
+  address: string
+  type: 'rejected' | 'retry'
+  error_code: string
+  error_message: string
+  /** Only with `rejected`: the recipient must not get any other message either. */
+  suppress?: SuppressionReason
+}
+
+/** The state of one of several recipients in a receipt. */
+export interface RecipientReceipt {
+  /** The addresses that the report has for the recipient, such as its final and its original address. */
+  addresses: readonly string[]
+  status: Exclude<MessageStatus, 'queued'>
+  error_code: string | null
+  error_message: string | null
+  suppress?: SuppressionReason
+}
+
 /** Why an address must not get messages again. */
 export type SuppressionReason = 'opt_out' | 'bounce' | 'complaint'
 
-/** The result of one attempt. Providers return it and never throw. */
-export type Outcome =
+/**
+ * The result of one attempt. Providers return it and never throw. For a message with several recipients, `recipients` has the
+ * results of those that differ; the result holds for all other recipients that were due. It is `accepted` if the provider
+ * accepted the message for at least one.
+ */
+export type Outcome = AttemptOutcome & { recipients?: readonly RecipientOutcome[] }
+
+type AttemptOutcome =
   /** The provider has the message. */
   | {
       type: 'accepted'
@@ -83,6 +126,8 @@ export interface Receipt {
   never_accepted?: true
   /** Present if it became known late that the provider accepted the message: the same ids as in `Outcome`. */
   part_ids?: string[]
+  /** The state of each recipient that the report names. It counts, in place of `status`, for a message with several. */
+  recipients?: readonly RecipientReceipt[]
   /** The duration of a call in whole seconds; 0 if the call was not answered. Absent before its end and on other channels. */
   duration_s?: number
 }
@@ -127,8 +172,16 @@ export type Report =
       provider_message_id: string | null
       receipt: Receipt
     }
-  /** The recipient of this message wants no more messages, for example by pressing "spam". */
-  | { type: 'suppress'; about: MessageRef; reason: SuppressionReason }
+  /**
+   * The recipient of this message wants no more messages, for example by pressing "spam". `addresses` has the addresses that
+   * the report names. A message with several recipients needs them: it is not known otherwise which recipient it was.
+   */
+  | {
+      type: 'suppress'
+      about: MessageRef
+      reason: SuppressionReason
+      addresses?: readonly string[]
+    }
   | Received
 
 /** A message from a recipient. */
@@ -232,4 +285,9 @@ export interface Traits {
   messages_per_second: number | null
   /** Whether the provider answers STOP, START and HELP itself. */
   handles_stop: boolean
+  /**
+   * Whether the provider sends one e-mail to several recipients (`SendJob.recipients`). Default: false; the service then
+   * refuses such e-mails.
+   */
+  several_recipients?: boolean
 }

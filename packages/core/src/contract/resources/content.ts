@@ -1,8 +1,13 @@
 import * as z from 'zod'
 import { email, httpUrl, text } from '../fields/fields.ts'
-import { headerValue, textMap } from '../fields/text-map.ts'
+import { textMap } from '../fields/text-map.ts'
 import { LIMITS } from '../limits.ts'
 import { emailAttachments } from './email-attachments.ts'
+import { emailHeaders } from './email-headers.ts'
+import { emailTags } from './email-tags.ts'
+import { copies, oneOrMore } from './mail-recipients.ts'
+
+export { EMAIL_HEADERS } from './email-headers.ts'
 
 /** The channels. Source: interface, What the service does. */
 export const CHANNELS = ['sms', 'whatsapp', 'email', 'voice'] as const
@@ -22,20 +27,6 @@ function smsContentOf(room: Room) {
   })
 }
 
-/** The headers of an e-mail that a request may set; the service writes all others. */
-export const EMAIL_HEADERS = [
-  'List-Unsubscribe',
-  'List-Unsubscribe-Post',
-  'List-Id',
-  'Auto-Submitted',
-  'Precedence',
-  'In-Reply-To',
-  'References',
-  'X-Entity-Ref-ID',
-] as const
-
-const EMAIL_HEADER_NAMES = new Set(EMAIL_HEADERS.map((name) => name.toLowerCase()))
-
 function emailFields(room: Room) {
   return {
     subject: text(room(LIMITS.email_subject_length))
@@ -43,15 +34,16 @@ function emailFields(room: Room) {
       .meta({ example: 'Your order A1' }),
     html: z.string().optional().meta({ example: '<p>It is ready.</p>' }),
     text: z.string().optional().meta({ example: 'It is ready.' }),
-    reply_to: email.optional(),
-    headers: textMap({
-      entries_max: EMAIL_HEADERS.length,
-      name: (name) =>
-        EMAIL_HEADER_NAMES.has(name.toLowerCase())
-          ? null
-          : `Header ${name} is not allowed. Must be one of: ${EMAIL_HEADERS.join(', ')}`,
-      value: headerValue(LIMITS.email_header_length),
-    }).optional(),
+    reply_to: oneOrMore(LIMITS.email_reply_to).optional().meta({
+      description: 'One address or several, to which answers go.',
+    }),
+    from_address: email.optional().meta({
+      description:
+        'The address of the sender, at a verified domain of the workspace. Test keys, and a service whose e-mail goes to the sandbox, accept any domain.',
+      example: 'shop@acme.example',
+    }),
+    headers: emailHeaders.optional(),
+    tags: emailTags.optional(),
   }
 }
 
@@ -154,7 +146,14 @@ const asSent: Room = (length) => length
 export const smsContent = smsContentOf(asSent).meta({ id: 'SmsContent' })
 /** The content of an e-mail. Source: interface, Content for `email`; contract section 6. */
 export const emailContent = withBodies(
-  z.strictObject({ ...emailFields(asSent), attachments: emailAttachments.optional() }),
+  z.strictObject({
+    ...emailFields(asSent),
+    cc: copies.optional().meta({ description: 'The addresses that get a copy.' }),
+    bcc: copies.optional().meta({
+      description: 'The addresses that get a copy, of which the other recipients do not learn.',
+    }),
+    attachments: emailAttachments.optional(),
+  }),
 ).meta({ id: 'EmailContent' })
 /** The content of a WhatsApp message: a text, media or an approved template. Source: contract section 6. */
 export const whatsappContent = whatsappContentOf(asSent).meta({ id: 'WhatsappContent' })
@@ -168,7 +167,8 @@ const asTemplate: Room = (length) => length * LIMITS.bulk_template_factor
 export const contentTemplates = {
   sms: smsContentOf(asTemplate),
   whatsapp: whatsappContentOf(asTemplate),
-  // A bulk has no attachments: each message has its own content, so a file would be stored for each recipient.
+  // A bulk has no attachments: each message has its own content, so a file would be stored for each recipient. It has no
+  // copies: each of its mails has one recipient.
   email: withBodies(z.strictObject(emailFields(asTemplate))),
   voice: voiceContentOf(asTemplate),
 } as const

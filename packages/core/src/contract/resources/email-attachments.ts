@@ -21,9 +21,18 @@ const contentType = text(LIMITS.email_content_type_length)
   )
   .meta({ example: 'application/pdf' })
 
+// The characters that need no encoding in a header and in a `cid:` URL (RFC 2392).
+const contentId = text(LIMITS.email_content_id_length)
+  .regex(/^[A-Za-z0-9._@+-]+$/, 'content_id must be letters, digits and ". _ @ + -"')
+  .meta({
+    description: 'Shows the file in the HTML body, in place of `cid:<content_id>`.',
+    example: 'logo',
+  })
+
 const attachment = z.strictObject({
   filename: filename.meta({ example: 'invoice-A1.pdf' }),
   content_type: contentType.optional(),
+  content_id: contentId.optional(),
   // The characters of a content that is too long are not checked, because the sum below refuses it.
   content: z
     .string()
@@ -43,6 +52,13 @@ export const emailAttachments = z
   .refine((all) => all.reduce((sum, { content }) => sum + bytesOf(content), 0) <= BYTES_MAX, {
     error: `Attachments must be at most ${BYTES_MAX} bytes together, decoded`,
   })
+  .refine((all) => hasEachOnce(all.flatMap(({ content_id }) => content_id ?? [])), {
+    error: 'Attachments must have different content_id values',
+  })
+
+function hasEachOnce(ids: readonly string[]): boolean {
+  return new Set(ids).size === ids.length
+}
 
 function isBase64(text: string): boolean {
   return text.length % 4 === 0 && BASE64.test(text)

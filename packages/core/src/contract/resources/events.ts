@@ -2,6 +2,8 @@ import * as z from 'zod'
 import { credits, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { creditsOf } from '../fields/units.ts'
 import { CHANNELS } from './content.ts'
+import { type EmailTag, emailTags } from './email-tags.ts'
+import { type MailRecipient, mailRecipient } from './mail-recipients.ts'
 import { MESSAGE_STATUSES } from './messages.ts'
 
 /** False if a message of a test key caused the event. Source: contract section 9. */
@@ -23,6 +25,10 @@ const messageChange = z
     occurred_at: timestamp,
     /** Counts the changes of one message, so that a receiver can order late events. */
     sequence: z.int().min(0),
+    recipients: z.array(mailRecipient).exactOptional().meta({
+      description: 'Only for an e-mail with several recipients: the state of each recipient.',
+    }),
+    tags: emailTags.exactOptional().meta({ description: 'Only for an e-mail with tags.' }),
   })
   .meta({ id: 'MessageChangeData' })
 
@@ -185,6 +191,16 @@ function changeBody(kind: EventKind, change: z.output<typeof messageChange>): st
       error_message: change.error_message,
       occurred_at: change.occurred_at.toISOString(),
       sequence: change.sequence,
+      ...(change.recipients && { recipients: change.recipients.map(recipientJson) }),
+      ...(change.tags && { tags: change.tags.map(tagJson) }),
     },
   })
+}
+
+function recipientJson({ address, role, status, error_code, error_message }: MailRecipient) {
+  return { address, role, status, error_code, error_message }
+}
+
+function tagJson({ name, value }: EmailTag) {
+  return { name, value }
 }

@@ -1,12 +1,10 @@
 import * as z from 'zod'
 import { credits, isRecord, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { CHANNELS, type Content } from './content.ts'
+import { mailRecipient } from './mail-recipients.ts'
+import { MESSAGE_STATUSES } from './message-status.ts'
 
-/** The statuses of a message in their order. Source: interface, Message status. */
-export const MESSAGE_STATUSES = ['queued', 'sent', 'delivered', 'failed', 'read'] as const
-
-/** The status of a message. */
-export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
+export { MESSAGE_STATUSES, type MessageStatus } from './message-status.ts'
 
 /** The encodings of an SMS. */
 export const SMS_ENCODINGS = ['GSM-7', 'UCS-2'] as const
@@ -30,6 +28,10 @@ export const message = z
     channel: z.enum(CHANNELS),
     /** The recipient; `erased` after an erasure. */
     recipient: z.string(),
+    recipients: z.array(mailRecipient).exactOptional().meta({
+      description:
+        'Only for an e-mail with several recipients: the state of each recipient. `recipient` is then the first one.',
+    }),
     content: storedContent,
     status: z.enum(MESSAGE_STATUSES),
     credits_used: credits,

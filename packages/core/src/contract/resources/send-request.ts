@@ -1,7 +1,8 @@
 import * as z from 'zod'
-import { dateTime, email, metadata, phone, senderName, text } from '../fields/fields.ts'
+import { dateTime, metadata, phone, senderName, text } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS, type Channel, contents } from './content.ts'
+import { mailTo, refineRecipients } from './mail-recipients.ts'
 
 const CHANNELS_BUT_VOICE = CHANNELS.filter((channel) => channel !== 'voice')
 
@@ -19,7 +20,7 @@ export const sendOptions = {
   }),
 }
 
-const to = { sms: phone, whatsapp: phone, email, voice: phone } as const
+const to = { sms: phone, whatsapp: phone, email: mailTo, voice: phone } as const
 const sender = text(LIMITS.sender_name_length).optional()
 
 /** The sender for each channel. The settings of the provider decide which senders are allowed. */
@@ -57,7 +58,7 @@ const mail = sendTo('email', 'EmailRequest', {
   to: 'delivered@sandbox.svc',
   channel: 'email',
   content: { subject: 'Your order A1', html: '<p>It is ready.</p>' },
-})
+}).superRefine(refineRecipients)
 const voice = sendTo('voice', 'VoiceRequest')
 
 const withVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail, voice], {

@@ -28,6 +28,7 @@ const definitionSchema = z.object({
     connected: z.boolean().optional(),
     messages_per_second: commonSettings.messages_per_second.nullable(),
     handles_stop: z.boolean().optional(),
+    several_recipients: z.boolean().optional(),
   }),
   send: code,
   lookup: code.optional(),
@@ -83,6 +84,7 @@ function traitsOf({ traits, lookup, readCallback, listen }: ProviderDefinition):
     connected,
     messages_per_second,
     handles_stop: traits.handles_stop ?? false,
+    several_recipients: traits.several_recipients ?? false,
   })
 }
 

@@ -16,7 +16,7 @@ import type { Awaitable } from '../../runtime/awaitable.ts'
 /**
  * The traits that an author states; only `channels` is required. Defaults: no `senders` (any sender is allowed), not
  * `idempotent` (a message with an unknown outcome is not sent again), `callback_bytes` 262,144 with `readCallback`, not
- * `connected`, no limit of `messages_per_second`, and `handles_stop` false. `lookup` and `listens` follow from the functions.
+ * `connected`, no limit of `messages_per_second`, `handles_stop` false, and `several_recipients` false. `lookup` and `listens` follow from the functions.
  */
 export type ProviderTraits = Pick<Traits, 'channels'> &
   Partial<
@@ -28,6 +28,7 @@ export type ProviderTraits = Pick<Traits, 'channels'> &
       | 'connected'
       | 'messages_per_second'
       | 'handles_stop'
+      | 'several_recipients'
     >
   >
 

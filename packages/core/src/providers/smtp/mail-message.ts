@@ -1,7 +1,8 @@
 import type { SendMailOptions } from 'nodemailer'
 import { emailAddress } from '../../contract/fields/email-address.ts'
 import type { MessageRef, ProviderContext, SendJob } from '../../contract/outside/provider.ts'
-import { EMAIL_HEADERS, type EmailContent } from '../../contract/resources/content.ts'
+import type { EmailContent } from '../../contract/resources/content.ts'
+import { headerName } from '../../contract/resources/email-headers.ts'
 import { messageToken } from '../../contract/signing/mail-address-token.ts'
 import { type MailSender, mailSender } from './mail-sender.ts'
 import { isLoopback } from './server-url.ts'
@@ -9,8 +10,6 @@ import { bounceDomain, type SmtpSettings } from './settings.ts'
 
 const UNSUBSCRIBE = 'List-Unsubscribe'
 const ONE_CLICK = 'List-Unsubscribe-Post'
-
-const NAMES = new Map<string, string>(EMAIL_HEADERS.map((name) => [name.toLowerCase(), name]))
 
 type Headers = Record<string, string>
 
@@ -21,23 +20,25 @@ export function messageIdOf({ message_id }: MessageRef, { mail_domain }: SmtpSet
 
 /**
  * Converts a job to one message for the mail library. Addresses are objects or already checked, so no text is parsed
- * as an address. The envelope is separate, with one recipient. Null if the recipient is not one plain address.
+ * as an address. The envelope is separate: it has the recipients that are due, also those of blind copies, which the
+ * headers do not name. Null if a recipient is not one plain address, or no recipient is due.
  */
 export function mailMessage(
   job: SendJob,
   settings: SmtpSettings,
   context: ProviderContext,
 ): SendMailOptions | null {
-  const recipient = emailAddress(job.recipient)
-  if (recipient === null) return null
-  const { address } = recipient
+  const addresses = addressesOf(job)
+  if (addresses === null) return null
+  const { envelope, to, cc } = addresses
   const content = job.content as EmailContent
-  const from = mailSender(settings, job)
+  const from = mailSender(settings, job, content.from_address)
   return {
     from,
-    to: { name: '', address },
-    envelope: { from: returnPath(job, from, settings, context), to: [address] },
-    ...(settings.dsn && { dsn: dsnOf(job, address) }),
+    to,
+    ...(cc.length > 0 && { cc }),
+    envelope: { from: returnPath(job, from, settings, context), to: envelope },
+    ...(settings.dsn && { dsn: dsnOf(job) }),
     messageId: messageIdOf(job, settings),
     date: new Date(job.created_at_ms),
     subject: content.subject,
@@ -60,31 +61,64 @@ function returnPath(
   return domain === null ? from.address : `b+${messageToken(secret, 'bounce', ref)}@${domain}`
 }
 
-function dsnOf({ message_id }: MessageRef, address: string): NonNullable<SendMailOptions['dsn']> {
-  return { id: message_id, return: 'headers', notify: ['failure', 'delay'], recipient: address }
+interface Addresses {
+  envelope: string[]
+  to: MailSender[]
+  cc: MailSender[]
 }
 
-function replyTo({ reply_to }: EmailContent): { replyTo?: MailSender } {
-  const address = reply_to === undefined ? null : emailAddress(reply_to)
-  return address === null ? {} : { replyTo: { name: '', address: address.address } }
+function addressesOf({ recipient, recipients }: SendJob): Addresses | null {
+  const all = recipients ?? [{ address: recipient, role: 'to', is_due: true }]
+  const found: Addresses = { envelope: [], to: [], cc: [] }
+  for (const { address: text, role, is_due } of all) {
+    const address = emailAddress(text)?.address
+    if (address === undefined) return null
+    if (is_due) found.envelope.push(address)
+    if (role !== 'bcc') found[role].push({ name: '', address })
+  }
+  return found.envelope.length === 0 ? null : found
 }
 
-/** The caller's headers in standard spelling, each once, and a link to unsubscribe. */
+/** The library writes one original recipient (ORCPT) for all recipients, so several get none. */
+function dsnOf({
+  message_id,
+  recipient,
+  recipients,
+}: SendJob): NonNullable<SendMailOptions['dsn']> {
+  const dsn = { id: message_id, return: 'headers' as const, notify: NOTIFY }
+  const original = recipients ? null : emailAddress(recipient)
+  return original ? { ...dsn, recipient: original.address } : dsn
+}
+
+const NOTIFY: ('failure' | 'delay')[] = ['failure', 'delay']
+
+function replyTo({ reply_to = [] }: EmailContent): { replyTo?: MailSender[] } {
+  const addresses = [reply_to].flat().flatMap((text) => emailAddress(text)?.address ?? [])
+  return addresses.length === 0
+    ? {}
+    : { replyTo: addresses.map((address) => ({ name: '', address })) }
+}
+
+/**
+ * The caller's headers, each once, and a link to unsubscribe. A mail with several recipients has no link: all of them read
+ * the same link, so a click would not show which recipient made it.
+ */
 function headersOf(
-  ref: MessageRef,
+  ref: SendJob,
   content: EmailContent,
   settings: SmtpSettings,
   context: ProviderContext,
 ): Headers {
-  const headers: Headers = {}
+  const byName = new Map<string, [string, string]>()
   for (const [any_case, value] of Object.entries(content.headers ?? {})) {
-    const name = NAMES.get(any_case.toLowerCase())
-    if (name) headers[name] = value
+    const name = headerName(any_case)
+    if (name !== null) byName.set(name.toLowerCase(), [name, value])
   }
+  const headers: Headers = Object.fromEntries(byName.values())
   if (headers[UNSUBSCRIBE] !== undefined) return headers
   // The one-click header needs a `List-Unsubscribe` header with an address.
   delete headers[ONE_CLICK]
-  const url = settings.unsubscribe ? unsubscribeUrl(ref, context) : null
+  const url = settings.unsubscribe && !ref.recipients ? unsubscribeUrl(ref, context) : null
   if (url === null) return headers
   return { ...headers, [UNSUBSCRIBE]: `<${url}>`, [ONE_CLICK]: 'List-Unsubscribe=One-Click' }
 }
@@ -100,11 +134,12 @@ function unsubscribeUrl(ref: MessageRef, { public_url, secret }: ProviderContext
 function attached({ attachments }: EmailContent): Pick<SendMailOptions, 'attachments'> {
   if (attachments === undefined || attachments.length === 0) return {}
   return {
-    attachments: attachments.map(({ filename, content, content_type }) => ({
+    attachments: attachments.map(({ filename, content, content_type, content_id }) => ({
       filename,
       content: Buffer.from(content, 'base64'),
       contentType: content_type ?? 'application/octet-stream',
-      contentDisposition: 'attachment',
+      contentDisposition: content_id === undefined ? 'attachment' : 'inline',
+      ...(content_id !== undefined && { cid: content_id }),
     })),
   }
 }

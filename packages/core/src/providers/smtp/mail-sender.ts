@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { emailAddress } from '../../contract/fields/email-address.ts'
 import { LIMITS } from '../../contract/limits.ts'
 import type { SmtpSettings } from './settings.ts'
 
@@ -33,15 +34,18 @@ export function displayName(text: string | null): string {
 }
 
 /**
- * The sender of a workspace's mail: `<name>-<mark>@<mail_domain>`. The name is a slug of the display name. The mark belongs
+ * The sender of a workspace's mail: `address`, which was checked when the mail was accepted, or `<name>-<mark>@<mail_domain>`. The name is a slug of the display name. The mark belongs
  * to the workspace, so no name leads to the address of another workspace, and a receiver's filter or block affects one
  * workspace only. Source: interface, Overview; the form of the name is ours.
  */
 export function mailSender(
   { mail_domain, from_local_part }: Pick<SmtpSettings, 'mail_domain' | 'from_local_part'>,
   { workspace_id, sender }: { workspace_id: string; sender: string | null },
+  address?: string | undefined,
 ): MailSender {
   const name = displayName(sender)
+  const own = address === undefined ? null : emailAddress(address)
+  if (own !== null) return { name, address: own.address }
   const local = from_local_part ?? `${slugOf(name)}-${markOf(workspace_id)}`
   return { name, address: `${local}@${mail_domain}` }
 }

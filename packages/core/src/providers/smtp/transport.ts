@@ -41,7 +41,7 @@ const STALE_MAX = 1
 
 /** The fields to sign if a mail has them. RFC 8058 section 4 requires both fields for unsubscribing. */
 const SIGNED =
-  'from:reply-to:to:subject:date:message-id:in-reply-to:references:mime-version:content-type:' +
+  'from:reply-to:to:cc:subject:date:message-id:in-reply-to:references:mime-version:content-type:' +
   'content-transfer-encoding:auto-submitted:list-id:list-unsubscribe:list-unsubscribe-post'
 
 /** The progress of one mail. */

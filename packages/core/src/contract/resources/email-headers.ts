@@ -1,0 +1,50 @@
+import { headerValue, textMap } from '../fields/text-map.ts'
+import { LIMITS } from '../limits.ts'
+
+/** The headers of an e-mail that a request may set, besides `X-…` headers; the service writes all others. */
+export const EMAIL_HEADERS = [
+  'List-Unsubscribe',
+  'List-Unsubscribe-Post',
+  'List-Id',
+  'Auto-Submitted',
+  'Precedence',
+  'In-Reply-To',
+  'References',
+  'X-Entity-Ref-ID',
+] as const
+
+const BY_LOWER_NAME = new Map<string, string>(
+  EMAIL_HEADERS.map((name) => [name.toLowerCase(), name]),
+)
+
+/** A header of the caller's own: letters, digits and hyphens, so that no name can end the header. */
+const OWN = /^x-[a-z0-9](?:[a-z0-9-]{0,72}[a-z0-9])?$/i
+
+/**
+ * `X-…` headers that servers write or that programs trust: about the transport, the envelope, authentication and spam
+ * checks, and our own.
+ */
+const RESERVED =
+  /^x-(?:svc|arc|auth|authenticated|authentication|authority|amz|apparently|delivered|dkim|dmarc|domainkeys?|env|envelope|failed|feedback|forefront|forwarded|forwarding|gm|google|hmailserver|loop|mailer|ms|microsoft|mozilla|original|originating|received|report|return|rspamd|sender|smtp|source|spam|spf|virus)(?:-|$)/i
+
+/** Returns the message of a fault in the name of a header; null for a name that a request may set. */
+function nameFault(name: string): string | null {
+  if (BY_LOWER_NAME.has(name.toLowerCase())) return null
+  if (OWN.test(name) && !RESERVED.test(name)) return null
+  return `Header ${name} is not allowed. Must be one of: ${EMAIL_HEADERS.join(', ')}, or another X-… header that is not reserved`
+}
+
+/** The headers that a request may add to an e-mail. */
+export const emailHeaders = textMap({
+  entries_max: LIMITS.email_headers,
+  name: nameFault,
+  value: headerValue(LIMITS.email_header_length),
+})
+
+/**
+ * The spelling in which a header is written: the standard one, or the caller's own for `X-…`. Null for a header that a
+ * request may not set.
+ */
+export function headerName(name: string): string | null {
+  return BY_LOWER_NAME.get(name.toLowerCase()) ?? (nameFault(name) === null ? name : null)
+}
