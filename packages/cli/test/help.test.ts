@@ -29,6 +29,7 @@ const COMMANDS = [
   'messages estimate',
   'messages cancel',
   'messages reschedule',
+  'messages erase',
   'contacts',
   'contacts list',
   'contacts import',

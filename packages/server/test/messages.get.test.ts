@@ -36,6 +36,7 @@ describe(`GET ${MESSAGES}/:id`, () => {
             id: sent.body.data.message_id,
             workspace_id: owner.id,
             channel: 'sms',
+            sender: null,
             recipient: '+14155552671',
             content: { text: 'Hello' },
             status: 'queued',

@@ -11,6 +11,7 @@ import { stopSignalOf } from '../process/process-io.ts'
 import type { Cell } from '../show/output.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
 import { addCancel } from './messages-cancel.ts'
+import { addErase } from './messages-erase.ts'
 import { addEstimate } from './messages-estimate.ts'
 import { addList } from './messages-list.ts'
 import { addReceived } from './messages-received.ts'
@@ -28,9 +29,10 @@ interface TailOptions extends ConnectionOptions {
 export function addMessages(program: Command, context: Context): void {
   const messages = program
     .command('messages')
-    .summary('list, show, follow, estimate, cancel and reschedule messages')
+    .summary('list, show, follow, estimate, cancel, reschedule and erase messages')
     .description(
-      'Shows the messages that the API key may read, cancels and reschedules queued messages, and estimates the cost of a message.',
+      `Shows the messages that the API key may read, cancels and reschedules queued messages, erases messages, and estimates the
+cost of a message.`,
     )
   withExamples(messages, 'svc messages list --status failed', 'svc messages tail')
   addList(messages, context)
@@ -41,6 +43,7 @@ export function addMessages(program: Command, context: Context): void {
   addEstimate(messages, context)
   addCancel(messages, context)
   addReschedule(messages, context)
+  addErase(messages, context)
 }
 
 function addShow(messages: Command, context: Context): void {

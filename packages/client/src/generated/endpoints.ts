@@ -26,6 +26,8 @@ export const ENDPOINTS = {
     timeline: { method: 'GET', path: '/api/v1/messages/:id/timeline', auth: 'api_key', has: 'timeline' },
     cancel: { method: 'POST', path: '/api/v1/messages/:id/cancel', auth: 'api_key', has: 'message' },
     reschedule: { method: 'POST', path: '/api/v1/messages/:id/reschedule', auth: 'api_key', body: true, has: 'message' },
+    erase: { method: 'DELETE', path: '/api/v1/messages/:id', auth: 'api_key', has: 'message' },
+    redact: { method: 'POST', path: '/api/v1/messages/:id/redact', auth: 'api_key', has: 'message' },
     estimate: { method: 'POST', path: '/api/v1/messages/estimate', auth: 'api_key', body: true, has: 'can_send' },
     list: { method: 'GET', path: '/api/v1/messages', auth: 'api_key', query: true, list: 'messages' },
   },

@@ -37,7 +37,7 @@ export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' 
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
 
 /** A word of the API: one `AuditAction`. */
-export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'email.verified' | 'password.reset' | 'password.changed' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.refunded' | 'recipient.erased' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'settings.changed'
+export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'email.verified' | 'password.reset' | 'password.changed' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'settings.changed'
 
 /** A word of the API: one `RecipientFault`. */
 export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
@@ -496,6 +496,8 @@ export interface Message {
   recipient: string
   /** Only for an e-mail with several recipients: the state of each recipient. `recipient` is then the first one. */
   recipients?: MailRecipient[]
+  /** The `from` of the request. Null without one, and after an erasure; for an e-mail the display name. */
+  sender: string | null
   content: MessageContent
   status: MessageStatus
   credits_used: number
@@ -835,6 +837,8 @@ export interface MessagesListQuery {
   endDate?: Instant | undefined
   bulk_id?: string | undefined
   recipient?: string | undefined
+  /** Only messages whose request had this `from`. */
+  sender?: string | undefined
   /** The `next_cursor` of the previous page; `page` is then ignored. */
   cursor?: string | undefined
   page?: number | undefined
@@ -855,6 +859,10 @@ export interface MessagesResource {
   cancel(id: string, options?: CallOptions): Call<{ message: Message }>
   /** Give a message that is still queued a new time. The expiry of the message keeps its distance from the time. A call keeps its time. */
   reschedule(id: string, body: MessagesRescheduleBody, options?: CallOptions): Call<{ message: Message }>
+  /** Erase one message. Takes the id of a sent or a received message. A sent message keeps its status and its price; its recipient, content and metadata are removed. A received message is removed. A message that is still queued is refused: cancel it first. */
+  erase(id: string, options?: CallOptions): Call<{ message: string }>
+  /** Remove the content of one message. Takes the id of a sent or a received message. Recipient, status and metadata stay. A message that is still queued is refused. */
+  redact(id: string, options?: CallOptions): Call<{ message: string }>
   /** Estimate the cost of a send or a bulk. Takes the body of either. Nothing is stored or sent. Default limit for estimates of bulks: 60 for each workspace in 300 s. */
   estimate(body: MessagesEstimateBody, options?: CallOptions): Call<MessagesEstimateData>
   /** List messages, newest first. */
@@ -941,6 +949,8 @@ export interface ReceivedListQuery {
   channel?: Channel | undefined
   /** Only messages of this author. */
   sender?: string | undefined
+  /** Only messages to this number or address. */
+  recipient?: string | undefined
   /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */
   startDate?: Instant | undefined
   /** ISO 8601. A date alone is its first instant; without an offset it is UTC. */

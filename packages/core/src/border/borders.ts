@@ -43,6 +43,7 @@ export function bordersOf({ voice }: { voice: boolean }) {
     messages: messageBorders(api),
     received: {
       list: takes(viewer(api.received.list), query(api.received.list.query)),
+      get: takes(viewer(api.received.list), id({ not_found: 'Message not found' } as Endpoint)),
     },
     webhooks: webhookBorders(api.webhooks),
     contacts: contactBorders(api.contacts),
@@ -129,6 +130,8 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
     timeline: takes(viewer(api.timeline), id(api.timeline)),
     cancel: takes(viewer(api.cancel), id(api.cancel)),
     reschedule: takes(viewer(api.reschedule), id(api.reschedule), body(api.reschedule)),
+    erase: takes(viewer(api.erase), id(api.erase), actor),
+    redact: takes(viewer(api.redact), id(api.redact), actor),
     estimate: takes(identity(api.estimate), body(api.estimate)),
     bulks: {
       send: takes(identity(bulks.send), body(bulks.send), keyed),

@@ -59,6 +59,7 @@ const message = {
   workspace_id: WORKSPACE_ID,
   channel: 'sms' as const,
   recipient: '+14155552671',
+  sender: null,
   content: { text: 'Your order A1 is ready' },
   status: 'delivered' as const,
   credits_used: 0.5,
@@ -81,6 +82,18 @@ const message = {
   read_at: null,
   failed_at: null,
   erased_at: null,
+}
+
+const received = {
+  id: MESSAGE_ID,
+  channel: 'sms' as const,
+  sender: '+14155552671',
+  recipient: '+15005550006',
+  content: { text: 'Thank you!', media: [] },
+  keyword: null,
+  provider: 'sandbox',
+  livemode: true,
+  created_at: NOW,
 }
 
 const canceled = {
@@ -329,6 +342,8 @@ export const EXAMPLES: Examples<typeof api> = {
       body: { scheduled_at: EVENT_TIME },
       data: { message: { ...waiting, scheduled_at: EVENT_TIME } },
     },
+    erase: { data: { message: 'Message erased' } },
+    redact: { data: { message: 'Content removed' } },
     estimate: {
       body: sms,
       data: {
@@ -380,19 +395,7 @@ export const EXAMPLES: Examples<typeof api> = {
   received: {
     list: {
       data: {
-        received: [
-          {
-            id: MESSAGE_ID,
-            channel: 'sms',
-            sender: '+14155552671',
-            recipient: '+15005550006',
-            content: { text: 'Thank you!', media: [] },
-            keyword: null,
-            provider: 'sandbox',
-            livemode: true,
-            created_at: NOW,
-          },
-        ],
+        received: [received],
         pagination: onePage,
         next_after: null,
       },

@@ -1,6 +1,7 @@
-import { type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import type { Form, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { pageOf, sliceOf, withNext } from '../contract/endpoints/paging.ts'
+import { SvcError } from '../contract/errors.ts'
 import type { ReceivedMessage, received } from '../contract/resources/received.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
@@ -11,6 +12,8 @@ export interface ReceivedMessages<F extends Form = 'given'> {
     viewer: Viewer,
     query: QueryIn<typeof received.list, F>,
   ): Promise<{ received: ReceivedMessage[]; total: number; next_after: string | null }>
+  /** One message. @throws SvcError `not_found`, also for a message that the viewer may not see. */
+  get(viewer: Viewer, id: string): Promise<ReceivedMessage>
 }
 
 export function createReceivedMessages({
@@ -19,9 +22,9 @@ export function createReceivedMessages({
   storage: Storage
 }): ReceivedMessages<'decoded'> {
   return {
-    async list(viewer, { channel, sender, startDate, endDate, ...query }) {
+    async list(viewer, { channel, sender, recipient, startDate, endDate, ...query }) {
       const { workspace_id: workspaceId, livemode } = viewOf(viewer)
-      const filter = { channel, sender, livemode, from: startDate, until: endDate }
+      const filter = { channel, sender, recipient, livemode, from: startDate, until: endDate }
       const slice = sliceOf(query)
       const { receivedMessages } = storage.read
       const [found, total] = await Promise.all([
@@ -30,6 +33,12 @@ export function createReceivedMessages({
       ])
       const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
       return { received: rows, total, next_after }
+    },
+    async get(viewer, id) {
+      const view = viewOf(viewer)
+      const row = seen(view, await storage.read.receivedMessages.byId(view.workspace_id, id))
+      if (!row) throw new SvcError('not_found', 'Message not found')
+      return row
     },
   }
 }

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { type Actor, SERVICE } from '../audit/entry.ts'
 import { priceForSeveral } from '../channels/price.ts'
 import type { BodyIn, Data, Form, Query, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { pageOf, sliceOf, withNext } from '../contract/endpoints/paging.ts'
@@ -23,6 +24,7 @@ import {
 import { type Bulks, createBulks } from './bulk.ts'
 import type { BulkParts } from './bulk-accept.ts'
 import { recipientsOf } from './bulk-recipients.ts'
+import { eraseMessage, redactMessage } from './erase-message.ts'
 import { estimateOf, recipientsOfSend } from './estimate.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
 import { type ShortMessage, shown, shownShort } from './shown.ts'
@@ -83,6 +85,14 @@ export interface Messages<F extends Form = 'given'> {
     messageId: string,
     request: BodyIn<typeof endpoints.reschedule, F>,
   ): Promise<Message>
+  /**
+   * Removes recipient, content and metadata of a sent message, or the whole of a received one, and rewrites its events. A
+   * repeated call changes nothing more.
+   * @throws SvcError in the same cases as `get`; `validation_error` while the message is queued.
+   */
+  erase(viewer: Viewer, messageId: string, actor?: Actor): Promise<void>
+  /** Removes the content of a sent or a received message. @throws SvcError in the same cases as `erase`. */
+  redact(viewer: Viewer, messageId: string, actor?: Actor): Promise<void>
   /**
    * The price of a send or a bulk, and the recipients that would get no message. Stores nothing.
    * @throws SvcError `validation_error`.
@@ -202,6 +212,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       until: query.endDate,
       bulk_id: query.bulk_id,
       recipient: query.recipient,
+      sender: query.sender,
     }
     const slice = sliceOf(query.cursor ? { limit: query.limit } : query)
     const page = { ...withNext(slice), content_length: LIMITS.list_content_length }
@@ -256,6 +267,10 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       if (outcome !== 'rescheduled') throw tooLate(message, 'rescheduled')
       return shown(message)
     },
+    erase: (viewer, messageId, actor = SERVICE) =>
+      eraseMessage({ storage, runtime }, viewer, messageId, actor),
+    redact: (viewer, messageId, actor = SERVICE) =>
+      redactMessage({ storage, runtime }, viewer, messageId, actor),
     async estimate(identity, request) {
       const { channel } = request
       const at = runtime.now()

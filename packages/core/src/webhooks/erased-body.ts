@@ -26,6 +26,13 @@ export function erasedBody(body: string): string | null {
   return JSON.stringify({ event, data: { ...data, ...taken } })
 }
 
+/** The body of an event without the content of a received message. Null if the event has none. */
+export function redactedBody(body: string): string | null {
+  const { event, data } = read(body)
+  if (!data || event !== 'message.received') return null
+  return JSON.stringify({ event, data: { ...data, content: { text: null, media: [] } } })
+}
+
 /** Whether the person was erased from the body of an event. */
 export function isErasedBody(body: string): boolean {
   return nameOf(read(body)) === ERASED

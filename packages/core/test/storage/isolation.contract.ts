@@ -228,6 +228,10 @@ export function isolationContract(open: OpenStorage): void {
           progress: async () => (await bulks.progress(asker, BULK_ID)).counts.sent,
         },
         receivedMessages: {
+          async byId() {
+            const received = only(await receivedMessages.list(workspaceId, {}, EVERYTHING))
+            return receivedMessages.byId(asker, received.id)
+          },
           list: () => receivedMessages.list(asker, { sender: '+255700000009' }, EVERYTHING),
           count: () => receivedMessages.count(asker, {}),
         },
@@ -255,6 +259,7 @@ export function isolationContract(open: OpenStorage): void {
           messagesTo: () => erasure.messagesTo(asker, recipient, window),
           receivedFrom: () => erasure.receivedFrom(asker, recipient, window),
           eventsNaming: () => erasure.eventsNaming(asker, recipient, window),
+          eventsOf: () => erasure.eventsOf(asker, message.id, new Date('2027-01-01T00:00:00Z')),
           conversations: () => erasure.conversations(asker, recipient),
           answers: () => erasure.answers(asker, recipient, page),
         },

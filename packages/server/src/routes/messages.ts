@@ -25,6 +25,14 @@ export function messageRoutes({ messages }: DecodedCore): Handlers<typeof api.me
     async reschedule({ viewer, params, body }) {
       return { message: await messages.reschedule(viewer, params.id, body) }
     },
+    async erase({ viewer, params, actor }) {
+      await messages.erase(viewer, params.id, actor)
+      return { message: 'Message erased' }
+    },
+    async redact({ viewer, params, actor }) {
+      await messages.redact(viewer, params.id, actor)
+      return { message: 'Content removed' }
+    },
     async estimate({ identity, body, countBulkEstimate }) {
       if ('recipients' in body) await countBulkEstimate()
       return messages.estimate(keyOf(identity), body)

@@ -29,6 +29,8 @@ export const AUDIT_ACTIONS = {
   'workspace.unfrozen': 'The workspace may spend again.',
   'purchase.refunded': 'An operator requested the refund of a purchase.',
   'recipient.erased': 'The erasure of one recipient began. The address is not recorded.',
+  'message.erased': 'One message was erased.',
+  'message.redacted': 'The content of one message was removed.',
   'dispatch.paused': 'An operator paused all sending and delivering.',
   'dispatch.resumed': 'The pause of all sending and delivering ended.',
   'provider.paused': 'An operator paused a provider, or one of its senders.',

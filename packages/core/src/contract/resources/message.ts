@@ -32,6 +32,10 @@ export const message = z
       description:
         'Only for an e-mail with several recipients: the state of each recipient. `recipient` is then the first one.',
     }),
+    sender: z.string().nullable().meta({
+      description:
+        'The `from` of the request. Null without one, and after an erasure; for an e-mail the display name.',
+    }),
     content: storedContent,
     status: z.enum(MESSAGE_STATUSES),
     credits_used: credits,

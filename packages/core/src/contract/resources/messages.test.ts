@@ -11,6 +11,7 @@ const row = {
   workspace_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d00',
   channel: 'sms',
   recipient: '+14155552671',
+  sender: null,
   content: { text: 'Hi' },
   status: 'queued',
   credits_used: units(100_000),

@@ -95,6 +95,34 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       description:
         'The expiry of the message keeps its distance from the time. A call keeps its time.',
     }),
+    erase: endpoint({
+      method: 'DELETE',
+      path: '/api/v1/messages/:id',
+      auth: 'api_key',
+      scope: 'send_messages',
+      rate: 'general',
+      status: 200,
+      failures: ['validation_error'],
+      ...oneMessage,
+      data: z.object({ message: z.string() }),
+      summary: 'Erase one message',
+      description:
+        'Takes the id of a sent or a received message. A sent message keeps its status and its price; its recipient, content and metadata are removed. A received message is removed. A message that is still queued is refused: cancel it first.',
+    }),
+    redact: endpoint({
+      method: 'POST',
+      path: '/api/v1/messages/:id/redact',
+      auth: 'api_key',
+      scope: 'send_messages',
+      rate: 'general',
+      status: 200,
+      failures: ['validation_error'],
+      ...oneMessage,
+      data: z.object({ message: z.string() }),
+      summary: 'Remove the content of one message',
+      description:
+        'Takes the id of a sent or a received message. Recipient, status and metadata stay. A message that is still queued is refused.',
+    }),
     estimate: estimateFor({ voice }),
     list: endpoint({
       ...reading,
@@ -108,6 +136,9 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
         endDate: dateTime.optional(),
         bulk_id: uuid.optional(),
         recipient: phoneOrText(text(LIMITS.email_length)).optional(),
+        sender: phoneOrText(text(LIMITS.sender_name_length)).optional().meta({
+          description: 'Only messages whose request had this `from`.',
+        }),
         cursor: text(LIMITS.cursor_length)
           .optional()
           .meta({ description: 'The `next_cursor` of the previous page; `page` is then ignored.' }),

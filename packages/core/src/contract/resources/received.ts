@@ -50,6 +50,9 @@ export const received = {
       sender: phoneOrText(text(LIMITS.email_length)).optional().meta({
         description: 'Only messages of this author.',
       }),
+      recipient: phoneOrText(text(LIMITS.email_length)).optional().meta({
+        description: 'Only messages to this number or address.',
+      }),
       startDate: dateTime.optional(),
       endDate: dateTime.optional(),
     }),

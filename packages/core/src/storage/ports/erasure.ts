@@ -41,6 +41,15 @@ export interface ErasureReads {
     recipient: Recipient,
     window: IdWindow,
   ): Promise<Pick<EventRow, 'id' | 'message_id' | 'body'>[]>
+  /**
+   * The events of one message that were stored until `until`, and later events with a delivery. `messageId`: of a sent or
+   * a received message.
+   */
+  eventsOf(
+    workspaceId: string,
+    messageId: string,
+    until: Date,
+  ): Promise<Pick<EventRow, 'id' | 'body'>[]>
   /** The number of conversations with the address. */
   conversations(workspaceId: string, recipient: Recipient): Promise<number>
   /** Responses to bulk requests, in the order of their keys, after the given key. */
@@ -57,6 +66,10 @@ export interface ErasureWrites {
    * and erased messages. Returns the ids of the changed messages.
    */
   messages(workspaceId: string, messageIds: readonly string[], at: Date): Promise<string[]>
+  /** Empties the content of a message. Returns false, and changes nothing, for a queued message. */
+  redact(workspaceId: string, messageId: string): Promise<boolean>
+  /** Empties the content of a received message. */
+  redactReceived(workspaceId: string, id: string): Promise<void>
   /** Replaces the bodies of events. */
   rewriteEvents(
     workspaceId: string,

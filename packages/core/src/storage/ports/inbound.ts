@@ -14,6 +14,8 @@ export interface ReceivedFilter {
   channel?: Channel | undefined
   /** The author's number or address. */
   sender?: string | undefined
+  /** The number or address that received the message. */
+  recipient?: string | undefined
   /** Only replies to messages of test keys. */
   livemode?: false | undefined
   from?: Date | undefined
@@ -21,6 +23,7 @@ export interface ReceivedFilter {
 }
 
 export interface ReceivedMessageReads {
+  byId(workspaceId: string, id: string): Promise<ReceivedMessageRow | null>
   /** Returns the newest first. */
   list(workspaceId: string, filter: ReceivedFilter, page: Slice): Promise<ReceivedMessageRow[]>
   count(workspaceId: string, filter: ReceivedFilter): Promise<number>

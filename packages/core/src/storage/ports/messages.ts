@@ -17,6 +17,7 @@ export interface MessageFilter {
   until?: Date | undefined
   bulk_id?: string | undefined
   recipient?: string | undefined
+  sender?: string | undefined
   /** Only messages of test keys: the cost does not depend on the number of live messages. */
   livemode?: false | undefined
   /** Only messages older than this one. */

@@ -1,9 +1,23 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, notInArray, or, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  eq,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  notInArray,
+  or,
+  sql,
+} from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { ERASED } from '../../contract/resources/message.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { Recipient } from '../../rules/recipient.ts'
+import { idFloor } from '../../runtime/runtime.ts'
 import type { ErasureReads, ErasureWrites, IdWindow, SearchedTable } from '../ports/erasure.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './dialect.ts'
@@ -86,6 +100,19 @@ export function erasureStore(
       const found = db.select({ id, message_id, body }).from(events)
       return found.where(and(within(events, workspaceId, window), about)).orderBy(asc(id))
     },
+    async eventsOf(workspaceId, messageId, until) {
+      const { id, workspace_id, message_id, body } = events
+      const of = and(eq(deliveries.workspace_id, workspaceId), eq(deliveries.message_id, messageId))
+      const delivered = db.select({ id: deliveries.event_id }).from(deliveries).where(of)
+      const within = and(gt(id, messageId), lt(id, idFloor(until)), eq(message_id, messageId))
+      const found: { id: string; body: string }[] = []
+      // Two queries, because events have no index by message.
+      for (const some of [inArray(id, delivered), within]) {
+        const mine = and(eq(workspace_id, workspaceId), some)
+        found.push(...(await db.select({ id, body }).from(events).where(mine)))
+      }
+      return [...new Map(found.map((event) => [event.id, event])).values()]
+    },
     async conversations(workspaceId, recipient) {
       const found = db.select({ n: rowCount }).from(conversations)
       return (await found.where(theirs(workspaceId, recipient)))[0]?.n ?? 0
@@ -131,6 +158,25 @@ export function erasureStore(
       const ids = erased.map((row) => row.id)
       if (ids.length > 0) await eraseHistory(workspaceId, filledUp(ids))
       return ids
+    },
+    async redact(workspaceId, messageId) {
+      const one = and(eq(messages.workspace_id, workspaceId), eq(messages.id, messageId))
+      await locked(db.select({ id: messages.id }).from(messages).where(one))
+      const queued = db.select({ id: queue.message_id }).from(queue)
+      const inQueue = queued.where(eq(queue.message_id, messageId))
+      const redacted = await db
+        .update(messages)
+        .set({ content: {} as never })
+        .where(and(one, notInArray(messages.id, inQueue)))
+        .returning({ id: messages.id })
+      return redacted.length === 1
+    },
+    async redactReceived(workspaceId, id) {
+      const one = and(eq(received.workspace_id, workspaceId), eq(received.id, id))
+      await db
+        .update(received)
+        .set({ content: { text: null, media: [] } })
+        .where(one)
     },
     async rewriteEvents(workspaceId, rewritten) {
       for (const block of blocksOf(rewritten)) {

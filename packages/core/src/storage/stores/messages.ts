@@ -66,17 +66,18 @@ export function messageStore(
   }
 
   function matching(workspaceId: string, { ids, ...filter }: BoundedFilter) {
-    const { bulk_id, recipient } = filter
+    const { bulk_id, recipient, sender } = filter
     const others = and(
       filter.channel && eq(t.channel, filter.channel),
       filter.status && eq(t.status, filter.status),
       filter.from && gte(t.created_at, filter.from),
       filter.until && lte(t.created_at, filter.until),
       recipient ? eq(t.recipient, recipient) : undefined,
+      sender ? eq(t.sender, sender) : undefined,
       filter.livemode === false ? isTest : undefined,
     )
     // `is true` keeps SQLite from the indexes by kind: it would read them to their end, and a row for each entry.
-    const isByKey = others && (bulk_id || recipient)
+    const isByKey = others && (bulk_id || recipient || sender)
     return and(
       eq(t.workspace_id, workspaceId),
       bulk_id ? inArray(t.id, idsOfBulk(workspaceId, bulk_id)) : undefined,

@@ -29,11 +29,12 @@ export function receivedMessageStore(
   }
 
   function matching(workspaceId: string, filter: ReceivedFilter) {
-    const { channel, sender, livemode, from, until } = filter
+    const { channel, sender, recipient, livemode, from, until } = filter
     return and(
       eq(t.workspace_id, workspaceId),
       channel && eq(t.channel, channel),
       sender ? eq(t.sender, sender) : undefined,
+      recipient ? eq(t.recipient, recipient) : undefined,
       from && gte(t.created_at, from),
       until && lte(t.created_at, until),
       livemode === false ? inArray(t.id, testIds(workspaceId)) : undefined,
@@ -53,6 +54,10 @@ export function receivedMessageStore(
   })
 
   return {
+    async byId(workspaceId, id) {
+      const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, id))
+      return (await db.select().from(t).where(mine))[0] ?? null
+    },
     async list(workspaceId, filter, { limit, offset, after }) {
       // Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort.
       const found = db
