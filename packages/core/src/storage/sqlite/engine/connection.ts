@@ -12,10 +12,10 @@ const SYNCHRONOUS_FULL = 2
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * The log is written back at this number of pages (32 MiB); with SQLite's default, each page is written back 8 times as
- * often.
+ * The commit that reaches this number of pages (8 MiB) writes the log back, and callers wait for it. While a backlog
+ * drained, this took at most 8 ms of CPU, and 30 to 90 ms with 8,000 pages, with which an accept takes 4 % less CPU.
  */
-const CHECKPOINT_PAGES = 8_000
+const CHECKPOINT_PAGES = 2_000
 
 /** A log that grew, for example during a backup, is cut to this size when it restarts. */
 const LOG_KEPT_BYTES = 64 * 1024 * 1024
