@@ -13,8 +13,20 @@ const HISTORY_MS = DAYS * 86_400_000
 /** The bulk with the oldest messages, and their number. */
 export const BULK = { id: '01890000-0000-7000-8000-000000000000', messages: 500 }
 
-/** A recipient of one message in a thousand. */
-export const RECIPIENT = '+14155500007'
+/** Recipients with the same number of messages in a history of every length: the oldest messages of the history. */
+export const RECIPIENTS = {
+  few: { number: '+14155600001', messages: 50 },
+  many: { number: '+14155600002', messages: 400 },
+}
+const [FEW_FROM, MANY_FROM] = [500, 550]
+
+/** SQL: the recipient of a message; those of the others vary. */
+function recipientOf(other: string): string {
+  const { few, many } = RECIPIENTS
+  const of = ({ number, messages }: typeof few, from: number) =>
+    `when i between ${from} and ${from + messages - 1} then '${number}'`
+  return `case ${of(few, FEW_FROM)} ${of(many, MANY_FROM)} else ${other} end`
+}
 
 /** SQL of a value for the number `i`, valid on both engines. */
 const VALUES = {
@@ -29,7 +41,7 @@ const SQLITE = {
   values: (at: string) => ({
     ...VALUES,
     id: `printf('%08x-%04x-7000-8000-%012x', (${at}) / 65536, (${at}) % 65536, i)`,
-    recipient: `printf('+141555%05d', i % 1000)`,
+    recipient: recipientOf(`printf('+141555%05d', i % 1000)`),
     livemode: 'mod(i, 50) <> 7',
     created_at: at,
   }),
@@ -40,7 +52,7 @@ const POSTGRES = {
   values: (at: string) => ({
     ...VALUES,
     id: `${hex(`(${at}) / 65536`, 8)} || '-' || ${hex(`(${at}) % 65536`, 4)} || '-7000-8000-' || ${hex('i', 12)}`,
-    recipient: `'+141555' || lpad((i % 1000)::text, 5, '0')`,
+    recipient: recipientOf(`'+141555' || lpad((i % 1000)::text, 5, '0')`),
     livemode: 'mod(i, 50) <> 7',
     created_at: `to_timestamp((${at}) / 1000.0)`,
   }),
