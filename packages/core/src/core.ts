@@ -15,6 +15,7 @@ import { type Credits, createCredits } from './credits/credits.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
 import { createDispatching, type DispatchParts } from './dispatch/dispatching.ts'
 import { createEventFeed, type EventFeed } from './events/feed.ts'
+import { createFiles, type Files } from './files/files.ts'
 import { createInbound, type Incoming } from './inbound/inbound.ts'
 import { createReceivedMessages, type ReceivedMessages } from './inbound/received-messages.ts'
 import { createOutbox } from './mail/outbox.ts'
@@ -85,6 +86,8 @@ export interface Core<F extends Form = 'given'> {
   contacts: Contacts<F>
   /** The addresses to which a workspace sends nothing. */
   suppressions: Suppressions<F>
+  /** Fetches files that requests name by their address. */
+  files: Files
   /** Handles the unsubscribe links of e-mails. */
   unsubscribe: Unsubscribe
   /** The mails to owners. Without a mail server, they are kept in memory and shown here. */
@@ -183,6 +186,7 @@ function coreOf(parts: Parts): Core {
       await parts.dispatching.closeProviders()
       await parts.outbox.close(Math.min(grace_ms, MAIL_GRACE_MS))
       await parts.smtpMailer?.close()
+      await parts.files.close()
       await api.apiKeys.close()
     } finally {
       await parts.storage.close()
@@ -270,6 +274,7 @@ async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage:
     sandboxMailer,
     outbox,
     feed,
+    files: createFiles(targets),
     retention: days === null ? null : createRetention({ storage, runtime, days }),
     auditRetention: createAuditRetention({ storage, runtime, days: options.audit_retention_days }),
     mails: createOwnerMails({ storage, runtime, outbox, public_url }),
@@ -354,6 +359,7 @@ function bindApi(parts: Parts) {
     events: parts.feed.events,
     contacts,
     suppressions: createSuppressions({ storage, runtime }),
+    files: { fetch: parts.files.fetch },
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),
     sharesCounters: storage.hot.sweepCounters !== undefined,
     count({ key, window_ms, add }) {

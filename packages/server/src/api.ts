@@ -18,6 +18,7 @@ import { createGate } from './admission/gate.ts'
 import { type Load, OVERLOAD } from './admission/load.ts'
 import { createRateLimiter, type RateLimiter } from './admission/rate-limiter.ts'
 import { serveCallbacks } from './callbacks/callbacks.ts'
+import { serveResend } from './compat/resend/resend.ts'
 import type { ConnectionLimit } from './connections/connection-limit.ts'
 import { type InboxOptions, serveInbox } from './dev/inbox.ts'
 import { answerFailure, unknownRoute } from './failures.ts'
@@ -141,6 +142,7 @@ export async function serveApi(
   mount(app, admission, api.billing, billingRoutes(core))
   mount(app, admission, api.health, healthRoutes(core, { isClosing, now }))
   serveCallbacks(app, admission, core, { public_url, now })
+  serveResend(app, admission, core, { now })
   serveAccountPages(app, admission, core)
   serveUnsubscribe(app, admission, core)
   serveDocs(app, admission, api, { public_url })

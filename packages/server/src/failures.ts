@@ -4,9 +4,20 @@ import { drainBody } from './requests/drain-body.ts'
 
 /** Answers an error with the envelope. An error that is not the caller's fault is logged, and answered with a fixed text. */
 export function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  answerFailureAs(failureText, error, request, reply)
+}
+
+/** Answers an error like `answerFailure`, with the JSON that `textOf` writes. It may set another status. */
+export function answerFailureAs(
+  textOf: (failure: SvcError, request: FastifyRequest, reply: FastifyReply) => string,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   const failure = noteFailure(error, request, reply)
   reply.header('content-type', 'application/json; charset=utf-8')
-  const answer = () => reply.send(failureText(failure))
+  const text = textOf(failure, request, reply)
+  const answer = () => reply.send(text)
   if (!isTooLarge(error)) return void answer()
   // The framework would close the connection while the client still sends, and most clients would miss the answer. If a
   // client asks for `Connection: close`, as proxies do, the server reads its body to the end before the answer.

@@ -839,6 +839,8 @@ export interface MessagesListQuery {
   recipient?: string | undefined
   /** Only messages whose request had this `from`. */
   sender?: string | undefined
+  /** Only the items before the item with this id, in the order of the list: the page that precedes it. Not with `page`, `after` or `cursor`. */
+  before?: string | undefined
   /** The `next_cursor` of the previous page; `page` is then ignored. */
   cursor?: string | undefined
   page?: number | undefined

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { apiFor } from '../contract/api.ts'
 import type { Body, Endpoint } from '../contract/endpoints/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
+import { httpUrl } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
@@ -47,6 +48,7 @@ export function bordersOf({ voice }: { voice: boolean }) {
     },
     webhooks: webhookBorders(api.webhooks),
     contacts: contactBorders(api.contacts),
+    files: { fetch: takes(checked<string>('url', httpUrl)) },
     suppressions: suppressionBorders(api.suppressions),
     ...eventBorders(),
   }
@@ -168,7 +170,7 @@ function webhookBorders(api: Api['webhooks']) {
 
 function contactBorders(api: Api['contacts']) {
   const { search, tag } = api.list.query.shape
-  const filter = query(z.object({ search, tag }))
+  const filter = query(z.object({ search, tag, newer_than: api.get.params.shape.id.optional() }))
   const contact = id(api.get)
   const readImport = body(api.import)
   const imported: Reader<Body<typeof api.import>['contacts']> = (contacts) =>
@@ -176,6 +178,7 @@ function contactBorders(api: Api['contacts']) {
   return {
     create: takes(workspaceId, body(api.create)),
     list: takes(workspaceId, filter, slice),
+    byEmail: takes(workspaceId, checked<string>('email', z.string().max(LIMITS.email_length))),
     get: takes(workspaceId, contact),
     update: takes(workspaceId, contact, body(api.update)),
     delete: takes(workspaceId, contact),

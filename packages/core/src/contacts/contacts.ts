@@ -27,6 +27,8 @@ export interface ContactQuery {
   /** A part of name, phone, email or external_id, in upper or lower case. */
   search?: string | undefined
   tag?: string | undefined
+  /** Only contacts that are newer than the contact with this id: of these, the oldest. */
+  newer_than?: string | undefined
 }
 
 /** The recipient of a message: its addresses and the values for placeholders. */
@@ -52,6 +54,8 @@ export interface Contacts<F extends Form = 'given'> {
     query: ContactQuery,
     page: Slice,
   ): Promise<{ contacts: Contact[]; total: number; next_after: string | null }>
+  /** The contact with this e-mail address. @throws SvcError `not_found`. */
+  byEmail(workspaceId: string, email: string): Promise<Contact>
   /** One contact. @throws SvcError `not_found`, also for another workspace's contact. */
   get(workspaceId: string, contactId: string): Promise<Contact>
   /**
@@ -143,6 +147,13 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
       const suppressed = suppressedBy(await read.suppressions.of(workspaceId, addressesOf(row)))
       return recordOf(row, suppressed)
     },
+    async byEmail(workspaceId, email) {
+      const keys = { phones: [], email_keys: [emailKey(email)], external_ids: [] }
+      const [row] = await read.contacts.holding(workspaceId, keys)
+      if (!row) throw new SvcError('not_found', 'Contact not found')
+      const suppressed = suppressedBy(await read.suppressions.of(workspaceId, addressesOf(row)))
+      return recordOf(row, suppressed)
+    },
     update: (workspaceId, contactId, fields) =>
       storage.write(async (stores) => {
         await stores.contacts.lock(workspaceId)
@@ -174,8 +185,8 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
   }
 }
 
-function filterOf({ search, tag }: ContactQuery) {
-  return { tag, search: search === undefined ? undefined : fold(search) }
+function filterOf({ search, tag, newer_than }: ContactQuery) {
+  return { tag, newer_than, search: search === undefined ? undefined : fold(search) }
 }
 
 async function recordsOf(

@@ -4,7 +4,7 @@ import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, SERVICE } from '../audit/entry.ts'
 import { priceForSeveral } from '../channels/price.ts'
 import type { BodyIn, Data, Form, Query, QueryIn } from '../contract/endpoints/endpoint.ts'
-import { pageOf, sliceOf, withNext } from '../contract/endpoints/paging.ts'
+import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import { type ErrorDetail, invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { type NamedRecipient, namedRecipients } from '../contract/resources/mail-recipients.ts'
@@ -33,6 +33,12 @@ import { type TimelineEntry, timelineOf } from './timeline.ts'
 
 type Sent = Data<typeof endpoints.send>
 
+/**
+ * What a repeated request with the same `idempotency_key` is compared by, if the request was made from another form, in
+ * which the same text means another time later; default: the request.
+ */
+type Compared<F extends Form> = F extends 'decoded' ? { compared?: unknown } : unknown
+
 /** The messages of a workspace. A viewer with a test key sees the test messages only. */
 export interface Messages<F extends Form = 'given'> {
   /**
@@ -44,7 +50,7 @@ export interface Messages<F extends Form = 'given'> {
   send(
     identity: KeyIdentity,
     request: BodyIn<typeof endpoints.send, F>,
-    options?: { idempotency_key?: string | undefined },
+    options?: { idempotency_key?: string | undefined } & Compared<F>,
   ): Promise<IdempotentResult<Sent>>
   /** One message with its content. @throws SvcError `not_found`, also for a message that the viewer may not see. */
   get(viewer: Viewer, messageId: string): Promise<Message>
@@ -140,7 +146,10 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
   async function send(
     identity: KeyIdentity,
     request: SendRequest,
-    key: string | undefined,
+    {
+      idempotency_key: key,
+      compared = request,
+    }: { idempotency_key?: string | undefined; compared?: unknown },
   ): Promise<IdempotentResult<Sent>> {
     const at = runtime.now()
     const { channel, content, metadata = {} } = request
@@ -150,7 +159,10 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const fault = faultOf(identity, request, recipients)
     if (fault !== null || sequences) {
       // A repeated request gets its stored response, even if a newer rule refuses the request, because it sends no new message.
-      const known = await storedResponse(storage, identity, key, { route: ROUTE, request })
+      const known = await storedResponse(storage, identity, key, {
+        route: ROUTE,
+        request: compared,
+      })
       if (known !== null) return replay(known)
     }
     if (fault !== null) throw invalid(fault.path, fault.message)
@@ -179,7 +191,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       test_use: await testUseOf(identity, [message], { quotas, at }),
       idempotency: idempotencyRecord(identity, key, {
         route: ROUTE,
-        request,
+        request: compared,
         response: () => sentJson(data),
       }),
     }
@@ -214,14 +226,24 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       recipient: query.recipient,
       sender: query.sender,
     }
+    const { before } = query
+    if (before && (query.page ?? query.after ?? query.cursor) !== undefined) {
+      throw invalid('before', 'Give one of page, after, before and cursor')
+    }
     const slice = sliceOf(query.cursor ? { limit: query.limit } : query)
     const page = { ...withNext(slice), content_length: LIMITS.list_content_length }
     const before_id = query.cursor ? readCursor(query.cursor) : query.after
     const [found, total] = await Promise.all([
-      storage.read.messages.listShort(workspaceId, { ...filter, before_id }, page),
+      storage.read.messages.listShort(
+        workspaceId,
+        { ...filter, before_id, newer_than: before },
+        page,
+      ),
       storage.read.messages.count(workspaceId, filter),
     ])
-    const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
+    const { rows, next_after } = before
+      ? pageBefore(found, slice)
+      : pageOf(found, slice, ({ id }) => id)
     return {
       messages: rows.map(shownShort),
       total,
@@ -232,8 +254,8 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
 
   return {
     bulks: createBulks(parts),
-    send: (identity, request, { idempotency_key: key } = {}) =>
-      watched(request.channel, () => send(identity, request, key), madeBy),
+    send: (identity, request, options = {}) =>
+      watched(request.channel, () => send(identity, request, options), madeBy),
     get,
     async list(viewer, query) {
       const { messages: found, ...page } = await listShort(viewer, query)
@@ -323,6 +345,15 @@ function replay(response: string): IdempotentResult<Sent> {
 function tooLate({ status }: MessageRow, change: 'canceled' | 'rescheduled'): SvcError {
   const why = status === 'queued' ? 'it is being sent now' : `it is ${status}`
   return invalid('id', `Message cannot be ${change}: ${why}`)
+}
+
+/** The page that precedes a message. A page always follows it, with that message as its first item. */
+function pageBefore<Row extends { id: string }>(
+  found: readonly Row[],
+  { limit }: Pick<Slice, 'limit'>,
+): { rows: Row[]; next_after: string | null } {
+  const rows = found.slice(-limit)
+  return { rows, next_after: rows.at(-1)?.id ?? null }
 }
 
 function cursorAfter(messageId: string): string {

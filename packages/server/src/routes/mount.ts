@@ -14,7 +14,13 @@ import {
   SvcError,
 } from '@svc/core/contract'
 import { within } from '@svc/core/operate'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  RouteOptions,
+} from 'fastify'
 import { type Admission, endHook } from '../admission/admission.ts'
 import { type Identity, viewerOf } from '../admission/authenticator.ts'
 import { plainAddress } from '../admission/rate-limiter.ts'
@@ -91,13 +97,14 @@ export function mount<G extends Group>(
   admission: Admission,
   group: G,
   handlers: Handlers<G>,
+  config: Pick<FastifyContextConfig, 'readKey'> = {},
 ): void {
   for (const name of Object.keys(group) as (keyof G & string)[]) {
     const endpoint = group[name] as Endpoint
     const handle = handlers[name] as unknown as (call: Call<Endpoint>) => unknown
     const route: Omit<RouteOptions, 'url'> = {
       method: endpoint.method,
-      config: { endpoint },
+      config: { ...config, endpoint },
       onRequest(request, reply, done) {
         endHook(admission.admit(endpoint, request, reply), done)
       },

@@ -13,8 +13,8 @@ export const SCOPES = [
 /** One permission of an API key. */
 export type Scope = (typeof SCOPES)[number]
 
-/** The HTTP methods that the API uses. */
-export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE'
+/** The HTTP methods that endpoints use; the API itself has no `PATCH`. */
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** The credentials that an endpoint accepts. */
 export type Auth = 'none' | 'api_key' | 'jwt' | 'jwt_or_api_key'

@@ -139,6 +139,10 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
         sender: phoneOrText(text(LIMITS.sender_name_length)).optional().meta({
           description: 'Only messages whose request had this `from`.',
         }),
+        before: uuid.optional().meta({
+          description:
+            'Only the items before the item with this id, in the order of the list: the page that precedes it. Not with `page`, `after` or `cursor`.',
+        }),
         cursor: text(LIMITS.cursor_length)
           .optional()
           .meta({ description: 'The `next_cursor` of the previous page; `page` is then ignored.' }),

@@ -8,6 +8,8 @@ export interface ContactFilter {
   /** A part of `search_text`, also in lower case. */
   search?: string | undefined
   tag?: string | undefined
+  /** Only contacts that are newer than the contact with this id: of these, the oldest. */
+  newer_than?: string | undefined
 }
 
 /** The keys that are unique among the contacts of a workspace. */

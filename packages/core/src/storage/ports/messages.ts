@@ -22,6 +22,8 @@ export interface MessageFilter {
   livemode?: false | undefined
   /** Only messages older than this one. */
   before_id?: string | undefined
+  /** Only messages newer than this one: of these, the oldest. Not with `before_id`. */
+  newer_than?: string | undefined
 }
 
 /** A message whose content is null if it is too long for a list. */

@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { ContactRow } from '../../rows/rows.ts'
@@ -18,7 +18,7 @@ export function contactStore(
   const tagsOf = ({ workspace_id, id }: Pick<ContactRow, 'workspace_id' | 'id'>) =>
     and(eq(tags.workspace_id, workspace_id), eq(tags.contact_id, id))
 
-  function matching(workspaceId: string, { search, tag }: ContactFilter) {
+  function matching(workspaceId: string, { search, tag, newer_than }: ContactFilter) {
     const tagged = db
       .select({ id: tags.contact_id })
       .from(tags)
@@ -27,6 +27,7 @@ export function contactStore(
       eq(t.workspace_id, workspaceId),
       tag ? inArray(t.id, tagged) : undefined,
       search ? includes(t.search_text, search) : undefined,
+      newer_than ? gt(t.id, newer_than) : undefined,
     )
   }
 
@@ -63,6 +64,10 @@ export function contactStore(
         .select()
         .from(t)
         .where(and(matching(workspaceId, filter), isBelow(t.id, after)))
+      if (filter.newer_than) {
+        const rows = await found.orderBy(asc(t.id)).limit(limit).offset(offset)
+        return rows.reverse()
+      }
       return found.orderBy(desc(t.id)).limit(limit).offset(offset)
     },
     async count(workspaceId, filter) {

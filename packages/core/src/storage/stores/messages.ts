@@ -4,6 +4,7 @@ import {
   desc,
   eq,
   getTableColumns,
+  gt,
   gte,
   inArray,
   lt,
@@ -83,6 +84,7 @@ export function messageStore(
       bulk_id ? inArray(t.id, idsOfBulk(workspaceId, bulk_id)) : undefined,
       isByKey ? sql`(${others}) is true` : others,
       filter.before_id ? lt(t.id, filter.before_id) : undefined,
+      filter.newer_than ? gt(t.id, filter.newer_than) : undefined,
       ids?.first === undefined ? undefined : gte(t.id, ids.first),
       ids?.last === undefined ? undefined : lte(t.id, ids.last),
     )
@@ -108,16 +110,18 @@ export function messageStore(
   function idsOf(workspaceId: string, filter: BoundedFilter, kinds: Kind[], page: Page): SQL {
     const { limit, offset } = page
     const { from, until, ...others } = filter
+    const nearest = filter.newer_than ? asc : desc
     const newest = kinds.map(({ channel, status }) => {
       const mine = and(
         matching(workspaceId, { ...others, channel, status }),
         from && sql`${createdAt} >= ${sql.param(from, t.created_at)}`,
         until && sql`${createdAt} <= ${sql.param(until, t.created_at)}`,
       )
-      const ids = db.select({ id: t.id }).from(t).where(mine).orderBy(desc(t.id))
+      const ids = db.select({ id: t.id }).from(t).where(mine).orderBy(nearest(t.id))
       return sql`select id from (${ids.limit(offset + limit)}) kind`
     })
-    return sql`(${sql.join(newest, sql` union all `)} order by id desc limit ${limit} offset ${offset})`
+    const order = filter.newer_than ? sql`id` : sql`id desc`
+    return sql`(${sql.join(newest, sql` union all `)} order by ${order} limit ${limit} offset ${offset})`
   }
 
   /**
@@ -128,11 +132,12 @@ export function messageStore(
     const all = matching(workspaceId, filter)
     if (livemode === undefined) return all
     if (filter.bulk_id) return matching(workspaceId, { livemode, ...filter })
-    const { channel, status, before_id, ids } = filter
+    const { channel, status, before_id, newer_than, ids } = filter
     const kinds = kindsAmong(await totals.ofTime(workspaceId, {}), { channel, status, livemode })
     if (kinds.length === 0) return sql`false`
     const ofKinds = kinds.map(({ channel, status, count }) => {
-      const mine = matching(workspaceId, { channel, status, before_id, ids, livemode })
+      const one = { channel, status, before_id, newer_than, ids, livemode }
+      const mine = matching(workspaceId, one)
       const found = db.select({ id: t.id }).from(t).where(mine).orderBy(desc(t.id))
       return sql`select id from (${found.limit(count + CHANGED_MEANWHILE_MAX)}) kind`
     })
@@ -146,19 +151,27 @@ export function messageStore(
     filter: MessageFilter,
     page: Page,
   ): Promise<Listed | null> {
-    const { before_id: _, from, until, channel, status, livemode, ...others } = filter
+    const { before_id: _, newer_than: __, ...own } = filter
+    const { from, until, channel, status, livemode, ...others } = own
+    const part = (where: SQL | undefined): Listed => {
+      if (!filter.newer_than) return { where, ...page }
+      const ids = db.select({ id: t.id }).from(t).where(where).orderBy(asc(t.id))
+      const nearest = ids.limit(page.limit).offset(page.offset)
+      const isNear = sql`${t.id} in (select id from (${nearest}) nearest)`
+      return { where: and(eq(t.workspace_id, workspaceId), isNear), limit: page.limit, offset: 0 }
+    }
     const hasKind = channel !== undefined || status !== undefined || livemode !== undefined
     const isByKind = hasKind && isEmpty(others) && page.offset <= OFFSET_BY_KIND_MAX
-    if (!isByKind && !from && !until) return { where: await narrowed(workspaceId, filter), ...page }
+    if (!isByKind && !from && !until) return part(await narrowed(workspaceId, filter))
     const found = await bounded(workspaceId, filter)
     if (!found) return null
     if (isByKind) return listedByKind(workspaceId, found, page)
-    return { where: await narrowed(workspaceId, found.filter), ...page }
+    return part(await narrowed(workspaceId, found.filter))
   }
 
   function listedByKind(workspaceId: string, { filter, kinds }: Bounded, page: Page) {
     // Stops the query at the known number of messages.
-    const left = filter.before_id ? page.limit : totalOf(kinds) - page.offset
+    const left = filter.before_id || filter.newer_than ? page.limit : totalOf(kinds) - page.offset
     const limit = Math.min(page.limit, left)
     if (kinds.length === 0 || limit <= 0) return null
     const ids = idsOf(workspaceId, filter, kinds, { ...page, limit })

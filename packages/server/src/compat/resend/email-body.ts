@@ -1,0 +1,91 @@
+import { api, decode, invalid } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
+import * as z from 'zod'
+import { attachment, readAttachments } from './attachments.ts'
+import { addresses, from, optional } from './fields.ts'
+import { readScheduleTime } from './schedule-time.ts'
+
+const text = z.string()
+
+/** The body of `POST /emails`. Unknown fields are refused, because an e-mail with a misspelt `scheduled_at` must not be sent now. */
+export const emailBody = z.strictObject({
+  from,
+  to: addresses('to'),
+  subject: text,
+  html: optional(text),
+  text: optional(text),
+  cc: optional(addressesOrNone('cc')),
+  bcc: optional(addressesOrNone('bcc')),
+  reply_to: optional(addressesOrNone('reply_to')),
+  headers: optional(z.record(text, text)),
+  tags: optional(z.array(z.strictObject({ name: text, value: text }))),
+  scheduled_at: optional(text),
+  attachments: optional(z.array(attachment)),
+  template: optional(z.unknown().refine((given) => given == null, unsupported('template'))),
+  topic_id: optional(z.unknown().refine((given) => given == null, unsupported('topic_id'))),
+})
+
+/** The body of `POST /emails`, read. */
+export type EmailBody = z.output<typeof emailBody>
+
+function unsupported(field: string): string {
+  return `The \`${field}\` field is not supported: send \`html\` or \`text\`.`
+}
+
+/** An empty list counts as absent. */
+function addressesOrNone(field: string) {
+  return z.preprocess(
+    (given) => (Array.isArray(given) && given.length === 0 ? undefined : given),
+    optional(addresses(field)),
+  )
+}
+
+/** A request of the service. @throws SvcError `validation_error`. */
+export async function sendRequestOf(
+  email: EmailBody,
+  { files, now }: { files: DecodedCore['files']; now: Date },
+) {
+  const {
+    from,
+    to,
+    cc,
+    bcc,
+    reply_to,
+    scheduled_at,
+    attachments,
+    template: _,
+    topic_id: __,
+    ...rest
+  } = email
+  const [first] = to
+  const content = {
+    ...rest,
+    from_address: from.address,
+    ...(cc && { cc }),
+    ...(bcc && { bcc }),
+    ...(reply_to && { reply_to: reply_to.length === 1 ? reply_to[0] : reply_to }),
+    ...(attachments &&
+      attachments.length > 0 && { attachments: await readAttachments(attachments, files) }),
+  }
+  return decode(api.messages.send.body, {
+    to: to.length === 1 ? first : to,
+    channel: 'email',
+    ...(from.name !== null && { from: from.name }),
+    content: withoutAbsent(content),
+    ...(scheduled_at !== undefined && { scheduled_at: readTime(scheduled_at, now).toISOString() }),
+  })
+}
+
+/** The time in a request. @throws SvcError `validation_error` for a text that is not a time. */
+export function readTime(text: string, now: Date): Date {
+  const time = readScheduleTime(text, now)
+  if (time) return time
+  throw invalid(
+    'scheduled_at',
+    'Invalid `scheduled_at` field. It must be ISO 8601, or words such as `in 1 hour`, `tomorrow at 9am` or `Friday at 3pm ET`.',
+  )
+}
+
+function withoutAbsent(values: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
+}

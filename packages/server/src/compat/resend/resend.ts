@@ -1,0 +1,69 @@
+import { SvcError } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Admission } from '../../admission/admission.ts'
+import { answerFailureAs } from '../../failures.ts'
+import { mount } from '../../routes/mount.ts'
+import { emailEndpoints, emailHandlers } from './emails.ts'
+import { resendFailureText } from './errors.ts'
+import { ROOT } from './tables.ts'
+
+const BEARER = /^Bearer +(\S+)$/i
+
+/**
+ * Serves the endpoints of Resend's API below `/compat/resend`, so that Resend's packages send through this service. Each request is
+ * translated to a function of the core; keys, scopes, limits and quotas are those of the API.
+ */
+export function serveResend(
+  app: FastifyInstance,
+  admission: Admission,
+  core: DecodedCore,
+  { now }: { now: () => number },
+): void {
+  const door = { ...core, now: () => new Date(now()) }
+  app.register(async (scope) => {
+    scope.setErrorHandler((error, request, reply) =>
+      answerFailureAs(resendFailureText, error, request, reply),
+    )
+    scope.addHook('onSend', async (_request, reply) => copyRateHeaders(reply))
+    const config = { readKey }
+    mount(scope, admission, emailEndpoints, emailHandlers(door), config)
+    scope.all(
+      `${ROOT}/*`,
+      {
+        config: { page: 'anonymous' },
+        onRequest: (request, reply) => admission.admitVisitor('anonymous', request, reply),
+      },
+      async (request) => {
+        throw new SvcError('not_found', unknownText(request))
+      },
+    )
+  })
+}
+
+/** Reads `Authorization: Bearer svc_…`. */
+function readKey({ authorization }: FastifyRequest['headers']) {
+  const key = BEARER.exec(authorization ?? '')?.[1]
+  return key === undefined ? null : ({ kind: 'api_key', key } as const)
+}
+
+const RATE_HEADERS = ['limit', 'remaining', 'reset'] as const
+
+/** Resend's names of the headers with the state of the rate limit. */
+function copyRateHeaders(reply: FastifyReply): void {
+  for (const name of RATE_HEADERS) {
+    const value = reply.getHeader(`x-ratelimit-${name}`)
+    if (value !== undefined) reply.header(`ratelimit-${name}`, value)
+  }
+}
+
+const UNSUPPORTED = new Map([
+  ['templates', 'Templates are not supported: send `html` or `text`.'],
+  ['broadcasts', 'Broadcasts are not supported: send a batch, or a bulk with the API.'],
+  ['api-keys', 'API keys are created with the API or with `svc keys create`.'],
+])
+
+function unknownText({ url }: FastifyRequest): string {
+  const [group = ''] = url.slice(ROOT.length + 1).split(/[/?]/, 1)
+  return UNSUPPORTED.get(group) ?? 'The requested endpoint does not exist.'
+}
