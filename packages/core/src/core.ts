@@ -45,6 +45,7 @@ import { openTracing } from './runtime/tracing.ts'
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
 import type { Storage } from './storage/ports/storage.ts'
+import { createEndSigning } from './webhooks/end-signing.ts'
 import { createTargetGuard } from './webhooks/target.ts'
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts'
 import { createOwnerMails } from './workspaces/owner-mails.ts'
@@ -295,6 +296,7 @@ function bindApi(parts: Parts) {
       dispatching.wakeDeliveries()
     },
   })
+  const endSigning = createEndSigning({ runtime, sealer: parts.sealer })
   const intake = bindIntake(parts)
   const dispatch = createDispatchControl({ storage, runtime, gate })
   const contacts = createContacts({ storage, runtime, quotas })
@@ -313,11 +315,12 @@ function bindApi(parts: Parts) {
       runtime,
       passwords: createPasswords(),
       mails,
+      endSigning,
       signupCredits: parts.signupCredits,
       signupCreditsOn: parts.signupCreditsOn,
       limits: { daily_limit: parts.dailyLimit, low_balance: lowBalance },
     }),
-    apiKeys: createApiKeys({ storage, runtime, quotas }),
+    apiKeys: createApiKeys({ storage, runtime, sealer: parts.sealer, quotas, endSigning }),
     credits: createCredits({
       storage,
       runtime,

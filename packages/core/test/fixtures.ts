@@ -123,6 +123,9 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
         last_failure_at: null,
         created_at: at,
         updated_at: at,
+        format: 'svc',
+        api_key_id: null,
+        callback_origin: null,
         ...fields,
       } satisfies OpenedWebhook as unknown as WebhookRow
     },
@@ -166,6 +169,7 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         daily_credit_limit: null,
         last_used_at: null,
         created_at: runtime.now(),
+        sealed_key: null,
         ...fields,
       }
     },
@@ -242,6 +246,7 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
       scheduled_at: null,
       expires_at: null,
       erased_at: null,
+      status_callback: null,
       ...fields,
     }
   }

@@ -57,6 +57,7 @@ beforeEach(async () => {
     storage: watched,
     runtime,
     signupCredits: units(0),
+    async endSigning() {},
     passwords: {
       hash: (password) => note('hash', passwords.hash(password)),
       verify: (hash, password) => note('verify', passwords.verify(hash, password)),

@@ -36,6 +36,7 @@ describe(`POST ${KEYS}`, () => {
           expires_at: null,
           allowed_ips: null,
           daily_credit_limit: null,
+          signs: false,
           key: expect.stringMatching(/^svc_[0-9A-Za-z]{38}$/),
           warning:
             'Store this key now: it is shown only once and cannot be recovered. The e-mail address of this workspace is not verified: this key is revoked when it is. Verify it first for a key that lasts.',

@@ -37,6 +37,8 @@ describe(`POST ${WEBHOOKS}`, () => {
             description: null,
             events: ['*'],
             mode: 'all',
+            format: 'svc',
+            api_key_id: null,
             is_active: true,
             status: 'active',
             disabled_reason: null,

@@ -15,6 +15,7 @@ interface CreateOptions {
   mode?: ApiKeyMode
   test?: boolean
   expires?: string
+  twilio?: boolean
 }
 
 interface RevokeOptions {
@@ -49,12 +50,17 @@ export function addKeys(program: Command, context: Context): void {
         ).choices(['live', 'test']),
       )
       .addOption(new Option('--test', 'the same as --mode test').conflicts('mode'))
-      .option('--expires <when>', 'a duration such as 30d or 12h, or a date (default: never)'),
+      .option('--expires <when>', 'a duration such as 30d or 12h, or a date (default: never)')
+      .option(
+        '--twilio',
+        'for an application that uses the twilio package: the key also signs callbacks, as an auth token does; prints the account SID',
+      ),
   ).action((options: CreateOptions) => createKey(context, options))
   withExamples(
     create,
     'svc keys create --name "Web shop" --scopes send_messages,read_messages',
     'svc keys create --name CI --mode test --expires 30d',
+    'svc keys create --name "Old shop" --twilio',
   )
 
   const list = withPage(
@@ -95,22 +101,31 @@ async function createKey({ io, output }: Context, options: CreateOptions): Promi
     ...(options.mode && { mode: options.mode }),
     ...(options.test && { mode: 'test' }),
     ...(options.expires !== undefined && { expires_at: expiryOf(options.expires) }),
+    ...(options.twilio && { signs: true }),
   })
   const created = await withCore(io, async (core) => {
     const workspace = await findWorkspace(core, options.workspace)
     return core.apiKeys.create(workspace.id, request, operatorOf(io))
   })
   if (output.isJson()) return output.document(api.api_keys.create.data.encode(created))
+  const { account_sid, key_sid } = created
   output.fields([
     ['id', created.id],
     ['name', created.name],
-    ['key', { text: created.key, style: 'bold' }],
+    ...(account_sid === undefined ? [] : [['account SID', account_sid] as const]),
+    ...(key_sid === undefined ? [] : [['key SID', key_sid] as const]),
+    [options.twilio ? 'auth token' : 'key', { text: created.key, style: 'bold' }],
     ['scopes', created.scopes.join(', ')],
     ['mode', created.mode],
     ['expires', created.expires_at?.toISOString() ?? 'never'],
   ])
   output.note(created.warning)
+  if (options.twilio) output.note(CHANGE_THIS_LINE)
 }
+
+const CHANGE_THIS_LINE = `In the application, set the account SID and the auth token, and add one line after
+const client = twilio(accountSid, authToken):
+  client.api.baseUrl = '<SVC_PUBLIC_URL>/compat/twilio'`
 
 /** Turns a duration from now into ISO 8601. Returns any other text unchanged; the contract refuses invalid times. */
 function expiryOf(text: string): string {

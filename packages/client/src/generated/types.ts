@@ -58,6 +58,8 @@ export interface ApiKey {
   expires_at: string | null
   allowed_ips: string[] | null
   daily_credit_limit: number | null
+  /** Whether the key also signs callbacks, in place of an auth token of Twilio. */
+  signs: boolean
 }
 
 /** `AuditEntry` in JSON. */
@@ -386,6 +388,10 @@ export interface Webhook {
   events: ('*' | EventKind)[]
   /** Whether it gets events of live messages, of test messages (`livemode` false), or of both. */
   mode: 'all' | 'live' | 'test'
+  /** The form of the requests: of this service, or of the webhooks of another vendor. */
+  format: 'svc' | 'twilio'
+  /** The API key that signs the deliveries, in place of the secret of the webhook; null for none. */
+  api_key_id: string | null
   is_active: boolean
   status: 'active' | 'failing' | 'disabled'
   disabled_reason: string | null
@@ -688,9 +694,15 @@ export interface ApiKeysCreateData {
   expires_at: string | null
   allowed_ips: string[] | null
   daily_credit_limit: number | null
+  /** Whether the key also signs callbacks, in place of an auth token of Twilio. */
+  signs: boolean
   /** The whole key. It is shown only once. */
   key: string
   warning: string
+  /** Present with `signs`: the account SID for clients of Twilio. `key` is the auth token. */
+  account_sid?: string
+  /** Present with `signs`: the SID of this key, in place of the account SID. */
+  key_sid?: string
 }
 
 /** The body of `POST /api/v1/api-keys`. */
@@ -703,6 +715,8 @@ export interface ApiKeysCreateBody {
   expires_at?: Instant | undefined
   allowed_ips?: string[] | undefined
   daily_credit_limit?: number | undefined
+  /** Whether the key also signs callbacks, as the auth token of a Twilio account does. The service then keeps the key itself, encrypted; it keeps only the hash of other keys. */
+  signs?: boolean | undefined
 }
 
 /** The answer of `GET /api/v1/api-keys`. */
@@ -1110,6 +1124,10 @@ export interface WebhooksCreateData {
     events: ('*' | EventKind)[]
     /** Whether it gets events of live messages, of test messages (`livemode` false), or of both. */
     mode: 'all' | 'live' | 'test'
+    /** The form of the requests: of this service, or of the webhooks of another vendor. */
+    format: 'svc' | 'twilio'
+    /** The API key that signs the deliveries, in place of the secret of the webhook; null for none. */
+    api_key_id: string | null
     is_active: boolean
     status: 'active' | 'failing' | 'disabled'
     disabled_reason: string | null
@@ -1193,6 +1211,10 @@ export interface WebhooksRotateSecretData {
     events: ('*' | EventKind)[]
     /** Whether it gets events of live messages, of test messages (`livemode` false), or of both. */
     mode: 'all' | 'live' | 'test'
+    /** The form of the requests: of this service, or of the webhooks of another vendor. */
+    format: 'svc' | 'twilio'
+    /** The API key that signs the deliveries, in place of the secret of the webhook; null for none. */
+    api_key_id: string | null
     is_active: boolean
     status: 'active' | 'failing' | 'disabled'
     disabled_reason: string | null

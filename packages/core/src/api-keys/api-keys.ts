@@ -10,11 +10,14 @@ import {
   DEFAULT_SCOPES,
   type apiKeys as endpoints,
 } from '../contract/resources/api-keys.ts'
+import { readBasicUser, sidOf } from '../contract/twilio/sids.ts'
 import type { ApiKeyRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Storage } from '../storage/ports/storage.ts'
+import type { Sealer } from '../secrets/sealer.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { assertCredentialHolds } from './credential.ts'
 import { hashKey, isWellFormed, mintKey, prefixOf } from './key.ts'
+import { placeOfKey } from './sealed-key.ts'
 import { createUsage } from './usage.ts'
 
 /** The identity of a request with an API key. */
@@ -30,7 +33,8 @@ export interface KeyIdentity {
 /** The API keys of workspaces. */
 export interface ApiKeys<F extends Form = 'given'> {
   /**
-   * Creates a key. Only this result has the key itself: the database has its hash.
+   * Creates a key. Only this result has the key itself: the database has its hash, and for a key with `signs` the
+   * encrypted key.
    * @throws SvcError `validation_error` when `expires_at` is not in the future, or the limit of keys is reached.
    */
   create(
@@ -43,13 +47,19 @@ export interface ApiKeys<F extends Form = 'given'> {
     workspaceId: string,
     page: Slice,
   ): Promise<{ api_keys: ApiKey[]; total: number; next_after: string | null }>
-  /** Ends a key, from its next request on. @throws SvcError `not_found` when the workspace has no such key. */
+  /** Ends a key, from its next request on, and the callbacks that it signs. @throws SvcError `not_found` when the workspace has no such key. */
   deactivate(workspaceId: string, keyId: string, actor?: Actor): Promise<void>
   /**
    * Returns the identity of a key. After a deactivation, the very next request with the key is refused.
    * @throws SvcError `unauthorized`; `forbidden` for an address that the key does not allow.
    */
   authenticate(key: string, address: string): Promise<KeyIdentity>
+  /**
+   * Returns the identity of a key that was sent as the password of Basic credentials for Twilio's API. The user name is the
+   * account SID of the key's workspace, or the key's own SID.
+   * @throws SvcError like `authenticate`; `unauthorized` also if the key belongs to another workspace or SID.
+   */
+  authenticateBasic(user: string, password: string, address: string): Promise<KeyIdentity>
   /**
    * Does the same as `authenticate`, without a look-up, for a key that was authenticated before and whose row has certainly
    * not changed since. Returns null for every other key.
@@ -76,11 +86,16 @@ const UNVERIFIED =
 export function createApiKeys({
   storage,
   runtime,
+  sealer,
   quotas,
+  endSigning,
 }: {
   storage: Storage
   runtime: Runtime
+  sealer: Sealer
   quotas: Pick<Quotas, 'api_keys'>
+  /** Disables the webhooks that a key signs, in the transaction that deactivates the key. */
+  endSigning: (stores: Writes, workspaceId: string, keyId: string) => Promise<void>
 }): ApiKeys<'decoded'> {
   const usage = createUsage({ storage, runtime })
   // The key of the map is the text of the list, so a changed list gets a new entry.
@@ -121,13 +136,30 @@ export function createApiKeys({
     }
   }
 
+  async function authenticate(text: string, address: string): Promise<KeyIdentity> {
+    // The version is read before the row. After a write between both reads, the entry counts as outdated, never as current.
+    const version = storage.hot.keysVersion?.()
+    const row = isWellFormed(text) ? await storage.hot.findApiKey(hashKey(text)) : null
+    if (!row) {
+      known.delete(text)
+      throw unknownKey()
+    }
+    if (version === knownVersion) {
+      if (known.size >= KNOWN_MAX) known.clear()
+      known.set(text, row)
+    }
+    return admitted(row, address)
+  }
+
   return {
     async create(workspaceId, request, actor = SERVICE) {
       const at = runtime.now()
       if (request.expires_at && request.expires_at <= at) throw alreadyExpired()
       const key = mintKey(request.mode, runtime.bytes)
+      const id = runtime.id()
+      const place = placeOfKey({ workspace_id: workspaceId, id })
       const row: ApiKeyRow = {
-        id: runtime.id(),
+        id,
         workspace_id: workspaceId,
         name: request.name,
         key_hash: hashKey(key),
@@ -140,6 +172,7 @@ export function createApiKeys({
         daily_credit_limit: request.daily_credit_limit ?? null,
         last_used_at: null,
         created_at: at,
+        sealed_key: request.signs ? sealer.seal(place, key) : null,
       }
       const isVerified = await storage.write(async (stores) => {
         const { workspaces, apiKeys, audit } = stores
@@ -152,12 +185,18 @@ export function createApiKeys({
           workspace_id: workspaceId,
           action: 'api_key.created',
           target: { type: 'api_key', id: row.id },
-          details: { mode: row.mode, scopes: row.scopes, key_prefix: row.key_prefix },
+          details: {
+            mode: row.mode,
+            scopes: row.scopes,
+            key_prefix: row.key_prefix,
+            ...(request.signs && { signs: true }),
+          },
         } as const
         await audit.record(auditRow(runtime, actor, created))
         return (await workspaces.byId(workspaceId))?.email_verified ?? true
       })
-      return { ...recordOf(row), key, warning: isVerified ? ONCE : `${ONCE} ${UNVERIFIED}` }
+      const warning = isVerified ? ONCE : `${ONCE} ${UNVERIFIED}`
+      return { ...recordOf(row), key, warning, ...(request.signs && sidsOf(row)) }
     },
     async list(workspaceId, page) {
       const [found, total] = await Promise.all([
@@ -168,10 +207,12 @@ export function createApiKeys({
       return { api_keys: rows.map(recordOf), total, next_after }
     },
     async deactivate(workspaceId, keyId, actor = SERVICE) {
-      await storage.write(async ({ apiKeys, audit }) => {
+      await storage.write(async (stores) => {
+        const { apiKeys, audit } = stores
         if (!(await apiKeys.deactivate(workspaceId, keyId))) {
           throw new SvcError('not_found', 'API key not found')
         }
+        await endSigning(stores, workspaceId, keyId)
         const deactivated = {
           workspace_id: workspaceId,
           action: 'api_key.deactivated',
@@ -180,19 +221,17 @@ export function createApiKeys({
         await audit.record(auditRow(runtime, actor, deactivated))
       })
     },
-    async authenticate(text, address) {
-      // The version is read before the row. After a write between both reads, the entry counts as outdated, never as current.
-      const version = storage.hot.keysVersion?.()
-      const row = isWellFormed(text) ? await storage.hot.findApiKey(hashKey(text)) : null
-      if (!row) {
-        known.delete(text)
-        throw unknownKey()
-      }
-      if (version === knownVersion) {
-        if (known.size >= KNOWN_MAX) known.clear()
-        known.set(text, row)
-      }
-      return admitted(row, address)
+    authenticate,
+    async authenticateBasic(user, password, address) {
+      const named = readBasicUser(user)
+      if (named === null) throw unknownKey()
+      const identity = await authenticate(password, address)
+      const isNamed =
+        'api_key_id' in named
+          ? named.api_key_id === identity.api_key_id
+          : named.workspace_id === identity.workspace_id
+      if (!isNamed) throw unknownKey()
+      return identity
     },
     authenticateKnown(text, address) {
       const version = storage.hot.keysVersion?.()
@@ -242,6 +281,10 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIPv6(address) ? 'ipv6' : 'ipv4'
 }
 
-function recordOf({ key_hash: _, ...row }: ApiKeyRow): ApiKey {
-  return { ...row, scopes: row.scopes as Scope[] }
+function recordOf({ key_hash: _, sealed_key, ...row }: ApiKeyRow): ApiKey {
+  return { ...row, scopes: row.scopes as Scope[], signs: sealed_key !== null }
+}
+
+function sidsOf({ workspace_id, id }: Pick<ApiKeyRow, 'workspace_id' | 'id'>) {
+  return { account_sid: sidOf('account', workspace_id), key_sid: sidOf('api_key', id) }
 }

@@ -104,6 +104,7 @@ function apiKeyBorders(api: Api['api_keys']) {
     list: takes(workspaceId, slice),
     deactivate: takes(workspaceId, id(api.deactivate), actor),
     authenticate: takes(...credential),
+    authenticateBasic: takes(asText, ...credential),
     authenticateKnown: takesAtOnce(...credential),
     expectedOf: takesAtOnce(...credential),
     flush: takes(),

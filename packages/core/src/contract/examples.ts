@@ -51,6 +51,7 @@ const key = {
   expires_at: null,
   allowed_ips: ['192.0.2.0/24'],
   daily_credit_limit: 100,
+  signs: false,
   created_at: EARLIER,
 }
 
@@ -180,6 +181,8 @@ const webhook = {
   description: 'Order status',
   events: ['message.delivered' as const, 'message.failed' as const],
   mode: 'live' as const,
+  format: 'svc' as const,
+  api_key_id: null,
   is_active: true,
   status: 'active' as const,
   disabled_reason: null,

@@ -25,3 +25,6 @@ export type {
   Traits,
 } from './outside/provider.ts'
 export * from './signing/signature.ts'
+export * from './twilio/message-status.ts'
+export * from './twilio/sids.ts'
+export * from './twilio/signature.ts'

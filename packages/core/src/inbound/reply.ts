@@ -56,6 +56,7 @@ export function replyTo(
     scheduled_at: null,
     expires_at: new Date(at.getTime() + REPLY_LIFETIME_MS),
     erased_at: null,
+    status_callback: null,
     ...UNSETTLED,
   }
 }

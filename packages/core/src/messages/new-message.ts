@@ -6,7 +6,7 @@ import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Channel, Content, EmailContent } from '../contract/resources/content.ts'
 import type { NamedRecipient } from '../contract/resources/mail-recipients.ts'
-import { type StoredRecipient, UNSETTLED } from '../rows/messages.ts'
+import { type StatusCallback, type StoredRecipient, UNSETTLED } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import type { SpendingLimit } from '../rules/accept.ts'
 import type { Operation } from '../rules/decide.ts'
@@ -47,6 +47,7 @@ export interface Draft {
   content: Content
   metadata: Metadata
   bulk_id: string | null
+  status_callback?: StatusCallback | null
 }
 
 /** The row of an accepted message. Test messages cost nothing. */
@@ -77,6 +78,7 @@ export function newMessage(
     scheduled_at: schedule.scheduled_at,
     expires_at: schedule.expires_at,
     erased_at: null,
+    status_callback: draft.status_callback ?? null,
     // The spread comes last, because V8 builds a slow object (47 µs instead of 2 µs) from a literal that begins with a spread.
     ...UNSETTLED,
   }

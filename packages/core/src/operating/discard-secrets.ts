@@ -1,3 +1,4 @@
+import { placeOfKey } from '../api-keys/sealed-key.ts'
 import { mintSecret } from '../contract/signing/signature.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { SealedError, type Sealer } from '../secrets/sealer.ts'
@@ -14,6 +15,8 @@ export interface DiscardReport {
   secrets: number
   /** Changed webhooks. A webhook that lost its current secret or its headers is disabled. */
   webhooks: number
+  /** API keys that do not sign any more. */
+  api_keys: number
 }
 
 /** Replaces every value that cannot be decrypted: see `SecretsAtRest.discard`. */
@@ -21,7 +24,7 @@ export async function discardUnreadable(
   { storage, runtime, sealer }: { storage: Storage; runtime: Runtime; sealer: Sealer },
   options: BatchOptions,
 ): Promise<DiscardReport> {
-  const report: DiscardReport = { secrets: 0, webhooks: 0 }
+  const report: DiscardReport = { secrets: 0, webhooks: 0, api_keys: 0 }
   const rows: Rows<DiscardReport> = {
     async secret({ sealedValues }, { name, value }, found) {
       if (isReadable(() => sealer.open(placeOfSecret(name), value))) return
@@ -34,12 +37,23 @@ export async function discardUnreadable(
       await webhooks.change(row.workspace_id, row.id, { ...change, updated_at: runtime.now() })
       found.webhooks += 1
     },
+    async signingKey({ sealedValues }, row, found) {
+      if (isReadable(() => sealer.open(placeOfKey(row), row.sealed_key))) return
+      await sealedValues.changeSigningKey(row.workspace_id, row.id, null)
+      found.api_keys += 1
+    },
   }
   const add = (found: DiscardReport) => {
     report.secrets += found.secrets
     report.webhooks += found.webhooks
+    report.api_keys += found.api_keys
   }
-  await inBatches(storage, rows, { begin: () => ({ secrets: 0, webhooks: 0 }), add }, options)
+  await inBatches(
+    storage,
+    rows,
+    { begin: () => ({ secrets: 0, webhooks: 0, api_keys: 0 }), add },
+    options,
+  )
   return report
 }
 

@@ -1,3 +1,4 @@
+import { placeOfKey } from '../api-keys/sealed-key.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
 import { partsOf, type Sealed } from '../rows/sealed.ts'
@@ -40,7 +41,7 @@ export interface ResealOptions extends BatchOptions {
   actor?: Actor
 }
 
-/** The encryption of the service's and webhooks' secrets in the database. */
+/** The encryption of the secrets of the service and of webhooks, and of API keys that sign, in the database. */
 export interface SecretsAtRest {
   /** The number of values of each key, and of values in plain text. */
   status(): Promise<SecretsStatus>
@@ -55,7 +56,8 @@ export interface SecretsAtRest {
   /**
    * Replaces every value that cannot be decrypted, because its key is lost. The service generates its secrets again when
    * it needs them. A webhook gets a new secret or loses its headers, and stays disabled until its owner enables it. A
-   * webhook that lost only its previous secret stays enabled.
+   * webhook that lost only its previous secret stays enabled. An API key that was lost still authenticates, but does not
+   * sign any more.
    */
   discard(options?: ResealOptions): Promise<DiscardReport>
 }
@@ -83,6 +85,12 @@ export function createSecretsAtRest({
         const change = changeOf(row, by)
         if (Object.keys(change).length === 0) return
         await sealedValues.changeWebhook(row.workspace_id, row.id, change)
+      },
+      async signingKey({ sealedValues }, row, by) {
+        const changed = by.text(placeOfKey(row), row.sealed_key)
+        if (changed !== null) {
+          await sealedValues.changeSigningKey(row.workspace_id, row.id, changed)
+        }
       },
     }
     const add = ({ counts }: Resealing) => {

@@ -1,5 +1,5 @@
 import type { SecretRow } from '../rows/rows.ts'
-import type { WebhookSecretColumns } from '../storage/ports/secrets.ts'
+import type { SigningKeyColumns, WebhookSecretColumns } from '../storage/ports/secrets.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 
 /** Options to stop and to observe work on all secrets. */
@@ -13,6 +13,7 @@ export interface BatchOptions {
 export interface Rows<Found> {
   secret(stores: Writes, row: SecretRow, found: Found): Promise<void>
   webhook(stores: Writes, row: WebhookSecretColumns, found: Found): Promise<void>
+  signingKey(stores: Writes, row: SigningKeyColumns, found: Found): Promise<void>
 }
 
 /** The number of rows that one transaction locks: encrypting them takes about 2 ms. */
@@ -29,8 +30,8 @@ export async function inBatches<Found>(
   { begin, add }: { begin: () => Found; add: (found: Found) => void },
   { signal, onProgress }: BatchOptions,
 ): Promise<void> {
-  const { secrets, webhooks } = await storage.read.sealedValues.countRows()
-  const total = secrets + webhooks
+  const { secrets, webhooks, api_keys } = await storage.read.sealedValues.countRows()
+  const total = secrets + webhooks + api_keys
   let done = 0
 
   async function walk<Row, Cursor>(
@@ -66,6 +67,12 @@ export async function inBatches<Found>(
     { workspace_id: '', id: '' },
     ({ sealedValues }, after) => sealedValues.lockWebhooks(after, BATCH),
     rows.webhook,
+    ({ workspace_id, id }) => ({ workspace_id, id }),
+  )
+  await walk(
+    { workspace_id: '', id: '' },
+    ({ sealedValues }, after) => sealedValues.lockSigningKeys(after, BATCH),
+    rows.signingKey,
     ({ workspace_id, id }) => ({ workspace_id, id }),
   )
 }

@@ -15,6 +15,12 @@ export interface StoredRecipient extends MailRecipient {
   accepted: boolean
 }
 
+/** The URL that gets the changes of one message's status, and the hidden webhook of its origin. */
+export interface StatusCallback {
+  webhook_id: string
+  url: string
+}
+
 /** The periods for which messages are counted. */
 export type CountUnit = 'all' | 'day' | 'hour'
 
@@ -99,6 +105,8 @@ export function messageTables(d: Dialect) {
       failed_at: d.time(),
       /** The time at which retention or a request removed recipient, content and metadata. */
       erased_at: d.time(),
+      /** Where changes of the status are posted, through a hidden webhook; null for most messages. */
+      status_callback: d.json<StatusCallback>(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),

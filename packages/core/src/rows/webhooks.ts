@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import type { WebhookFormatName } from '../contract/resources/webhooks.ts'
 import type { Dialect } from './dialect.ts'
 import type { Sealed, SealedHeaders } from './sealed.ts'
 
@@ -30,8 +31,23 @@ export function webhookTables(d: Dialect) {
       last_failure_at: d.time(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
+      /** The form of the requests. */
+      format: d.text().$type<WebhookFormatName>().notNull().default('svc'),
+      /** The API key whose text is the secret; null if the webhook has a secret of its own. */
+      api_key_id: d.text(),
+      /**
+       * The origin of the URLs of status callbacks, for the hidden webhook that gets the callbacks of messages which named
+       * such a URL; null for a webhook that its owner created. Only the latter is listed and gets other events.
+       */
+      callback_origin: d.text(),
     },
-    (t) => [d.primaryKey({ columns: [t.workspace_id, t.id] })],
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d
+        .uniqueIndex('webhooks_callback_origin')
+        .on(t.workspace_id, t.api_key_id, t.callback_origin)
+        .where(sql`callback_origin is not null`),
+    ],
   )
   const events = d.table(
     'events',

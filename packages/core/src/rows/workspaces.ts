@@ -29,7 +29,7 @@ export function accountTables(d: Dialect) {
       id: d.text().notNull(),
       workspace_id: d.text().notNull(),
       name: d.text().notNull(),
-      /** The SHA-256 of the whole key, in hex. The key is never stored. */
+      /** The SHA-256 of the whole key, in hex. Only `sealed_key` has the key itself, and only if the key signs. */
       key_hash: d.text().notNull(),
       key_prefix: d.text().notNull(),
       mode: d.text().$type<'live' | 'test'>().notNull(),
@@ -40,6 +40,8 @@ export function accountTables(d: Dialect) {
       daily_credit_limit: d.units(),
       last_used_at: d.time(),
       created_at: d.time().notNull(),
+      /** The whole key, for a key that signs callbacks. Null for every other key, and after a deactivation. */
+      sealed_key: d.text().$type<Sealed>(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),

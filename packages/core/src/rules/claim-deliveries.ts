@@ -1,6 +1,8 @@
+import type { WebhookFormatName } from '../contract/resources/webhooks.ts'
 import type { DeliveryQueueRow, DeliveryRow, WebhookRow } from '../rows/rows.ts'
 import type { Sealed, SealedHeaders } from '../rows/sealed.ts'
 import type { FanOut, Subscriber } from './fan-out.ts'
+import type { FormattedMessage } from './formats/format.ts'
 
 /** A delivery that a claim leased to this process. */
 export interface ClaimedDelivery {
@@ -16,6 +18,10 @@ export interface ClaimedDelivery {
   /** The fingerprint of the secret that a receiver has proved to know since the last rotation, if any. */
   accepted_secret: string | null
   headers: SealedHeaders
+  format: WebhookFormatName
+  /** The message of the event, for formats other than `svc`. */
+  message: FormattedMessage | null
+  /** The stored body of the event. */
   body: string
   /** The number of the try, from 1. */
   attempt: number
@@ -52,7 +58,10 @@ export interface DeliveryQueuePlan {
   waiting: DeliveryRow[]
 }
 
-/** Queues the deliveries of new events, and claims those that may be sent now. Without `context` none is claimed. */
+/**
+ * Queues the deliveries of new events, and claims those that may be sent now. Without `context` none is claimed. Deliveries
+ * in a format other than `svc`, and status callbacks, wait for a claim, which reads their message.
+ */
 export function planDeliveryQueue(
   { events, deliveries, delivery_queue }: FanOut,
   webhooks: ReadonlyMap<string, readonly SubscribedWebhook[]>,
@@ -68,7 +77,8 @@ export function planDeliveryQueue(
     const { workspace_id, webhook_id, event_id } = delivery
     const webhook = webhooks.get(workspace_id)?.find(({ id }) => id === webhook_id)
     const body = bodies.get(event_id)
-    if (webhook && body !== undefined && context.admits(delivery)) {
+    const isComplete = webhook?.format === 'svc' && body !== undefined
+    if (isComplete && context.admits(delivery)) {
       plan.queue.push({ ...queued, due_at, set_at: now, token })
       plan.claimed.push(claimedDelivery(delivery, webhook, body, context))
     } else {
@@ -97,6 +107,8 @@ function claimedDelivery(
     previous_secret: ends_at !== null && ends_at > now ? previous_secret : null,
     accepted_secret: webhook.accepted_secret,
     headers: webhook.headers,
+    format: webhook.format,
+    message: null,
     body,
     attempt: attempt_count + 1,
     token,

@@ -5,7 +5,7 @@ import { type FanOut, fanOut, type Subscriber, wants } from './fan-out.ts'
 const AT = new Date('2026-05-04T09:00:00.000Z')
 
 function subscriber(id: string, ...events: string[]): Subscriber {
-  return { id, workspace_id: 'w1', events, mode: 'all' }
+  return { id, workspace_id: 'w1', events, mode: 'all', format: 'svc' }
 }
 
 function announce(subscribers: readonly Subscriber[]): FanOut {
@@ -30,8 +30,8 @@ describe('wants', () => {
     [['message.*'], false],
     [[], false],
   ])('%j: %s', (events, expected) => {
-    expect(wants(subscriber('h1', ...events), 'message.sent', true)).toBe(expected)
-    expect(wants(subscriber('h1', ...events), 'message.sent', false)).toBe(expected)
+    expect(wants(subscriber('h1', ...events), 'message.sent', { livemode: true })).toBe(expected)
+    expect(wants(subscriber('h1', ...events), 'message.sent', { livemode: false })).toBe(expected)
   })
 
   it.each([
@@ -39,9 +39,9 @@ describe('wants', () => {
     ['live', true, false],
     ['test', false, true],
   ] as const)('of mode %s: live %s, test %s', (mode, live, test) => {
-    const webhook = { events: ['*'], mode }
-    expect(wants(webhook, 'message.sent', true)).toBe(live)
-    expect(wants(webhook, 'message.sent', false)).toBe(test)
+    const webhook = { events: ['*'], mode, format: 'svc' as const }
+    expect(wants(webhook, 'message.sent', { livemode: true })).toBe(live)
+    expect(wants(webhook, 'message.sent', { livemode: false })).toBe(test)
   })
 })
 

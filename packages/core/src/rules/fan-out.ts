@@ -1,4 +1,6 @@
+import type { Channel } from '../contract/resources/content.ts'
 import { type EventData, type EventKind, eventBody } from '../contract/resources/events.ts'
+import type { StatusCallback } from '../rows/messages.ts'
 import type {
   DeliveryQueueRow,
   DeliveryRow,
@@ -6,10 +8,11 @@ import type {
   MessageRow,
   WebhookRow,
 } from '../rows/rows.ts'
+import { FORMATS } from './formats/formats.ts'
 import { MAX_ATTEMPTS } from './schedule.ts'
 
 /** The columns of a webhook that decide whether it gets an event. */
-export type Subscriber = Pick<WebhookRow, 'id' | 'workspace_id' | 'events' | 'mode'>
+export type Subscriber = Pick<WebhookRow, 'id' | 'workspace_id' | 'events' | 'mode' | 'format'>
 
 /** The rows of an event: one body, and for each subscribed webhook one delivery and one queue row. */
 export interface FanOut {
@@ -25,14 +28,15 @@ export interface Happening<Kind extends EventKind> {
   message_id: string | null
 }
 
-/** Whether a webhook gets an event of that kind and mode. */
+/** Whether a webhook gets an event of that kind and mode, and its format has a form for it. */
 export function wants(
-  { events, mode }: Pick<Subscriber, 'events' | 'mode'>,
+  { events, mode, format }: Pick<Subscriber, 'events' | 'mode' | 'format'>,
   event: EventKind,
-  livemode: boolean,
+  { livemode, channel = null }: { livemode: boolean; channel?: Channel | null },
 ): boolean {
   if (mode !== 'all' && (mode === 'live') !== livemode) return false
-  return events.includes('*') || events.includes(event)
+  if (!events.includes('*') && !events.includes(event)) return false
+  return FORMATS[format].takes(event, channel)
 }
 
 const BY_EVENT = { trigger: 'event', max_attempts: MAX_ATTEMPTS } as const
@@ -45,21 +49,33 @@ export function fanOut<Kind extends EventKind>(
   into: FanOut,
   { event, data, workspace_id, message_id }: Happening<Kind>,
   subscribers: readonly Subscriber[],
-  { at, newId, keeps = false }: { at: Date; newId: () => string; keeps?: boolean | undefined },
+  {
+    at,
+    newId,
+    keeps = false,
+    callback = null,
+  }: {
+    at: Date
+    newId: () => string
+    keeps?: boolean | undefined
+    /** The message's status callback, which gets each event of the message. */
+    callback?: StatusCallback | null
+  },
   { trigger, max_attempts }: Pick<DeliveryRow, 'trigger' | 'max_attempts'> = BY_EVENT,
 ): void {
   const { livemode } = data
-  const wanting = subscribers.filter((webhook) => wants(webhook, event, livemode))
+  const wanting = subscribers.filter((webhook) => wants(webhook, event, data)).map(({ id }) => id)
+  if (callback) wanting.push(callback.webhook_id)
   if (wanting.length === 0 && !keeps) return
   const event_id = newId()
   const body = eventBody(event, data)
   into.events.push({ workspace_id, id: event_id, event, message_id, body, created_at: at })
-  for (const webhook of wanting) {
+  for (const webhook_id of wanting) {
     const id = newId()
     into.deliveries.push({
       id,
       workspace_id,
-      webhook_id: webhook.id,
+      webhook_id,
       event_id,
       event,
       message_id,
@@ -81,7 +97,7 @@ export function fanOut<Kind extends EventKind>(
     into.delivery_queue.push({
       delivery_id: id,
       workspace_id,
-      webhook_id: webhook.id,
+      webhook_id,
       due_at: at,
       set_at: at,
       token: null,

@@ -72,7 +72,12 @@ export function apply(
     plan,
     { event: STATUS_EVENTS[status], data: statusData(message, at), workspace_id, message_id },
     state.subscribers.get(workspace_id) ?? [],
-    { at, newId: context.newId, keeps: state.keeps_events },
+    {
+      at,
+      newId: context.newId,
+      keeps: state.keeps_events,
+      callback: message.status_callback,
+    },
   )
 }
 

@@ -81,7 +81,8 @@ export function createWebhookDeliveries({
       read.byId(workspace_id, webhookId),
       read.delivery(workspace_id, webhookId, deliveryId),
     ])
-    const isHidden = view.livemode === false && webhook?.mode !== 'test'
+    const isHidden =
+      webhook?.callback_origin !== null || (view.livemode === false && webhook.mode !== 'test')
     const row = isHidden ? null : seen(view, found)
     if (!row) throw new SvcError('not_found', 'Delivery not found')
     return row
@@ -205,7 +206,7 @@ function expectEnabled({ is_active }: WebhookRow): void {
 
 function testOf(
   runtime: Runtime,
-  { workspace_id, id: webhook_id, mode }: Pick<WebhookRow, 'workspace_id' | 'id' | 'mode'>,
+  { workspace_id, id: webhook_id, mode, format }: WebhookRow,
 ): FanOut {
   const at = runtime.now()
   const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
@@ -222,7 +223,7 @@ function testOf(
       workspace_id,
       message_id: null,
     },
-    [{ id: webhook_id, workspace_id, events: ['*'], mode }],
+    [{ id: webhook_id, workspace_id, events: ['*'], mode, format }],
     { at, newId: runtime.id },
     { trigger: 'test', max_attempts: 1 },
   )

@@ -6,14 +6,17 @@ import type { DeliveryRow, WebhookRow } from '../rows/rows.ts'
 import type { OpenedWebhook } from './sealed-webhook.ts'
 
 /**
- * Returns the webhook if the view shows it. A test key sees webhooks of mode `test` only.
+ * Returns the webhook if the view shows it. A test key sees webhooks of mode `test` only, and no view shows the hidden
+ * webhooks of status callbacks.
  * @throws SvcError `not_found`, with the same text for a webhook that does not exist and for a hidden one.
  */
-export function visibleWebhook<Row extends Pick<WebhookRow, 'mode'>>(
+export function visibleWebhook<Row extends Pick<WebhookRow, 'mode' | 'callback_origin'>>(
   { livemode }: Pick<View, 'livemode'>,
   row: Row | null,
 ): Row {
-  if (row && (livemode === undefined || row.mode === 'test')) return row
+  if (row && row.callback_origin === null && (livemode === undefined || row.mode === 'test')) {
+    return row
+  }
   throw new SvcError('not_found', 'Webhook not found')
 }
 
@@ -36,6 +39,7 @@ export function webhookOf({
   previous_secret_ends_at: __,
   accepted_secret: ___,
   enabled_at: ____,
+  callback_origin: _____,
   ...row
 }: OpenedWebhook): Webhook {
   return {

@@ -100,6 +100,9 @@ export function createWebhooks({
         last_failure_at: null,
         created_at: at,
         updated_at: at,
+        format: 'svc',
+        api_key_id: null,
+        callback_origin: null,
       }
       const isVerified = await storage.write(async (stores) => {
         await assertCredentialHolds(stores, row.workspace_id, actor)

@@ -6,6 +6,7 @@ import { type Units, units } from '../contract/fields/units.ts'
 import type { workspaces as endpoints } from '../contract/resources/workspaces.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
+import type { EndSigning } from '../webhooks/end-signing.ts'
 import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
@@ -61,12 +62,14 @@ export function createAccess({
   runtime,
   passwords,
   mails,
+  endSigning,
   creditsOnVerification = units(0),
 }: {
   storage: Storage
   runtime: Runtime
   passwords: Passwords
   mails: OwnerMails
+  endSigning: EndSigning
   /** The credits that are granted when the address is verified for the first time. */
   creditsOnVerification?: Units
 }): Access<'decoded'> {
@@ -90,6 +93,7 @@ export function createAccess({
     { actor, disabled }: { actor: Actor; disabled: Parameters<typeof revokeAll>[2] },
   ): Promise<Revoked> {
     const revoked = await revokeAll(stores, workspace_id, disabled)
+    await endSigning(stores, workspace_id, null)
     if (revoked.api_keys + revoked.webhooks === 0) return revoked
     const details = { ...revoked, reason: disabled.reason }
     const all = { workspace_id, action: 'credentials.revoked', details } as const

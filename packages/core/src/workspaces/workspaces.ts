@@ -14,6 +14,7 @@ import type { AccountTokenRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Account } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { EndSigning } from '../webhooks/end-signing.ts'
 import { type Access, createAccess, loginNetworkOf } from './access.ts'
 import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
@@ -78,6 +79,7 @@ export function createWorkspaces({
   runtime,
   passwords,
   mails,
+  endSigning,
   signupCredits,
   signupCreditsOn = 'signup',
   limits = {},
@@ -86,6 +88,7 @@ export function createWorkspaces({
   runtime: Runtime
   passwords: Passwords
   mails: OwnerMails
+  endSigning: EndSigning
   signupCredits: Units
   signupCreditsOn?: SignupCreditsOn
   /** The limits of a new workspace. */
@@ -153,6 +156,7 @@ export function createWorkspaces({
       runtime,
       passwords,
       mails,
+      endSigning,
       creditsOnVerification: signupCreditsOn === 'verification' ? signupCredits : units(0),
     }),
     async signup(request, actor = SERVICE) {

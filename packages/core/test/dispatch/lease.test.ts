@@ -114,6 +114,9 @@ it('a thread that gets its work too late calls no provider', async () => {
   closing.push(pool.close)
   const delivery = {
     delivery_id: 'd1',
+    format: 'svc' as const,
+    workspace_id: 'w1',
+    message: null,
     event_id: 'e1',
     event: 'message.sent',
     url: receiver.url,

@@ -63,6 +63,8 @@ export function fanOutContract(open: OpenStorage): void {
       previous_secret: null,
       accepted_secret: null,
       headers: { 'X-Tenant': 'ü' },
+      format: 'svc',
+      message: null,
       attempt: 1,
       token: 'token-1',
       body: eventBody('message.delivered', {

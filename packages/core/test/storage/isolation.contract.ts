@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { auditRow, SERVICE } from '../../src/audit/entry.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
+import type { Sealed } from '../../src/rows/sealed.ts'
 import type { Reads } from '../../src/storage/ports/storage.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
@@ -66,6 +67,8 @@ type Questions = {
 }
 
 /** Workspaces never see, and never change, each other's rows. */
+const CALLBACK_ORIGIN = 'https://hooks.acme.example'
+
 export function isolationContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
@@ -73,9 +76,14 @@ export function isolationContract(open: OpenStorage): void {
   async function owner() {
     const workspaceId = await bench.workspace()
     await bench.storage.write(({ eventLog }) => eventLog.keep(true))
-    const key = bench.make.apiKey(workspaceId)
+    const key = bench.make.apiKey(workspaceId, { sealed_key: 'svc_key' as Sealed })
     await bench.storage.write(({ apiKeys }) => apiKeys.insert(key))
     const webhook = await bench.webhook(workspaceId)
+    await bench.webhook(workspaceId, {
+      api_key_id: key.id,
+      callback_origin: CALLBACK_ORIGIN,
+      is_active: false,
+    })
     const bulk = { bulk_id: BULK_ID, recipient: '+255700000009' }
     const request = bench.make.send(workspaceId, bulk)
     const spending = { api_key_id: key.id, day: DAY, limit: units(SMS_PRICE) }
@@ -180,6 +188,7 @@ export function isolationContract(open: OpenStorage): void {
         apiKeys: {
           list: () => apiKeys.list(asker, EVERYTHING),
           count: () => apiKeys.count(asker),
+          sealedKey: () => apiKeys.sealedKey(asker, key.id),
           spentOn: () => apiKeys.spentOn(asker, { api_key_id: key.id, day: DAY }),
           testUsage: () => apiKeys.testUsage(asker),
         },
@@ -237,6 +246,11 @@ export function isolationContract(open: OpenStorage): void {
         },
         webhooks: {
           byId: () => webhooks.byId(asker, webhook.id),
+          byCallbackOrigin: () =>
+            webhooks.byCallbackOrigin(asker, {
+              api_key_id: key.id,
+              callback_origin: CALLBACK_ORIGIN,
+            }),
           list: () => webhooks.list(asker, EVERYTHING),
           count: () => webhooks.count(asker),
           deliveries: () => webhooks.deliveries(asker, webhook.id, EVERYTHING),

@@ -73,7 +73,7 @@ export function webhooksContract(open: OpenStorage): void {
         workspace_id: workspaceId,
         message_id: null,
       },
-      [{ id: webhook_id, workspace_id: workspaceId, events: ['*'], mode: 'all' }],
+      [{ id: webhook_id, workspace_id: workspaceId, events: ['*'], mode: 'all', format: 'svc' }],
       { at, newId: bench.clock.id },
       { trigger: 'test', max_attempts: 1 },
     )

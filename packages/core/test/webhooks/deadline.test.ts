@@ -11,6 +11,9 @@ afterEach(async () => {
 function jobTo(server: Server): DeliverJob {
   return {
     delivery_id: 'd1',
+    format: 'svc',
+    workspace_id: 'w1',
+    message: null,
     event_id: 'e1',
     event: 'webhook.test',
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,

@@ -15,6 +15,9 @@ async function open() {
   closing.push(() => deliverer.close())
   const job = (delivery_id: string): DeliverJob => ({
     delivery_id,
+    format: 'svc',
+    workspace_id: 'w1',
+    message: null,
     event_id: 'e1',
     event: 'webhook.test',
     url: `${peer.url}/`,

@@ -48,6 +48,9 @@ function deliverer(targets: TargetPolicy) {
 
 const JOB: DeliverJob = {
   delivery_id: 'd1',
+  format: 'svc',
+  workspace_id: 'w1',
+  message: null,
   event_id: 'e1',
   event: 'webhook.test',
   url: '',

@@ -16,6 +16,7 @@ const row = {
   expires_at: null,
   allowed_ips: null,
   daily_credit_limit: units(5_000_000),
+  signs: false,
 }
 
 describe('creation', () => {

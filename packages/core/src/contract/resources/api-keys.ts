@@ -31,6 +31,9 @@ export const apiKey = z
     expires_at: timestamp.nullable(),
     allowed_ips: z.array(z.string()).nullable(),
     daily_credit_limit: credits.nullable(),
+    signs: z.boolean().meta({
+      description: 'Whether the key also signs callbacks, in place of an auth token of Twilio.',
+    }),
   })
   .meta({ id: 'ApiKey' })
 
@@ -76,10 +79,23 @@ export const apiKeys = {
       daily_credit_limit: credits
         .refine((amount) => amount > 0, 'daily_credit_limit must be above 0')
         .optional(),
+      signs: z.boolean().optional().meta({
+        description:
+          'Whether the key also signs callbacks, as the auth token of a Twilio account does. The service then keeps the key itself, encrypted; it keeps only the hash of other keys.',
+      }),
     }),
     data: apiKey.omit({ is_active: true, last_used_at: true }).extend({
       key: z.string().meta({ description: 'The whole key. It is shown only once.' }),
       warning: z.string(),
+      account_sid: z.string().optional().meta({
+        description:
+          'Present with `signs`: the account SID for clients of Twilio. `key` is the auth token.',
+        example: 'AC01934f5e8c007a3b9d2e5f6a7b8c9d00',
+      }),
+      key_sid: z.string().optional().meta({
+        description: 'Present with `signs`: the SID of this key, in place of the account SID.',
+        example: 'SK01934f5e8c007a3b9d2e5f6a7b8c9d01',
+      }),
     }),
     summary: 'Create an API key',
   }),

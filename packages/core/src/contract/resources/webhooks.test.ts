@@ -11,6 +11,8 @@ const row = {
   description: null,
   events: ['*' as const],
   mode: 'all' as const,
+  format: 'svc' as const,
+  api_key_id: null,
   is_active: true,
   status: 'active' as const,
   disabled_reason: null,

@@ -19,6 +19,15 @@ export const WEBHOOK_MODES = ['all', 'live', 'test'] as const
 /** Whether a webhook gets events of live messages, of test messages, or of both. */
 export type WebhookMode = (typeof WEBHOOK_MODES)[number]
 
+/**
+ * The forms of the requests to a webhook: of this service, or of another vendor's webhooks, for applications that were
+ * written for that vendor.
+ */
+export const WEBHOOK_FORMATS = ['svc', 'twilio'] as const
+
+/** The form of the requests to a webhook. */
+export type WebhookFormatName = (typeof WEBHOOK_FORMATS)[number]
+
 /** The possible subscriptions of a webhook: kinds of events, or `*` for all kinds, including future kinds. */
 export const SUBSCRIPTIONS = ['*', ...EVENT_KINDS] as const
 
@@ -35,6 +44,14 @@ export const webhook = z
     mode: z.enum(WEBHOOK_MODES).meta({
       description:
         'Whether it gets events of live messages, of test messages (`livemode` false), or of both.',
+    }),
+    format: z.enum(WEBHOOK_FORMATS).meta({
+      description:
+        'The form of the requests: of this service, or of the webhooks of another vendor.',
+    }),
+    api_key_id: uuid.nullable().meta({
+      description:
+        'The API key that signs the deliveries, in place of the secret of the webhook; null for none.',
     }),
     is_active: z.boolean(),
     status: z.enum(WEBHOOK_STATUSES),

@@ -1,4 +1,4 @@
-import type { SecretRow, WebhookRow } from '../../rows/rows.ts'
+import type { ApiKeyRow, SecretRow, WebhookRow } from '../../rows/rows.ts'
 import type { Sealed } from '../../rows/sealed.ts'
 
 /** Secrets that the service generated for itself. */
@@ -17,12 +17,15 @@ export type WebhookSecretColumns = Pick<
   'workspace_id' | 'id' | 'secret' | 'previous_secret' | 'accepted_secret' | 'headers'
 >
 
+/** An API key that the database has in a form that can be read. */
+export type SigningKeyColumns = Pick<ApiKeyRow, 'workspace_id' | 'id'> & { sealed_key: Sealed }
+
 /** All secrets, of the service and of every workspace, in their stored form: only for re-encryption. */
 export interface SealedValueReads {
   /** The number of values for each encryption key; null stands for plain text. */
   forms(): Promise<{ key_id: string | null; count: number }[]>
   /** The number of rows that can contain such values. */
-  countRows(): Promise<{ secrets: number; webhooks: number }>
+  countRows(): Promise<{ secrets: number; webhooks: number; api_keys: number }>
 }
 
 export interface SealedValueWrites {
@@ -40,4 +43,11 @@ export interface SealedValueWrites {
     webhookId: string,
     change: Partial<Omit<WebhookSecretColumns, 'workspace_id' | 'id'>>,
   ): Promise<void>
+  /** The first `limit` API keys that sign after `after`, sorted by workspace and id, locked until the transaction ends. */
+  lockSigningKeys(
+    after: { workspace_id: string; id: string },
+    limit: number,
+  ): Promise<SigningKeyColumns[]>
+  /** Sets the encrypted key, or removes it: then the API key does not sign any more. */
+  changeSigningKey(workspaceId: string, keyId: string, sealedKey: Sealed | null): Promise<void>
 }

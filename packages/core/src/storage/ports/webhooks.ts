@@ -24,9 +24,16 @@ export type WebhookChange = Partial<
 export type EventBody = Pick<EventRow, 'id' | 'body'>
 
 export interface WebhookReads {
+  /** Also returns hidden webhooks. */
   byId(workspaceId: string, webhookId: string): Promise<WebhookRow | null>
-  /** Returns the newest first. */
+  /** The hidden webhook that gets the callbacks for this origin, signed by this key. */
+  byCallbackOrigin(
+    workspaceId: string,
+    of: { api_key_id: string; callback_origin: string },
+  ): Promise<WebhookRow | null>
+  /** Returns the newest first, without hidden webhooks. */
   list(workspaceId: string, page: WebhookFilter & Slice): Promise<WebhookRow[]>
+  /** Without hidden webhooks. */
   count(workspaceId: string, filter?: WebhookFilter): Promise<number>
   /** Returns the newest first. */
   deliveries(
@@ -55,15 +62,22 @@ export interface WebhookReads {
 }
 
 export interface WebhookWrites {
-  /** The URLs of the workspace's webhooks, even if disabled. The list is exact while the workspace is locked. */
+  /** The URLs of the workspace's webhooks, even if disabled, without hidden ones. The list is exact while the workspace is locked. */
   targets(workspaceId: string): Promise<Pick<WebhookRow, 'id' | 'url'>[]>
   insert(webhook: WebhookRow): Promise<void>
   /** The webhook, locked until the transaction ends. */
   lock(workspaceId: string, webhookId: string): Promise<WebhookRow | null>
+  /**
+   * The webhooks that this API key signs, hidden ones included, locked until the transaction ends; null: that any key
+   * signs. Sorted by id.
+   */
+  lockSignedBy(workspaceId: string, keyId: string | null): Promise<WebhookRow[]>
+  /** The number of the hidden webhooks that get callbacks, or will again. It is exact while the workspace is locked. */
+  countCallbacks(workspaceId: string): Promise<number>
   change(workspaceId: string, webhookId: string, change: WebhookChange): Promise<void>
-  /** Disables every active webhook of the workspace; returns their number. */
+  /** Disables every active webhook of the workspace; returns their number without hidden ones. */
   disableAll(workspaceId: string, disabled: { reason: string; at: Date }): Promise<number>
-  /** The active webhooks. None of them can be removed until the transaction ends. */
+  /** The active webhooks without hidden ones. None of them can be removed until the transaction ends. */
   subscribers(workspaceId: string): Promise<Subscriber[]>
   /** Stores an event and queues its deliveries. */
   queue(announced: FanOut): Promise<void>

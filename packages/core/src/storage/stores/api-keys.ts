@@ -19,6 +19,11 @@ export function apiKeyStore(
       const mine = db.select({ n: rowCount }).from(t).where(eq(t.workspace_id, workspaceId))
       return (await mine)[0]?.n ?? 0
     },
+    async sealedKey(workspaceId, keyId) {
+      const one = and(eq(t.workspace_id, workspaceId), eq(t.id, keyId))
+      const found = db.select({ sealed_key: t.sealed_key }).from(t).where(one)
+      return (await found)[0]?.sealed_key ?? null
+    },
     async spentOn(workspaceId, { api_key_id, day }) {
       const that = and(
         eq(spending.workspace_id, workspaceId),
@@ -48,7 +53,7 @@ export function apiKeyStore(
     async deactivate(workspaceId, keyId) {
       const changed = await db
         .update(t)
-        .set({ is_active: false })
+        .set({ is_active: false, sealed_key: null })
         .where(and(eq(t.workspace_id, workspaceId), eq(t.id, keyId)))
         .returning({ id: t.id })
       return changed.length === 1
@@ -56,7 +61,7 @@ export function apiKeyStore(
     async deactivateAll(workspaceId) {
       const changed = await db
         .update(t)
-        .set({ is_active: false })
+        .set({ is_active: false, sealed_key: null })
         .where(and(eq(t.workspace_id, workspaceId), eq(t.is_active, true)))
         .returning({ id: t.id })
       return changed.length

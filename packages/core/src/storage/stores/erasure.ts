@@ -151,6 +151,7 @@ export function erasureStore(
           sender: null,
           error_message: null,
           provider_message_id: withoutNumber(messages),
+          status_callback: null,
           erased_at: at,
         })
         .where(and(some, isNull(erased_at), notInArray(id, inQueue)))

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNotNull, type SQL, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import { KEY_ID_LENGTH, SEALED_PREFIX, type Sealed } from '../../rows/sealed.ts'
 import type { Tables } from '../../rows/tables.ts'
@@ -28,7 +28,7 @@ export function secretStore(db: Db, { secrets: t }: Tables): SecretReads & Secre
 /** All secrets as stored, of every workspace. Like the overview, its queries name no workspace. */
 export function sealedValueStore(
   db: Db,
-  { secrets, webhooks }: Tables,
+  { secrets, webhooks, api_keys: keys }: Tables,
   { locked }: Pick<StoreDialect, 'locked'>,
 ): SealedValueReads & SealedValueWrites {
   // These are literals, not parameters: grouping by an expression needs the same text twice.
@@ -40,13 +40,18 @@ export function sealedValueStore(
     sql`case when substr(${value}, 1, ${sql.raw(`${SEALED_PREFIX.length}`)}) = ${prefix}
         then substr(${value}, ${from}, ${length}) end`
 
-  function formsOf(table: typeof secrets | typeof webhooks, value: SQL, condition: SQL) {
+  function formsOf(
+    table: typeof secrets | typeof webhooks | typeof keys,
+    value: SQL,
+    condition: SQL,
+  ) {
     const key_id = keyOf(value)
     return db.select({ key_id, count: rowCount }).from(table).where(condition).groupBy(key_id)
   }
 
-  const countOf = async (table: typeof secrets | typeof webhooks) =>
-    (await db.select({ n: rowCount }).from(table))[0]?.n ?? 0
+  const isSigning = isNotNull(keys.sealed_key)
+  const countOf = async (table: typeof secrets | typeof webhooks | typeof keys, which?: SQL) =>
+    (await db.select({ n: rowCount }).from(table).where(which))[0]?.n ?? 0
 
   return {
     async forms() {
@@ -56,6 +61,7 @@ export function sealedValueStore(
         ...(await formsOf(secrets, sql`${secrets.value}`, sql`true`)),
         ...(await formsOf(webhooks, sql`${secret}`, sql`true`)),
         ...(await formsOf(webhooks, sql`${previous}`, sql`${previous} is not null`)),
+        ...(await formsOf(keys, sql`${keys.sealed_key}`, isSigning)),
         // A JSON text starts with a quote.
         ...(await formsOf(webhooks, sql`substr(${headers}, 2)`, sql`${headers} <> '{}'`)),
         // This column is never encrypted: it has a fingerprint, or a secret from a version without fingerprints.
@@ -66,7 +72,11 @@ export function sealedValueStore(
       return [...counts].map(([key_id, count]) => ({ key_id, count }))
     },
     async countRows() {
-      return { secrets: await countOf(secrets), webhooks: await countOf(webhooks) }
+      return {
+        secrets: await countOf(secrets),
+        webhooks: await countOf(webhooks),
+        api_keys: await countOf(keys, isSigning),
+      }
     },
     async lockSecrets(after, limit) {
       const later = db.select().from(secrets).where(gt(secrets.name, after))
@@ -91,6 +101,20 @@ export function sealedValueStore(
       const { workspace_id, id } = webhooks
       const one = and(eq(workspace_id, workspaceId), eq(id, webhookId))
       await db.update(webhooks).set(change).where(one)
+    },
+    async lockSigningKeys(after, limit) {
+      const { workspace_id, id, sealed_key } = keys
+      const later = isAfter([workspace_id, id], [after.workspace_id, after.id])
+      const found = db
+        .select({ workspace_id, id, sealed_key: sql<Sealed>`${sealed_key}` })
+        .from(keys)
+        .where(and(isSigning, later))
+      return locked(found.orderBy(asc(workspace_id), asc(id)).limit(limit))
+    },
+    async changeSigningKey(workspaceId, keyId, sealed_key) {
+      const { workspace_id, id } = keys
+      const one = and(eq(workspace_id, workspaceId), eq(id, keyId))
+      await db.update(keys).set({ sealed_key }).where(one)
     },
   }
 }

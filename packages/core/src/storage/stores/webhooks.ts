@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, ne, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { DeliveryQueueRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
@@ -23,12 +23,13 @@ export function webhookStore(
   const { webhooks: t, deliveries, delivery_queue: queue, delivery_attempts: attempts } = tables
   const { events } = tables
 
+  const isListed = isNull(t.callback_origin)
   const mine = (workspaceId: string, webhookId: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, webhookId))
   const deliveriesTo = (workspaceId: string, webhookId: string) =>
     and(eq(deliveries.workspace_id, workspaceId), eq(deliveries.webhook_id, webhookId))
   const ofMode = (workspaceId: string, { mode }: WebhookFilter) =>
-    and(eq(t.workspace_id, workspaceId), mode ? eq(t.mode, mode) : undefined)
+    and(eq(t.workspace_id, workspaceId), isListed, mode ? eq(t.mode, mode) : undefined)
   const matching = (workspaceId: string, webhookId: string, filter: DeliveryFilter) => {
     const { status, event, livemode } = filter
     return and(
@@ -53,6 +54,14 @@ export function webhookStore(
     async byId(workspaceId, webhookId) {
       const [row] = await db.select().from(t).where(mine(workspaceId, webhookId))
       return row ?? null
+    },
+    async byCallbackOrigin(workspaceId, { api_key_id, callback_origin }) {
+      const one = and(
+        eq(t.workspace_id, workspaceId),
+        eq(t.api_key_id, api_key_id),
+        eq(t.callback_origin, callback_origin),
+      )
+      return (await db.select().from(t).where(one))[0] ?? null
     },
     async list(workspaceId, { limit, offset, after, ...filter }) {
       const all = db
@@ -111,7 +120,8 @@ export function webhookStore(
       return db.select().from(attempts).where(of).orderBy(asc(attempts.number))
     },
     async targets(workspaceId) {
-      return db.select({ id: t.id, url: t.url }).from(t).where(eq(t.workspace_id, workspaceId))
+      const all = and(eq(t.workspace_id, workspaceId), isListed)
+      return db.select({ id: t.id, url: t.url }).from(t).where(all)
     },
     async insert(webhook) {
       await db.insert(t).values(webhook)
@@ -119,6 +129,16 @@ export function webhookStore(
     async lock(workspaceId, webhookId) {
       const [row] = await locked(db.select().from(t).where(mine(workspaceId, webhookId)))
       return row ?? null
+    },
+    async lockSignedBy(workspaceId, keyId) {
+      const signed = keyId === null ? isNotNull(t.api_key_id) : eq(t.api_key_id, keyId)
+      const found = db.select().from(t)
+      return locked(found.where(and(eq(t.workspace_id, workspaceId), signed)).orderBy(asc(t.id)))
+    },
+    async countCallbacks(workspaceId) {
+      const used = or(eq(t.is_active, true), inArray(t.disabled_reason, ['gone', 'failing']))
+      const all = and(eq(t.workspace_id, workspaceId), isNotNull(t.callback_origin), used)
+      return (await db.select({ n: rowCount }).from(t).where(all))[0]?.n ?? 0
     },
     async change(workspaceId, webhookId, change) {
       await db.update(t).set(change).where(mine(workspaceId, webhookId))
@@ -132,13 +152,13 @@ export function webhookStore(
         .update(t)
         .set({ ...disabled, updated_at: at })
         .where(active)
-        .returning({ id: t.id })
-      return changed.length
+        .returning({ callback_origin: t.callback_origin })
+      return changed.filter(({ callback_origin }) => callback_origin === null).length
     },
     async subscribers(workspaceId) {
-      const { id, workspace_id, events, mode } = t
-      const active = and(eq(workspace_id, workspaceId), eq(t.is_active, true))
-      const found = db.select({ id, workspace_id, events, mode }).from(t).where(active)
+      const { id, workspace_id, events, mode, format } = t
+      const active = and(eq(workspace_id, workspaceId), eq(t.is_active, true), isListed)
+      const found = db.select({ id, workspace_id, events, mode, format }).from(t).where(active)
       return kept(found.orderBy(asc(id)))
     },
     async queue(announced) {

@@ -48,16 +48,24 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
      ) taken
    ),
    known as (
-     select due.place, due.fits, due.delivery_id, due.workspace_id, due.webhook_id, d.event_id, d.event, w.url, w.secret,
+     select due.place, due.fits, due.delivery_id, due.workspace_id, due.webhook_id, d.event_id, d.event,
+            case when w.callback_origin is null then w.url else m.callback_url end as url, w.secret,
             case when w.previous_secret_ends_at > ${present('$1')} then w.previous_secret end as previous_secret,
-            w.accepted_secret, w.headers, e.body, d.attempt_count + 1 as attempt,
-            (w.is_active and (w.mode = 'all' or w.mode = case when d.livemode then 'live' else 'test' end))
+            w.accepted_secret, w.headers, w.format, m.message, e.body, d.attempt_count + 1 as attempt,
+            (w.callback_origin is null or m.callback_url is not null) and (w.is_active and (w.mode = 'all' or w.mode = case when d.livemode then 'live' else 'test' end))
               or d.trigger = 'test' as wanted
      from due
      join deliveries d
        on d.workspace_id = due.workspace_id and d.webhook_id = due.webhook_id and d.id = due.delivery_id
      join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
      join webhooks w on w.workspace_id = due.workspace_id and w.id = due.webhook_id
+     left join lateral (
+       select m.status_callback ->> 'url' as callback_url,
+              json_build_object('sender', m.sender, 'created_at_ms', (extract(epoch from m.created_at) * 1000)::bigint)
+                as message
+       from messages m
+       where w.format <> 'svc' and m.workspace_id = d.workspace_id and m.id = d.message_id
+     ) m on true
    ),
    leased as (
      update delivery_queue q
@@ -74,6 +82,7 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
      delete from delivery_queue q using known where not known.wanted and q.delivery_id = known.delivery_id
    )
    select delivery_id, workspace_id, webhook_id, event_id, event, url, secret, previous_secret, accepted_secret, headers,
+          format, message,
           case when fits and wanted then body end as body, attempt, fits, wanted
    from known order by place`,
 )

@@ -155,8 +155,8 @@ function prepareLookUp(t: Tables) {
   const findSubscribers = statement<{ keeps_events: boolean | null } & Nullable<SubscribedWebhook>>(
     'find_subscribers',
     `with subscribers as (
-       select id, workspace_id, events, mode, ${ENDPOINT_COLUMNS.join(', ')} from webhooks
-       where workspace_id = any($1::text[]) and is_active order by workspace_id, id for key share)
+       select id, workspace_id, events, mode, format, ${ENDPOINT_COLUMNS.join(', ')} from webhooks
+       where workspace_id = any($1::text[]) and is_active and callback_origin is null order by workspace_id, id for key share)
      select (select is_kept from event_log_state where name = 'events') as keeps_events, s.*
      from (select 1) one left join subscribers s on true`,
   )

@@ -12,9 +12,12 @@ interface Waiting {
   workspace_id: string
 }
 
-interface Found extends Omit<ClaimedDelivery, 'headers' | 'token'> {
+interface Found extends Omit<ClaimedDelivery, 'url' | 'headers' | 'message' | 'token'> {
+  /** Null for the callback of an erased message. */
+  url: string | null
   headers: string
-  /** 1 for a delivery to send; 0 when the webhook is disabled or now has another mode. */
+  message: string | null
+  /** 1 for a delivery to send; 0 if the webhook is disabled or now has another mode. */
   wanted: number
 }
 
@@ -39,9 +42,16 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
        limit $limit`,
   )
   const due = connection.prepare(
-    `select q.delivery_id, q.workspace_id, q.webhook_id, d.event_id, d.event, w.url, w.secret,
-            case when w.previous_secret_ends_at > $now then w.previous_secret end as previous_secret,
-            w.accepted_secret, w.headers, e.body,
+    `select q.delivery_id, q.workspace_id, q.webhook_id, d.event_id, d.event,
+            case when w.callback_origin is null then w.url
+              else (select json_extract(m.status_callback, '$.url') from messages m
+                    where m.workspace_id = d.workspace_id and m.id = d.message_id) end as url,
+            w.secret, case when w.previous_secret_ends_at > $now then w.previous_secret end as previous_secret,
+            w.accepted_secret, w.headers, w.format,
+            case when w.format <> 'svc'
+              then (select json_object('sender', m.sender, 'created_at_ms', m.created_at) from messages m
+                    where m.workspace_id = d.workspace_id and m.id = d.message_id) end as message,
+            e.body,
             d.attempt_count + 1 as attempt,
             (w.is_active and (w.mode = 'all' or w.mode = case when d.livemode then 'live' else 'test' end))
               or d.trigger = 'test' as wanted
@@ -85,10 +95,17 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
     const now = claim.now.getTime()
     const taken: ClaimedDelivery[] = []
     const takes_over = steps.takesOver(claim) ? 1 : 0
-    for (const { wanted, ...row } of due.all({ webhook, now, takes_over, limit }) as Found[]) {
-      if (wanted) {
+    const found = due.all({ webhook, now, takes_over, limit }) as Found[]
+    for (const { wanted, url, message, ...row } of found) {
+      if (wanted && url !== null) {
         lease.run(now + claim.lease_ms, now, claim.token, row.delivery_id)
-        taken.push({ ...row, headers: JSON.parse(row.headers), token: claim.token })
+        taken.push({
+          ...row,
+          url,
+          headers: JSON.parse(row.headers),
+          message: message === null ? null : JSON.parse(message),
+          token: claim.token,
+        })
       } else {
         discard.run(now, row.workspace_id, row.webhook_id, row.delivery_id)
         dequeue.run(row.delivery_id)

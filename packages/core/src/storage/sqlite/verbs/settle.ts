@@ -109,8 +109,8 @@ function prepareLookUp(connection: Connection, t: Tables) {
   const findSubscribers = selectFrom(
     connection,
     t.webhooks,
-    ['id', 'workspace_id', 'events', 'mode', ...ENDPOINT_COLUMNS],
-    'workspace_id = ? and is_active = 1',
+    ['id', 'workspace_id', 'events', 'mode', 'format', ...ENDPOINT_COLUMNS],
+    'workspace_id = ? and is_active = 1 and callback_origin is null',
   )
   const isEventLogKept = connection
     .prepare("select is_kept from event_log_state where name = 'events'")
