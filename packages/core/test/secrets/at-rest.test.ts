@@ -283,7 +283,11 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
     const other = await open([OTHER], { require_secrets_keys: false })
     const kept = await other.webhooks.create(workspaceId, { ...input, headers: HEADERS })
     const actor = { kind: 'operator', id: 'asha', address: null, request_id: null } as const
-    expect(await other.secretsAtRest.discard({ actor })).toEqual({ secrets: 1, webhooks: 1, api_keys: 0 })
+    expect(await other.secretsAtRest.discard({ actor })).toEqual({
+      secrets: 1,
+      webhooks: 1,
+      api_keys: 0,
+    })
     expect(await other.secretsAtRest.discard()).toEqual({ secrets: 0, webhooks: 0, api_keys: 0 })
     const after = await open([OTHER])
     expect(await after.secret('jwt')).not.toBe(jwt)
