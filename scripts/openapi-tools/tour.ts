@@ -1,0 +1,177 @@
+import type { WholeService } from './service.ts'
+
+/** Sends a request of an operation through Prism; returns the data of the answer. @throws Error unless it is a 2xx. */
+export type Send = (
+  operation: string,
+  request?: {
+    params?: Record<string, string>
+    query?: Record<string, string>
+    body?: unknown
+    headers?: Record<string, string>
+    token?: string
+  },
+) => Promise<Record<string, unknown>>
+
+/** What the tour leaves behind: credentials, and objects that exist. */
+export interface Toured {
+  token: string
+  key: string
+  /** The parameters of the paths, by the group of the operation. */
+  params: Record<string, Record<string, string>>
+}
+
+const EMAIL = 'owner@example.com'
+const SMS = { channel: 'sms', content: { text: 'Your code is 123456' } }
+const LATER_MS = 60 * 60_000
+
+/** One request with success of each operation, in an order in which each finds what it needs. */
+export async function tour(
+  service: WholeService,
+  { send, use }: { send: Send; use(credentials: { token?: string; key?: string }): void },
+): Promise<Toured> {
+  const text = (value: unknown) => String(value)
+  const login = async (password: string) => {
+    const token = text((await send('workspaces.login', { body: { email: EMAIL, password } })).token)
+    use({ token })
+    return token
+  }
+  await tourAccount(service, send, login)
+  const key = text((await send('api_keys.create', { body: { name: 'Tour' } })).key)
+  use({ key })
+  const spare = await send('api_keys.create', { body: { name: 'Spare' } })
+  await send('api_keys.list')
+  await send('api_keys.deactivate', { params: { id: text(spare.id) } })
+  const params = {
+    api_keys: { id: text(spare.id) },
+    ...(await tourMessages(service, send)),
+    ...(await tourContacts(send)),
+    webhooks: await tourWebhooks(service, send),
+  }
+  await tourBilling(service, send)
+  for (const operation of ['audit.list', 'health.check', 'health.live', 'health.ready']) {
+    await send(operation)
+  }
+  const token = await login(PASSWORDS.last)
+  const ending = await login(PASSWORDS.last)
+  await send('workspaces.logout', { token: ending })
+  use({ token })
+  return { token, key, params }
+}
+
+const PASSWORDS = {
+  first: 'a first and long password',
+  second: 'a second and long password',
+  last: 'a last and long password',
+}
+
+async function tourAccount(
+  { tokenOf }: WholeService,
+  send: Send,
+  login: (password: string) => Promise<string>,
+): Promise<void> {
+  const { first, second, last } = PASSWORDS
+  await send('workspaces.signup', {
+    body: { email: EMAIL, password: first, company_name: 'Example Ltd' },
+  })
+  await send('workspaces.resend_verification', { body: { email: EMAIL } })
+  await send('workspaces.verify_email', { body: { token: await tokenOf('verify_email') } })
+  await send('workspaces.forgot_password', { body: { email: EMAIL } })
+  const token = await tokenOf('reset_password')
+  await send('workspaces.reset_password', { body: { token, password: second } })
+  await login(second)
+  await send('workspaces.change_password', {
+    body: { current_password: second, new_password: last },
+  })
+  await login(last)
+  await send('workspaces.account')
+  await send('workspaces.update_account', { body: { name: 'Example', low_balance: 50 } })
+}
+
+async function tourMessages({ idle }: WholeService, send: Send) {
+  const at = (ms: number) => new Date(Date.now() + ms).toISOString()
+  const scheduled_at = at(LATER_MS)
+  const body = { ...SMS, to: '+15005550006' }
+  const sent = await send('messages.send', { body })
+  await idle()
+  const messages = { id: String(sent.message_id) }
+  await send('messages.get', { params: messages })
+  await send('messages.timeline', { params: messages })
+  const later = await send('messages.send', { body: { ...body, scheduled_at } })
+  const params = { id: String(later.message_id) }
+  await send('messages.reschedule', { params, body: { scheduled_at: at(2 * LATER_MS) } })
+  await send('messages.cancel', { params })
+  await send('messages.estimate', { body })
+  await send('messages.list', { query: { limit: '5', status: 'delivered' } })
+  // The first recipient fails, so that the bulk can be sent again.
+  const recipients = ['+15005550001', '+15005550006']
+  const bulks = { id: String((await send('bulks.send', { body: { ...SMS, recipients } })).bulk_id) }
+  await idle()
+  await send('bulks.get', { params: bulks })
+  await send('bulks.retry', { params: bulks })
+  const waiting = await send('bulks.send', { body: { ...SMS, recipients, scheduled_at } })
+  await send('bulks.cancel', { params: { id: String(waiting.bulk_id) } })
+  await send('messages.send', { body: { ...body, to: '+15005550008' } })
+  await idle()
+  await send('received.list')
+  return { messages, bulks }
+}
+
+async function tourContacts(send: Send) {
+  const contact = { name: 'Asha', phone: '+255712345678', tags: ['vip'] }
+  const idOf = (made: Record<string, unknown>) =>
+    String(((made.contact ?? made) as { id?: unknown }).id)
+  const contacts = { id: idOf(await send('contacts.create', { body: contact })) }
+  await send('contacts.get', { params: contacts })
+  await send('contacts.update', { params: contacts, body: { name: 'Asha M.' } })
+  await send('contacts.list', { query: { tag: 'vip' } })
+  await send('contacts.export')
+  const imported = { contacts: [{ name: 'Juma', phone: '+255712345679' }, { name: 'No address' }] }
+  await send('contacts.import', { body: imported })
+  const spare = await send('contacts.create', { body: { name: 'Spare', phone: '+255712345670' } })
+  await send('contacts.delete', { params: { id: idOf(spare) } })
+  const address = '+14155550123'
+  const suppressions = { channel: 'sms', address }
+  await send('suppressions.add', { body: suppressions })
+  await send('suppressions.list')
+  await send('suppressions.remove', { params: suppressions })
+  await send('suppressions.add', { body: suppressions })
+  return { contacts, suppressions }
+}
+
+async function tourWebhooks({ idle }: WholeService, send: Send) {
+  const idOf = (made: Record<string, unknown>) =>
+    String(((made.webhook ?? made.delivery ?? made) as { id?: unknown }).id)
+  // No receiver listens there: each attempt fails at once.
+  const body = { url: 'http://127.0.0.1:9/hook', events: ['*'] }
+  const webhook = { id: idOf(await send('webhooks.create', { body })) }
+  await send('webhooks.list')
+  await send('webhooks.events')
+  await send('webhooks.get', { params: webhook })
+  await send('webhooks.update', { params: webhook, body: { events: ['message.delivered'] } })
+  await send('webhooks.rotate_secret', { params: webhook })
+  const tested = await send('webhooks.test', { params: webhook })
+  await idle()
+  const params = { ...webhook, delivery_id: String(tested.delivery_id ?? idOf(tested)) }
+  await send('webhooks.deliveries', { params: webhook })
+  await send('webhooks.delivery', { params })
+  await send('webhooks.retry', { params })
+  const since = new Date(Date.now() - LATER_MS).toISOString()
+  await send('webhooks.recover', { params: webhook, body: { since } })
+  await send('webhooks.enable', { params: webhook })
+  const spare = await send('webhooks.create', { body: { ...body, url: `${body.url}/2` } })
+  await send('webhooks.delete', { params: { id: idOf(spare) } })
+  return params
+}
+
+async function tourBilling({ signed }: WholeService, send: Send): Promise<void> {
+  await send('billing.packages')
+  const checkout = await send('billing.checkout', { body: { package_id: 'starter' } })
+  const body = {
+    id: 'evt_1',
+    object: 'event',
+    type: 'checkout.session.completed',
+    data: { object: { id: checkout.session_id, object: 'checkout.session' } },
+  }
+  await send('billing.notify', { body, headers: signed(JSON.stringify(body)) })
+  await send('billing.transactions', { query: { limit: '5' } })
+}
