@@ -16,6 +16,7 @@ type Check = (block: Block, page: Page) => void | Promise<void>
 /** The checks of blocks that are not run, by language and the word after it. */
 export const DATA_CHECKS: Record<string, Check> = {
   'json providers.json': ({ code }) => void readProviders(code, variableOf),
+  'json provider-module': ({ code }) => void readProviders(code, variableOf),
   'json svc.config.json': ({ code }) => readsAsConfig(code),
   'json answer': ({ code, words }) => isAnswer(words[1] ?? '', JSON.parse(code)),
   'json event': ({ code }) => isEvent(JSON.parse(code)),

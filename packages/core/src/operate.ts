@@ -9,7 +9,12 @@ export type { SyncChange, SyncOptions, SyncProgress, SyncReport } from './billin
 export { transactionOf } from './billing/transactions.ts'
 export { readCountries } from './channels/countries.ts'
 export { readPrices } from './channels/read-prices.ts'
-export { assertNames, readProvider, readProviders } from './channels/read-providers.ts'
+export {
+  assertNames,
+  type ListedProvider,
+  readProvider,
+  readProviders,
+} from './channels/read-providers.ts'
 export { readContactsCsv } from './contacts/read-csv.ts'
 export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
 export { type DecodedCore, decodedOf } from './core.ts'

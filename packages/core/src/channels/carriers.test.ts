@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { installSettings } from '../providers/installed.ts'
 import { createCarriers } from './carriers.ts'
-import { readProviders } from './read-providers.ts'
+import { readProvider } from './read-providers.ts'
 
 const A = '+15005550001'
 const B = '+15005550002'
@@ -15,7 +15,7 @@ const gateway = (name: string, settings: object = {}) => ({
 })
 
 const carriersOf = (...providers: object[]) =>
-  createCarriers(readProviders(JSON.stringify(providers), () => undefined).map(installSettings))
+  createCarriers(providers.map((one) => installSettings(readProvider(one))))
 
 const sms = { channel: 'sms', livemode: true, sender: null } as const
 

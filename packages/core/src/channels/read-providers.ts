@@ -1,13 +1,27 @@
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import * as z from 'zod'
 import { issueText, pathText } from '../contract/endpoints/issue-text.ts'
-import { PROVIDERS_MAX } from '../providers/install.ts'
+import { commonSettings } from '../providers/common-settings.ts'
+import { PROVIDERS_MAX, type ProviderModule } from '../providers/install.ts'
 import { SANDBOX } from '../providers/installed.ts'
 import { type ProviderSettings, providerSettings } from '../providers/registry.ts'
 
 const VARIABLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/
 
+/** A provider of an operator's list: settings of a built-in type, or a module with the code of a provider. */
+export type ListedProvider = ProviderSettings | (ProviderModule & { name: string })
+
+const moduleEntry = z.strictObject({
+  type: z.literal('module'),
+  name: commonSettings.name,
+  module: z.string().min(1),
+  settings: z.unknown().optional(),
+})
+const entry = z.discriminatedUnion('type', [providerSettings, moduleEntry])
+
 /**
- * Reads a JSON list of providers, in the order in which they are tried. A text that is only `${NAME}` is replaced by the
+ * Reads a JSON list of providers, in the order in which they are tried. A relative path of a module starts at `folder`. A text that is only `${NAME}` is replaced by the
  * value of that variable, so that secrets need not be in a file.
  *
  * @throws RangeError that names the error and its place, but no value, because a value may be a secret.
@@ -15,19 +29,31 @@ const VARIABLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/
 export function readProviders(
   json: string,
   variable: (name: string) => string | undefined,
-): ProviderSettings[] {
+  folder = '.',
+): ListedProvider[] {
   const value = filledIn(parsed(json), variable)
   if (!Array.isArray(value)) throw new RangeError('it is not a list')
   if (value.length > PROVIDERS_MAX) throw new RangeError(`it has more than ${PROVIDERS_MAX} items`)
-  const providers = value.map(readProvider)
+  const providers = value.map((one, position) => listedOf(readEntry(entry, one, position), folder))
   assertNames(providers)
   return providers
 }
 
 /** Reads one provider. @throws RangeError in the same cases as `readProviders`. */
-export function readProvider(value: unknown, position = 0): ProviderSettings {
+export function readProvider(value: unknown): ProviderSettings {
+  return readEntry(providerSettings, value, 0)
+}
+
+function listedOf(listed: z.output<typeof entry>, folder: string): ListedProvider {
+  if (listed.type !== 'module') return listed
+  const { name, module, settings } = listed
+  const url = module.startsWith('file:') ? module : pathToFileURL(resolve(folder, module)).href
+  return { name, module: url, ...(settings !== undefined && { settings }) }
+}
+
+function readEntry<S extends z.ZodType>(schema: S, value: unknown, position: number): z.output<S> {
   const worded = new Set<string>()
-  const result = providerSettings.safeParse(value, {
+  const result = schema.safeParse(value, {
     error: (issue) => {
       const text = issueText(issue)
       worded.add(text)
@@ -46,7 +72,7 @@ export function readProvider(value: unknown, position = 0): ProviderSettings {
  * Checks the names of all providers.
  * @throws RangeError for two providers with one name, or for a provider with the name of the sandbox.
  */
-export function assertNames(providers: readonly ProviderSettings[]): void {
+export function assertNames(providers: readonly { name: string }[]): void {
   const seen = new Set<string>()
   for (const { name } of providers) {
     if (name === SANDBOX.name) {

@@ -17,6 +17,8 @@ export interface ProviderModule {
    * provider of `defineProvider`, or a function that returns one.
    */
   module: URL | string
+  /** The name that its provider must have. Default: any. */
+  name?: string | undefined
   /** The argument of that function: plain data, which each thread receives as a copy. */
   settings?: unknown
 }
@@ -63,8 +65,10 @@ function isModule(option: ProviderOption): option is ProviderModule {
   return typeof option === 'object' && option !== null && 'module' in option
 }
 
+const MODULE_FIELDS: ReadonlySet<string> = new Set(['module', 'name', 'settings'])
+
 async function loaded(option: ProviderModule, place: string): Promise<InstalledProvider> {
-  const unknown = Object.keys(option).find((key) => key !== 'module' && key !== 'settings')
+  const unknown = Object.keys(option).find((key) => !MODULE_FIELDS.has(key))
   if (unknown !== undefined) throw new RangeError(`${place}: Unknown field: ${unknown}`)
   const url = urlOf(option.module)
   if (url?.protocol !== 'file:') {
@@ -73,12 +77,12 @@ async function loaded(option: ProviderModule, place: string): Promise<InstalledP
     )
   }
   const settings = copyOf(option.settings, place)
-  try {
-    return await installModule(url.href, settings)
-  } catch (error) {
+  const provider = await installModule(url.href, settings).catch((error: unknown) => {
     const { message } = error instanceof Error ? error : new Error(String(error))
     throw new Error(`${place}.module cannot be used: ${message}`, { cause: error })
-  }
+  })
+  if (option.name === undefined || option.name === provider.name) return provider
+  throw new RangeError(`${place}.name: the provider of the module is called ${provider.name}`)
 }
 
 function urlOf(module: unknown): URL | null {

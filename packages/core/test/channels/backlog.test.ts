@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createCarriers } from '../../src/channels/carriers.ts'
 import { createPace } from '../../src/channels/pace.ts'
 import { createPauses, type Pauses } from '../../src/channels/pauses.ts'
-import { readProviders } from '../../src/channels/read-providers.ts'
+import { readProvider } from '../../src/channels/read-providers.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
 import { type Dispatcher, startDispatcher } from '../../src/dispatch/dispatcher.ts'
@@ -36,9 +36,7 @@ beforeEach(() => {
     send: { url: 'http://127.0.0.1/send', body: { text: '{{text}}' } },
   })
   const providers = [gateway('texts', 'sms'), gateway('chats', 'whatsapp')]
-  const carriers = createCarriers(
-    readProviders(JSON.stringify(providers), () => undefined).map(installSettings),
-  )
+  const carriers = createCarriers(providers.map((one) => installSettings(readProvider(one))))
   routing = createRouting({ carriers, pace: createPace(), pauses, elapsed: clock.elapsed })
 })
 afterEach(async () => {

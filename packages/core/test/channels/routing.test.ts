@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createCarriers } from '../../src/channels/carriers.ts'
 import { createPace } from '../../src/channels/pace.ts'
 import { createPauses, type Pauses } from '../../src/channels/pauses.ts'
-import { readProviders } from '../../src/channels/read-providers.ts'
+import { readProvider } from '../../src/channels/read-providers.ts'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
 import { createRouting, type Routing } from '../../src/dispatch/routing.ts'
 import { installSettings } from '../../src/providers/installed.ts'
@@ -61,9 +61,7 @@ afterEach(async () => {
 })
 
 function start(providers: object[]): void {
-  const carriers = createCarriers(
-    readProviders(JSON.stringify(providers), () => undefined).map(installSettings),
-  )
+  const carriers = createCarriers(providers.map((one) => installSettings(readProvider(one))))
   routing = createRouting({ carriers, pace: createPace(), pauses, elapsed: clock.elapsed })
 }
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import type { ProviderSettings } from '@svc/core'
 import { RATES, type RateLimit } from '@svc/core/contract'
+import type { ListedProvider } from '@svc/core/operate'
 import { type BackupSettings, readBackups } from './backups.ts'
 import { readProviderSettings } from './providers.ts'
 import { readSetting, type SettingName, type ValueOf } from './readers.ts'
@@ -24,7 +24,7 @@ export interface Config extends Fields, SpendSettings, SecretsSettings {
   /** Null if no payments are taken. */
   stripe: StripeSettings | null
   /** The providers, in the order in which they are tried. */
-  providers: ProviderSettings[]
+  providers: ListedProvider[]
   /** The backups that the server makes by itself; null for none. */
   backups: BackupSettings | null
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { ProviderSettings } from '@svc/core'
-import { assertNames, readProvider, readProviders } from '@svc/core/operate'
+import { assertNames, type ListedProvider, readProvider, readProviders } from '@svc/core/operate'
 import { ConfigError, itemsOf, type Read, readSet, type Variable } from './variables.ts'
 
 const DOMAIN =
@@ -32,18 +32,19 @@ const DKIM: readonly Variable[] = [
  * The providers in the order in which they are tried: `SVC_PROVIDERS` first, then the providers of other variables.
  * @throws ConfigError for the first provider that is wrong or missing.
  */
-export function readProviderSettings(read: Read): ProviderSettings[] {
+export function readProviderSettings(read: Read): ListedProvider[] {
   const providers = [...readList(read), ...readTwilio(read), ...readSmtp(read)]
   named('SVC_PROVIDERS', () => assertNames(providers))
   return providers
 }
 
-/** Reads a JSON list, or the path of a file that contains a JSON list. */
-function readList(read: Read): ProviderSettings[] {
+/** Reads a JSON list, or the path of a file that contains a JSON list; the paths of its modules start at its folder. */
+function readList(read: Read): ListedProvider[] {
   const text = read('SVC_PROVIDERS')
   if (text === undefined) return []
-  const json = text.startsWith('[') ? text : readText('SVC_PROVIDERS', text)
-  return named('SVC_PROVIDERS', () => readProviders(json, read))
+  if (text.startsWith('[')) return named('SVC_PROVIDERS', () => readProviders(text, read))
+  const json = readText('SVC_PROVIDERS', text)
+  return named('SVC_PROVIDERS', () => readProviders(json, read, dirname(resolve(text))))
 }
 
 function readTwilio(read: Read): ProviderSettings[] {

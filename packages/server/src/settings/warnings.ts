@@ -19,10 +19,11 @@ export function warnOfSettings(
   { dev, somaxconn = readSomaxconn() }: { dev: boolean; somaxconn?: number | null },
 ): void {
   if (dev) return
-  if (!providers.some(({ type }) => type === 'smtp')) {
+  const builtIn = providers.flatMap((one) => ('module' in one ? [] : [one]))
+  if (!builtIn.some(({ type }) => type === 'smtp')) {
     log.warn({}, 'no mail server is set: mails to owners (verify, reset) are not sent')
   }
-  const called = providers.filter(makesCallbacks).map(({ name }) => name)
+  const called = builtIn.filter(makesCallbacks).map(({ name }) => name)
   if (called.length > 0 && !public_url.startsWith('https://')) {
     log.warn(
       { providers: called },
