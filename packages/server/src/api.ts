@@ -14,7 +14,7 @@ import {
 import type { Logger } from 'pino'
 import { type Admission, createAdmission, endHook } from './admission/admission.ts'
 import { createAuthenticator } from './admission/authenticator.ts'
-import { createGate } from './admission/gate.ts'
+import { createGate, type Gate } from './admission/gate.ts'
 import { type Load, OVERLOAD } from './admission/load.ts'
 import { createRateLimiter, type RateLimiter } from './admission/rate-limiter.ts'
 import { serveCallbacks } from './callbacks/callbacks.ts'
@@ -101,13 +101,19 @@ export function apiSettings({ logger, newRequestId = randomUUID }: ApiOptions) {
   } satisfies FastifyServerOptions
 }
 
-/** Serves the whole API and its pages by `app`, which serves nothing else. Returns the rate limiter. */
+/** The parts of a served API that its other doors share. */
+export interface ServedApi {
+  limiter: RateLimiter
+  gate: Gate
+}
+
+/** Serves the whole API and its pages by `app`, which serves nothing else. */
 export async function serveApi(
   app: FastifyInstance,
   given: Core,
   options: ApiOptions,
   hosting: Hosting,
-): Promise<RateLimiter> {
+): Promise<ServedApi> {
   // Requests are decoded when they reach a handler.
   const core = decodedOf(given)
   const { config, now = Date.now } = options
@@ -149,7 +155,7 @@ export async function serveApi(
   if (options.sandbox_payments) servePayments(app, admission, core, options.sandbox_payments)
   else if (options.payment_landing) serveLanding(app, admission, core)
   if (options.inbox) serveInbox(app, admission, core, options.inbox)
-  return limiter
+  return { limiter, gate }
 }
 
 function dropUnanswered(request: FastifyRequest, reply: FastifyReply): void {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Core } from '@svc/core'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { type ApiOptions, apiSettings, serveApi } from './api.ts'
+import { type ApiOptions, apiSettings, type ServedApi, serveApi } from './api.ts'
 import { closeConnections, stopListening } from './connections/close-connections.ts'
 import { limitConnections } from './connections/connection-limit.ts'
 import { createRefusal } from './connections/refuse-connection.ts'
@@ -22,6 +22,8 @@ export interface AppOptions extends ApiOptions {
   linger_ms?: number
   /** How long, after `linger_ms`, a client may take to send its request and read the answer. */
   grace_ms?: number
+  /** Receives the parts of the API that another door, such as the SMTP inlet, shares with it. */
+  onServed?: ((served: ServedApi) => void) | undefined
 }
 
 /** The time limits of a slow client: for the headers, for the whole request, and for silence. */
@@ -57,11 +59,12 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     app.server.emit('request', request, response)
   })
   const { connections_max = readSetting('SVC_CONNECTIONS_MAX') } = config
-  const limiter = await serveApi(app, core, options, {
+  const served = await serveApi(app, core, options, {
     phase: () => phase,
     connections: limitConnections(app.server, connections_max),
   })
-  const refuse = createRefusal({ limiter, logger, newRequestId })
+  options.onServed?.(served)
+  const refuse = createRefusal({ limiter: served.limiter, logger, newRequestId })
   app.addHook('preClose', async () => {
     phase = 'lingering'
     await stopListening(app.server, linger_ms)

@@ -1,8 +1,12 @@
 import type { AddressInfo } from 'node:net'
 import { type Core, type CoreOptions, createCore, type Runtime, systemRuntime } from '@svc/core'
+import { decodedOf } from '@svc/core/operate'
 import type { FastifyListenOptions } from 'fastify'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
+import type { ServedApi } from './api.ts'
 import { buildApp } from './app.ts'
+import type { Inlet } from './compat/smtp/inlet.ts'
+import { inletSettings } from './compat/smtp/settings.ts'
 import type { InboxOptions } from './dev/inbox.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { versionOf } from './pages/docs.ts'
@@ -17,11 +21,16 @@ import { targetsOf } from './settings/webhook-targets.ts'
 /** How long the last log lines may take to be written when the service stops. */
 const LOG_DRAIN_MAX_MS = 500
 
+/** How long a stopping service waits for mails that are being received. */
+const SMTP_GRACE_MS = 10_000
+
 /** A service that listens and dispatches. */
 export interface RunningServer {
   url: string
   /** The URL of `/metrics`; null if it is not served. */
   metrics_url: string | null
+  /** Where the SMTP inlet listens, such as `smtp://127.0.0.1:2525`; empty if it is off. */
+  smtp_urls: string[]
   core: Core
   /** Accepts no more connections, completes requests, then dispatch in flight, and closes the database. */
   close(): Promise<void>
@@ -88,9 +97,14 @@ export async function startServer({
   })
   let scraped: Awaited<ReturnType<Metrics['serve']>> | null = null
   let backups: Backups | null = null
+  let inlet: Inlet | null = null
   try {
     const jwt_secret = config.jwt_secret ?? (await core.secret('jwt'))
+    let served: ServedApi | undefined
     const app = await buildApp(core, {
+      onServed: (parts) => {
+        served = parts
+      },
       config: { ...config, jwt_secret },
       logger,
       newRequestId: runtime.id,
@@ -109,19 +123,23 @@ export async function startServer({
     // With port 0 the port is known only now; providers get the public URL.
     if (public_url === urlOf(config.host, 0)) public_url = url
     await core.startDispatch()
+    inlet = served ? await openSmtp(config, { core, served, logger, metrics }) : null
     await core.audit.noteSettings(settingTexts(config))
     backups = await scheduledBackups(config, runtime)
     const metrics_url =
       scraped && config.metrics_listen ? urlOf(config.metrics_listen.host, scraped.port) : null
-    logger.info({ url, ...(metrics_url && { metrics_url }) }, 'listening')
+    const smtp_urls = (inlet?.addresses ?? []).map(smtpUrlOf)
+    const others = { ...(metrics_url && { metrics_url }), ...(inlet && { smtp_urls }) }
+    logger.info({ url, ...others }, 'listening')
     warnOfSettings(logger, config, { dev })
     await warnOfDatabase(logger, config)
     return {
       url,
       metrics_url: metrics_url && `${metrics_url}/metrics`,
+      smtp_urls,
       core,
       async close() {
-        await app.close()
+        await Promise.all([app.close(), inlet?.close(dev ? 0 : SMTP_GRACE_MS)])
         await backups?.stop()
         await scraped?.close()
         await core.close()
@@ -130,11 +148,39 @@ export async function startServer({
       },
     }
   } catch (error) {
+    await inlet?.close(0)
     await backups?.stop()
     await scraped?.close()
     await core.close({ grace_ms: 0 })
     throw error
   }
+}
+
+/** Opens the SMTP inlet; null if it is off. Loads its code only if it is set. */
+async function openSmtp(
+  config: Config,
+  {
+    core,
+    served,
+    logger,
+    metrics,
+  }: { core: Core; served: ServedApi; logger: Logger; metrics: Metrics | null },
+): Promise<Inlet | null> {
+  const settings = inletSettings(config)
+  if (!settings) return null
+  const { openInlet } = await import('./compat/smtp/inlet.ts')
+  const inlet = await openInlet({
+    shared: { core: decodedOf(core), ...served },
+    settings,
+    log: logger,
+    onMail: metrics?.onMail,
+  })
+  metrics?.watchInlet(inlet)
+  return inlet
+}
+
+function smtpUrlOf({ host, port, implicit_tls }: Inlet['addresses'][number]): string {
+  return urlOf(host, port).replace(/^http/, implicit_tls ? 'smtps' : 'smtp')
 }
 
 /** Starts the scheduled backups. If none are set, returns null and does not load their code. */

@@ -16,7 +16,7 @@ import { QUOTAS, type Quotas, RATES, type RateLimit, readCreditPackages } from '
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { Load } from '../src/admission/load.ts'
-import { buildApp } from '../src/app.ts'
+import { type AppOptions, buildApp } from '../src/app.ts'
 import type { InboxOptions } from '../src/dev/inbox.ts'
 import { logOptions } from '../src/service/log-options.ts'
 import { accountsOf } from './accounts.ts'
@@ -96,6 +96,8 @@ export interface WorldOptions {
   payments?: PaymentProvider | null
   /** Replaces parts of the core. */
   alter?: (core: Core) => Core
+  /** Receives the parts that the doors share. */
+  onServed?: AppOptions['onServed']
 }
 
 export type World = Awaited<ReturnType<typeof openWorld>>
@@ -155,6 +157,7 @@ export async function openWorld(options: WorldOptions = {}) {
     linger_ms: options.linger_ms ?? 0,
     ...(options.grace_ms !== undefined && { grace_ms: options.grace_ms }),
     inbox: options.inbox,
+    onServed: options.onServed,
   })
   const dispatcher = options.dispatch ? await core.startDispatch() : null
   const url = options.listen ? await app.listen({ host: '127.0.0.1', port: 0 }) : null

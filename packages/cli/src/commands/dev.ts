@@ -15,6 +15,8 @@ import { printable } from '../show/text.ts'
 
 const DEFAULT_HOST = defaultOf('HOST')
 const DEFAULT_PORT = Number(defaultOf('PORT'))
+const SMTP_HOST = '127.0.0.1'
+const SMTP_PORT = 2525
 const DEMO_CREDITS = '100'
 const DEMO_LOG_LEVEL = 'warn'
 
@@ -51,7 +53,9 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
     import('../dev/welcome.ts'),
   ])
   const { port, taken_port } = await choosePort(io)
-  const config = readConfig(devSettings(io, { port, packages: DEMO_PACKAGES }))
+  const config = readConfig(
+    devSettings(io, { port, packages: DEMO_PACKAGES, smtp_listen: await chooseSmtp(io) }),
+  )
   let key: { workspace_id: string; api_key: string } | null = null
   const server = await startServer({
     config,
@@ -98,12 +102,13 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
 /** Returns the settings of the environment with the defaults of a demo. */
 function devSettings(
   io: ProcessIo,
-  { port, packages }: { port: string; packages: string },
+  { port, packages, smtp_listen }: { port: string; packages: string; smtp_listen: string },
 ): NodeJS.ProcessEnv {
   const { env } = io
   return {
     ...settingsOf(io),
     PORT: port,
+    SVC_SMTP_LISTEN: smtp_listen,
     SVC_SIGNUP_CREDITS: env.SVC_SIGNUP_CREDITS?.trim() || DEMO_CREDITS,
     SVC_CREDIT_PACKAGES: env.SVC_CREDIT_PACKAGES?.trim() || packages,
     SVC_LOG_LEVEL: env.SVC_LOG_LEVEL?.trim() || DEMO_LOG_LEVEL,
@@ -118,6 +123,12 @@ async function choosePort({
   if (requested) return { port: requested, taken_port: null }
   const port = await freePort(env.HOST?.trim() || DEFAULT_HOST, DEFAULT_PORT)
   return { port: String(port), taken_port: port === DEFAULT_PORT ? null : DEFAULT_PORT }
+}
+
+/** Returns the addresses of `SVC_SMTP_LISTEN`; by default port 2525 of this machine, or the next free one. */
+async function chooseSmtp(io: ProcessIo): Promise<string> {
+  const requested = settingsOf(io).SVC_SMTP_LISTEN?.trim()
+  return requested || `${SMTP_HOST}:${await freePort(SMTP_HOST, SMTP_PORT)}`
 }
 
 /** The warning for a server that other machines can reach. */

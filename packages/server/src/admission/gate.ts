@@ -12,6 +12,8 @@ export interface Gate {
   turn(priority: Priority): Promise<void> | undefined
   /** @throws SvcError 429 while requests of this priority are refused. */
   check(priority: Priority, request: Pick<FastifyRequest, 'raw'>): void
+  /** The same for work that came by no HTTP request. @throws SvcError 429. */
+  checkLoad(priority: Priority): void
   /** Runs work of a request, which counts as load until it ends or fails. */
   during<T>(work: () => Awaitable<T>): Awaitable<T>
 }
@@ -46,13 +48,17 @@ export function createGate(
     own.requests -= 1
   }
   const load = measured ?? (() => own)
+  const checkLoad = (priority: Priority) => {
+    if (isEnding() || isShed(priority, load(), bounds)) throw tooBusy()
+  }
   return {
     turn: (priority) => (priority === 'kept' ? undefined : turns.next()),
     check(priority, { raw }) {
       if (priority === 'kept') return
-      if (isEnding() || connections.isBeyond(raw.socket)) throw tooBusy()
-      if (isShed(priority, load(), bounds)) throw tooBusy()
+      if (connections.isBeyond(raw.socket)) throw tooBusy()
+      checkLoad(priority)
     },
+    checkLoad,
     // Counted when work begins and ends, because the sockets of pipelined requests may close without an event.
     during(work) {
       own.requests += 1

@@ -41,6 +41,11 @@ export interface RateLimiter {
   show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
   /** Counts the request and shows the bucket as `show` does; returns the bucket's state. */
   note(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<State>
+  /**
+   * Counts work that came by no HTTP request, such as a mail.
+   * @throws SvcError `rate_limit_exceeded`, or Error if the counters do not answer.
+   */
+  charge(bucket: Bucket, who: Counted): Awaitable<void>
   /** Counts input that never became a request; returns the bucket's state, even when the counters do not answer. */
   tally(bucket: Bucket, who: Counted): Promise<State>
 }
@@ -208,6 +213,10 @@ export function createRateLimiter(
       show(request, reply, state)
       return state
     },
+    charge: (bucket, who) =>
+      whenReady(stateOf(bucket, who, 1), (state) => {
+        if (state.exceeded) throw rateExceeded(state)
+      }),
     tally: (bucket, who) => queryBriefly(bucket, who, 1),
   }
 }

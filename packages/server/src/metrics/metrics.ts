@@ -1,6 +1,7 @@
 import type { Core, Telemetry } from '@svc/core'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Address } from '../settings/readers.ts'
+import { type InletMetrics, inletMetrics } from './inlet-metrics.ts'
 import { serveMetrics } from './metrics-server.ts'
 import { overviewMetrics } from './overview-metrics.ts'
 import { type OnAnswered, requestMetrics } from './request-metrics.ts'
@@ -8,7 +9,7 @@ import { register } from './series.ts'
 import { workMetrics } from './work-metrics.ts'
 
 /** The metrics of a service for Prometheus. */
-export interface Metrics {
+export interface Metrics extends InletMetrics {
   /** The telemetry for the core's runtime. */
   telemetry: Telemetry
   /** The app calls this function after each answer. */
@@ -57,6 +58,7 @@ export function createMetrics({
   return {
     telemetry: workMetrics(registry, providers),
     onAnswered: requestMetrics(registry),
+    ...inletMetrics(registry),
     serve(core, address) {
       const overview = overviewMetrics(registry, core)
       gauge(registry, 'svc_dispatching', 'Whether this process sends and delivers, 1 or 0.', () =>

@@ -16,6 +16,14 @@ export interface Address {
   port: number
 }
 
+/** An address where programs send mails by SMTP. */
+export interface SmtpAddress extends Address {
+  /** TLS from the first byte; otherwise clients start it with STARTTLS. */
+  implicit_tls: boolean
+}
+
+const SMTPS_PORT = 465
+
 const WHOLE_MAX = 9_999_999
 
 const MINUTE_MS = 60_000
@@ -48,6 +56,7 @@ const READERS = {
   credits: readCredits,
   duration: readDuration,
   rate: readRate,
+  smtp_addresses: readSmtpAddresses,
   networks: readNetworks,
   countries: itemsOf,
   dns_servers: readDnsServers,
@@ -56,9 +65,16 @@ const READERS = {
 } satisfies Record<SettingType, (text: string, setting: Setting) => unknown>
 
 /** The texts for lists that are not set. Without such a text, a choice is undefined and any other setting is null. */
-const EMPTY: Partial<Record<SettingType, string>> = { networks: '', credit_packages: '[]' }
+const EMPTY: Partial<Record<SettingType, string>> = {
+  networks: '',
+  smtp_addresses: 'off',
+  credit_packages: '[]',
+}
 
-type Unset<Type extends SettingType> = Type extends 'networks' | 'credit_packages'
+type Unset<Type extends SettingType> = Type extends
+  | 'networks'
+  | 'smtp_addresses'
+  | 'credit_packages'
   ? never
   : Type extends 'choice'
     ? undefined
@@ -109,6 +125,18 @@ function readHostPort(text: string, { env, example }: Setting): Address {
   const isHost = bracketed === undefined ? host !== '' : isIP(host) === 6
   if (isHost && Number(digits) <= 65_535) return { host, port: Number(digits) }
   throw new ConfigError(`${env} must be host:port, for example ${example}, got "${text}"`)
+}
+
+function readSmtpAddresses(text: string, setting: Setting): SmtpAddress[] {
+  if (text === 'off') return []
+  return itemsOf(text).map((item) => {
+    const [, scheme, rest = ''] = /^(smtps?:\/\/)?(.*)$/.exec(item) ?? []
+    const address = readHostPort(rest, setting)
+    return {
+      ...address,
+      implicit_tls: scheme ? scheme === 'smtps://' : address.port === SMTPS_PORT,
+    }
+  })
 }
 
 function readDatabaseUrl(url: string, { env }: Setting): string {

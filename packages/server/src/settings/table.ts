@@ -57,6 +57,7 @@ export const SETTING_TYPES = {
   duration: { kind: 'text', shown: 'duration' },
   /** A number of requests in a window of seconds: `100/60`. */
   rate: { kind: 'text', shown: 'count/seconds' },
+  smtp_addresses: { kind: 'list', shown: 'list of `host:port`' },
   networks: { kind: 'list', shown: 'list of CIDR networks' },
   countries: { kind: 'list', shown: 'list of country codes' },
   dns_servers: { kind: 'list', shown: 'list of `address:port`, or `system`' },
@@ -155,6 +156,33 @@ const ROWS = {
       details:
         'networks of proxies whose `X-Forwarded-For` header is trusted, such as `10.0.0.0/8`',
       example: '10.0.0.0/8',
+    },
+    SVC_SMTP_LISTEN: {
+      type: 'smtp_addresses',
+      summary: 'where programs send mails by SMTP, with an API key as password',
+      details:
+        'where programs [send mails by SMTP](../guides/smtp-inlet.md), with an API key as password, such as `0.0.0.0:587,0.0.0.0:465`: TLS from the first byte on port 465 and on `smtps://host:port`, STARTTLS elsewhere; `off` for none, also under `svc dev`',
+      default_words: 'none',
+      example: '0.0.0.0:587,0.0.0.0:465',
+    },
+    SVC_SMTP_TLS_CERT: {
+      type: 'path',
+      summary: 'the certificate chain (PEM) for these programs; read again when the file changes',
+      details:
+        'the certificate chain (PEM) for these programs; read again when the file changes. Required, except on a loopback address',
+      example: '/etc/svc/smtp.crt',
+    },
+    SVC_SMTP_TLS_KEY: {
+      type: 'path',
+      summary: 'the key (PEM) of this certificate',
+      example: '/etc/svc/smtp.key',
+    },
+    SVC_SMTP_SMS_DOMAIN: {
+      type: 'text',
+      summary: 'mails to +<number>@ this domain are sent as SMS',
+      details: 'mails to `+<number>@` this domain are sent as SMS',
+      default_words: '`sms.` and the mail domain, or `sms.sandbox.svc`',
+      example: 'sms.example.com',
     },
   },
   accounts: {

@@ -1,0 +1,44 @@
+import { LIMITS } from '@svc/core/contract'
+
+const MIB = 1024 * 1024
+
+/** The limits of the SMTP inlet: counts, sizes in bytes, times in milliseconds. */
+export interface InletLimits {
+  connections: number
+  /** Connections of one IPv4 address, or of one IPv6 /48. */
+  connections_of_network: number
+  recipients: number
+  /** Refused recipients of one connection, before it is closed. */
+  refused_recipients: number
+  /** Failed logins of one connection, before it is closed. */
+  failed_logins: number
+  /** Mails of one connection, before it is closed. */
+  mails: number
+  mail_bytes: number
+  /** The mails of all connections that have not been read yet. */
+  buffered_bytes: number
+  /** The time from the connection to the login. */
+  login_ms: number
+  /** The silence of a client after which its connection is closed. */
+  silence_ms: number
+  /** The time from DATA to the end of the mail. */
+  data_ms: number
+  connection_ms: number
+}
+
+export const INLET_LIMITS: InletLimits = {
+  connections: 1_000,
+  connections_of_network: 100,
+  recipients: 50,
+  refused_recipients: 100,
+  failed_logins: 3,
+  mails: 1_000,
+  // Texts and files of 2 MB each need up to 6 MB in base64 and quoted-printable.
+  mail_bytes: 3 * LIMITS.email_body_bytes + 2 * MIB,
+  buffered_bytes: 64 * MIB,
+  login_ms: 60_000,
+  // RFC 5321, section 4.5.3.2.7.
+  silence_ms: 300_000,
+  data_ms: 120_000,
+  connection_ms: 3_600_000,
+}

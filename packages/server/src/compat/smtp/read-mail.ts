@@ -1,0 +1,114 @@
+import PostalMime, { type Attachment, decodeWords, type Email } from 'postal-mime'
+
+/** The parts of a mail that a message can have. */
+export interface ReadMail {
+  subject: string
+  html: string | undefined
+  text: string | undefined
+  /** The display name and the address of `From`. */
+  from: { name: string; address: string }
+  /** The addresses of these headers, at most `ADDRESSES_MAX` each. */
+  to: string[]
+  cc: string[]
+  reply_to: string[]
+  message_id: string | undefined
+  /** All headers in their order, unfolded, with the spelling of the mail. */
+  headers: [name: string, value: string][]
+  /** The headers `X-Svc-…` by their lower-case names, decoded. */
+  own: Record<string, string>
+  attachments: ReadAttachment[]
+}
+
+/** A file of a mail. */
+export interface ReadAttachment {
+  filename: string | undefined
+  content_type: string
+  content_id: string | undefined
+  /** Base64. */
+  content: string
+}
+
+/** The result for one mail; `fault` is a text for the client. */
+export type Reading = { mail: ReadMail } | { fault: string }
+
+const HEADER_BYTES_MAX = 256 * 1024
+const NESTING_MAX = 20
+const ADDRESSES_MAX = 1_000
+const HEADERS_MAX = 500
+const ATTACHMENTS_MAX = 100
+
+/** Reads a mail (RFC 5322, MIME). Accepts any bytes and never throws. */
+export async function readMail(raw: Uint8Array): Promise<Reading> {
+  try {
+    const mail = await PostalMime.parse(raw, {
+      // A mail inside a mail stays a file.
+      forceRfc822Attachments: true,
+      maxNestingDepth: NESTING_MAX,
+      maxHeadersSize: HEADER_BYTES_MAX,
+    })
+    if (mail.headers.length > HEADERS_MAX) {
+      return { fault: `The mail must have at most ${HEADERS_MAX} headers` }
+    }
+    if (mail.attachments.length > ATTACHMENTS_MAX) {
+      return { fault: 'The mail has too many attachments' }
+    }
+    return { mail: partsOf(mail) }
+  } catch (error) {
+    // The library reports an exceeded limit in this form; other texts may contain parts of the mail.
+    const text = error instanceof Error ? error.message : ''
+    return { fault: /^Maximum [a-z MIE]+ of \d+/.test(text) ? text : 'The mail could not be read' }
+  }
+}
+
+function partsOf(mail: Email): ReadMail {
+  const { name, address } = addressesIn(mail.from ? [mail.from] : [])[0] ?? {
+    name: '',
+    address: '',
+  }
+  const listed = (group: Email['to']) => addressesIn(group).map((one) => one.address)
+  return {
+    subject: mail.subject ?? '',
+    html: withoutLastBreak(mail.html),
+    text: withoutLastBreak(mail.text),
+    from: { name, address },
+    to: listed(mail.to),
+    cc: listed(mail.cc),
+    reply_to: listed(mail.replyTo),
+    message_id: mail.messageId,
+    headers: mail.headers.map(({ originalKey, value }) => [originalKey, value]),
+    own: ownHeaders(mail),
+    attachments: mail.attachments.map(attachmentOf),
+  }
+}
+
+function ownHeaders({ headers }: Email): Record<string, string> {
+  const own = headers.filter(({ key }) => /^x-svc-[a-z-]+$/.test(key))
+  // The first header of a name counts, as for the headers that the library reads.
+  return Object.fromEntries(own.reverse().map(({ key, value }) => [key, decodeWords(value)]))
+}
+
+/** The addresses of a header, also those in groups. */
+function addressesIn(list: Email['to'] = []): { name: string; address: string }[] {
+  return list
+    .flatMap((one) => one.group ?? [one])
+    .flatMap(({ name, address }) => (address ? [{ name, address }] : []))
+    .slice(0, ADDRESSES_MAX)
+}
+
+/** The line break before the end of a mail or of its part is not in the text. */
+function withoutLastBreak(text: string | undefined): string | undefined {
+  return text?.replace(/\r?\n$/, '')
+}
+
+function attachmentOf(part: Attachment): ReadAttachment {
+  const { filename, mimeType, disposition, related, contentId, content } = part
+  const isShown = disposition === 'inline' || related === true
+  const bytes =
+    typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer)
+  return {
+    filename: filename ?? undefined,
+    content_type: mimeType,
+    content_id: isShown ? contentId?.replace(/^<|>$/g, '') : undefined,
+    content: bytes.toString('base64'),
+  }
+}

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest'
+import { readMail } from '../../src/compat/smtp/read-mail.ts'
+import { recipientOf, requestOf } from '../../src/compat/smtp/request.ts'
+
+const domains = { sms_domain: 'sms.example.com', mail_domains: ['mail.example'] }
+
+/** The content of the send for a mail to these recipients. */
+async function requestFor(lines: string[], recipients: string[]) {
+  const reading = await readMail(Buffer.from(lines.join('\r\n')))
+  if ('fault' in reading) throw new Error(reading.fault)
+  const { body } = requestOf(reading.mail, { email: recipients }, domains)
+  return body as { to: unknown; from?: string; content: Record<string, unknown> }
+}
+
+describe('requestOf', () => {
+  it('names the recipients of the envelope as the headers do, and hides the others', async () => {
+    const { to, content } = await requestFor(
+      [
+        'To: Asha <asha@example.com>, bo@EXAMPLE.com, no@example.com',
+        'Cc: cy@example.com',
+        '',
+        'x',
+      ],
+      ['di@example.com', 'cy@example.com', 'bo@example.com', 'asha@example.com'],
+    )
+    expect(to).toStrictEqual(['bo@example.com', 'asha@example.com'])
+    expect(content).toMatchObject({ cc: ['cy@example.com'], bcc: ['di@example.com'] })
+  })
+
+  it('names recipients of Cc in To if no other is named', async () => {
+    const { to, content } = await requestFor(
+      ['Cc: cy@example.com', '', 'x'],
+      ['cy@example.com', 'di@example.com'],
+    )
+    expect(to).toBe('cy@example.com')
+    expect(content).toMatchObject({ bcc: ['di@example.com'] })
+  })
+
+  it('passes a From of another domain, and keeps only the name of its own', async () => {
+    const own = await requestFor(['From: Acme <a@mail.example>', '', 'x'], ['a@example.com'])
+    expect(own.from).toBe('Acme')
+    expect(own.content).not.toHaveProperty('from_address')
+    const other = await requestFor(['From: "a@b" <a@acme.example>', '', 'x'], ['a@example.com'])
+    expect(other.from).toBeUndefined()
+    expect(other.content.from_address).toBe('a@acme.example')
+  })
+
+  it.each([
+    ['a name with a path', 'attachment; filename="../../x.sh"', '.._.._x.sh'],
+    ['no name', 'attachment', 'attachment-1'],
+    ['the name of a folder', 'attachment; filename=".."', 'attachment-1'],
+  ])('gives a file with %s a safe name', async (_, disposition, filename) => {
+    const head = ['Content-Type: application/x-sh', `Content-Disposition: ${disposition}`]
+    const { content } = await requestFor([...head, '', 'x'], ['a@example.com'])
+    expect(content.attachments).toMatchObject([{ filename, content_type: 'application/x-sh' }])
+  })
+
+  it('sends a mail inside a mail as a file', async () => {
+    const { content } = await requestFor(
+      ['Content-Type: message/rfc822', '', 'Subject: inner', '', 'x'],
+      ['a@example.com'],
+    )
+    expect(content.attachments).toMatchObject([
+      { filename: 'attachment-1.eml', content_type: 'application/octet-stream' },
+    ])
+  })
+
+  it('writes no header that the service owns', async () => {
+    const { content } = await requestFor(
+      ['Bcc: b@example.com', 'DKIM-Signature: v=1', 'X-Svc-Test: 1', 'x-order: A1', '', 'x'],
+      ['a@example.com'],
+    )
+    expect(content.headers).toStrictEqual({ 'x-order': 'A1' })
+  })
+})
+
+describe('recipientOf', () => {
+  it.each([
+    ['asha@example.com', { email: 'asha@example.com' }],
+    ['asha@BÜCHER.example', { email: 'asha@xn--bcher-kva.example' }],
+    ['+14155550100@SMS.example.com', { sms: '+14155550100' }],
+    ['14155550100@sms.example.com', null],
+    ['"a b"@example.com', null],
+    ['a@[127.0.0.1]', null],
+  ])('%s', (address, recipient) => {
+    expect(recipientOf(address, domains)).toStrictEqual(recipient)
+  })
+})
