@@ -14,7 +14,12 @@ export interface InletStageOptions extends WorldOptions {
 /** The service with an SMTP inlet on this machine. */
 export async function openInletStage(options: InletStageOptions = {}) {
   let served: ServedApi | undefined
-  const world = await openWorld({ ...options, onServed: (parts) => (served = parts) })
+  const world = await openWorld({
+    ...options,
+    onServed: (parts) => {
+      served = parts
+    },
+  })
   if (!served) throw new Error('the API is not served')
   const outcomes: string[] = []
   const inlet: Inlet = await openInlet({

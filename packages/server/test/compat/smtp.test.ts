@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from '../accounts.ts'
 import { openInletStage } from './inlet-stage.ts'
+import { plainLogin, speak } from './smtp-client.ts'
 
 type Stage = Awaited<ReturnType<typeof openInletStage>>
 
@@ -31,33 +30,10 @@ async function messageOf(response: string) {
   return answer.body.data.message
 }
 
-/** A connection on which a test writes and reads lines. */
-async function speak(port: number) {
-  const socket = connect({ host: '127.0.0.1', port })
-  let text = ''
-  socket.setEncoding('latin1').on('data', (chunk) => {
-    text += chunk
-  })
-  socket.on('error', () => {})
-  await once(socket, 'connect')
-  const closed = once(socket, 'close')
-  /** Writes, and returns what the server sends up to a final line that begins with `until`. */
-  async function say(line: string, until = /^\d{3} .*\r\n/m): Promise<string> {
-    text = ''
-    if (line !== '') socket.write(line, 'latin1')
-    await expect.poll(() => text, { timeout: 5_000 }).toMatch(until)
-    return text
-  }
-  await expect.poll(() => text).toMatch(/^220 /)
-  return { say, socket, closed, text: () => text }
-}
-
-const plain = (secret: string) => Buffer.from(`\0user\0${secret}`).toString('base64')
-
 async function loggedIn(secret = key) {
   const client = await speak(stage.port)
   await client.say('EHLO app.example\r\n')
-  await client.say(`AUTH PLAIN ${plain(secret)}\r\n`)
+  await client.say(plainLogin(secret))
   return client
 }
 
@@ -188,7 +164,7 @@ describe('a login', () => {
   it('with a wrong key is refused, and the third ends the connection', async () => {
     const client = await speak(stage.port)
     await client.say('EHLO app.example\r\n')
-    const attempt = () => client.say(`AUTH PLAIN ${plain('svc_wrong')}\r\n`)
+    const attempt = () => client.say(plainLogin('svc_wrong'))
     expect(await attempt()).toMatch(/^535 5\.7\.8 Invalid API key/)
     expect(await attempt()).toMatch(/^535 5\.7\.8 /)
     expect(await attempt()).toMatch(/^421 /)

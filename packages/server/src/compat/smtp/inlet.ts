@@ -79,7 +79,7 @@ export async function openInlet({
   settings: InletSettings
   log: InletLog
   limits?: InletLimits
-  certificate_check_ms?: number
+  certificate_check_ms?: number | undefined
   onMail?: ((outcome: MailOutcome) => void) | undefined
 }): Promise<Inlet> {
   const certificate = await certificateFor(settings)

@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterEach, expect, it } from 'vitest'
+import { type InletStageOptions, openInletStage } from './inlet-stage.ts'
+import { plainLogin, speak } from './smtp-client.ts'
+
+type Stage = Awaited<ReturnType<typeof openInletStage>>
+
+let stage: Stage | null = null
+afterEach(async () => {
+  await stage?.close()
+  stage = null
+})
+
+async function open(options: InletStageOptions = {}) {
+  const opened = await openInletStage({ dispatch: true, ...options })
+  stage = opened
+  const account = await opened.world.signup({ credits: 10 })
+  const { key } = await opened.world.key(account)
+  const visit = async () => {
+    const client = await speak(opened.port)
+    await client.say('EHLO app.example\r\n')
+    await client.say(plainLogin(key))
+    return client
+  }
+  return { ...opened, account, key, visit }
+}
+
+const HEAD = 'From: shop@svc.example\r\nTo: asha@example.com\r\nSubject: Hi\r\n\r\n'
+
+async function toData(client: Awaited<ReturnType<typeof speak>>) {
+  await client.say('MAIL FROM:<a@b.example>\r\n')
+  await client.say('RCPT TO:<asha@example.com>\r\n')
+  expect(await client.say('DATA\r\n')).toMatch(/^354 /)
+}
+
+it('counts mails in the rate limits of the API: 451 4.7.1', async () => {
+  const { visit } = await open({ rates: { general: { max: 1, window_s: 60 } } })
+  const client = await visit()
+  expect(await client.say('MAIL FROM:<a@b.example>\r\n')).toMatch(/^250 /)
+  await client.say('RSET\r\n')
+  expect(await client.say('MAIL FROM:<a@b.example>\r\n')).toMatch(
+    /^451 4\.7\.1 Rate limit exceeded\. Try again in \d+ seconds\./,
+  )
+})
+
+it('counts wrong keys of an address: 454 4.7.0, while a right key passes', async () => {
+  const { port, visit } = await open({ rates: { failed_auth: { max: 1, window_s: 60 } } })
+  const stranger = await speak(port)
+  await stranger.say('EHLO app.example\r\n')
+  expect(await stranger.say(plainLogin('svc_wrong'))).toMatch(/^535 5\.7\.8 /)
+  expect(await stranger.say(plainLogin('svc_wrong'))).toMatch(/^454 4\.7\.0 /)
+  const client = await visit()
+  expect(await client.say('MAIL FROM:<a@b.example>\r\n')).toMatch(/^250 /)
+})
+
+it('refuses mails while the service is overloaded: 451', async () => {
+  let requests = 1
+  const { visit } = await open({ load: () => ({ requests, delay_ms: 0 }) })
+  const client = await visit()
+  requests = 1_000_000
+  expect(await client.say('MAIL FROM:<a@b.example>\r\n')).toMatch(/^451 4\.7\.1 Too many requests/)
+})
+
+it('refuses connections beyond the limit of an address', async () => {
+  const { port } = await open({ limits: { connections_of_network: 1 } })
+  const first = await speak(port)
+  const second = connect({ host: '127.0.0.1', port })
+  let text = ''
+  second.setEncoding('latin1').on('data', (chunk) => {
+    text += chunk
+  })
+  await once(second, 'close')
+  expect(text).toMatch(/^421 4\.7\.0 Too many connections/)
+  first.socket.destroy()
+})
+
+it('closes connections without a login, and silent connections', async () => {
+  const { port, visit } = await open({ limits: { login_ms: 400, silence_ms: 1_200 } })
+  const stranger = await speak(port)
+  await stranger.closed
+  const silent = await visit()
+  await silent.closed
+})
+
+it('closes a connection after its last mail, and after many wrong recipients', async () => {
+  const { visit } = await open({ limits: { mails: 1, refused_recipients: 2 } })
+  const client = await visit()
+  await client.say('MAIL FROM:<a@b.example>\r\n')
+  await client.say('RSET\r\n')
+  expect(await client.say('MAIL FROM:<a@b.example>\r\n')).toMatch(/^421 /)
+  const other = await visit()
+  await other.say('MAIL FROM:<a@b.example>\r\n')
+  expect(await other.say('RCPT TO:<a@localhost>\r\n')).toMatch(/^550 5\.1\.3 /)
+  expect(await other.say('RCPT TO:<a@localhost>\r\n')).toMatch(/^421 /)
+})
+
+it('ends a mail that takes too long, and stores nothing', async () => {
+  const { visit, world, account } = await open({ limits: { data_ms: 300 } })
+  const client = await visit()
+  await toData(client)
+  expect(await client.say(HEAD)).toMatch(/^421 .*too long/)
+  await client.closed
+  expect((await world.written(account)).messages).toBe(0)
+})
+
+it('bounds the mails in memory of all connections: 452 4.3.1, and takes mails again later', async () => {
+  const { visit } = await open({ limits: { buffered_bytes: 200_000 } })
+  const slow = await visit()
+  const other = await visit()
+  await toData(slow)
+  slow.socket.write(`${HEAD}${`${'x'.repeat(70)}\r\n`.repeat(2_000)}`)
+  await toData(other)
+  expect(await other.say(`${HEAD}${`${'x'.repeat(70)}\r\n`.repeat(2_000)}\r\n.\r\n`)).toMatch(
+    /^452 4\.3\.1 /,
+  )
+  expect(await slow.say('\r\n.\r\n')).toMatch(/^250 /)
+  await toData(other)
+  expect(await other.say(`${HEAD}Hello\r\n.\r\n`)).toMatch(/^250 /)
+})
+
+it('completes the mail in flight when it stops, and closes idle connections', async () => {
+  const { visit, inlet, world, account } = await open()
+  const busy = await visit()
+  const idle = await visit()
+  await toData(busy)
+  busy.socket.write(HEAD)
+  const closing = inlet.close(5_000)
+  await idle.closed
+  expect(await busy.say('Hello\r\n.\r\n')).toMatch(/^250 2\.6\.0 Queued as /)
+  await busy.closed
+  await closing
+  expect((await world.written(account)).messages).toBe(1)
+})
+
+it('does not send a mail whose key ended while it was received', async () => {
+  const { visit, world, account } = await open()
+  const keys = await world.call('GET', '/api/v1/api-keys', { token: account.token })
+  const client = await visit()
+  await toData(client)
+  for (const { id } of keys.body.data.api_keys) {
+    await world.call('DELETE', `/api/v1/api-keys/${id}`, { token: account.token })
+  }
+  expect(await client.say(`${HEAD}Hello\r\n.\r\n`)).toMatch(/^535 5\.7\.8 /)
+  expect((await world.written(account)).messages).toBe(0)
+})
