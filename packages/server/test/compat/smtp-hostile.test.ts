@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest'
+import { createMailReader } from '../../src/compat/smtp/mail-reader.ts'
+
+const line = (text: string) => `${text}\r\n`
+
+/** A part in a part in a part. */
+function nested(depth: number): string {
+  const heads = Array.from({ length: depth }, (_, i) =>
+    line(`Content-Type: multipart/mixed; boundary=b${i}\r\n\r\n--b${i}`),
+  )
+  return `${heads.join('')}\r\nHello\r\n`
+}
+
+const MAILS: [name: string, mail: string][] = [
+  ['100,000 headers', `${line('A: b').repeat(100_000)}\r\nHello`],
+  ['one header of 8 MB', `Subject: ${'x'.repeat(8_000_000)}\r\n\r\nHello`],
+  ['a header with 500,000 folds', `Subject: x${'\r\n x'.repeat(500_000)}\r\n\r\nHello`],
+  ['1,000 nested parts', nested(1_000)],
+  [
+    '100,000 parts',
+    `Content-Type: multipart/mixed; boundary=b\r\n\r\n${line('--b\r\n\r\nx').repeat(100_000)}`,
+  ],
+  [
+    'one base64 line of 6 MB',
+    `Content-Type: application/x\r\nContent-Transfer-Encoding: base64\r\n\r\n${'QUJD'.repeat(1_500_000)}`,
+  ],
+  ['2,000,000 empty lines', `\r\n${line('').repeat(2_000_000)}`],
+  ['200,000 addresses', `To: ${'a@b.example,'.repeat(200_000)}\r\n\r\nHello`],
+  ['60 KB of brackets in To', `To: ${'<('.repeat(30_000)}\r\n\r\nHello`],
+  ['60 KB of encoded words', `Subject: ${'=?utf-8?q?=41?= '.repeat(3_500)}\r\n\r\nHello`],
+  [
+    'HTML of 60 KB without an end beside a text',
+    `Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n${'<a '.repeat(
+      20_000,
+    )}\r\n--b\r\n\r\ntext\r\n--b--`,
+  ],
+  ['a mail without an end of its headers', 'Subject: x'],
+  ['no bytes', ''],
+  ['bytes of no charset', '\xff\xfe\x00\x80'.repeat(10_000)],
+]
+
+it.each(MAILS)('%s does not stop the event loop', async (_, mail) => {
+  const reader = createMailReader()
+  let turns = 0
+  let isRunning = true
+  const count = () => {
+    turns += 1
+    if (isRunning) setTimeout(count, 1)
+  }
+  count()
+  const raw = Buffer.from(mail, 'latin1')
+  const reading = await reader.read(raw).catch((error: Error) => ({ fault: error.message }))
+  isRunning = false
+  await reader.close()
+  expect('mail' in reading || typeof reading.fault === 'string').toBe(true)
+  // A fault has no text of the mail.
+  if ('fault' in reading) expect(reading.fault.length).toBeLessThan(100)
+  // Large mails are read in a thread, so timers run meanwhile.
+  if (raw.length > 64 * 1024) expect(turns).toBeGreaterThan(1)
+})
