@@ -138,7 +138,9 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
       return inOrder(workspaceId, async () => {
         const found = await read.contacts.list(workspaceId, filter, withNext(page))
         const total = await read.contacts.count(workspaceId, filter)
-        const { rows, next_after } = pageOf(found, page, ({ id }) => id)
+        const { rows, next_after } = query.newer_than
+          ? { rows: found.slice(-page.limit), next_after: found.at(-1)?.id ?? null }
+          : pageOf(found, page, ({ id }) => id)
         return { contacts: await recordsOf(read, workspaceId, rows), total, next_after }
       })
     },

@@ -39,7 +39,8 @@ const request = async (method: string, path: string, init: RequestInit = {}) => 
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const url = `${world().url}/compat/resend${path}`
   const answer = await fetch(url, { method, headers, ...init })
-  return { status: answer.status, headers: answer.headers, body: await answer.json() }
+  const body = (await answer.json()) as { id: string }
+  return { status: answer.status, headers: answer.headers, body }
 }
 const post = (path: string, body: unknown) => request('POST', path, { body: JSON.stringify(body) })
 

@@ -4,6 +4,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../../admission/admission.ts'
 import { answerFailureAs } from '../../failures.ts'
 import { mount } from '../../routes/mount.ts'
+import { batchEndpoints, batchHandlers } from './batch.ts'
+import { contactEndpoints, contactHandlers } from './contacts.ts'
 import { emailEndpoints, emailHandlers } from './emails.ts'
 import { resendFailureText } from './errors.ts'
 import { ROOT } from './tables.ts'
@@ -28,6 +30,8 @@ export function serveResend(
     scope.addHook('onSend', async (_request, reply) => copyRateHeaders(reply))
     const config = { readKey }
     mount(scope, admission, emailEndpoints, emailHandlers(door), config)
+    mount(scope, admission, batchEndpoints, batchHandlers(door), config)
+    mount(scope, admission, contactEndpoints, contactHandlers(door), config)
     scope.all(
       `${ROOT}/*`,
       {
