@@ -108,7 +108,7 @@ export class ServerError extends SvcError {
 /** There was no answer: the service cannot be reached, or the connection broke. */
 export class ConnectionError extends SvcError {
   override name = 'ConnectionError'
-  /** The code of the fault, such as `ECONNREFUSED`, else its text. */
+  /** The code of the fault, such as `ECONNREFUSED`, else its text; of a passed `fetch`, its code, else its name. */
   readonly reason: string
 
   constructor(message: string, reason: string, facts?: ErrorFacts) {

@@ -27,6 +27,8 @@ export interface Connection {
   readonly maxRetries: number
   readonly timeout: number
   readonly fetch: Fetch
+  /** Whether the program passed `fetch`. The texts of its faults may hold the request, with the key in any form. */
+  readonly isForeignFetch: boolean
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:3000'
@@ -62,6 +64,7 @@ export function connectionOf(options: SvcOptions): Connection {
     timeout,
     // A global function that is called as a method throws in browsers.
     fetch: options.fetch ?? ((address, init) => fetch(address, init)),
+    isForeignFetch: options.fetch !== undefined,
   }
 }
 

@@ -320,6 +320,27 @@ describe('errors', () => {
     expect(error).toMatchObject({ code: 'connection_failed', reason: 'ECONNREFUSED', status: null })
   })
 
+  it.each<[fault: (request: string) => unknown, reason: string]>([
+    [(request) => new TypeError(`no answer to ${request}`), 'TypeError'],
+    [(request) => new Error('x', { cause: new Error(btoa(request)) }), 'Error'],
+    [(request) => Object.assign(new Error(request), { code: 'ECONNRESET' }), 'ECONNRESET'],
+    [(request) => Object.assign(new Error('x'), { name: request, code: request }), 'no answer'],
+    [(request) => request, 'no answer'],
+  ])('a fault of a passed fetch shows its code or name alone: %s', async (faultOf, reason) => {
+    const apiKey = 'svc_0123456789abcdefghij'
+    const svc = new Svc({
+      apiKey,
+      maxRetries: 0,
+      fetch: (_, { headers }) => Promise.reject(faultOf(JSON.stringify(headers))),
+    })
+    const error = await errorOf(svc.messages.get(ID))
+    expect(error).toMatchObject({ code: 'connection_failed', reason })
+    const shown = inspect(error, { depth: null, showHidden: true })
+    for (const form of [apiKey, apiKey.slice(4), btoa(apiKey).slice(4, 20)]) {
+      expect(shown).not.toContain(form)
+    }
+  })
+
   it('a late answer is a TimeoutError, also of a fetch that ignores its signal', async () => {
     const { url } = await peer(() => {})
     for (const fetch of [undefined, () => new Promise<never>(() => {})]) {
@@ -358,7 +379,7 @@ describe('the key', () => {
     const svc = client('https://svc.example.com', { fetch, maxRetries: 0 })
     const error = await errorOf(svc.messages.get(ID))
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(KEY)
-    expect(error.message).toContain('x-api-key')
+    expect(error.message).toBe('https://svc.example.com cannot be reached (Error)')
   })
 
   it('is refused without being shown if it cannot be a header', () => {

@@ -128,7 +128,8 @@ function answerOf<T>(
   })
   // A browser shows a redirect as status 0.
   if (status === 0 || (status >= 300 && status < 400)) {
-    const reason = `redirects to ${headers.get('location') ?? 'another address'}`
+    const location = withoutSecrets(headers.get('location') ?? 'another address', connection)
+    const reason = `redirects to ${location}`
     return failed(new ConnectionError(`${connection.url} ${reason}`, reason, facts))
   }
   const json = parsed(text)
@@ -220,20 +221,30 @@ function unreachable(url: string, reason: string): ConnectionError {
 }
 
 /**
- * Why there was no answer. Only this text of the fault is kept: a fault of another `fetch` may hold the whole request,
- * with its key and its message.
+ * Why there was no answer: the code of the fault, else its text. Of a fault of the program's own `fetch` only the code or
+ * the name is kept: its text may hold the whole request, with its key and its message.
  */
-function reasonOf(error: unknown, { apiKey, token }: Connection): string {
-  const { code, message, cause } = (error ?? {}) as {
-    code?: unknown
-    message?: unknown
-    cause?: unknown
-  }
-  const inner = (cause ?? {}) as { code?: unknown; message?: unknown }
-  const reason = [code, inner.code, inner.message, message].find(
-    (each) => typeof each === 'string' && each !== '',
-  )
-  let text = String(reason ?? 'no answer')
+function reasonOf(error: unknown, connection: Connection): string {
+  const { code, name, message, cause } = fieldsOf(error)
+  const inner = fieldsOf(cause)
+  const codes = [code, inner.code].filter((each) => CODE.test(String(each)))
+  const texts = connection.isForeignFetch
+    ? [NAME.exec(String(name))?.[0]]
+    : [inner.message, message]
+  const reason = [...codes, ...texts].find((each) => typeof each === 'string' && each !== '')
+  return withoutSecrets(String(reason ?? 'no answer'), connection)
+}
+
+/** @example ECONNREFUSED */
+const CODE = /^[A-Z][A-Z0-9_]{2,40}$/
+/** @example TypeError */
+const NAME = /^[A-Z][A-Za-z]{2,40}$/
+
+function fieldsOf(error: unknown): { [name in 'code' | 'name' | 'message' | 'cause']?: unknown } {
+  return (error ?? {}) as object
+}
+
+function withoutSecrets(text: string, { apiKey, token }: Connection): string {
   for (const secret of [apiKey, token]) if (secret) text = text.replaceAll(secret, '…')
   return text
 }
