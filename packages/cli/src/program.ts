@@ -10,6 +10,7 @@ import { addContacts } from './commands/contacts.ts'
 import { addCredits } from './commands/credits.ts'
 import { addDev } from './commands/dev.ts'
 import { addDoctor } from './commands/doctor.ts'
+import { addDomains } from './commands/domains.ts'
 import { addExport } from './commands/export.ts'
 import { addImport } from './commands/import.ts'
 import { addInit } from './commands/init.ts'
@@ -61,6 +62,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     top: addTop,
     workspaces: addWorkspaces,
     keys: addKeys,
+    domains: addDomains,
     credits: addCredits,
     billing: addBilling,
     providers: addProviders,

@@ -76,6 +76,8 @@ export interface CoreOptions {
   /** Replies to STOP, START and HELP. Default: English texts. */
   reply_texts?: Partial<ReplyTexts> | undefined
   webhook_targets?: TargetPolicy
+  /** DNS servers (`address[:port]`) for the records of sending domains. Default: the servers of this machine. */
+  domains_dns?: readonly string[] | undefined
   /**
    * The providers in the order in which they are tried: settings of built-in types, providers of `defineProvider`, and
    * modules of such providers. The sandbox serves the channels that none of them serves.

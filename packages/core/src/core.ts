@@ -14,6 +14,9 @@ import type { CoreOptions } from './core-options.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
 import { createDispatching, type DispatchParts } from './dispatch/dispatching.ts'
+import { createDomains, type Domains } from './domains/domains.ts'
+import { createFromRule } from './domains/from-rule.ts'
+import { createTxtLookup } from './domains/txt-lookup.ts'
 import { createEventFeed, type EventFeed } from './events/feed.ts'
 import { createFiles, type Files } from './files/files.ts'
 import { createInbound, type Incoming } from './inbound/inbound.ts'
@@ -83,6 +86,8 @@ export interface Core<F extends Form = 'given'> {
   received: ReceivedMessages<F>
   /** The webhooks of workspaces and their deliveries. */
   webhooks: Webhooks<F>
+  /** The sending domains of workspaces: own domains in the sender addresses of e-mails. */
+  domains: Domains<F>
   /** The contacts of workspaces. */
   contacts: Contacts<F>
   /** The addresses to which a workspace sends nothing. */
@@ -271,6 +276,7 @@ async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage:
     ...secrets,
     dispatching,
     carriers: createCarriers(providers),
+    txtLookup: createTxtLookup(options.domains_dns ?? null),
     smtpMailer,
     sandboxMailer,
     outbox,
@@ -353,6 +359,13 @@ function bindApi(parts: Parts) {
       targets: createTargetGuard(parts.targets),
       onQueued: dispatching.deliverNow,
     }),
+    domains: createDomains({
+      storage,
+      runtime,
+      sealer: parts.sealer,
+      quotas,
+      lookup: parts.txtLookup,
+    }),
     mails: {
       list: parts.sandboxMailer.list,
       onMail: parts.sandboxMailer.onMail,
@@ -389,7 +402,11 @@ function bindMessages(parts: Parts, contacts: Contacts<'decoded'>): Messages<'de
     quotas: parts.quotas,
     priceOf: parts.priceOf,
     countryFault: parts.countryFault,
-    senders: createSenders({ storage, carriers }),
+    senders: createSenders({
+      storage,
+      carriers,
+      fromRule: createFromRule({ storage, runtime }),
+    }),
     takesSeveral: carriers.takesSeveral,
     sequences: sequence_limit
       ? createSequenceGuard({ storage, runtime, limit: sequence_limit, onFrozen: mails.frozen })
@@ -426,7 +443,17 @@ function bindIntake({ options, storage, runtime, tracing, carriers, dispatching 
 }
 
 function dispatchParts(
-  { options, storage, runtime, carriers, mails, lowBalance, retention, auditRetention }: Parts,
+  {
+    options,
+    storage,
+    runtime,
+    carriers,
+    mails,
+    lowBalance,
+    retention,
+    auditRetention,
+    txtLookup,
+  }: Parts,
   gate: DispatchGate,
   { receive, reports }: ReturnType<typeof bindIntake>,
 ): DispatchParts {
@@ -444,5 +471,6 @@ function dispatchParts(
     },
     retention,
     auditRetention,
+    txtLookup,
   }
 }

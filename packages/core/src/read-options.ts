@@ -122,6 +122,7 @@ const CHECKS = {
       deadline_ms: whole(1, LIMITS.webhook_deadline_ms).optional(),
     })
     .optional(),
+  domains_dns: z.array(nameServer).optional(),
   providers: z.array(z.unknown()).optional(),
   public_url: callable.optional(),
   mailer: having('send').optional(),

@@ -7,9 +7,11 @@ import type {
   ContactRow,
   MessageRow,
   PurchaseRow,
+  SendingDomainRow,
   WebhookRow,
   WorkspaceRow,
 } from '../src/rows/rows.ts'
+import type { Sealed } from '../src/rows/sealed.ts'
 import type { AcceptRequest, IdempotencyRecord } from '../src/rules/accept.ts'
 import type { Operation } from '../src/rules/decide.ts'
 import { idGenerator, type Log, type Runtime } from '../src/runtime/runtime.ts'
@@ -170,6 +172,33 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         last_used_at: null,
         created_at: runtime.now(),
         sealed_key: null,
+        ...fields,
+      }
+    },
+    domain(workspaceId: string, fields: Partial<SendingDomainRow> = {}): SendingDomainRow {
+      const id = runtime.id()
+      const at = runtime.now()
+      return {
+        id,
+        workspace_id: workspaceId,
+        domain: `d${id}.example`,
+        status: 'pending',
+        selector: 'svc0000',
+        private_key: 'key' as Sealed,
+        public_key: 'AAAA',
+        next_selector: null,
+        next_private_key: null,
+        next_public_key: null,
+        previous_selector: null,
+        findings: {},
+        check_error: null,
+        check_began_at: null,
+        checked_at: null,
+        check_due_at: null,
+        verified_at: null,
+        failing_since: null,
+        created_at: at,
+        updated_at: at,
         ...fields,
       }
     },

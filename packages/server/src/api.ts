@@ -36,6 +36,7 @@ import { auditRoutes } from './routes/audit.ts'
 import { billingRoutes } from './routes/billing.ts'
 import { bulkRoutes } from './routes/bulks.ts'
 import { contactRoutes } from './routes/contacts.ts'
+import { domainRoutes } from './routes/domains.ts'
 import { healthRoutes } from './routes/health.ts'
 import { messageRoutes, receivedRoutes } from './routes/messages.ts'
 import { mount } from './routes/mount.ts'
@@ -51,6 +52,8 @@ export interface ApiOptions {
     jwt_secret: string
     /** The load above which even sends are refused. */
     overload?: Load
+    /** Whether workspaces add, rotate and remove sending domains themselves; default: false. */
+    self_service_domains?: boolean
   }
   logger?: Logger
   /** Also serves the inbox at `/dev`, which shows all messages. It is for `svc dev`. */
@@ -144,6 +147,12 @@ export async function serveApi(
   mount(app, admission, api.contacts, contactRoutes(core))
   mount(app, admission, api.suppressions, suppressionRoutes(core))
   mount(app, admission, api.webhooks, webhookRoutes(core))
+  mount(
+    app,
+    admission,
+    api.domains,
+    domainRoutes(core, { self_service: config.self_service_domains ?? false }),
+  )
   mount(app, admission, api.audit, auditRoutes(core))
   mount(app, admission, api.billing, billingRoutes(core))
   mount(app, admission, api.health, healthRoutes(core, { isClosing, now }))

@@ -10,6 +10,7 @@ export { type SvcPluginOptions, svc } from './hosted/plugin.ts'
 export { priceText } from './pages/payment-html.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { type Config, ConfigError, readConfig, urlOf } from './settings/config.ts'
+export { nameServersOf } from './settings/name-servers.ts'
 export {
   SETTING_GROUPS,
   SETTINGS,

@@ -15,6 +15,7 @@ import { stdoutLog } from './service/log-destination.ts'
 import { logOptions } from './service/log-options.ts'
 import { openPayments } from './service/payments.ts'
 import { type Config, urlOf } from './settings/config.ts'
+import { nameServersOf } from './settings/name-servers.ts'
 import { warnOfDatabase, warnOfSettings } from './settings/warnings.ts'
 import { targetsOf } from './settings/webhook-targets.ts'
 
@@ -86,6 +87,7 @@ export async function startServer({
     payments,
     providers: config.providers,
     webhook_targets: targetsOf(config, { dev }),
+    domains_dns: nameServersOf(config),
     public_url: () => public_url,
     runtime,
     lease_ms,
@@ -105,7 +107,11 @@ export async function startServer({
       onServed: (parts) => {
         served = parts
       },
-      config: { ...config, jwt_secret },
+      config: {
+        ...config,
+        jwt_secret,
+        self_service_domains: dev || config.self_service_domains,
+      },
       logger,
       newRequestId: runtime.id,
       sandbox_payments,

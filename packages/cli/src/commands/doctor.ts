@@ -20,7 +20,7 @@ export function addDoctor(program: Command, context: Context): void {
     .summary('check the service, with advice for each problem')
     .description(
       `Checks the settings, the disk, the database and its settings, the clock, the ledger, the secrets, the queues, the providers,
-the webhooks, the backups and the running server, and gives advice for each problem. It changes nothing and sends nothing;
+the webhooks, the sending domains, the backups and the running server, and gives advice for each problem. It changes nothing and sends nothing;
 the server may run meanwhile. Exits with 1 after an error, and with 0 after warnings only.`,
     )
     .option(
@@ -110,8 +110,10 @@ async function* serviceChecks({
     import('../doctor/provider-check.ts'),
     import('../doctor/webhook-check.ts'),
     import('../doctor/secrets-check.ts'),
+    import('../doctor/domain-check.ts'),
   ])
-  const [{ checkWork }, { checkProviders }, { checkWebhooks }, { checkSecrets }] = rest
+  const [{ checkWork }, { checkProviders }, { checkWebhooks }, { checkSecrets }, { checkDomains }] =
+    rest
   const targets = targetsOf(config, { dev: false })
   yield await findingsOrError('database', () =>
     withCore(io, async (core) => [
@@ -119,6 +121,7 @@ async function* serviceChecks({
       ...(await findingsOrError('queue', () => checkWork(core))),
       ...(await findingsOrError('providers', () => checkProviders(core, { offline }))),
       ...(await findingsOrError('webhooks', () => checkWebhooks(core, { offline, targets }))),
+      ...(await findingsOrError('domains', () => checkDomains(core))),
     ]),
   )
 }

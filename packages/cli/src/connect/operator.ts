@@ -20,7 +20,7 @@ export async function withCore<T>(
   { create = false, payments }: { create?: boolean; payments?: PaymentProvider } = {},
 ): Promise<T> {
   if (!create) assertDatabase(io)
-  const [{ readConfig }, { createCore }] = await Promise.all([
+  const [{ readConfig, nameServersOf }, { createCore }] = await Promise.all([
     import('@svc/server'),
     import('@svc/core'),
   ])
@@ -38,6 +38,7 @@ export async function withCore<T>(
     payments,
     providers: config.providers,
     quotas: config.quotas,
+    domains_dns: nameServersOf(config),
     public_url: () => public_url,
   })
   try {

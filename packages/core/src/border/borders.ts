@@ -47,6 +47,7 @@ export function bordersOf({ voice }: { voice: boolean }) {
       get: takes(viewer(api.received.list), id({ not_found: 'Message not found' } as Endpoint)),
     },
     webhooks: webhookBorders(api.webhooks),
+    domains: domainBorders(api.domains),
     contacts: contactBorders(api.contacts),
     files: { fetch: takes(checked<string>('url', httpUrl)) },
     suppressions: suppressionBorders(api.suppressions),
@@ -166,6 +167,19 @@ function webhookBorders(api: Api['webhooks']) {
     recover: takes(viewer(api.recover), webhook, body(api.recover), actor),
     ofMessage: takes(workspaceId, id({ not_found: 'Message not found' } as Endpoint)),
     events: takesAtOnce(),
+  }
+}
+
+function domainBorders(api: Api['domains']) {
+  const one = id(api.get)
+  return {
+    create: takes(workspaceId, body(api.create), actor),
+    list: takes(workspaceId, slice),
+    get: takes(workspaceId, one),
+    verify: takes(workspaceId, one, actor),
+    rotate: takes(workspaceId, one, actor),
+    delete: takes(workspaceId, one, actor),
+    broken: takes(checked<number>('limit', z.int().min(1).max(1_000))),
   }
 }
 

@@ -3,6 +3,7 @@ import { audit } from './resources/audit.ts'
 import { billing } from './resources/billing.ts'
 import { bulks } from './resources/bulk.ts'
 import { contacts } from './resources/contacts.ts'
+import { domains } from './resources/domains.ts'
 import { health } from './resources/health.ts'
 import { messagesFor } from './resources/messages.ts'
 import { received } from './resources/received.ts'
@@ -18,6 +19,7 @@ export * from './resources/bulk-request.ts'
 export * from './resources/contacts.ts'
 export * from './resources/content.ts'
 export * from './resources/credit-packages.ts'
+export * from './resources/domains.ts'
 export * from './resources/estimate.ts'
 export * from './resources/events.ts'
 export * from './resources/health.ts'
@@ -41,6 +43,7 @@ export const apiFor = ({ voice }: { voice: boolean }) =>
     contacts,
     suppressions,
     webhooks,
+    domains,
     billing,
     audit,
     health,
@@ -59,6 +62,7 @@ export const GROUPS: Readonly<Record<keyof typeof api, string>> = {
   contacts: 'People and their addresses.',
   suppressions: 'Addresses that get no messages.',
   webhooks: 'Signed events, their deliveries, and repeats.',
+  domains: 'Own domains in the sender addresses of e-mails, and their DNS records.',
   billing: 'Credits: packages, purchases and the ledger.',
   audit: 'Who changed what in the workspace.',
   health: 'The state of the service, for monitoring.',

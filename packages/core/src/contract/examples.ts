@@ -16,6 +16,7 @@ const BULK_ID = '019a9c61-5a30-7f63-8d84-6c3f9a4e5b04'
 const CONTACT_ID = '019a9c62-6b40-7a74-9e95-7d4a0b5f6c05'
 const WEBHOOK_ID = '019a9c63-7c50-7b85-8fa6-8e5b1c6a7d06'
 const DELIVERY_ID = '019a9c60-50a1-7c96-90b7-9f6c2d7b8e07'
+const DOMAIN_ID = '019a9c63-9c60-7c85-8fa6-8e5b1c6a7d09'
 const PURCHASE_ID = '019a9c64-8d60-7da7-81c8-0a7d3e8c9f08'
 const EVENT_TIME = '2026-11-22T10:00:01.250Z'
 const NOW = '2026-11-22T10:00:00.000Z'
@@ -193,6 +194,48 @@ const webhook = {
   last_failure_at: null,
   created_at: EARLIER,
   updated_at: EVENT_TIME,
+}
+
+const domain = {
+  id: DOMAIN_ID,
+  domain: 'example.com',
+  status: 'verified' as const,
+  records: [
+    {
+      purpose: 'dkim' as const,
+      type: 'TXT' as const,
+      name: 'svc3f9a1c2b._domainkey.example.com',
+      value: 'v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA',
+      is_required: true,
+      state: 'verified' as const,
+      found: null,
+    },
+    {
+      purpose: 'dmarc' as const,
+      type: 'TXT' as const,
+      name: '_dmarc.example.com',
+      value: 'v=DMARC1; p=none',
+      is_required: false,
+      state: 'missing' as const,
+      found: null,
+    },
+  ],
+  previous_selector: null,
+  check_error: null,
+  checked_at: NOW,
+  verified_at: EARLIER,
+  failing_since: null,
+  accepted_until: null,
+  created_at: EARLIER,
+  updated_at: EARLIER,
+}
+
+const pendingDomain = {
+  ...domain,
+  status: 'pending' as const,
+  records: domain.records.map((record) => ({ ...record, state: 'pending' as const })),
+  checked_at: null,
+  verified_at: null,
 }
 
 const secret = 'whsec_c2FtcGxlLXNlY3JldC1mb3ItdGhlLWRvY3M='
@@ -426,6 +469,32 @@ export const EXAMPLES: Examples<typeof api> = {
     list: { data: { suppressions: [suppression], pagination: onePage, next_after: null } },
     add: { body: { channel: 'sms', address: '+14155552671' }, data: { suppression } },
     remove: done('Suppression lifted'),
+  },
+  domains: {
+    create: { body: { domain: 'example.com' }, data: { domain: pendingDomain } },
+    list: { data: { domains: [domain], pagination: onePage, next_after: null } },
+    get: { data: { domain } },
+    verify: { data: { domain } },
+    rotate: {
+      data: {
+        domain: {
+          ...domain,
+          records: [
+            ...domain.records,
+            {
+              purpose: 'dkim_next' as const,
+              type: 'TXT' as const,
+              name: 'svc8d20e47c._domainkey.example.com',
+              value: 'v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEB',
+              is_required: true,
+              state: 'pending' as const,
+              found: null,
+            },
+          ],
+        },
+      },
+    },
+    delete: done('Domain removed'),
   },
   webhooks: {
     create: {

@@ -43,6 +43,8 @@ export interface Quotas {
   /** Webhooks to one host and port. */
   readonly webhooks_per_host: number
   readonly contacts: number
+  /** Sending domains, verified or not. */
+  readonly domains: number
   /** Messages of test keys in a day (UTC). Test messages are free. */
   readonly test_messages_per_day: number
   /** The content and metadata of these test messages in a day (UTC), as JSON in UTF-8. */
@@ -55,6 +57,7 @@ export const QUOTAS: Quotas = {
   webhooks: 100,
   webhooks_per_host: 20,
   contacts: 100_000,
+  domains: 20,
   test_messages_per_day: 10_000,
   test_bytes_per_day: 64 * MB,
 }
@@ -207,6 +210,16 @@ export const LIMITS = {
   webhook_recover_deliveries: 10_000,
   /** A signature is stale if its time differs from the receiver's clock by more than this. */
   signature_tolerance_s: 5 * MINUTE_S,
+
+  domain_length: 253,
+  /** The minimum time between two checks of one sending domain. */
+  domain_check_s: 10,
+  /** How often the service checks the records of a verified domain. */
+  domain_recheck_s: 6 * HOUR_S,
+  /** The same while a record is missing, or while a new key waits for its record. */
+  domain_recheck_soon_s: HOUR_S,
+  /** How long addresses of a verified domain are accepted after its record disappeared. */
+  domain_grace_s: 3 * DAY_S,
 } as const
 
 /** Seconds before each attempt of a webhook delivery; a random share is added. Source: contract section 7. */

@@ -1,4 +1,6 @@
 import { startLowBalanceWatch } from '../credits/low-balance.ts'
+import { createSigningKeys } from '../domains/signing-keys.ts'
+import type { TxtLookup } from '../domains/txt-lookup.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import type { AuditRetention } from '../operating/audit-retention.ts'
 import type { DispatchGate } from '../operating/dispatch-gate.ts'
@@ -52,6 +54,7 @@ export function startDispatcher({
   listeners,
   retention = null,
   auditRetention = null,
+  txtLookup = null,
   tracing = null,
 }: {
   storage: Storage
@@ -77,6 +80,8 @@ export function startDispatcher({
   retention?: Retention | null
   /** The retention of the audit log; null if the audit log is kept forever. */
   auditRetention?: AuditRetention | null
+  /** Looks up the records of sending domains; null: they are not checked again. */
+  txtLookup?: TxtLookup | null
   tracing?: Tracing | null
 }): Dispatcher {
   const { log, telemetry } = runtime
@@ -89,11 +94,12 @@ export function startDispatcher({
     performer,
     routing,
     receive,
+    signing: createSigningKeys({ storage, runtime, sealer }),
     tracing,
     lease_ms,
   })
   const messages = startLane(sending, log, telemetry, isPaused)
-  const sweeper = startSweeper({ storage, runtime, retention, auditRetention })
+  const sweeper = startSweeper({ storage, runtime, retention, auditRetention, txtLookup })
   const lowBalances = startLowBalanceWatch({
     storage,
     runtime,

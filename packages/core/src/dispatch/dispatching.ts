@@ -2,6 +2,7 @@ import type { Carriers } from '../channels/carriers.ts'
 import { createPace } from '../channels/pace.ts'
 import type { Pauses } from '../channels/pauses.ts'
 import type { Provider } from '../contract/outside/provider.ts'
+import type { TxtLookup } from '../domains/txt-lookup.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import type { createReportIntake } from '../messages/reports.ts'
 import type { AuditRetention } from '../operating/audit-retention.ts'
@@ -58,6 +59,7 @@ export interface DispatchParts {
   beforeStart: () => Promise<void>
   retention: Retention | null
   auditRetention: AuditRetention
+  txtLookup: TxtLookup
 }
 
 export function createDispatching({

@@ -1,4 +1,5 @@
 import type { Outcome } from '../contract/outside/provider.ts'
+import type { SigningKeys } from '../domains/signing-keys.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import type { ClaimedMessage } from '../rules/claim.ts'
 import type { Log } from '../runtime/runtime.ts'
@@ -16,10 +17,13 @@ import {
 } from './message-results.ts'
 import type { Performer } from './performer.ts'
 import { reportAttempts, type SettleParts, settleMessages } from './settle-messages.ts'
+import { type SignedJob, sendSigned, signJobs } from './signed-jobs.ts'
 
 export interface CallParts extends SettleParts {
   performer: Performer
   inFlight: InFlight
+  /** The keys of sending domains; null if no mail has an address of its own. */
+  signing: SigningKeys | null
   /** Stores the replies of recipients. */
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
   lease_ms: number
@@ -39,11 +43,13 @@ export async function sendBatch(
   const began = performance.now()
   const outcomes = await callProvider(
     async () => {
+      const signed = await signBatch(parts, provider, messages)
       // The time is checked here too: while the performer loads, a lease may end and the lane may claim the message again.
-      const isLate = uptimeMs() > start_by_ms
-      const jobs = messages.map((message) => sendJob(routing, message))
-      const outcomes = isLate ? null : await performer.send(provider, jobs, start_by_ms)
-      return outcomes ?? messages.map(() => NOT_CALLED)
+      const isLate = signed === null || uptimeMs() > start_by_ms
+      const outcomes = isLate
+        ? null
+        : await sendSigned(signed, (jobs) => performer.send(provider, jobs, start_by_ms))
+      return messages.map((_, i) => (outcomes === null ? NOT_CALLED : (outcomes[i] ?? UNANSWERED)))
     },
     {
       call_max_ms,
@@ -58,6 +64,21 @@ export async function sendBatch(
   const links = reportAttempts({ runtime, tracing }, provider, messages, results, took)
   await noteOutcomes(parts, provider, results)
   await settleMessages(parts, messages, results, links)
+}
+
+/** Returns null if the database did not answer: no provider was called then. */
+async function signBatch(
+  { runtime, routing, signing }: CallParts,
+  provider: string,
+  messages: readonly ClaimedMessage[],
+): Promise<SignedJob[] | null> {
+  const jobs = messages.map((message) => sendJob(routing, message))
+  try {
+    return await signJobs(signing, { name: provider, signs: routing.signs(provider) }, jobs)
+  } catch (error) {
+    runtime.log.warn({ err: error, provider }, 'the keys of sending domains were not read')
+    return null
+  }
 }
 
 /** An error here must not prevent the storing of the outcomes. */

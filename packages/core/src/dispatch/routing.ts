@@ -14,6 +14,8 @@ export interface Routing {
   route(message: Routed, isBusy?: (provider: string) => boolean): Route
   /** The message's sender with this provider. */
   senderOf(provider: string, message: Pick<Routed, 'channel' | 'sender'>): string | null
+  /** Whether the provider signs mails with the keys of sending domains. */
+  signs(provider: string): boolean
   abilitiesOf(provider: string): Settlement['abilities']
   /** Starts and ends pauses according to a provider's outcomes. */
   noteOutcomes(
@@ -90,6 +92,7 @@ export function createRouting({
       return { provider: null, wait_ms, error_message: waitReason(message, able) }
     },
     senderOf: carriers.senderOf,
+    signs: (provider) => carriers.traits(provider)?.signs ?? false,
     abilitiesOf(provider) {
       const { idempotent = false, lookup = false } = carriers.traits(provider) ?? {}
       return { idempotent, lookup }

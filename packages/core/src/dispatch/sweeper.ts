@@ -1,6 +1,8 @@
 import { LIMITS } from '../contract/limits.ts'
 import { releaseHolds } from '../credits/holding.ts'
 import { expireLots } from '../credits/lots.ts'
+import { checkDueDomains } from '../domains/checks.ts'
+import type { TxtLookup } from '../domains/txt-lookup.ts'
 import { PARTS_WAIT_MS } from '../inbound/parts.ts'
 import type { AuditRetention } from '../operating/audit-retention.ts'
 import type { Retention } from '../operating/retention.ts'
@@ -24,13 +26,14 @@ const CREDITS_STEP_MAX = 100
 
 /**
  * Once a minute, removes rows that expired and are never read again, releases holds and expires lots that reached their
- * end, and applies the retention times. Only one server of a database sweeps at a time.
+ * end, applies the retention times, and checks the records of sending domains. Only one server of a database sweeps at a time.
  */
 export function startSweeper({
   storage,
   runtime,
   retention = null,
   auditRetention = null,
+  txtLookup = null,
 }: {
   storage: Storage
   runtime: Runtime
@@ -38,6 +41,8 @@ export function startSweeper({
   retention?: Retention | null
   /** The retention of the audit log; null if the audit log is kept forever. */
   auditRetention?: AuditRetention | null
+  /** Looks up the records of sending domains; null: they are not checked again. */
+  txtLookup?: TxtLookup | null
 }): Sweeper {
   let stopping = false
   let sweeping: Promise<void> | null = null
@@ -91,6 +96,11 @@ export function startSweeper({
     await alone('lots', () => expireLots(parts, now, CREDITS_STEP_MAX, isStopping))
     if (retention) await alone('retention', () => retention.apply(isStopping))
     if (auditRetention) await alone('audit log', () => auditRetention.apply(isStopping))
+    // Last, because name servers that do not answer take time.
+    if (txtLookup) {
+      const checks = { storage, runtime, lookup: txtLookup }
+      await alone('sending domains', () => checkDueDomains(checks, isStopping))
+    }
     runtime.telemetry?.swept(failures > 0)
   }
 

@@ -107,7 +107,7 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
     const known = await storedResult(identity, idempotency)
     if (known) return known
     const schedule = scheduleOf(request, runtime.now())
-    const wrongSender = senders.fault(identity, request)
+    const wrongSender = await senders.fault(identity, request)
     if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
     const sender = await senders.of(identity.workspace_id, request)
     const { drafts, rejected, duplicates } = await recipientsOf(parts, identity, request)

@@ -13,6 +13,7 @@ import { sentJson } from '../contract/resources/plain-send.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
+import { type Awaitable, whenReady } from '../runtime/awaitable.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import {
   acceptOne,
@@ -127,10 +128,13 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     identity: KeyIdentity,
     request: SendRequest,
     recipients: OneOrMore<NamedRecipient>,
-  ): ErrorDetail | null {
+  ): Awaitable<ErrorDetail | null> {
     const wrongCountry = countryFault(request.channel, recipients[0].address)
     if (wrongCountry !== null) return { path: 'to', message: wrongCountry }
-    return senders.fault(identity, request) ?? severalFault(identity, request, recipients)
+    return whenReady(
+      senders.fault(identity, request),
+      (fault) => fault ?? severalFault(identity, request, recipients),
+    )
   }
 
   function severalFault(
@@ -156,7 +160,8 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const recipients = recipientsOfOne(request)
     const [{ address: to }] = recipients
     const schedule = scheduleOf(request, at)
-    const fault = faultOf(identity, request, recipients)
+    const checked = faultOf(identity, request, recipients)
+    const fault = checked instanceof Promise ? await checked : checked
     if (fault !== null || sequences) {
       // A repeated request gets its stored response, even if a newer rule refuses the request, because it sends no new message.
       const known = await storedResponse(storage, identity, key, {
@@ -297,7 +302,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       const { channel } = request
       const at = runtime.now()
       scheduleOf(request, at)
-      const wrongSender = senders.fault(identity, request)
+      const wrongSender = await senders.fault(identity, request)
       if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
       if (!('recipients' in request)) {
         const recipients = recipientsOfOne(request)

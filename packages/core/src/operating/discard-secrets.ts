@@ -1,5 +1,7 @@
 import { placeOfKey } from '../api-keys/sealed-key.ts'
 import { mintSecret } from '../contract/signing/signature.ts'
+import { placeOfDomainKey } from '../domains/sealed-domain.ts'
+import type { Sealed } from '../rows/sealed.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { SealedError, type Sealer } from '../secrets/sealer.ts'
 import { placeOfSecret } from '../secrets/secrets.ts'
@@ -17,6 +19,8 @@ export interface DiscardReport {
   webhooks: number
   /** API keys that do not sign any more. */
   api_keys: number
+  /** Sending domains that were removed, or that lost their second key. */
+  domains: number
 }
 
 /** Replaces every value that cannot be decrypted: see `SecretsAtRest.discard`. */
@@ -24,7 +28,7 @@ export async function discardUnreadable(
   { storage, runtime, sealer }: { storage: Storage; runtime: Runtime; sealer: Sealer },
   options: BatchOptions,
 ): Promise<DiscardReport> {
-  const report: DiscardReport = { secrets: 0, webhooks: 0, api_keys: 0 }
+  const report: DiscardReport = { secrets: 0, webhooks: 0, api_keys: 0, domains: 0 }
   const rows: Rows<DiscardReport> = {
     async secret({ sealedValues }, { name, value }, found) {
       if (isReadable(() => sealer.open(placeOfSecret(name), value))) return
@@ -42,20 +46,33 @@ export async function discardUnreadable(
       await sealedValues.changeSigningKey(row.workspace_id, row.id, null)
       found.api_keys += 1
     },
+    async domain({ sendingDomains }, row, found) {
+      const { workspace_id, id, selector, next_selector, next_private_key: next } = row
+      const isLost = (selector: string, key: Sealed) =>
+        !isReadable(() => sealer.open(placeOfDomainKey(row, selector), key))
+      if (isLost(selector, row.private_key)) await sendingDomains.remove(workspace_id, id)
+      else if (next_selector !== null && next !== null && isLost(next_selector, next)) {
+        await sendingDomains.change(workspace_id, id, WITHOUT_NEXT)
+      } else return
+      found.domains += 1
+    },
   }
   const add = (found: DiscardReport) => {
     report.secrets += found.secrets
     report.webhooks += found.webhooks
     report.api_keys += found.api_keys
+    report.domains += found.domains
   }
   await inBatches(
     storage,
     rows,
-    { begin: () => ({ secrets: 0, webhooks: 0, api_keys: 0 }), add },
+    { begin: () => ({ secrets: 0, webhooks: 0, api_keys: 0, domains: 0 }), add },
     options,
   )
   return report
 }
+
+const WITHOUT_NEXT = { next_selector: null, next_private_key: null, next_public_key: null }
 
 const DISABLED = { is_active: false, status: 'disabled', disabled_reason: 'secret_lost' } as const
 

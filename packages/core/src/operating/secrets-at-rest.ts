@@ -1,11 +1,12 @@
 import { placeOfKey } from '../api-keys/sealed-key.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
+import { placeOfDomainKey } from '../domains/sealed-domain.ts'
 import { partsOf, type Sealed } from '../rows/sealed.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { type Place, SealedError, type Sealer } from '../secrets/sealer.ts'
 import { placeOfSecret } from '../secrets/secrets.ts'
-import type { WebhookSecretColumns } from '../storage/ports/secrets.ts'
+import type { DomainSecretColumns, WebhookSecretColumns } from '../storage/ports/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import {
   fingerprintOf,
@@ -41,7 +42,7 @@ export interface ResealOptions extends BatchOptions {
   actor?: Actor
 }
 
-/** The encryption of the secrets of the service and of webhooks, and of API keys that sign, in the database. */
+/** The encryption of the secrets of the service, webhooks and sending domains, and of API keys that sign, in the database. */
 export interface SecretsAtRest {
   /** The number of values of each key, and of values in plain text. */
   status(): Promise<SecretsStatus>
@@ -57,7 +58,7 @@ export interface SecretsAtRest {
    * Replaces every value that cannot be decrypted, because its key is lost. The service generates its secrets again when
    * it needs them. A webhook gets a new secret or loses its headers, and stays disabled until its owner enables it. A
    * webhook that lost only its previous secret stays enabled. An API key that was lost still authenticates, but does not
-   * sign any more.
+   * sign any more. A sending domain is removed, or loses its second key.
    */
   discard(options?: ResealOptions): Promise<DiscardReport>
 }
@@ -91,6 +92,11 @@ export function createSecretsAtRest({
         if (changed !== null) {
           await sealedValues.changeSigningKey(row.workspace_id, row.id, changed)
         }
+      },
+      async domain({ sendingDomains }, row, by) {
+        const change = domainChangeOf(row, by)
+        if (Object.keys(change).length === 0) return
+        await sendingDomains.change(row.workspace_id, row.id, change)
       },
     }
     const add = ({ counts }: Resealing) => {
@@ -170,6 +176,19 @@ function changeOf(row: WebhookSecretColumns, by: Resealing) {
     ...(previous_secret !== null && { previous_secret }),
     ...(headers !== null && { headers }),
     ...(isOld && { accepted_secret: fingerprintOf(accepted) }),
+  }
+}
+
+function domainChangeOf(row: DomainSecretColumns, by: Resealing) {
+  const { selector, next_selector, next_private_key: next } = row
+  const private_key = by.text(placeOfDomainKey(row, selector), row.private_key)
+  const next_private_key =
+    next_selector !== null && next !== null
+      ? by.text(placeOfDomainKey(row, next_selector), next)
+      : null
+  return {
+    ...(private_key !== null && { private_key }),
+    ...(next_private_key !== null && { next_private_key }),
   }
 }
 

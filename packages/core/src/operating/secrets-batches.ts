@@ -1,5 +1,9 @@
 import type { SecretRow } from '../rows/rows.ts'
-import type { SigningKeyColumns, WebhookSecretColumns } from '../storage/ports/secrets.ts'
+import type {
+  DomainSecretColumns,
+  SigningKeyColumns,
+  WebhookSecretColumns,
+} from '../storage/ports/secrets.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 
 /** Options to stop and to observe work on all secrets. */
@@ -14,6 +18,7 @@ export interface Rows<Found> {
   secret(stores: Writes, row: SecretRow, found: Found): Promise<void>
   webhook(stores: Writes, row: WebhookSecretColumns, found: Found): Promise<void>
   signingKey(stores: Writes, row: SigningKeyColumns, found: Found): Promise<void>
+  domain(stores: Writes, row: DomainSecretColumns, found: Found): Promise<void>
 }
 
 /** The number of rows that one transaction locks: encrypting them takes about 2 ms. */
@@ -30,8 +35,8 @@ export async function inBatches<Found>(
   { begin, add }: { begin: () => Found; add: (found: Found) => void },
   { signal, onProgress }: BatchOptions,
 ): Promise<void> {
-  const { secrets, webhooks, api_keys } = await storage.read.sealedValues.countRows()
-  const total = secrets + webhooks + api_keys
+  const { secrets, webhooks, api_keys, domains } = await storage.read.sealedValues.countRows()
+  const total = secrets + webhooks + api_keys + domains
   let done = 0
 
   async function walk<Row, Cursor>(
@@ -73,6 +78,12 @@ export async function inBatches<Found>(
     { workspace_id: '', id: '' },
     ({ sealedValues }, after) => sealedValues.lockSigningKeys(after, BATCH),
     rows.signingKey,
+    ({ workspace_id, id }) => ({ workspace_id, id }),
+  )
+  await walk(
+    { workspace_id: '', id: '' },
+    ({ sealedValues }, after) => sealedValues.lockDomains(after, BATCH),
+    rows.domain,
     ({ workspace_id, id }) => ({ workspace_id, id }),
   )
 }

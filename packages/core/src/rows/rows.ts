@@ -32,6 +32,7 @@ export type EventLogRow = Row<'event_log'>
 export type DeliveryRow = Row<'deliveries'>
 export type DeliveryQueueRow = Row<'delivery_queue'>
 export type DeliveryAttemptRow = Row<'delivery_attempts'>
+export type SendingDomainRow = Row<'sending_domains'>
 export type DispatchPauseRow = Row<'dispatch_pauses'>
 export type RetentionMarkRow = Row<'retention_marks'>
 export type AuditEntryRow = Row<'audit_entries'>

@@ -1,6 +1,7 @@
 import { contactTables } from './contacts.ts'
 import { creditTables } from './credits.ts'
 import type { Dialect } from './dialect.ts'
+import { domainTables } from './domains.ts'
 import { messageTables } from './messages.ts'
 import { operatingTables } from './operating.ts'
 import { providerTables } from './providers.ts'
@@ -20,6 +21,7 @@ export function tables(d: Dialect) {
     ...messageTables(d),
     ...providerTables(d),
     ...webhookTables(d),
+    ...domainTables(d),
     ...operatingTables(d),
   }
 }

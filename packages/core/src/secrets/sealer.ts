@@ -5,7 +5,7 @@ import type { SecretsKey } from './keys.ts'
 
 /** The place of a value. The value cannot be decrypted in another row or column. */
 export interface Place {
-  table: 'secrets' | 'webhooks' | 'api_keys'
+  table: 'secrets' | 'webhooks' | 'api_keys' | 'sending_domains'
   column: string
   /** The workspace; empty for a secret of the service. */
   workspace_id: string

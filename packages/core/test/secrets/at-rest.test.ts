@@ -287,8 +287,14 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
       secrets: 1,
       webhooks: 1,
       api_keys: 0,
+      domains: 0,
     })
-    expect(await other.secretsAtRest.discard()).toEqual({ secrets: 0, webhooks: 0, api_keys: 0 })
+    expect(await other.secretsAtRest.discard()).toEqual({
+      secrets: 0,
+      webhooks: 0,
+      api_keys: 0,
+      domains: 0,
+    })
     const after = await open([OTHER])
     expect(await after.secret('jwt')).not.toBe(jwt)
     expect(await after.webhooks.get(workspaceId, lost.id)).toMatchObject({

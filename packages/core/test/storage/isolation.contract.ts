@@ -131,11 +131,14 @@ export function isolationContract(open: OpenStorage): void {
         await retention.setMark(workspaceId, 'messages', '0')
       },
     )
-    return { workspaceId, purchase, contact, key, webhook, message, delivery }
+    const domain = bench.make.domain(workspaceId)
+    await bench.storage.write(({ sendingDomains }) => sendingDomains.insert(domain))
+    return { workspaceId, purchase, contact, key, webhook, message, delivery, domain }
   }
 
   it('returns nothing for a foreign id', async () => {
-    const { key, webhook, message, delivery, workspaceId, contact, purchase } = await owner()
+    const { key, webhook, message, delivery, workspaceId, contact, purchase, domain } =
+      await owner()
     const stranger = await bench.workspace(0)
     const questions = (
       asker: string,
@@ -171,6 +174,7 @@ export function isolationContract(open: OpenStorage): void {
         erasure,
         audit,
         eventLog,
+        sendingDomains,
       } = bench.storage.read
       const keys = {
         phones: ['+255700000009'],
@@ -261,6 +265,12 @@ export function isolationContract(open: OpenStorage): void {
           deliveriesOf: () => webhooks.deliveriesOf(asker, message.id),
           eventBodies: () => webhooks.eventBodies(asker, [delivery.event_id]),
           attempts: () => webhooks.attempts(asker, webhook.id, delivery.delivery_id),
+        },
+        sendingDomains: {
+          byId: () => sendingDomains.byId(asker, domain.id),
+          byName: () => sendingDomains.byName(asker, domain.domain),
+          list: () => sendingDomains.list(asker, EVERYTHING),
+          count: () => sendingDomains.count(asker),
         },
         retention: {
           mark: async () => (await retention.mark(asker, 'messages', '~')) || null,

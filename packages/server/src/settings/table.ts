@@ -375,6 +375,22 @@ const ROWS = {
       example: '0.0.0.0:2525',
       is_part: true,
     },
+    SVC_SELF_SERVICE_DOMAINS: {
+      type: 'boolean',
+      summary: 'whether workspaces add sending domains themselves',
+      details:
+        'whether workspaces add, rotate and remove [sending domains](../guides/sending-domains.md) themselves; otherwise the operator does it with `svc domains`',
+      default: 'false',
+      example: 'true',
+    },
+    SVC_DOMAINS_DNS: {
+      type: 'dns_servers',
+      summary: 'DNS servers for the records of sending domains',
+      details:
+        'DNS servers for the records of [sending domains](../guides/sending-domains.md); `system` means the servers of this machine',
+      default_words: "the machine's servers",
+      example: '10.0.0.2,10.0.0.3:5353',
+    },
   },
   webhooks: {
     SVC_WEBHOOK_ALLOW_HTTP: {
@@ -501,6 +517,14 @@ const ROWS = {
       default: '100000',
       example: '1000000',
       field: 'quotas.contacts',
+    },
+    SVC_DOMAINS_MAX: {
+      type: 'whole',
+      summary: 'the maximum of sending domains of one workspace',
+      details: 'the maximum of [sending domains](../guides/sending-domains.md) of one workspace',
+      default: '20',
+      example: '100',
+      field: 'quotas.domains',
     },
     SVC_WEBHOOKS_PER_HOST_MAX: {
       type: 'whole',

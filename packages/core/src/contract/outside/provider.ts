@@ -7,6 +7,14 @@ export interface MessageRef {
   message_id: string
 }
 
+/** A DKIM key (RFC 6376) and its place in DNS: `<selector>._domainkey.<domain>`. */
+export interface DkimKey {
+  domain: string
+  selector: string
+  /** PEM. It must not reach a log, a trace or an error text. */
+  private_key: string
+}
+
 /** One message for a provider: plain data that can be sent to other threads. */
 export interface SendJob extends MessageRef {
   channel: Channel
@@ -28,6 +36,11 @@ export interface SendJob extends MessageRef {
   created_at_ms: number
   /** The maximum duration of a call in seconds, for which the held credits pay. Null on other channels. */
   max_duration_s: number | null
+  /**
+   * The key that signs the mail, if the mail has an address of a sending domain in its header `From`. Only providers whose
+   * traits have `signs` get it.
+   */
+  dkim?: DkimKey
 }
 
 /** One of several recipients of an e-mail. `is_due`: whether this attempt sends the mail to the recipient. */
@@ -290,4 +303,6 @@ export interface Traits {
    * refuses such e-mails.
    */
   several_recipients?: boolean
+  /** Whether the provider signs mails with the keys of sending domains. */
+  signs?: boolean
 }

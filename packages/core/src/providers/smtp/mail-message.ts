@@ -4,6 +4,7 @@ import type { MessageRef, ProviderContext, SendJob } from '../../contract/outsid
 import type { EmailContent } from '../../contract/resources/content.ts'
 import { headerName } from '../../contract/resources/email-headers.ts'
 import { messageToken } from '../../contract/signing/mail-address-token.ts'
+import { dkimOptions } from './dkim-options.ts'
 import { type MailSender, mailSender } from './mail-sender.ts'
 import { isLoopback } from './server-url.ts'
 import { bounceDomain, type SmtpSettings } from './settings.ts'
@@ -37,7 +38,8 @@ export function mailMessage(
     from,
     to,
     ...(cc.length > 0 && { cc }),
-    envelope: { from: returnPath(job, from, settings, context), to: envelope },
+    envelope: { from: returnPath(job, settings, context), to: envelope },
+    ...(job.dkim && { dkim: dkimOptions(job.dkim) }),
     ...(settings.dsn && { dsn: dsnOf(job) }),
     messageId: messageIdOf(job, settings),
     date: new Date(job.created_at_ms),
@@ -50,15 +52,15 @@ export function mailMessage(
   }
 }
 
-/** The address for failure reports; it identifies the message if the service receives bounces. */
-function returnPath(
-  ref: MessageRef,
-  from: MailSender,
-  settings: SmtpSettings,
-  { secret }: ProviderContext,
-): string {
+/**
+ * The address for failure reports; it identifies the message if the service receives bounces. It is always at a domain of
+ * the service, also for a mail from a sending domain, so that SPF holds without a record of that domain.
+ */
+function returnPath(job: SendJob, settings: SmtpSettings, { secret }: ProviderContext): string {
   const domain = bounceDomain(settings)
-  return domain === null ? from.address : `b+${messageToken(secret, 'bounce', ref)}@${domain}`
+  return domain === null
+    ? mailSender(settings, job).address
+    : `b+${messageToken(secret, 'bounce', job)}@${domain}`
 }
 
 interface Addresses {

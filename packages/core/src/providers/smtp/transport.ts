@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { createTransport, type SendMailOptions } from 'nodemailer'
+import { dkimOptions } from './dkim-options.ts'
 import { isLoopback, type MailServer, mailServer } from './server-url.ts'
 import type { SmtpSettings } from './settings.ts'
 
@@ -38,11 +39,6 @@ const ANSWER_MAX_MS = 18_000
  * was written. Servers close idle connections; this is not a failure of the mail.
  */
 const STALE_MAX = 1
-
-/** The fields to sign if a mail has them. RFC 8058 section 4 requires both fields for unsubscribing. */
-const SIGNED =
-  'from:reply-to:to:cc:subject:date:message-id:in-reply-to:references:mime-version:content-type:' +
-  'content-transfer-encoding:auto-submitted:list-id:list-unsubscribe:list-unsubscribe-post'
 
 /** The progress of one mail. */
 interface Progress {
@@ -118,16 +114,6 @@ function serverOptions(settings: SmtpSettings) {
       // A configured password must be used, even if another host removed `AUTH` from the server's list of features.
       forceAuth: true,
     }),
-  }
-}
-
-/** The library's options for signing (RFC 6376). */
-function dkimOptions({ domain, selector, private_key }: NonNullable<SmtpSettings['dkim']>) {
-  return {
-    domainName: domain,
-    keySelector: selector,
-    privateKey: private_key,
-    headerFieldNames: SIGNED,
   }
 }
 

@@ -14,6 +14,7 @@ export const smtpType = {
     connected: false,
     messages_per_second: messages_per_second ?? null,
     handles_stop: false,
+    signs: true,
   }),
   packages: ({ intake }) =>
     intake ? ['nodemailer', 'smtp-server', 'postal-mime'] : ['nodemailer'],

@@ -1,4 +1,4 @@
-import type { ApiKeyRow, SecretRow, WebhookRow } from '../../rows/rows.ts'
+import type { ApiKeyRow, SecretRow, SendingDomainRow, WebhookRow } from '../../rows/rows.ts'
 import type { Sealed } from '../../rows/sealed.ts'
 
 /** Secrets that the service generated for itself. */
@@ -20,12 +20,18 @@ export type WebhookSecretColumns = Pick<
 /** An API key that the database has in a form that can be read. */
 export type SigningKeyColumns = Pick<ApiKeyRow, 'workspace_id' | 'id'> & { sealed_key: Sealed }
 
+/** The columns of a sending domain that contain private keys, and the selectors to which they are bound. */
+export type DomainSecretColumns = Pick<
+  SendingDomainRow,
+  'workspace_id' | 'id' | 'selector' | 'private_key' | 'next_selector' | 'next_private_key'
+>
+
 /** All secrets, of the service and of every workspace, in their stored form: only for re-encryption. */
 export interface SealedValueReads {
   /** The number of values for each encryption key; null stands for plain text. */
   forms(): Promise<{ key_id: string | null; count: number }[]>
   /** The number of rows that can contain such values. */
-  countRows(): Promise<{ secrets: number; webhooks: number; api_keys: number }>
+  countRows(): Promise<{ secrets: number; webhooks: number; api_keys: number; domains: number }>
 }
 
 export interface SealedValueWrites {
@@ -50,4 +56,9 @@ export interface SealedValueWrites {
   ): Promise<SigningKeyColumns[]>
   /** Sets the encrypted key, or removes it: then the API key does not sign any more. */
   changeSigningKey(workspaceId: string, keyId: string, sealedKey: Sealed | null): Promise<void>
+  /** The first `limit` sending domains after `after`, sorted by workspace and id, locked until the transaction ends. */
+  lockDomains(
+    after: { workspace_id: string; id: string },
+    limit: number,
+  ): Promise<DomainSecretColumns[]>
 }

@@ -23,6 +23,7 @@ export const NEAR_READS = {
   dispatchPauses: ['byScope'],
   parkedReceipts: ['due'],
   webhooks: ['byId'],
+  sendingDomains: ['byId', 'byName', 'due'],
   secrets: ['byName'],
   eventLog: ['state'],
 } as const satisfies { [Store in keyof Reads]?: readonly (keyof Reads[Store])[] }

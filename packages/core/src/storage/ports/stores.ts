@@ -20,6 +20,7 @@ import type {
   CreditReads,
   CreditWrites,
 } from './credits.ts'
+import type { SendingDomainReads, SendingDomainWrites } from './domains.ts'
 import type { ErasureReads, ErasureWrites } from './erasure.ts'
 import type { EventLogReads, EventLogWrites } from './event-log.ts'
 import type {
@@ -74,6 +75,7 @@ export interface Reads {
   parkedReceipts: ParkedReceiptReads
   receivedMessages: ReceivedMessageReads
   webhooks: WebhookReads
+  sendingDomains: SendingDomainReads
   secrets: SecretReads
   sealedValues: SealedValueReads
   overview: OverviewReads
@@ -108,6 +110,7 @@ export interface Writes {
   receivedMessages: ReceivedMessageReads & ReceivedMessageWrites
   conversations: ConversationWrites
   webhooks: WebhookReads & WebhookWrites
+  sendingDomains: SendingDomainReads & SendingDomainWrites
   secrets: SecretReads & SecretWrites
   sealedValues: SealedValueReads & SealedValueWrites
   overview: OverviewReads

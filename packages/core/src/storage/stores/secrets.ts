@@ -28,9 +28,11 @@ export function secretStore(db: Db, { secrets: t }: Tables): SecretReads & Secre
 /** All secrets as stored, of every workspace. Like the overview, its queries name no workspace. */
 export function sealedValueStore(
   db: Db,
-  { secrets, webhooks, api_keys: keys }: Tables,
+  { secrets, webhooks, api_keys: keys, sending_domains: domains }: Tables,
   { locked }: Pick<StoreDialect, 'locked'>,
 ): SealedValueReads & SealedValueWrites {
+  type SealedTable = typeof secrets | typeof webhooks | typeof keys | typeof domains
+
   // These are literals, not parameters: grouping by an expression needs the same text twice.
   const prefix = sql.raw(`'${SEALED_PREFIX}'`)
   const [from, length] = [SEALED_PREFIX.length + 1, KEY_ID_LENGTH].map((n) => sql.raw(`${n}`))
@@ -40,23 +42,20 @@ export function sealedValueStore(
     sql`case when substr(${value}, 1, ${sql.raw(`${SEALED_PREFIX.length}`)}) = ${prefix}
         then substr(${value}, ${from}, ${length}) end`
 
-  function formsOf(
-    table: typeof secrets | typeof webhooks | typeof keys,
-    value: SQL,
-    condition: SQL,
-  ) {
+  function formsOf(table: SealedTable, value: SQL, condition: SQL) {
     const key_id = keyOf(value)
     return db.select({ key_id, count: rowCount }).from(table).where(condition).groupBy(key_id)
   }
 
   const isSigning = isNotNull(keys.sealed_key)
-  const countOf = async (table: typeof secrets | typeof webhooks | typeof keys, which?: SQL) =>
+  const countOf = async (table: SealedTable, which?: SQL) =>
     (await db.select({ n: rowCount }).from(table).where(which))[0]?.n ?? 0
 
   return {
     async forms() {
       const headers = sql`cast(${webhooks.headers} as text)`
       const { secret, previous_secret: previous, accepted_secret: accepted } = webhooks
+      const { next_private_key: next } = domains
       const found = [
         ...(await formsOf(secrets, sql`${secrets.value}`, sql`true`)),
         ...(await formsOf(webhooks, sql`${secret}`, sql`true`)),
@@ -64,6 +63,8 @@ export function sealedValueStore(
         ...(await formsOf(keys, sql`${keys.sealed_key}`, isSigning)),
         // A JSON text starts with a quote.
         ...(await formsOf(webhooks, sql`substr(${headers}, 2)`, sql`${headers} <> '{}'`)),
+        ...(await formsOf(domains, sql`${domains.private_key}`, sql`true`)),
+        ...(await formsOf(domains, sql`${next}`, sql`${next} is not null`)),
         // This column is never encrypted: it has a fingerprint, or a secret from a version without fingerprints.
         ...(await formsOf(webhooks, sql`''`, sql`substr(${accepted}, 1, 7) <> 'sha256:'`)),
       ]
@@ -76,6 +77,7 @@ export function sealedValueStore(
         secrets: await countOf(secrets),
         webhooks: await countOf(webhooks),
         api_keys: await countOf(keys, isSigning),
+        domains: await countOf(domains),
       }
     },
     async lockSecrets(after, limit) {
@@ -115,6 +117,15 @@ export function sealedValueStore(
       const { workspace_id, id } = keys
       const one = and(eq(workspace_id, workspaceId), eq(id, keyId))
       await db.update(keys).set({ sealed_key }).where(one)
+    },
+    async lockDomains(after, limit) {
+      const { workspace_id, id, selector, private_key, next_selector, next_private_key } = domains
+      const later = isAfter([workspace_id, id], [after.workspace_id, after.id])
+      const found = db
+        .select({ workspace_id, id, selector, private_key, next_selector, next_private_key })
+        .from(domains)
+        .where(later)
+      return locked(found.orderBy(asc(workspace_id), asc(id)).limit(limit))
     },
   }
 }

@@ -12,6 +12,7 @@ import { creditLotStore } from './credit-lots.ts'
 import { creditStore } from './credits.ts'
 import type { StoreDialect } from './dialect.ts'
 import { dispatchPauseStore } from './dispatch-pauses.ts'
+import { sendingDomainStore } from './domains.ts'
 import { erasureStore } from './erasure.ts'
 import { eventLogStore } from './event-log.ts'
 import { idempotencyStore } from './idempotency-records.ts'
@@ -58,6 +59,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     receivedMessages: receivedMessageStore(db, tables, dialect),
     conversations: conversationStore(db, tables),
     webhooks: webhookStore(db, tables, dialect, eventLog),
+    sendingDomains: sendingDomainStore(db, tables, dialect),
     secrets: secretStore(db, tables),
     sealedValues: sealedValueStore(db, tables, dialect),
     overview: overviewStore(db, tables),
