@@ -73,6 +73,12 @@ export function accountsOf(core: Core, call: Call) {
       const made = expectStatus(201, await call('POST', '/api/v1/webhooks', { token, json }))
       return made.body.data.webhook
     },
+    /** A sending domain of the account. */
+    async domain({ token }: Pick<Account, 'token'>): Promise<{ id: string; domain: string }> {
+      const json = { domain: `d${Math.random().toString(36).slice(2)}.example` }
+      const made = expectStatus(201, await call('POST', '/api/v1/domains', { token, json }))
+      return made.body.data.domain
+    },
     /** A contact of the account; default: with a new phone number. */
     async contact(
       { token }: Pick<Account, 'token'>,

@@ -19,6 +19,7 @@ export const BODIES = [
   ['/api/v1/auth/change-password', { current_password: 'a', new_password: 'long enough' }],
   ['/api/v1/api-keys', { name: 'A' }],
   ['/api/v1/webhooks', { url: 'https://a.example/' }],
+  ['/api/v1/domains', { domain: 'a.example' }],
   ['/api/v1/billing/checkout', { package_id: 'starter' }],
   [SEND, sms],
   [BULK, bulk],

@@ -134,6 +134,7 @@ async function idsOf(world: World, owner: Account): Promise<Record<string, Ids>>
     contacts: async () => (await world.contact(owner)).id,
     suppressions: async () => (await world.suppression(owner)).replace('sms/', ''),
     webhooks: async () => (await world.webhook(owner)).id,
+    domains: async () => (await world.domain(owner)).id,
   }
   const ids: Record<string, Ids> = {}
   for (const [group, make] of Object.entries(makers)) {

@@ -47,6 +47,7 @@ async function tenant(): Promise<Tenant> {
     contacts: (await world().contact(account)).id,
     suppressions: await world().suppression(account),
     webhooks: (await world().webhook(account)).id,
+    domains: (await world().domain(account)).id,
   }
   // The service records this after the request, then at most once a minute: it must not appear
   // between two snapshots.
@@ -57,7 +58,14 @@ async function tenant(): Promise<Tenant> {
 /** All data that a tenant can see of its own. */
 async function seen({ account: { token }, key }: Tenant): Promise<string> {
   const texts: string[] = []
-  for (const path of ['account', 'api-keys', 'webhooks', 'contacts', 'contacts/suppressions']) {
+  for (const path of [
+    'account',
+    'api-keys',
+    'webhooks',
+    'domains',
+    'contacts',
+    'contacts/suppressions',
+  ]) {
     texts.push((await world().call('GET', `/api/v1/${path}`, { token })).text)
   }
   texts.push((await world().call('GET', '/api/v1/messages', { key })).text)

@@ -74,6 +74,8 @@ export interface WorldOptions {
   spend?: Pick<CoreOptions, 'prices' | 'countries' | 'sequence_limit'>
   signup_daily_limit?: string
   low_balance?: string | null
+  /** Whether workspaces add sending domains themselves; default: true. */
+  self_service_domains?: boolean
   /** Whether webhooks may use plain http; default: true. */
   allow_http?: boolean
   /** Networks that webhooks may reach although they are not public; default: this machine. */
@@ -136,6 +138,7 @@ export async function openWorld(options: WorldOptions = {}) {
       // No server listens there, and a connection fails at once.
       dns: ['127.0.0.1:1'],
     },
+    domains_dns: ['127.0.0.1:1'],
     credit_packages: PACKAGES,
     payments: options.payments === undefined ? sandbox : (options.payments ?? undefined),
     threads: 0,
@@ -145,6 +148,7 @@ export async function openWorld(options: WorldOptions = {}) {
     config: {
       jwt_secret: JWT_SECRET,
       rates: ratesOf(options.rates),
+      self_service_domains: options.self_service_domains ?? true,
       trust_proxy: options.trust_proxy ?? [],
       ...(options.overload && { overload: options.overload }),
       ...(options.connections_max && { connections_max: options.connections_max }),

@@ -69,6 +69,14 @@ export const ENDPOINTS = {
     retry: { method: 'POST', path: '/api/v1/webhooks/:id/deliveries/:delivery_id/retry', auth: 'jwt_or_api_key', has: 'delivery' },
     recover: { method: 'POST', path: '/api/v1/webhooks/:id/recover', auth: 'jwt_or_api_key', body: true, has: 'recovered' },
   },
+  domains: {
+    create: { method: 'POST', path: '/api/v1/domains', auth: 'jwt', body: true, has: 'domain' },
+    list: { method: 'GET', path: '/api/v1/domains', auth: 'jwt', query: true, list: 'domains' },
+    get: { method: 'GET', path: '/api/v1/domains/:id', auth: 'jwt', has: 'domain' },
+    verify: { method: 'POST', path: '/api/v1/domains/:id/verify', auth: 'jwt', has: 'domain' },
+    rotate: { method: 'POST', path: '/api/v1/domains/:id/rotate', auth: 'jwt', has: 'domain' },
+    delete: { method: 'DELETE', path: '/api/v1/domains/:id', auth: 'jwt', has: 'message' },
+  },
   billing: {
     packages: { method: 'GET', path: '/api/v1/billing/packages', auth: 'none', has: 'packages' },
     checkout: { method: 'POST', path: '/api/v1/billing/checkout', auth: 'jwt', body: true, idempotent: true, has: 'purchase_id' },

@@ -37,7 +37,7 @@ export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' 
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
 
 /** A word of the API: one `AuditAction`. */
-export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'email.verified' | 'password.reset' | 'password.changed' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'settings.changed'
+export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'email.verified' | 'password.reset' | 'password.changed' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'settings.changed'
 
 /** A word of the API: one `RecipientFault`. */
 export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
@@ -196,6 +196,36 @@ export interface DeliveryWithAttempts {
   delivered_at: string | null
   payload: Record<string, unknown>
   attempts: DeliveryAttempt[]
+}
+
+/** `Domain` in JSON. */
+export interface Domain {
+  id: string
+  domain: string
+  status: 'pending' | 'verified' | 'failing' | 'failed'
+  records: {
+    purpose: 'dkim' | 'dkim_next' | 'dmarc'
+    type: 'TXT'
+    name: string
+    /** The text to publish. For `dmarc` it is a proposal. */
+    value: string
+    /** False for advice. */
+    is_required: boolean
+    state: 'pending' | 'verified' | 'mismatch' | 'missing'
+    /** The beginning of the text that was found instead, with `mismatch`. */
+    found: string | null
+  }[]
+  /** The selector before the last rotation. Its record may be removed a week later. */
+  previous_selector: string | null
+  /** Why the last check found nothing out, for example because no server answered. */
+  check_error: string | null
+  checked_at: string | null
+  verified_at: string | null
+  failing_since: string | null
+  /** With `failing`, the time from which addresses of the domain are refused. */
+  accepted_until: string | null
+  created_at: string
+  updated_at: string
 }
 
 /** `EmailBulk` in JSON. */
@@ -1293,6 +1323,44 @@ export interface WebhooksResource {
   retry(id: string, deliveryId: string, options?: CallOptions): Call<{ delivery: Delivery }>
   /** Queue the missed deliveries of a webhook again. Failed and discarded deliveries of events between `since` and `until` (default: now), each with all its attempts; at most 10000 in one request and 30 days back. */
   recover(id: string, body: WebhooksRecoverBody, options?: CallOptions): Call<WebhooksRecoverData>
+}
+
+/** The body of `POST /api/v1/domains`. */
+export interface DomainsCreateBody {
+  /** An international name may be in Unicode. */
+  domain: string
+}
+
+/** The answer of `GET /api/v1/domains`. */
+export interface DomainsListData {
+  domains: Domain[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/domains`. */
+export interface DomainsListQuery {
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The methods of `svc.domains`. */
+export interface DomainsResource {
+  /** Add a sending domain. Makes the DKIM key of the domain and returns the DNS records to publish. Answers 403 unless the operator allows self-service. */
+  create(body: DomainsCreateBody, options?: CallOptions): Call<{ domain: Domain }>
+  /** List sending domains. */
+  list(query?: DomainsListQuery, options?: CallOptions): List<DomainsListData, Domain>
+  /** Get one sending domain with its DNS records. */
+  get(id: string, options?: CallOptions): Call<{ domain: Domain }>
+  /** Look for the DNS records of a domain now. At most once in 10 seconds for one domain. */
+  verify(id: string, options?: CallOptions): Call<{ domain: Domain }>
+  /** Make a new DKIM key for a verified domain. The old key signs until the record of the new key is verified. Answers 403 unless the operator allows self-service. */
+  rotate(id: string, options?: CallOptions): Call<{ domain: Domain }>
+  /** Remove a sending domain and its key. Addresses of the domain are refused from the next request on. Answers 403 unless the operator allows self-service. */
+  delete(id: string, options?: CallOptions): Call<{ message: string }>
 }
 
 /** The answer of `POST /api/v1/billing/checkout`. */
