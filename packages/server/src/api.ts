@@ -19,6 +19,7 @@ import { type Load, OVERLOAD } from './admission/load.ts'
 import { createRateLimiter, type RateLimiter } from './admission/rate-limiter.ts'
 import { serveCallbacks } from './callbacks/callbacks.ts'
 import { serveResend } from './compat/resend/resend.ts'
+import { serveTwilio } from './compat/twilio/twilio.ts'
 import type { ConnectionLimit } from './connections/connection-limit.ts'
 import { type InboxOptions, serveInbox } from './dev/inbox.ts'
 import { answerFailure, unknownRoute } from './failures.ts'
@@ -158,6 +159,7 @@ export async function serveApi(
   mount(app, admission, api.health, healthRoutes(core, { isClosing, now }))
   serveCallbacks(app, admission, core, { public_url, now })
   serveResend(app, admission, core, { now })
+  serveTwilio(app, admission, core, { now })
   serveAccountPages(app, admission, core)
   serveUnsubscribe(app, admission, core)
   serveDocs(app, admission, api, { public_url })

@@ -128,6 +128,7 @@ function billingBorders(api: Api['billing']) {
 function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'>) {
   return {
     send: takes(identity(api.send), body(api.send), keyed),
+    sendForRecord: takes(identity(api.send), body(api.send), keyed),
     get: takes(viewer(api.get), id(api.get)),
     list: takes(viewer(api.list), query(api.list.query)),
     listShort: takes(viewer(api.list), query(api.list.query)),

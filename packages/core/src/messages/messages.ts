@@ -53,6 +53,12 @@ export interface Messages<F extends Form = 'given'> {
     request: BodyIn<typeof endpoints.send, F>,
     options?: { idempotency_key?: string | undefined } & Compared<F>,
   ): Promise<IdempotentResult<Sent>>
+  /** Does the same as `send`, and returns the record of the message. */
+  sendForRecord(
+    identity: KeyIdentity,
+    request: BodyIn<typeof endpoints.send, F>,
+    options?: { idempotency_key?: string | undefined },
+  ): Promise<{ message: Message; replayed: boolean }>
   /** One message with its content. @throws SvcError `not_found`, also for a message that the viewer may not see. */
   get(viewer: Viewer, messageId: string): Promise<Message>
   /** Returns one page, newest first; `total` counts the messages of all pages. */
@@ -154,7 +160,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       idempotency_key: key,
       compared = request,
     }: { idempotency_key?: string | undefined; compared?: unknown },
-  ): Promise<IdempotentResult<Sent>> {
+  ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
     const at = runtime.now()
     const { channel, content, metadata = {} } = request
     const recipients = recipientsOfOne(request)
@@ -209,7 +215,22 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
         SUPPRESSED_TEXT,
       )
     }
-    return { data, replayed: false }
+    return { data, replayed: false, row: message }
+  }
+
+  async function accept(
+    identity: KeyIdentity,
+    request: SendRequest,
+    options: { idempotency_key?: string | undefined; compared?: unknown },
+  ) {
+    let row: MessageRow | undefined
+    const accepting = async () => {
+      const sent = await send(identity, request, options)
+      row = sent.row
+      return sent
+    }
+    const { data, replayed } = await watched(request.channel, accepting, madeBy)
+    return { data, replayed, row }
   }
 
   async function get(viewer: Viewer, messageId: string): Promise<Message> {
@@ -259,8 +280,15 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
 
   return {
     bulks: createBulks(parts),
-    send: (identity, request, options = {}) =>
-      watched(request.channel, () => send(identity, request, options), madeBy),
+    async send(identity, request, options = {}) {
+      const { data, replayed } = await accept(identity, request, options)
+      return { data, replayed }
+    },
+    async sendForRecord(identity, request, options = {}) {
+      const { data, replayed, row } = await accept(identity, request, options)
+      const message = row ? shown(row) : await get(identity, data.message_id)
+      return { message, replayed }
+    },
     get,
     async list(viewer, query) {
       const { messages: found, ...page } = await listShort(viewer, query)

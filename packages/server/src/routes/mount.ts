@@ -91,7 +91,10 @@ export type Handlers<G extends Group> = {
   [K in keyof G]: (call: Call<G[K]>) => Promise<Answer<G[K]>> | Answer<G[K]>
 }
 
-/** Serves a group of endpoints. Checks run in one order: rate limit, credential, scope, validation, work. */
+/**
+ * Serves a group of endpoints. Checks run in one order: rate limit, credential, scope, validation, work.
+ * @param readKey reads the API key of a request, for a group that takes it in another header than the API
+ */
 export function mount<G extends Group>(
   app: FastifyInstance,
   admission: Admission,

@@ -1,0 +1,98 @@
+import {
+  formatCredits,
+  type Message,
+  type ReceivedMessage,
+  type SmsContent,
+  sidOf,
+  twilioErrorOf,
+  twilioStatusOf,
+  type Units,
+  type WhatsappContent,
+} from '@svc/core/contract'
+import { addressText } from './addresses.ts'
+
+/** The version in the paths of Twilio's API. */
+export const API_VERSION = '2010-04-01'
+
+/** The unit of prices: credits are no currency, and `XXX` is the code of ISO 4217 for that. */
+export const PRICE_UNIT = 'XXX'
+
+/** Twilio's form of an instant: RFC 2822, in UTC. */
+export function rfc2822(date: Date): string {
+  return date.toUTCString().replace('GMT', '+0000')
+}
+
+/** A path of Twilio's API, without the prefix of the door: the official packages add the prefix themselves. */
+export function pathOf(workspace_id: string, rest = ''): string {
+  return `/${API_VERSION}/Accounts/${sidOf('account', workspace_id)}${rest}.json`
+}
+
+/** A sent message in Twilio's form. `content` may be null if it is too long for a list. */
+export function sentRecord(
+  message: Omit<Message, 'content'> & { content: Message['content'] | null },
+  now: Date,
+): object {
+  const { id, workspace_id, channel, status, error_code } = message
+  const content = (message.content ?? {}) as Partial<SmsContent & WhatsappContent>
+  const error = status === 'failed' ? twilioErrorOf(error_code) : null
+  const { scheduled_at } = message
+  const isScheduled = status === 'queued' && scheduled_at !== null && scheduled_at > now
+  return record(workspace_id, id, {
+    status: isScheduled ? 'scheduled' : twilioStatusOf(status, error_code),
+    body: content.text ?? content.media?.caption ?? '',
+    to: addressText(channel, message.recipient),
+    from: addressText(channel, message.sender),
+    direction: 'outbound-api',
+    num_segments: String(message.segments ?? 1),
+    num_media: content.media ? '1' : '0',
+    price: status === 'queued' ? null : priceOf(message),
+    error_code: error,
+    error_message: error === null ? null : message.error_message,
+    date_created: rfc2822(message.created_at),
+    date_updated: rfc2822(message.updated_at),
+    date_sent: message.sent_at && rfc2822(message.sent_at),
+  })
+}
+
+/** A received message in Twilio's form. */
+export function receivedRecord(workspace_id: string, message: ReceivedMessage): object {
+  const { id, channel, content } = message
+  const date = rfc2822(message.created_at)
+  return record(workspace_id, id, {
+    status: 'received',
+    body: content.text ?? '',
+    to: addressText(channel, message.recipient),
+    from: addressText(channel, message.sender),
+    direction: 'inbound',
+    num_segments: '1',
+    num_media: String(content.media.length),
+    price: null,
+    error_code: null,
+    error_message: null,
+    date_created: date,
+    date_updated: date,
+    date_sent: date,
+  })
+}
+
+function record(workspace_id: string, id: string, fields: object): object {
+  const sid = sidOf('message', id)
+  return {
+    sid,
+    account_sid: sidOf('account', workspace_id),
+    api_version: API_VERSION,
+    messaging_service_sid: null,
+    price_unit: PRICE_UNIT,
+    ...fields,
+    uri: pathOf(workspace_id, `/Messages/${sid}`),
+    subresource_uris: { media: pathOf(workspace_id, `/Messages/${sid}/Media`) },
+  }
+}
+
+function priceOf({
+  credits_used,
+  credits_refunded,
+}: Pick<Message, 'credits_used' | 'credits_refunded'>) {
+  const amount = (credits_used - credits_refunded) as Units
+  return amount === 0 ? '0' : `-${formatCredits(amount)}`
+}

@@ -1,0 +1,179 @@
+import { apiFor, decode, LIMITS, type SendRequest } from '@svc/core/contract'
+import { readAddress } from './addresses.ts'
+import { TwilioError } from './errors.ts'
+import { Given, type Parameters } from './parameters.ts'
+
+const NAMES = new Set([
+  'To',
+  'From',
+  'MessagingServiceSid',
+  'Body',
+  'MediaUrl',
+  'StatusCallback',
+  'ValidityPeriod',
+  'ScheduleType',
+  'SendAt',
+  'ContentSid',
+  'ContentVariables',
+  'SmartEncoded',
+  'ProvideFeedback',
+  'RiskCheck',
+  'MessageIntent',
+] as const)
+
+type Name = typeof NAMES extends Set<infer N> ? N : never
+
+/** Parameters whose default changes nothing. */
+const NEUTRAL = {
+  ForceDelivery: 'false',
+  ContentRetention: 'retain',
+  AddressRetention: 'retain',
+  ShortenUrls: 'false',
+  SendAsMms: 'false',
+  TrafficType: 'free',
+}
+
+const SERVICE_SID = /^MG[0-9a-f]{32}$/i
+
+/** Twilio's longest validity, in seconds. */
+const VALIDITY_MAX_S = 36_000
+
+/** Reads `POST Messages.json` as a request of the API. */
+export function createMessageReader({ voice }: { voice: boolean }) {
+  const { body: schema, read_plain } = apiFor({ voice }).messages.send
+  return (parameters: Parameters): SendRequest => {
+    const given = new Given<Name>(parameters, NAMES, NEUTRAL)
+    const request = requestOf(given)
+    return (read_plain(request) as SendRequest | null) ?? decode(schema, request)
+  }
+}
+
+function requestOf(given: Given<Name>): object {
+  const to = given.filled('To')
+  if (to === undefined) throw new TwilioError('no_to', "A 'To' phone number is required.")
+  const { channel, address } = readAddress(to)
+  if (given.filled('StatusCallback') !== undefined) throw unsupportedCallback()
+  const from = senderOf(given, channel)
+  return {
+    to: address,
+    channel,
+    content: channel === 'sms' ? smsOf(given) : whatsappOf(given),
+    ...(from !== undefined && { from }),
+    ...timesOf(given),
+  }
+}
+
+function unsupportedCallback(): TwilioError {
+  return new TwilioError(
+    'invalid_callback',
+    "'StatusCallback' is not supported: create a webhook with POST /api/v1/webhooks",
+  )
+}
+
+/** The sender; undefined for a messaging service, which stands for the default sender of the channel. */
+function senderOf(given: Given<Name>, channel: 'sms' | 'whatsapp'): string | undefined {
+  const from = given.filled('From')
+  const service = given.filled('MessagingServiceSid')
+  if (service !== undefined && !SERVICE_SID.test(service)) {
+    throw new TwilioError('invalid_parameter', "'MessagingServiceSid' must be MG and 32 hex digits")
+  }
+  if (from === undefined) {
+    if (service !== undefined) return undefined
+    throw new TwilioError('no_from', "A 'From' phone number is required.")
+  }
+  const sender = readAddress(from)
+  if (sender.channel === channel) return sender.address
+  throw new TwilioError('invalid_from', "'To' and 'From' must be addresses of the same channel")
+}
+
+function smsOf(given: Given<Name>): object {
+  for (const name of ['ContentSid', 'ContentVariables', 'MediaUrl'] as const) {
+    if (given.all(name).length === 0) continue
+    const text = `'${name}' is only supported for a 'To' that begins with whatsapp:`
+    throw new TwilioError(name === 'MediaUrl' ? 'invalid_media' : 'invalid_parameter', text)
+  }
+  return { text: bodyOf(given, LIMITS.sms_text_length) }
+}
+
+function bodyOf(given: Given<Name>, length_max: number): string {
+  const body = given.filled('Body')
+  if (body === undefined) throw new TwilioError('no_body', 'Message body is required.')
+  if (body.length > length_max) {
+    throw new TwilioError(
+      'too_long',
+      `The concatenated message body exceeds the ${length_max} character limit.`,
+    )
+  }
+  return body
+}
+
+function whatsappOf(given: Given<Name>): object {
+  const sid = given.filled('ContentSid')
+  if (sid !== undefined) return { template: { id: sid, ...variablesOf(given) } }
+  if (given.filled('ContentVariables') !== undefined) {
+    throw new TwilioError('invalid_parameter', "'ContentVariables' needs 'ContentSid'")
+  }
+  const [url, ...others] = given.all('MediaUrl')
+  if (url === undefined) return { text: bodyOf(given, LIMITS.whatsapp_text_length) }
+  if (others.length > 0) {
+    throw new TwilioError('too_many_media', 'A WhatsApp message has at most one media file.')
+  }
+  const caption = given.filled('Body')
+  return { media: { type: mediaTypeOf(url), url, ...(caption !== undefined && { caption }) } }
+}
+
+function variablesOf(given: Given<Name>): object {
+  const text = given.filled('ContentVariables')
+  if (text === undefined) return {}
+  try {
+    return { variables: JSON.parse(text) as unknown }
+  } catch {
+    throw new TwilioError(
+      'invalid_variables',
+      "'ContentVariables' must be JSON, an object of texts",
+    )
+  }
+}
+
+const MEDIA: Readonly<Record<string, string>> = {
+  jpg: 'image',
+  jpeg: 'image',
+  png: 'image',
+  webp: 'image',
+  mp4: 'video',
+  '3gp': 'video',
+  aac: 'audio',
+  amr: 'audio',
+  mp3: 'audio',
+  ogg: 'audio',
+}
+
+/** The type of a file by the end of its URL. Twilio reads the type from the file itself. */
+function mediaTypeOf(url: string): string {
+  const path = url.split(/[?#]/, 1)[0] ?? ''
+  const end = path.slice(path.lastIndexOf('.') + 1).toLowerCase()
+  return (Object.hasOwn(MEDIA, end) ? MEDIA[end] : undefined) ?? 'document'
+}
+
+function timesOf(given: Given<Name>): object {
+  const validity = given.filled('ValidityPeriod')
+  const seconds = Number(validity)
+  if (
+    validity !== undefined &&
+    !(/^\d{1,5}$/.test(validity) && seconds >= 1 && seconds <= VALIDITY_MAX_S)
+  ) {
+    throw new TwilioError('invalid_parameter', `'ValidityPeriod' must be 1 to ${VALIDITY_MAX_S}`)
+  }
+  const type = given.filled('ScheduleType')
+  const at = given.filled('SendAt')
+  if (type !== undefined && type !== 'fixed') {
+    throw new TwilioError('invalid_parameter', "'ScheduleType' must be fixed")
+  }
+  if ((type === undefined) !== (at === undefined)) {
+    throw new TwilioError('invalid_send_at', "'SendAt' and 'ScheduleType' must be given together")
+  }
+  return {
+    ...(validity !== undefined && { expires_in: seconds }),
+    ...(at !== undefined && { scheduled_at: at }),
+  }
+}
