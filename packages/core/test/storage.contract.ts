@@ -27,6 +27,7 @@ import { listsContract } from './storage/lists.contract.ts'
 import { loginNetworksContract } from './storage/login-networks.contract.ts'
 import { lotsContract } from './storage/lots.contract.ts'
 import { lowBalancesContract } from './storage/low-balances.contract.ts'
+import { mailRecipientsContract } from './storage/mail-recipients.contract.ts'
 import { messageCountsContract } from './storage/message-counts.contract.ts'
 import { messagePartsContract } from './storage/message-parts.contract.ts'
 import { operatorCreditsContract } from './storage/operator-credits.contract.ts'
@@ -87,6 +88,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('a clock that is set', () => clockStepsContract(open))
     describe('settle', () => settleContract(open))
     describe('calls', () => callsContract(open))
+    describe('an e-mail with several recipients', () => mailRecipientsContract(open))
     describe('parts of messages', () => messagePartsContract(open))
     describe('overview', () => overviewContract(open))
     describe('pauses of providers', () => providerPausesContract(open))

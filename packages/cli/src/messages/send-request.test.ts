@@ -5,11 +5,11 @@ const now = new Date('2026-05-04T09:00:00.000Z')
 
 test.each([
   [
-    { to: '+12', text: 'x' },
+    { to: ['+12'], text: 'x' },
     { channel: 'sms', to: '+12', content: { text: 'x' } },
   ],
   [
-    { to: '+12', text: 'x', at: '10m' },
+    { to: ['+12'], text: 'x', at: '10m' },
     {
       channel: 'sms',
       to: '+12',
@@ -18,16 +18,24 @@ test.each([
     },
   ],
   [
-    { to: 'a@b.example', subject: 's', html: '<p>' },
+    { to: ['a@b.example'], subject: 's', html: '<p>' },
     { channel: 'email', to: 'a@b.example', content: { subject: 's', html: '<p>' } },
   ],
   [
-    { to: '+12', text: 'x', channel: 'voice' as const },
+    { to: ['a@b.example', 'b@b.example'], cc: ['c@b.example'], bcc: ['d@b.example'], subject: 's' },
+    {
+      channel: 'email',
+      to: ['a@b.example', 'b@b.example'],
+      content: { subject: 's', cc: ['c@b.example'], bcc: ['d@b.example'] },
+    },
+  ],
+  [
+    { to: ['+12'], text: 'x', channel: 'voice' as const },
     { channel: 'voice', to: '+12', content: { text: 'x' } },
   ],
   [
     {
-      to: '+12',
+      to: ['+12'],
       text: 'x',
       channel: 'whatsapp' as const,
       from: '+34',
@@ -53,13 +61,20 @@ test.each([
 })
 
 test.each(['nonsense', '=value'])('refuses --metadata "%s"', (pair) => {
-  expect(() => sendRequestOf({ to: '+12', metadata: [pair] }, now)).toThrow(
+  expect(() => sendRequestOf({ to: ['+12'], metadata: [pair] }, now)).toThrow(
     '--metadata must be key=value',
   )
 })
 
 test.each(['soon', '10', ''])('refuses --expires-in "%s"', (expiresIn) => {
-  expect(() => sendRequestOf({ to: '+12', expiresIn }, now)).toThrow(
+  expect(() => sendRequestOf({ to: ['+12'], expiresIn }, now)).toThrow(
     '--expires-in must be a duration',
+  )
+})
+
+test('refuses several recipients of a text message', () => {
+  expect(() => sendRequestOf({ to: ['+12', '+34'], text: 'x' }, now)).toThrow('are for e-mail')
+  expect(() => sendRequestOf({ to: ['+12'], cc: ['a@b.example'], text: 'x' }, now)).toThrow(
+    'are for e-mail',
   )
 })

@@ -21,17 +21,27 @@ export interface MessageOptions {
 
 /** The options of `svc send` that describe the request. */
 export interface SendOptions extends MessageOptions {
-  to: string
+  to: string[]
+  cc?: string[]
+  bcc?: string[]
   channel?: (typeof SEND_CHANNELS)[number]
 }
 
 /** Adds the options for the recipient, content and time of a message. */
 export function withRequest(command: Command): Command {
   return withMessage(
-    command.requiredOption(
-      '--to <recipient>',
-      'a phone number (+14155552671) or an e-mail address',
-    ),
+    command
+      .requiredOption(
+        '--to <recipient>',
+        'a phone number (+14155552671) or an e-mail address; repeat it for one e-mail to several',
+        added,
+      )
+      .option('--cc <address>', 'the address of a copy of an e-mail; repeat it for several', added)
+      .option(
+        '--bcc <address>',
+        'the address of a copy that other recipients do not see; repeat it for several',
+        added,
+      ),
     new Option(
       '--channel <channel>',
       'the channel (default: sms for a phone number, email for an address); voice is a call',
@@ -52,6 +62,11 @@ export function withMessage(command: Command, channel: Option): Command {
     .option('--expires-in <duration>', 'do not send it after this time, such as 1h')
 }
 
+/** Adds a value of an option that may be repeated. */
+function added(value: string, before: string[] = []): string[] {
+  return [...before, value]
+}
+
 /** Builds the request from the options. It reads the text from stdin for `--text -`. */
 export async function readSendRequest(
   options: SendOptions,
@@ -64,10 +79,17 @@ export async function readSendRequest(
 
 /** Builds the request from the options; the server validates it. */
 export function sendRequestOf(options: SendOptions, now: Date): MessagesSendBody {
-  const { to } = options
+  const { cc, bcc } = options
+  const [to = '', ...others] = options.to
   const channel = options.channel ?? (to.includes('@') ? 'email' : 'sms')
   const more = sendingOf(options, now)
-  if (channel === 'email') return { channel, to, content: emailContentOf(options), ...more }
+  if (channel === 'email') {
+    const content = { ...emailContentOf(options), ...(cc && { cc }), ...(bcc && { bcc }) }
+    return { channel, to: others.length > 0 ? [to, ...others] : to, content, ...more }
+  }
+  if (others.length > 0 || cc || bcc) {
+    throw usage('several recipients, --cc and --bcc are for e-mail; svc bulk sends to many')
+  }
   return { channel, to, content: textContentOf(channel, options), ...more }
 }
 

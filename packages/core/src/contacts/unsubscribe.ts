@@ -32,7 +32,9 @@ export function createUnsubscribe({
     const message = ref && (await read.messages.byId(ref.workspace_id, ref.message_id))
     // A test message reached no recipient, so its link must not stop live messages.
     const isMail = message?.channel === 'email' && message.livemode
-    return isMail && message.erased_at === null ? message : null
+    // A mail to several recipients has no link: a click would not show which recipient made it.
+    const isToOne = message?.recipients === null
+    return isMail && isToOne && message.erased_at === null ? message : null
   }
 
   return {

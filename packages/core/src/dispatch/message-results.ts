@@ -1,15 +1,20 @@
 import type {
+  JobRecipient,
   LookupJob,
   LookupResult,
   Outcome,
+  RecipientOutcome,
   Reply,
   SendJob,
 } from '../contract/outside/provider.ts'
 import type { VoiceContent } from '../contract/resources/content.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import { SANDBOX } from '../providers/installed.ts'
+import type { StoredRecipient } from '../rows/messages.ts'
 import type { ClaimedMessage } from '../rules/claim.ts'
+import { isDue } from '../rules/recipients.ts'
 import type { Settlement } from '../rules/settlement.ts'
+import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
 import { heldMinutes } from '../rules/voice-minutes.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { InFlight } from './in-flight.ts'
@@ -64,11 +69,19 @@ export function sendJob(routing: Routing, message: ClaimedMessage): SendJob {
     channel,
     sender: senderOf(routing, message),
     recipient,
+    ...(message.recipients && { recipients: message.recipients.map(jobRecipient(message)) }),
     content,
     attempt,
     created_at_ms: message.created_at.getTime(),
     // A call must not cost more than the credits held for it.
     max_duration_s: channel === 'voice' ? heldMinutes(content as VoiceContent) * 60 : null,
+  }
+}
+
+function jobRecipient({ left_out }: ClaimedMessage): (one: StoredRecipient) => JobRecipient {
+  return (one) => {
+    const { address, role } = one
+    return { address, role, is_due: isDue(one) && !left_out.includes(address) }
   }
 }
 
@@ -103,10 +116,23 @@ export function sendResult(
 ): SendResult {
   const { attempt, unknown_since } = message
   const sender = senderOf(routing, message)
+  if (message.recipients !== null && outcome !== NOT_CALLED) {
+    const recipients = [...(outcome.recipients ?? []), ...message.left_out.map(optedOut)]
+    return { task: 'send', attempt, outcome: { ...outcome, recipients }, sender }
+  }
   // The outcome of a message stays unknown if the outcome of an earlier attempt is unknown.
   return outcome === NOT_CALLED && unknown_since === null
     ? { task: 'send', attempt, outcome, sender, never_called: true }
     : { task: 'send', attempt, outcome, sender }
+}
+
+function optedOut(address: string): RecipientOutcome {
+  return {
+    address,
+    type: 'rejected',
+    error_code: 'suppressed',
+    error_message: SUPPRESSED_TEXT,
+  }
 }
 
 /** The result of a message for which no provider is called now; null if a provider must be called. */

@@ -41,7 +41,12 @@ async function waitingFor(
   const page = { limit: SEARCHED_MAX, offset: 0, content_length: 0 }
   const waiting = await storage.read.messages.listShort(workspace_id, filter, page)
   const theirs = waiting.filter(
-    (message) => message.recipient === address && message.livemode && !isReply(message),
+    // Of several recipients, the claim leaves out those who opted out.
+    (message) =>
+      message.recipient === address &&
+      message.recipients === null &&
+      message.livemode &&
+      !isReply(message),
   )
   return theirs.map(({ id }) => ({
     workspace_id,

@@ -21,6 +21,7 @@ interface KnownReceipts {
   about: MessageRef
   receipts: Receipt[]
   suppress?: SuppressionReason
+  addresses?: readonly string[]
 }
 
 export function createReportIntake({
@@ -103,7 +104,12 @@ export function createReportIntake({
       const suppressions = reports.filter((report) => report.type === 'suppress')
       await settle(
         provider,
-        suppressions.map(({ about, reason }) => ({ about, receipts: [], suppress: reason })),
+        suppressions.map(({ about, reason, addresses = [] }) => ({
+          about,
+          receipts: [],
+          suppress: reason,
+          addresses,
+        })),
       )
       const received = reports.filter((report) => report.type === 'received')
       if (received.length > 0) await receive(provider, received)
@@ -165,8 +171,8 @@ function newestUnfinished(
   return open ?? mine[0] ?? null
 }
 
-function resultOf({ receipts, suppress }: KnownReceipts): Settlement['result'] {
+function resultOf({ receipts, suppress, addresses = [] }: KnownReceipts): Settlement['result'] {
   const refused = receipts.find(({ never_accepted }) => never_accepted)
   if (refused) return { task: 'refused', receipt: refused }
-  return { task: 'callback', receipts, ...(suppress && { suppress }) }
+  return { task: 'callback', receipts, ...(suppress && { suppress, addresses }) }
 }

@@ -2,10 +2,11 @@ import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { ERASED } from '../contract/resources/message.ts'
 import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 import { isTo, type Recipient, readRecipient } from '../rules/recipient.ts'
+import { addressesOf } from '../rules/recipients.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { IdWindow, SearchedTable } from '../storage/ports/erasure.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { erasedBody, nameOf, read as readBody } from '../webhooks/erased-body.ts'
+import { erasedBody, namesOf, read as readBody } from '../webhooks/erased-body.ts'
 
 /** The numbers of rows that hold an address, or that an erasure changed. */
 export interface ErasureReport {
@@ -143,7 +144,7 @@ async function searchMessages(
   const found = { messages: 0, queued: 0, under_way: 0 }
   for await (const window of windowsOf(search, 'messages')) {
     const rows = await storage.read.erasure.messagesTo(workspaceId, recipient, window)
-    const theirs = rows.filter((row) => isTo(recipient, row.recipient))
+    const theirs = rows.filter((row) => addressesOf(row).some((one) => isTo(recipient, one)))
     const waiting = theirs.filter(({ is_queued }) => is_queued).map(({ id }) => id)
     if (!changes) {
       found.queued += waiting.length
@@ -186,7 +187,9 @@ async function searchEvents(search: Search): Promise<number> {
   let found = 0
   for await (const window of windowsOf(search, 'events')) {
     const rows = await storage.read.erasure.eventsNaming(workspaceId, recipient, window)
-    const about = rows.filter(({ body }) => isTo(recipient, nameOf(readBody(body))))
+    const about = rows.filter(({ body }) =>
+      namesOf(readBody(body)).some((name) => isTo(recipient, name)),
+    )
     found += about.length
     if (!changes) continue
     for (const step of stepsOf(about)) {

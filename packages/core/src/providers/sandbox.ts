@@ -1,10 +1,13 @@
 import * as z from 'zod'
 import type {
+  JobRecipient,
   LookupJob,
   LookupResult,
   Outcome,
   Provider,
   Receipt,
+  RecipientOutcome,
+  RecipientReceipt,
   SendJob,
 } from '../contract/outside/provider.ts'
 import { CHANNELS } from '../contract/resources/content.ts'
@@ -65,6 +68,7 @@ export const sandboxType = {
     connected: false,
     messages_per_second: null,
     handles_stop: false,
+    several_recipients: true,
   }),
   open: async () => sandbox(),
 } satisfies ProviderType<z.output<typeof settings>>
@@ -94,6 +98,7 @@ function outcomeOf(job: SendJob): Outcome {
       delay_ms: null,
     }
   }
+  if (job.recipients) return outcomeOfSeveral(job, job.recipients)
   const story = storyOf(job.recipient)
   if (story.kind === 'rejected') {
     return { type: 'rejected', error_code: story.code, error_message: story.text }
@@ -105,17 +110,62 @@ function outcomeOf(job: SendJob): Outcome {
   return { ...accepted, lookup_after_ms: story.wait_ms }
 }
 
+/** Each recipient has its own story. */
+function outcomeOfSeveral(job: SendJob, all: readonly JobRecipient[]): Outcome {
+  const due = all.filter(({ is_due }) => is_due)
+  const recipients = due.flatMap(({ address }): RecipientOutcome[] => {
+    const story = storyOf(address)
+    if (story.kind === 'accepted') return []
+    return [{ address, type: 'rejected', error_code: story.code, error_message: story.text }]
+  })
+  const [first] = recipients
+  if (first && recipients.length === due.length) {
+    const { error_code, error_message } = first
+    return { type: 'rejected', error_code, error_message, recipients }
+  }
+  const accepted = { type: 'accepted', provider_message_id: idOf(job), recipients } as const
+  const isKnown = due.every(
+    ({ address }) => storyOf(address) === DELIVERED || storyOf(address).kind === 'rejected',
+  )
+  return isKnown
+    ? { ...accepted, lookup_after_ms: null, status: 'delivered' }
+    : { ...accepted, lookup_after_ms: 0 }
+}
+
+/** The receipts of all recipients that the sandbox accepted. */
+function receiptOfSeveral(job: LookupJob, all: readonly JobRecipient[]): Receipt {
+  const recipients = all.flatMap(({ address }): RecipientReceipt[] => {
+    const story = storyOf(address)
+    if (story.kind === 'rejected') return []
+    return [{ addresses: [address], ...statusOf(story) }]
+  })
+  const none = { error_code: null, error_message: null }
+  return { status: 'sent', provider_message_id: idOf(job), ...none, recipients }
+}
+
+function statusOf({ failure }: Extract<Story, { kind: 'accepted' }>) {
+  return {
+    status: failure ? ('failed' as const) : ('delivered' as const),
+    error_code: failure?.code ?? null,
+    error_message: failure?.text ?? null,
+  }
+}
+
 function resultOf(job: LookupJob): LookupResult {
+  if (job.recipients) {
+    // The send had no result, so it is made again: it gives each recipient its result.
+    if (job.recipients.some(({ is_due }) => is_due)) return { type: 'not_found', certain: true }
+    const receipts = [receiptOfSeveral(job, job.recipients)]
+    return { type: 'found', receipts, replies: [], lookup_after_ms: null }
+  }
   const story = storyOf(job.recipient)
   if (story.kind === 'rejected') return { type: 'not_found', certain: true }
   // An attempt in the future was made while the clock was ahead; `abs` keeps the wait below `wait_ms`.
   const left = story.wait_ms - Math.abs(job.now_ms - job.attempted_at_ms)
   if (left > 0) return { type: 'found', receipts: [], replies: [], lookup_after_ms: left }
   const receipt: Receipt = {
-    status: story.failure ? 'failed' : 'delivered',
+    ...statusOf(story),
     provider_message_id: idOf(job),
-    error_code: story.failure?.code ?? null,
-    error_message: story.failure?.text ?? null,
     ...(job.channel === 'voice' && { duration_s: story.failure ? 0 : CALL_S }),
   }
   const reply = { provider_message_id: `${idOf(job)}_reply`, text: 'Thank you!' }

@@ -2,6 +2,7 @@ import type { Units } from '../contract/fields/units.ts'
 import type { BulkRow, HoldRow, MessageRow, TestUsageRow } from '../rows/rows.ts'
 import { type CountChange, countNew } from './count-changes.ts'
 import { type Account, decide, type Entry, type Operation, type Refusal } from './decide.ts'
+import { addressesOf } from './recipients.ts'
 import { suppressedAddress, suppressionKey } from './suppression.ts'
 import { addTestUse, type TestQuotaExceeded, type TestUse } from './test-usage.ts'
 
@@ -168,12 +169,15 @@ function knownAnswer(request: AcceptRequest, { answers }: AcceptState): AcceptRe
 
 function suppressedOf({ messages }: AcceptRequest, { suppressed }: AcceptState): string[] {
   if (suppressed.size === 0) return []
-  const found = messages.filter((message) => {
+  const found = messages.flatMap((message) => {
     const { workspace_id, channel, livemode } = message
-    const address = suppressedAddress(message)
-    return livemode && suppressed.has(suppressionKey({ workspace_id, channel, address }))
+    if (!livemode) return []
+    return addressesOf(message).filter((recipient) => {
+      const address = suppressedAddress({ channel, recipient })
+      return suppressed.has(suppressionKey({ workspace_id, channel, address }))
+    })
   })
-  return [...new Set(found.map(({ recipient }) => recipient))]
+  return [...new Set(found)]
 }
 
 /** Books the debit, or returns the refusal. */

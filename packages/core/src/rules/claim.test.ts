@@ -22,6 +22,7 @@ function due(message_id: string, changes: Partial<DueMessage> = {}): DueMessage 
     channel: 'sms',
     sender: 'ACME',
     recipient: '+255700000001',
+    recipients: null,
     content: { text: 'Hello' },
     livemode: true,
     status: 'queued',
@@ -71,6 +72,7 @@ describe('planClaim', () => {
         attempt: 3,
         interrupted: false,
         suppressed: false,
+        left_out: [],
         route: carried,
       },
     ])

@@ -1,4 +1,5 @@
 import type { MessageAttemptRow, MessageQueueRow, MessageRow } from '../rows/rows.ts'
+import { isDue } from './recipients.ts'
 import { isReply, suppressedAddress, suppressionKey } from './suppression.ts'
 
 /** The columns of `message_queue` and of `messages` that a claim reads. */
@@ -16,6 +17,7 @@ export const CLAIMED_MESSAGE_COLUMNS = [
   'channel',
   'sender',
   'recipient',
+  'recipients',
   'content',
   'livemode',
   'status',
@@ -44,6 +46,8 @@ export interface ClaimedMessage extends DueMessage {
   route: Route | null
   /** Whether the recipient opted out during the wait. If so, no attempt is journalled and the row keeps no token. */
   suppressed: boolean
+  /** Those of several recipients who opted out, if not all did: the mail is sent to the others. */
+  left_out: string[]
 }
 
 /**
@@ -190,6 +194,7 @@ function dueMessage(message: MessageRow, queued: MessageQueueRow): DueMessage {
     channel: message.channel,
     sender: message.sender,
     recipient: message.recipient,
+    recipients: message.recipients,
     content: message.content,
     livemode: message.livemode,
     status: message.status,
@@ -214,7 +219,8 @@ function claimOne(found: DueMessage, context: ClaimContext): OneClaim {
   const { now, token } = context
   const { message_id, workspace_id } = found
   const sendable = isSendable(found)
-  const suppressed = sendable && hasWaited(found, now) && isSuppressed(found, context)
+  const gone = sendable && hasWaited(found, now) ? suppressedAmong(found, context) : []
+  const suppressed = gone.length > 0 && gone.length === dueAddresses(found).length
   const chosen = sendable && !suppressed ? context.route(found) : null
   const provider = chosen?.provider ?? null
   const number = provider === null ? found.attempt : found.attempt + 1
@@ -222,7 +228,15 @@ function claimOne(found: DueMessage, context: ClaimContext): OneClaim {
   const interrupted = found.token !== null
   const route = chosen ?? interruptedRoute(found, context)
   return {
-    claimed: { ...found, token, attempt: number, interrupted, suppressed, route },
+    claimed: {
+      ...found,
+      token,
+      attempt: number,
+      interrupted,
+      suppressed,
+      left_out: suppressed ? [] : gone,
+      route,
+    },
     lease: { message_id, token: isReleased ? null : token, attempt: number },
     attempt:
       provider === null ? null : started({ workspace_id, message_id, number, provider, now }),
@@ -250,8 +264,17 @@ function isSendable({ task, status, token }: DueMessage): boolean {
   return task === 'send' && status === 'queued' && token === null
 }
 
-function isSuppressed(message: DueMessage, { suppressed }: ClaimContext): boolean {
-  return suppressed.has(suppressionKey({ ...message, address: suppressedAddress(message) }))
+/** The recipients who opted out, of those that still have no result. */
+function suppressedAmong(message: DueMessage, { suppressed }: ClaimContext): string[] {
+  const { workspace_id, channel } = message
+  return dueAddresses(message).filter((recipient) => {
+    const address = suppressedAddress({ channel, recipient })
+    return suppressed.has(suppressionKey({ workspace_id, channel, address }))
+  })
+}
+
+function dueAddresses({ recipient, recipients }: DueMessage): string[] {
+  return recipients === null ? [recipient] : recipients.filter(isDue).map(({ address }) => address)
 }
 
 function interruptedRoute({ message_id }: DueMessage, { interrupted }: ClaimContext): Route | null {

@@ -1,6 +1,8 @@
 import { type Units, units } from '../contract/fields/units.ts'
+import type { StoredRecipient } from '../rows/messages.ts'
 import { decide, type Operation } from './decide.ts'
 import { type HoldEnd, planHoldSettle, planHoldVoid, resolutionOperation } from './holds.ts'
+import { refundOfRejected } from './recipients.ts'
 import type { Step } from './settlement.ts'
 import { startedMinutes } from './voice-minutes.ts'
 
@@ -8,12 +10,24 @@ import { startedMinutes } from './voice-minutes.ts'
 export function giveBack(step: Step): void {
   const { message } = step
   if (message.channel === 'voice') endHold(step, planHoldVoid, units(0))
-  else refund(step)
+  else refund(step, units(message.credits_used - message.credits_refunded), NOT_ACCEPTED)
 }
 
-function refund(step: Step): void {
+/**
+ * Refunds the shares of the recipients that no provider accepted. Called once, when the last recipient has a result, so that
+ * a message has one refund.
+ */
+export function giveBackShares(step: Step, recipients: readonly StoredRecipient[]): void {
+  const { credits_used, credits_refunded } = step.message
+  const amount = units(refundOfRejected(recipients, credits_used) - credits_refunded)
+  const isWhole = amount === credits_used
+  refund(step, amount, isWhole ? NOT_ACCEPTED : 'Recipients that no provider accepted')
+}
+
+const NOT_ACCEPTED = 'Failed before any provider accepted it'
+
+function refund(step: Step, amount: Units, description: string): void {
   const { message, settlement } = step
-  const amount = (message.credits_used - message.credits_refunded) as Units
   if (amount <= 0) return
   book(step, {
     id: step.context.newId(),
@@ -27,10 +41,10 @@ function refund(step: Step): void {
     unit_price: null,
     resolves: null,
     actor: null,
-    description: 'Failed before any provider accepted it',
+    description,
     at: settlement.at,
   })
-  message.credits_refunded = message.credits_used
+  message.credits_refunded = units(message.credits_refunded + amount)
 }
 
 /**

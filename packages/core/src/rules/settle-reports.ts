@@ -1,12 +1,16 @@
+import { emailKey } from '../contract/fields/email-address.ts'
 import type { LookupResult, Receipt, SuppressionReason } from '../contract/outside/provider.ts'
+import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessagePartRow } from '../rows/rows.ts'
 import { chargeCall } from './money.ts'
+import { isDue, reported, reportsFor, withAcceptance } from './recipients.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
 import {
   addParts,
   apply,
   assign,
+  conclude,
   deadlineMs,
   dequeue,
   FOLLOW_MAX_MS,
@@ -33,11 +37,18 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
     message.provider ??= settlement.provider
     message.provider_message_id ??= found.receipts[0]?.provider_message_id ?? null
     // A provider that knows the message has accepted it, even if its receipts say otherwise.
-    if (message.status === 'queued') {
+    if (message.status === 'queued' && message.recipients) {
+      // Among recipients with and without a result, the look-up does not show which ones the provider has.
+      if (message.recipients.every(isDue)) {
+        message.recipients = withAcceptance(message.recipients, 'sent', new Map())
+        conclude(step)
+      }
+    } else if (message.status === 'queued') {
       for (const status of advance(message, 'sent')) apply(step, status, null, null)
     }
     for (const receipt of found.receipts) applyReceipt(step, receipt)
-    if (holds) {
+    if (holds && message.recipients?.some(isDue)) awaitOutcome(step)
+    else if (holds) {
       const followed_ms = settlement.at.getTime() - (message.sent_at ?? settlement.at).getTime()
       if (found.lookup_after_ms === null || followed_ms >= FOLLOW_MAX_MS) dequeue(step)
       else requeue(step, 'lookup', found.lookup_after_ms, null)
@@ -58,12 +69,19 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
     requeue(step, 'send', 0, null)
     return true
   }
+  awaitOutcome(step)
+  return true
+}
+
+/** Looks up a message with an unknown outcome again, or fails it after the limit. */
+function awaitOutcome(step: Step): void {
+  const { message, settlement } = step
+  const since = unknownSince(step)
   // Without look-ups the row only waits for a callback.
   const max_ms = settlement.abilities.lookup ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS
-  if (waited >= max_ms) {
+  if (settlement.at.getTime() - since.getTime() >= max_ms) {
     failUnknown(step, 'No answer to the question whether the provider has it')
   } else requeue(step, 'lookup', pollWait(since, settlement.at), since)
-  return true
 }
 
 /**
@@ -77,10 +95,14 @@ function pollWait(since: Date, at: Date): number {
 
 export function settleCallback(
   step: Step,
-  callback: { receipts: readonly Receipt[]; suppress?: SuppressionReason },
+  callback: {
+    receipts: readonly Receipt[]
+    suppress?: SuppressionReason
+    addresses?: readonly string[]
+  },
 ): boolean {
   for (const receipt of callback.receipts) applyReceipt(step, receipt)
-  if (callback.suppress) suppress(step, callback.suppress)
+  if (callback.suppress) suppressNamed(step, callback.suppress, callback.addresses)
   if (isAnswered(step)) dequeue(step)
   return true
 }
@@ -109,9 +131,58 @@ function isAnswered({ message, queued }: Step): boolean {
   return queued.unknown_since !== null || message.status !== 'sent'
 }
 
+/** Suppresses the recipient; of several recipients, those that the report names. */
+function suppressNamed(
+  step: Step,
+  reason: SuppressionReason,
+  addresses: readonly string[] = [],
+): void {
+  const { recipients } = step.message
+  if (recipients === null) {
+    suppress(step, reason)
+    return
+  }
+  const named = new Set(addresses.map(emailKey))
+  for (const { address } of recipients) {
+    if (named.has(emailKey(address))) suppress(step, reason, address)
+  }
+}
+
+/** Applies a report to those of several recipients that it concerns. A report that changes none is added to the history. */
+function applyToRecipients(step: Step, receipt: Receipt): void {
+  const { message, settlement } = step
+  if (receipt.status === 'failed' && isWithAnother(step)) {
+    note(step, 'failed', false, receipt)
+    return
+  }
+  if (!wasRefunded(message)) message.accepted = true
+  if (message.status === 'queued') assign(message, settlement.provider)
+  message.provider ??= settlement.provider
+  if (!isWithAnother(step) && !isErased(message)) {
+    message.provider_message_id ??= receipt.provider_message_id
+  }
+  const recipients = [...(message.recipients ?? [])]
+  for (const { index, report } of reportsFor(recipients, receipt)) {
+    const one = recipients[index] as StoredRecipient
+    if (report.suppress) suppress(step, report.suppress, one.address)
+    const text = isErased(message) ? null : report.error_message
+    recipients[index] = reported(one, { ...report, error_message: text }) ?? one
+  }
+  const isChanged = recipients.some((one, i) => one !== message.recipients?.[i])
+  if (isChanged) {
+    message.recipients = recipients
+    message.updated_at = settlement.at
+  }
+  if (!isChanged || !conclude(step)) note(step, receipt.status, false, receipt)
+}
+
 /** Applies a provider's report. Statuses only go forward. A report without effect is only added to the history. */
-function applyReceipt(step: Step, reported: Receipt): void {
-  const receipt = reachable(step, reported)
+function applyReceipt(step: Step, report: Receipt): void {
+  if (step.message.recipients) {
+    applyToRecipients(step, report)
+    return
+  }
+  const receipt = reachable(step, report)
   // The failure of one provider changes nothing once another provider has the message.
   const whole = receipt.status === 'failed' && isWithAnother(step) ? null : take(step, receipt)
   const statuses = whole ? advance(step.message, whole.status) : []

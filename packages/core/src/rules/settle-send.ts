@@ -1,11 +1,14 @@
-import type { Outcome } from '../contract/outside/provider.ts'
+import { emailKey } from '../contract/fields/email-address.ts'
+import type { Outcome, RecipientOutcome } from '../contract/outside/provider.ts'
 import { backoffMs } from '../runtime/backoff.ts'
+import { isDue, resultsByAddress, withAcceptance, withRejections } from './recipients.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
 import {
   addParts,
   apply,
   assign,
+  conclude,
   DELAY_MAX_MS,
   DELAY_MIN_MS,
   deadlineMs,
@@ -42,13 +45,12 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     if (!wasRefunded(message)) message.accepted = true
     assign(message, settlement.provider)
     if (!isErased(message)) message.provider_message_id ??= outcome.provider_message_id
-    for (const reached of reachedBy(outcome)) {
-      for (const status of advance(message, reached)) apply(step, status, null, null)
-    }
+    const deferred = reach(step, outcome)
     addParts(step, attempt, outcome.part_ids ?? [])
     converse(step)
     if (holds || queued?.token === null) {
-      if (outcome.lookup_after_ms === null) dequeue(step)
+      if (deferred) retry(step, attempt, { ...deferred, delay_ms: null })
+      else if (outcome.lookup_after_ms === null) dequeue(step)
       else requeue(step, 'lookup', outcome.lookup_after_ms, null)
     }
     return true
@@ -59,6 +61,7 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     return true
   }
   assign(message, settlement.provider)
+  if (reject(step, outcome)) return true
   if (outcome.type === 'rejected') {
     if (outcome.suppress) suppress(step, outcome.suppress)
     fail(step, outcome.error_code, outcome.error_message)
@@ -74,6 +77,55 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     doubt(step, attempt, outcome)
   }
   return true
+}
+
+/**
+ * Applies an acceptance. For a message with several recipients, returns the reason why the provider did not accept it for
+ * some of them now; they keep the message in the queue.
+ */
+function reach(
+  step: Step,
+  outcome: Extract<Outcome, { type: 'accepted' }>,
+): RecipientOutcome | undefined {
+  const { message } = step
+  if (message.recipients === null) {
+    for (const reached of reachedBy(outcome)) {
+      for (const status of advance(message, reached)) apply(step, status, null, null)
+    }
+    return undefined
+  }
+  const results = rejectListed(step, outcome)
+  message.recipients = withAcceptance(message.recipients, outcome.status ?? 'sent', results)
+  conclude(step)
+  const due = message.recipients.find(isDue)
+  return due && results.get(emailKey(due.address))
+}
+
+/** Applies the rejections of some of several recipients. Returns whether no recipient waits for a result any more. */
+function reject(step: Step, outcome: Outcome): boolean {
+  const { message } = step
+  if (message.recipients === null) return false
+  rejectListed(step, outcome)
+  if (message.recipients.some(isDue)) return false
+  conclude(step)
+  dequeue(step)
+  return true
+}
+
+/** Fails the recipients that the outcome lists as rejected. Returns the listed results by address. */
+function rejectListed(
+  step: Step,
+  { recipients: listed = [] }: Outcome,
+): ReturnType<typeof resultsByAddress> {
+  const { message } = step
+  const kept = isErased(message) ? listed.map((one) => ({ ...one, error_message: '' })) : listed
+  const results = resultsByAddress(kept)
+  for (const { address, status } of message.recipients ?? []) {
+    const result = status === 'queued' ? results.get(emailKey(address)) : undefined
+    if (result?.type === 'rejected' && result.suppress) suppress(step, result.suppress, address)
+  }
+  message.recipients = withRejections(message.recipients ?? [], results)
+  return results
 }
 
 /**
@@ -120,7 +172,11 @@ function follow(step: Step): void {
   } else dequeue(step)
 }
 
-function retry(step: Step, attempt: number, outcome: Extract<Outcome, { type: 'retry' }>): void {
+function retry(
+  step: Step,
+  attempt: number,
+  outcome: Pick<Extract<Outcome, { type: 'retry' }>, 'delay_ms' | 'error_message'>,
+): void {
   const wait = waitMs(attempt, outcome.delay_ms, step.context)
   if (step.settlement.at.getTime() + wait > deadlineMs(step.message)) {
     fail(

@@ -44,7 +44,13 @@ export interface Settlement {
         never_called?: boolean
       }
     | { task: 'lookup'; found: LookupResult }
-    | { task: 'callback'; receipts: Receipt[]; suppress?: SuppressionReason }
+    | {
+        task: 'callback'
+        receipts: Receipt[]
+        suppress?: SuppressionReason
+        /** The recipients whom `suppress` concerns, if the message has several. */
+        addresses?: readonly string[]
+      }
     /** The provider never accepted the attempt. */
     | { task: 'refused'; receipt: Receipt }
     | { task: 'cancel' }

@@ -1,7 +1,8 @@
 import type { SuppressionReason } from '../contract/outside/provider.ts'
 import type { Channel } from '../contract/resources/messages.ts'
 import { fanOut, statusData } from './fan-out.ts'
-import { giveBack } from './money.ts'
+import { giveBack, giveBackShares } from './money.ts'
+import { statusOfAll, withoutDue } from './recipients.ts'
 import type { SettledMessage, Step } from './settlement.ts'
 import { advance, isInColumns, type Reported, STATUS_EVENTS, type StatusReport } from './status.ts'
 import { suppressedAddress } from './suppression.ts'
@@ -110,6 +111,10 @@ export function fail(step: Step, code: string, text: string): void {
 /** Fails a message like `fail`, when it is certain that no earlier attempt arrived. */
 export function failKnown(step: Step, code: string, text: string): void {
   const { message } = step
+  if (message.recipients) {
+    failDue(step, { error_code: code, error_message: text }, { accepted: false })
+    return
+  }
   // A call has no parts: its hold covers the whole call.
   if (!message.accepted || message.channel === 'voice') giveBack(step)
   for (const status of advance(message, 'failed')) apply(step, status, code, text)
@@ -119,15 +124,58 @@ export function failKnown(step: Step, code: string, text: string): void {
 /** Fails a message that a provider may have. It is not refunded: the provider may charge for it. */
 export function failUnknown(step: Step, text: string): void {
   step.message.accepted = true
+  if (step.message.recipients) {
+    const failure = { error_code: 'outcome_unknown', error_message: text }
+    failDue(step, failure, { accepted: true })
+    return
+  }
   for (const status of advance(step.message, 'failed')) apply(step, status, 'outcome_unknown', text)
   dequeue(step)
 }
 
-/** Suppresses the recipient on the channel, except for erased messages (no address) and test messages. */
-export function suppress({ message, settlement, plan }: Step, reason: SuppressionReason): void {
+type FailureOfDue = Parameters<typeof withoutDue>[1]
+
+/** Fails the recipients that have no result yet, and ends the sending of the message. */
+function failDue(step: Step, failure: FailureOfDue, { accepted }: { accepted: boolean }): void {
+  const { message } = step
+  const kept = isErased(message) ? { ...failure, error_message: null } : failure
+  message.recipients = withoutDue(message.recipients ?? [], kept, { accepted })
+  conclude(step)
+  dequeue(step)
+}
+
+/**
+ * Gives a message with several recipients the status that follows from theirs, and refunds the shares of the rejected ones.
+ * Does nothing while a recipient has no result. Returns whether the status changed.
+ */
+export function conclude(step: Step): boolean {
+  const { message } = step
+  const recipients = message.recipients ?? []
+  const whole = statusOfAll(recipients)
+  if (whole === null) return false
+  const isFirst = message.status === 'queued'
+  if (isFirst) giveBackShares(step, recipients)
+  const targets: Reported[] =
+    isFirst && whole.status === 'delivered' ? ['sent', 'delivered'] : [whole.status]
+  const before = message.sequence
+  for (const target of targets) {
+    for (const status of advance(message, target)) {
+      apply(step, status, whole.error_code, whole.error_message)
+    }
+  }
+  return message.sequence > before
+}
+
+/**
+ * Suppresses the recipient on the channel, except for erased messages (no address) and test messages. A message with several
+ * recipients needs the address: no other recipient may be suppressed.
+ */
+export function suppress(step: Step, reason: SuppressionReason, recipient?: string): void {
+  const { message, settlement, plan } = step
   if (isErased(message) || !message.livemode) return
+  if (message.recipients !== null && recipient === undefined) return
   const { workspace_id, channel } = message
-  const address = suppressedAddress(message)
+  const address = suppressedAddress({ channel, recipient: recipient ?? message.recipient })
   plan.suppressions.push({ workspace_id, channel, address, reason, created_at: settlement.at })
 }
 

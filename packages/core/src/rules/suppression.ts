@@ -1,6 +1,7 @@
 import { emailKey } from '../contract/fields/email-address.ts'
 import type { Channel } from '../contract/resources/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
+import { addressesOf } from './recipients.ts'
 
 export function suppressionKey(suppression: {
   workspace_id: string
@@ -16,6 +17,14 @@ export const SUPPRESSED_TEXT = 'The recipient is suppressed on this channel'
 /** The address under which a recipient is suppressed: for e-mail, in the form of `emailKey`. */
 export function suppressedAddress(to: { channel: Channel; recipient: string }): string {
   return to.channel === 'email' ? emailKey(to.recipient) : to.recipient
+}
+
+/** The addresses under which the recipients of a message are suppressed. */
+export function suppressedAddresses(
+  message: Pick<MessageRow, 'channel' | 'recipient' | 'recipients'>,
+): string[] {
+  const { channel } = message
+  return addressesOf(message).map((recipient) => suppressedAddress({ channel, recipient }))
 }
 
 /**

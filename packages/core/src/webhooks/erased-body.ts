@@ -3,6 +3,7 @@ import { ERASED } from '../contract/resources/message.ts'
 /** The members of a message event's `data` that erasure reads. */
 interface MessageData {
   recipient?: unknown
+  recipients?: { address: unknown }[]
   sender?: unknown
   provider_message_id?: unknown
 }
@@ -23,7 +24,13 @@ export function erasedBody(body: string): string | null {
     })
   }
   const taken = { recipient: ERASED, metadata: {}, provider_message_id, error_message: null }
-  return JSON.stringify({ event, data: { ...data, ...taken } })
+  const recipients = data.recipients?.map((one) => ({
+    ...one,
+    address: ERASED,
+    error_message: null,
+  }))
+  const several = recipients && { recipients }
+  return JSON.stringify({ event, data: { ...data, ...taken, ...several, tags: undefined } })
 }
 
 /** The body of an event without the content of a received message. Null if the event has none. */
@@ -41,6 +48,12 @@ export function isErasedBody(body: string): boolean {
 /** The person in a message event: the sender of a received message, otherwise the recipient. Null for other events. */
 export function nameOf({ event, data }: ReturnType<typeof read>): unknown {
   return (event === 'message.received' ? data?.sender : data?.recipient) ?? null
+}
+
+/** The persons in a message event: several in an event about an e-mail to several recipients. */
+export function namesOf(event: ReturnType<typeof read>): unknown[] {
+  const others = event.data?.recipients?.map(({ address }) => address) ?? []
+  return [nameOf(event), ...others]
 }
 
 /** Parses the body of an event. `data` is null if the event is not about a message. */

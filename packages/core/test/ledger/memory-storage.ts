@@ -183,7 +183,7 @@ function memoryMessages(
             token,
             interrupted,
           }
-          return { ...claimed, suppressed: false, route }
+          return { ...claimed, suppressed: false, left_out: [], route }
         })
       }),
   }

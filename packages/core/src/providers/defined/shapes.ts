@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { LIMITS } from '../../contract/limits.ts'
 import type {
   CallbackReading,
   LookupResult,
@@ -20,6 +21,8 @@ const PARTS_MAX = 255
 const RECEIPTS_MAX = 1_000
 /** A check of 2,000 receipts takes about 10 ms, and 30 ms the first time. */
 const REPORTS_MAX = 2_000
+/** Addresses of one recipient in a report. */
+const ADDRESSES_MAX = 10
 const ANSWER_LENGTH = 65_536
 
 /** Removes what a log, a database or a header cannot hold, and cuts the rest. */
@@ -53,6 +56,34 @@ const partIds = z.array(providerId).min(1).max(PARTS_MAX)
 const suppression = z.enum(['opt_out', 'bounce', 'complaint'])
 const ref = z.object({ workspace_id: z.guid(), message_id: z.guid() })
 
+const addressText = z.string().min(1).max(TEXT_LENGTH)
+const recipientOutcomes = maybe(
+  z
+    .array(
+      z.object({
+        address: addressText,
+        type: z.enum(['rejected', 'retry']),
+        error_code: errorCode,
+        error_message: errorText,
+        suppress: maybe(suppression),
+      }),
+    )
+    .max(LIMITS.email_recipients),
+)
+const recipientReceipts = maybe(
+  z
+    .array(
+      z.object({
+        addresses: z.array(addressText).max(ADDRESSES_MAX),
+        status: z.enum(MESSAGE_STATUSES).exclude(['queued']),
+        error_code: orNull(errorCode),
+        error_message: orNull(errorText),
+        suppress: maybe(suppression),
+      }),
+    )
+    .max(RECEIPTS_MAX),
+)
+
 export const outcomeShape: z.ZodType<Outcome> = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('accepted'),
@@ -60,12 +91,14 @@ export const outcomeShape: z.ZodType<Outcome> = z.discriminatedUnion('type', [
     lookup_after_ms: orNull(delay),
     part_ids: maybe(partIds),
     status: maybe(z.enum(['sent', 'delivered'])),
+    recipients: recipientOutcomes,
   }),
   z.object({
     type: z.literal('rejected'),
     error_code: errorCode,
     error_message: errorText,
     suppress: maybe(suppression),
+    recipients: recipientOutcomes,
   }),
   z.object({
     type: z.literal('retry'),
@@ -74,12 +107,14 @@ export const outcomeShape: z.ZodType<Outcome> = z.discriminatedUnion('type', [
     delay_ms: orNull(delay),
     misconfigured: maybe(z.enum(['provider', 'sender'])),
     partial: maybe(z.literal(true)),
+    recipients: recipientOutcomes,
   }),
   z.object({
     type: z.literal('ambiguous'),
     error_code: errorCode,
     error_message: errorText,
     answered: maybe(z.object({ delay_ms: orNull(delay) })),
+    recipients: recipientOutcomes,
   }),
 ])
 
@@ -91,6 +126,7 @@ const receipt = z.object({
   suppress: maybe(suppression),
   never_accepted: maybe(z.literal(true)),
   part_ids: maybe(partIds),
+  recipients: recipientReceipts,
   duration_s: maybe(
     z
       .int()
@@ -121,7 +157,12 @@ const report: z.ZodType<Report> = z.discriminatedUnion('type', [
     provider_message_id: orNull(providerId),
     receipt,
   }),
-  z.object({ type: z.literal('suppress'), about: ref, reason: suppression }),
+  z.object({
+    type: z.literal('suppress'),
+    about: ref,
+    reason: suppression,
+    addresses: maybe(z.array(addressText).max(ADDRESSES_MAX)),
+  }),
   z.object({
     type: z.literal('received'),
     channel: z.enum(CHANNELS),

@@ -1,4 +1,9 @@
-import type { MessageRef, Receipt, Report } from '../../contract/outside/provider.ts'
+import type {
+  MessageRef,
+  Receipt,
+  RecipientReceipt,
+  Report,
+} from '../../contract/outside/provider.ts'
 import type { EnhancedStatus, MailReport, RecipientStatus } from './bounce-report.ts'
 
 type DeliveryStatus = Extract<MailReport, { type: 'delivery_status' }>
@@ -48,11 +53,27 @@ export function reportsOf(report: MailReport, about: MessageRef): Report[] {
     const receipt = receiptOf(report)
     return [{ type: 'receipt', about, provider_message_id: null, receipt }]
   }
-  return report.feedback_type === 'abuse' ? [{ type: 'suppress', about, reason: 'complaint' }] : []
+  if (report.feedback_type !== 'abuse') return []
+  const { addresses } = report
+  const named = addresses.length > 0 && { addresses }
+  return [{ type: 'suppress', about, reason: 'complaint', ...named }]
 }
 
-/** A mail has one recipient. Mail to a list, or forwarded mail, failed only if it failed for every final recipient. */
+/**
+ * The report about a mail. The status of the whole counts for a mail with one recipient: mail to a list, or forwarded mail,
+ * failed only if it failed for every final recipient. Of a mail with several, each recipient has its own status.
+ */
 function receiptOf({ recipients }: DeliveryStatus): Receipt {
+  return {
+    ...stateOf(recipients),
+    provider_message_id: null,
+    recipients: recipients.map((one) => ({ addresses: one.addresses, ...stateOf([one]) })),
+  }
+}
+
+type State = Omit<RecipientReceipt, 'addresses'>
+
+function stateOf(recipients: readonly RecipientStatus[]): State {
   const [first] = recipients
   if (first && recipients.every(({ action }) => action === 'failed')) {
     return failure(first, recipients)
@@ -60,18 +81,16 @@ function receiptOf({ recipients }: DeliveryStatus): Receipt {
   const isDelivered = recipients.some(({ action }) => action === 'delivered')
   return {
     status: isDelivered ? 'delivered' : 'sent',
-    provider_message_id: null,
     error_code: null,
     error_message: null,
   }
 }
 
-function failure({ status }: RecipientStatus, all: readonly RecipientStatus[]): Receipt {
+function failure({ status }: RecipientStatus, all: readonly RecipientStatus[]): State {
   const { error_code, text } = meaningOf(status)
   const isGone = all.every((each) => meaningOf(each.status).suppress)
   return {
     status: 'failed',
-    provider_message_id: null,
     error_code,
     error_message: status ? `smtp:${status.join('.')} ${text}` : `smtp: ${text}`,
     ...(isGone && { suppress: 'bounce' as const }),

@@ -1,4 +1,5 @@
 import PostalMime, { type Attachment } from 'postal-mime'
+import { emailAddress } from '../../contract/fields/email-address.ts'
 
 /** The result for one recipient. RFC 3464, section 2.3.3. */
 export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
@@ -11,12 +12,14 @@ export interface RecipientStatus {
   action: Action
   /** Null if the report has no readable status. */
   status: EnhancedStatus | null
+  /** Its final and its original address, where the report has them. */
+  addresses: string[]
 }
 
 /** A report in a mail. `evidence` is the text that may prove which message it is about. */
 export type MailReport =
   | { type: 'delivery_status'; recipients: RecipientStatus[]; evidence: string }
-  | { type: 'feedback'; feedback_type: string; evidence: string }
+  | { type: 'feedback'; feedback_type: string; addresses: string[]; evidence: string }
 
 /**
  * Reports are at the start of a mail, so only this part is read. The parser needs 12 microseconds for each line of any
@@ -69,7 +72,8 @@ function feedbackOf(groups: Fields[], returned: string): MailReport | null {
   const kind = groups[0]?.get('feedback-type')?.toLowerCase()
   if (kind === undefined) return null
   const from = groups[0]?.get('original-mail-from') ?? ''
-  return { type: 'feedback', feedback_type: kind, evidence: `${from}\n${returned}` }
+  const addresses = addressesIn(groups[0]?.get('original-rcpt-to'))
+  return { type: 'feedback', feedback_type: kind, addresses, evidence: `${from}\n${returned}` }
 }
 
 function deliveryStatusOf(groups: Fields[]): MailReport | null {
@@ -89,7 +93,20 @@ function recipientStatusOf(fields: Fields): RecipientStatus | null {
   return {
     action: action as Action,
     status: moreExact(statusIn(fields.get('status')), statusIn(diagnostic)),
+    addresses: ['final-recipient', 'original-recipient'].flatMap((name) =>
+      addressesIn(fields.get(name)),
+    ),
   }
+}
+
+/** The address of a field, without the type of its form: `rfc822; user@example.com`. */
+function addressesIn(field: string | undefined): string[] {
+  const text =
+    field
+      ?.replace(/^[\w-]+\s*;/, '')
+      .trim()
+      .replace(/^<(.*)>$/, '$1') ?? ''
+  return emailAddress(text) === null ? [] : [text]
 }
 
 /** Many reports have the general 5.0.0 although the diagnostic code is more exact. RFC 3463, section 3.1. */

@@ -1,5 +1,5 @@
-import type { Outcome } from '../../contract/outside/provider.ts'
-import type { Failure } from './transport.ts'
+import type { Outcome, RecipientOutcome } from '../../contract/outside/provider.ts'
+import type { Failure, RefusedRecipient } from './transport.ts'
 
 type Failed = Exclude<Outcome, { type: 'accepted' }>
 
@@ -82,6 +82,35 @@ export function outcomeOf(failure: Failure): Failed {
     }
   }
   return inWords(unanswered(failure), failure.cause ?? failure.code)
+}
+
+/**
+ * The result for one of several recipients that a server refused in the envelope: the mail is sent again to a recipient that
+ * was refused for now. A refusal of the whole account fails only this recipient if the server accepted others.
+ */
+export function recipientOutcome({ address, failure }: RefusedRecipient): RecipientOutcome {
+  const { type, error_code, error_message, ...more } = outcomeOf(failure)
+  const isTemporary = type === 'retry' && !('misconfigured' in more)
+  if (isTemporary) return { address, type: 'retry', error_code, error_message }
+  const suppress = 'suppress' in more ? more.suppress : undefined
+  return { address, type: 'rejected', error_code, error_message, ...(suppress && { suppress }) }
+}
+
+/**
+ * The outcome of a mail to several recipients that no recipient got. Each refused recipient keeps its own reason; the mail is
+ * sent again if a recipient was refused for now.
+ */
+export function ofNone(
+  { failure, refused }: { failure: Failure; refused: readonly RefusedRecipient[] },
+  recipients: readonly RecipientOutcome[],
+): Outcome {
+  const whole = outcomeOf(failure)
+  if (refused.length === 0 || failure.stage !== 'RCPT TO') return whole
+  const each = refused.map((one) => outcomeOf(one.failure))
+  const misconfigured = each.find((one) => one.type === 'retry' && one.misconfigured)
+  if (misconfigured) return misconfigured
+  const temporary = each.find(({ type }) => type === 'retry')
+  return { ...(temporary ?? each[0] ?? whole), recipients }
 }
 
 /** Describes the problem for the operator. */

@@ -7,7 +7,7 @@ import type {
 } from '../../contract/outside/provider.ts'
 import { within } from '../../runtime/within.ts'
 import { mailMessage, messageIdOf } from './mail-message.ts'
-import { faultOf, outcomeOf } from './outcome.ts'
+import { faultOf, ofNone, outcomeOf, recipientOutcome } from './outcome.ts'
 import { bounceDomain, type SmtpSettings } from './settings.ts'
 import { type Failure, openTransport, type Transport } from './transport.ts'
 
@@ -76,11 +76,13 @@ async function sendOne(
   if (mail === null) return NO_ADDRESS
   if (mail === 'unwritable') return UNWRITABLE
   const result = await transport.send(mail, signal)
-  if (result.type === 'failed') return outcomeOf(result.failure)
+  const refused = job.recipients ? result.refused.map(recipientOutcome) : undefined
+  if (result.type === 'failed') return refused ? ofNone(result, refused) : outcomeOf(result.failure)
   return {
     type: 'accepted',
     provider_message_id: messageIdOf(job, settings),
     lookup_after_ms: null,
+    ...(refused && { recipients: refused }),
   }
 }
 

@@ -4,8 +4,17 @@ import { dkimOptions } from './dkim-options.ts'
 import { isLoopback, type MailServer, mailServer } from './server-url.ts'
 import type { SmtpSettings } from './settings.ts'
 
-/** The result of sending one mail. */
-export type SendResult = { type: 'accepted' } | { type: 'failed'; failure: Failure }
+/** The result of sending one mail. `refused`: the recipients that the server refused in the envelope. */
+export type SendResult = { refused: readonly RefusedRecipient[] } & (
+  | { type: 'accepted' }
+  | { type: 'failed'; failure: Failure }
+)
+
+/** A recipient that the server refused, for now or for ever. */
+export interface RefusedRecipient {
+  address: string
+  failure: Failure
+}
 
 /** The reason why a server did not accept a mail, or may not have accepted it. */
 export interface Failure {
@@ -76,10 +85,10 @@ export function openTransport(settings: SmtpSettings): Transport {
     async send(mail, signal) {
       const progress: Progress = { stream: null }
       try {
-        await transporter.sendMail(Object.assign({}, mail, { signal, progress }))
-        return { type: 'accepted' }
+        const sent = await transporter.sendMail(Object.assign({}, mail, { signal, progress }))
+        return { type: 'accepted', refused: refusedIn(sent) }
       } catch (error) {
-        return { type: 'failed', failure: failureOf(error, progress) }
+        return { type: 'failed', failure: failureOf(error, progress), refused: refusedIn(error) }
       }
     },
     async verify() {
@@ -115,6 +124,17 @@ function serverOptions(settings: SmtpSettings) {
       forceAuth: true,
     }),
   }
+}
+
+/** The refused recipients that the library lists in its result or its error. */
+function refusedIn(result: unknown): RefusedRecipient[] {
+  const { rejectedErrors } = (result ?? {}) as { rejectedErrors?: unknown }
+  if (!Array.isArray(rejectedErrors)) return []
+  return rejectedErrors.flatMap((error: { recipient?: unknown }) =>
+    typeof error.recipient === 'string'
+      ? [{ address: error.recipient, failure: failureOf(error, { stream: null }) }]
+      : [],
+  )
 }
 
 function failureOf(error: unknown, { stream }: Progress): Failure {

@@ -15,6 +15,7 @@ export const smtpType = {
     messages_per_second: messages_per_second ?? null,
     handles_stop: false,
     signs: true,
+    several_recipients: true,
   }),
   packages: ({ intake }) =>
     intake ? ['nodemailer', 'smtp-server', 'postal-mime'] : ['nodemailer'],

@@ -30,7 +30,7 @@ export interface ErasureReads {
     workspaceId: string,
     recipient: Recipient,
     window: IdWindow,
-  ): Promise<(Pick<MessageRow, 'id' | 'recipient'> & { is_queued: boolean })[]>
+  ): Promise<(Pick<MessageRow, 'id' | 'recipient' | 'recipients'> & { is_queued: boolean })[]>
   receivedFrom(
     workspaceId: string,
     recipient: Recipient,

@@ -10,6 +10,7 @@ import {
   lte,
   notInArray,
   or,
+  type SQL,
   sql,
 } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
@@ -63,6 +64,27 @@ export function erasureStore(
     await db.update(message_events).set({ error_message: null }).where(history)
   }
 
+  /** Erases the addresses of several recipients; their results stay, because the refunds follow from them. */
+  async function eraseRecipients(workspaceId: string, ids: string[]): Promise<void> {
+    const { id, recipients } = messages
+    const some = and(eq(messages.workspace_id, workspaceId), inArray(id, ids))
+    const found = db
+      .select({ id, recipients })
+      .from(messages)
+      .where(and(some, isNotNull(recipients)))
+    for (const row of await found) {
+      const erased = row.recipients?.map((one) => ({
+        ...one,
+        address: ERASED,
+        error_message: null,
+      }))
+      await db
+        .update(messages)
+        .set({ recipients: erased ?? null })
+        .where(and(eq(messages.workspace_id, workspaceId), eq(id, row.id)))
+    }
+  }
+
   return {
     async windowEnd(workspaceId, table: SearchedTable, { after_id, rows }) {
       const t = tables[table]
@@ -74,14 +96,19 @@ export function erasureStore(
     async messagesTo(workspaceId, recipient, window) {
       const { id, erased_at } = messages
       const found = await db
-        .select({ id, recipient: messages.recipient, queued: queue.message_id })
+        .select({
+          id,
+          recipient: messages.recipient,
+          recipients: messages.recipients,
+          queued: queue.message_id,
+        })
         .from(messages)
         .leftJoin(queue, eq(queue.message_id, id))
         .where(
           and(
             within(messages, workspaceId, window),
             isNull(erased_at),
-            maybe(messages.recipient, recipient),
+            or(maybe(messages.recipient, recipient), among(messages.recipients, recipient)),
           ),
         )
         .orderBy(asc(id))
@@ -96,7 +123,10 @@ export function erasureStore(
       const { id, message_id, body, event } = events
       const named = (field: string) => includesName(body, field, recipient)
       const is = eq(event, 'message.received')
-      const about = or(and(is, named('sender')), and(sql`not ${is}`, named('recipient')))
+      const about = or(
+        and(is, named('sender')),
+        and(sql`not ${is}`, or(named('recipient'), named('address'))),
+      )
       const found = db.select({ id, message_id, body }).from(events)
       return found.where(and(within(events, workspaceId, window), about)).orderBy(asc(id))
     },
@@ -148,6 +178,7 @@ export function erasureStore(
           recipient: ERASED,
           content: {} as never,
           metadata: {},
+          tags: null,
           sender: null,
           error_message: null,
           provider_message_id: withoutNumber(messages),
@@ -157,7 +188,10 @@ export function erasureStore(
         .where(and(some, isNull(erased_at), notInArray(id, inQueue)))
         .returning({ id })
       const ids = erased.map((row) => row.id)
-      if (ids.length > 0) await eraseHistory(workspaceId, filledUp(ids))
+      if (ids.length > 0) {
+        await eraseRecipients(workspaceId, filledUp(ids))
+        await eraseHistory(workspaceId, filledUp(ids))
+      }
       return ids
     },
     async redact(workspaceId, messageId) {
@@ -167,7 +201,7 @@ export function erasureStore(
       const inQueue = queued.where(eq(queue.message_id, messageId))
       const redacted = await db
         .update(messages)
-        .set({ content: {} as never })
+        .set({ content: {} as never, tags: null })
         .where(and(one, notInArray(messages.id, inQueue)))
         .returning({ id: messages.id })
       return redacted.length === 1
@@ -242,6 +276,14 @@ function includesName(column: PgColumn, field: string, { kind, address }: Recipi
   if (kind === 'phone') return includes(column, `"${field}":"${address}"`)
   const local = address.slice(0, address.lastIndexOf('@') + 1)
   return sql`lower(${column}) like ${`%${escaped(`"${field}":"${local}`)}%`} escape '!'`
+}
+
+/** Whether the recipients of a message possibly include the e-mail address; undefined for a phone number. */
+function among(column: PgColumn, { kind, address }: Recipient): SQL | undefined {
+  if (kind === 'phone') return undefined
+  const local = address.slice(0, address.lastIndexOf('@') + 1)
+  const named = `%${escaped(`"address":"${local}`)}%`
+  return sql`(${column} is not null and lower(cast(${column} as text)) like ${named} escape '!')`
 }
 
 function escaped(text: string): string {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Report } from '../../../src/contract/outside/provider.ts'
 import { reportsOf } from '../../../src/providers/smtp/bounce-outcome.ts'
 import { readMailReport } from '../../../src/providers/smtp/bounce-report.ts'
 import {
@@ -18,10 +19,24 @@ const about = newRef()
 const read = (mail: string | Uint8Array) =>
   readMailReport(typeof mail === 'string' ? Buffer.from(mail) : mail)
 
-/** The reports of a mail. */
+/** The reports of a mail as they count for a message with one recipient. */
 async function reportsIn(mail: string) {
   const report = await read(mail)
-  return report && reportsOf(report, about)
+  return report && reportsOf(report, about).map(ofOne)
+}
+
+function ofOne(report: Report) {
+  if (report.type === 'suppress') return { type: report.type, about, reason: report.reason }
+  if (report.type !== 'receipt') return report
+  const { recipients: _, ...receipt } = report.receipt
+  return { ...report, receipt }
+}
+
+/** The state of each recipient that a report names. */
+async function recipientsIn(mail: string) {
+  const report = await read(mail)
+  const found = report ? reportsOf(report, about) : []
+  return found.flatMap((one) => (one.type === 'receipt' ? (one.receipt.recipients ?? []) : []))
 }
 
 function receipt(status: string, error_code: string | null = null, text: string | null = null) {
@@ -46,6 +61,26 @@ const many = (groups: readonly string[]) =>
       body: ['Reporting-MTA: dns; a.example', ...groups].join('\n\n'),
     },
   ])
+
+describe('a report about several recipients', () => {
+  it('has the addresses and the state of each', async () => {
+    const mail = many([
+      'Final-Recipient: rfc822; moved@new.example\nOriginal-Recipient: rfc822;asha@a.example\nAction: failed\nStatus: 5.1.1',
+      'Final-Recipient: rfc822;<juma@a.example>\nAction: delayed\nStatus: 4.4.1',
+      'Final-Recipient: x400; /C=de/\nAction: failed\nStatus: 5.2.2',
+    ])
+    expect(await recipientsIn(mail)).toMatchObject([
+      {
+        addresses: ['moved@new.example', 'asha@a.example'],
+        status: 'failed',
+        error_code: 'bounced',
+        suppress: 'bounce',
+      },
+      { addresses: ['juma@a.example'], status: 'sent', error_code: null },
+      { addresses: [], status: 'failed', error_code: 'bounced' },
+    ])
+  })
+})
 
 describe('a report of a real server', () => {
   it('of Postfix is read', async () => {

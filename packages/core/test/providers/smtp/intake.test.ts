@@ -188,7 +188,8 @@ describe('feedback reports to the address for complaints', () => {
     const about = newRef()
     const { mail } = await talk()
     expect(await mail([COMPLAINTS], feedbackReport(proof(about)))).toMatch(/^250 /)
-    expect(sink.reports).toEqual([{ type: 'suppress', about, reason: 'complaint' }])
+    const addresses = ['user@example.com']
+    expect(sink.reports).toEqual([{ type: 'suppress', about, reason: 'complaint', addresses }])
   })
 
   it('are dropped if they name an id without a token, or an invalid token', async () => {

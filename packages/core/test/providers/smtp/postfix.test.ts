@@ -122,6 +122,15 @@ describe.runIf(postfixMissing === null)(
           error_code,
           error_message,
           ...more,
+          recipients: [
+            {
+              addresses: Array(2).fill(`${local}@receiver.example.test`),
+              status: 'failed',
+              error_code,
+              error_message,
+              ...more,
+            },
+          ],
         },
       })
     })

@@ -1,12 +1,12 @@
 import type { MessageRow, SuppressionRow } from '../../../rows/rows.ts'
-import { suppressedAddress, suppressionKey } from '../../../rules/suppression.ts'
+import { suppressedAddresses, suppressionKey } from '../../../rules/suppression.ts'
 import { statement, type Transaction } from '../engine/database.ts'
 
 /** SQL: the suppressed recipients, as `s`, of messages whose values `suppressedOf` returns. */
 export const SUPPRESSED = `unnest($1::text[], $2::text[], $3::text[]) r(workspace_id, channel, address)
    join suppressions s using (workspace_id, channel, address)`
 
-type Recipient = Pick<MessageRow, 'workspace_id' | 'channel' | 'recipient'>
+type Recipient = Pick<MessageRow, 'workspace_id' | 'channel' | 'recipient' | 'recipients'>
 
 const find = statement<Pick<SuppressionRow, 'workspace_id' | 'channel' | 'address'>>(
   'find_suppressed',
@@ -26,9 +26,12 @@ export async function findSuppressed(
 
 /** The parameters of `SUPPRESSED`. */
 export function suppressedOf(messages: readonly Recipient[]): [string[], string[], string[]] {
+  const all = messages.flatMap((message) =>
+    suppressedAddresses(message).map((address) => ({ ...message, address })),
+  )
   return [
-    messages.map(({ workspace_id }) => workspace_id),
-    messages.map(({ channel }) => channel),
-    messages.map(suppressedAddress),
+    all.map(({ workspace_id }) => workspace_id),
+    all.map(({ channel }) => channel),
+    all.map(({ address }) => address),
   ]
 }

@@ -212,24 +212,25 @@ function prepareLookUp(t: Tables) {
 }
 
 /**
- * Whether the account is needed. It is not needed if a provider has the message, which is the usual case, and no call
- * ended. Settling then never waits for sends of the same workspace.
+ * Whether the account is needed. It is not needed if a provider has the message, which is the usual case, no call ended,
+ * and the message has one recipient. Settling then never waits for sends of the same workspace.
  */
 function mayMoveCredits({ result }: Settlement): boolean {
   switch (result.task) {
     case 'send':
-      return result.outcome.type !== 'accepted'
+      return result.outcome.type !== 'accepted' || result.outcome.recipients !== undefined
     case 'lookup':
-      return result.found.type !== 'found' || result.found.receipts.some(endsCall)
+      return result.found.type !== 'found' || result.found.receipts.some(mayRefund)
     case 'callback':
-      return result.receipts.some(endsCall)
+      return result.receipts.some(mayRefund)
     default:
       return true
   }
 }
 
-function endsCall({ duration_s }: Receipt): boolean {
-  return duration_s !== undefined
+/** Whether the receipt ends a call, or may end the wait for the last of several recipients. */
+function mayRefund({ duration_s, recipients }: Receipt): boolean {
+  return duration_s !== undefined || recipients !== undefined
 }
 
 const KEEP = 'on conflict do nothing'

@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../../rows/rows.ts'
-import { suppressedAddress, suppressionKey } from '../../../rules/suppression.ts'
+import { suppressedAddresses, suppressionKey } from '../../../rules/suppression.ts'
 import type { Connection } from '../engine/connection.ts'
 
 /**
@@ -14,7 +14,7 @@ export function prepareFindSuppressed(connection: Connection) {
     .prepare('select 1 from suppressions where workspace_id = ? limit 1')
     .pluck()
   return (
-    messages: readonly Pick<MessageRow, 'workspace_id' | 'channel' | 'recipient'>[],
+    messages: readonly Pick<MessageRow, 'workspace_id' | 'channel' | 'recipient' | 'recipients'>[],
   ): Set<string> => {
     const keys = new Set<string>()
     const hasAny = new Map<string, boolean>()
@@ -24,9 +24,10 @@ export function prepareFindSuppressed(connection: Connection) {
         hasAny.set(workspace_id, findAny.get(workspace_id) !== undefined)
       }
       if (!hasAny.get(workspace_id)) continue
-      const address = suppressedAddress(message)
-      if (find.get(workspace_id, channel, address) === undefined) continue
-      keys.add(suppressionKey({ workspace_id, channel, address }))
+      for (const address of suppressedAddresses(message)) {
+        if (find.get(workspace_id, channel, address) === undefined) continue
+        keys.add(suppressionKey({ workspace_id, channel, address }))
+      }
     }
     return keys
   }
