@@ -52,6 +52,8 @@ export function claimMessagesContract(open: OpenStorage): void {
         token: 'token-1',
         interrupted: false,
         suppressed: false,
+        left_out: [],
+        recipients: null,
         route: { provider: 'carrier of test sms', sender: null },
       },
     ])
