@@ -48,7 +48,7 @@ export interface Settlement {
         task: 'callback'
         receipts: Receipt[]
         suppress?: SuppressionReason
-        /** The recipients whom `suppress` concerns, if the message has several. */
+        /** The recipients to suppress, if the message has several. */
         addresses?: readonly string[]
       }
     /** The provider never accepted the attempt. */
