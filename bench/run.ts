@@ -31,6 +31,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'webhook-deliveries': async () => (await import('./webhooks.ts')).runDeliveries,
   'webhook-fairness': async () => (await import('./webhooks.ts')).runFairness,
   smtp: async () => (await import('./smtp.ts')).run,
+  'smtp-inlet': async () => (await import('./smtp-inlet.ts')).run,
   smpp: async () => (await import('./smpp.ts')).run,
   'command-start': async () => (await import('./command-start.ts')).run,
   startup: async () => (await import('./startup.ts')).run,

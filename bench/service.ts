@@ -16,6 +16,7 @@ export interface ServiceHandlers extends Handlers {
     key: string
     secret: string
     metrics_url: string | null
+    smtp_url: string | null
   }
   /** A test key of the workspace that `start` created. */
   testKey(_: null): string
@@ -42,6 +43,8 @@ export interface Service {
   secret: string
   /** The address of its metrics, if it serves them. */
   metrics_url: string | null
+  /** The address of its SMTP inlet, if it has one. */
+  smtp_url: string | null
   database: string
 }
 

@@ -48,6 +48,9 @@ const LINES: Record<string, Columns[]> = {
     ['HTTP → SMPP ÷ Kannel, bulks', 'smpp, bulks against Kannel', 'x', 1, 1.5],
   ],
   smtp: [['mails ÷ nodemailer pool', 'smtp, mails against nodemailer', 'x', 0.9, 1]],
+  'smtp-inlet': [
+    ['SMTP inlet ÷ bare smtp-server', 'smtp-inlet, mails against a bare smtp-server', 'x', 0.8, 1],
+  ],
   'webhook-deliveries': [
     [
       'webhook deliveries, durable',

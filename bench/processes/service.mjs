@@ -16,7 +16,8 @@ answer({
   async start({ dispatch, webhook_url, webhook_events, key: existing_key }) {
     running = dispatch ? await startServer({ config: readConfig(process.env) }) : await accepting()
     const { core, url, metrics_url = null } = running
-    if (existing_key !== null) return { url, key: existing_key, secret: '', metrics_url }
+    const smtp_url = running.smtp_urls?.[0] ?? null
+    if (existing_key !== null) return { url, key: existing_key, secret: '', metrics_url, smtp_url }
     const workspace = await core.workspaces.create({
       email: 'bench@example.com',
       password: 'a password without a user',
@@ -28,12 +29,12 @@ answer({
       mode: 'live',
       scopes: ['send_messages', 'read_messages'],
     })
-    if (webhook_url === null) return { url, key, secret: '', metrics_url }
+    if (webhook_url === null) return { url, key, secret: '', metrics_url, smtp_url }
     const { secret } = await core.webhooks.create(workspace.id, {
       url: webhook_url,
       events: webhook_events,
     })
-    return { url, key, secret, metrics_url }
+    return { url, key, secret, metrics_url, smtp_url }
   },
   async testKey() {
     const scopes = ['read_messages']
