@@ -1,4 +1,3 @@
-import type { ProviderSettings } from '@svc/core'
 import type { Config } from '../../settings/config.ts'
 import { ConfigError } from '../../settings/variables.ts'
 import type { InletSettings } from './inlet.ts'
@@ -33,6 +32,8 @@ export function inletSettings(
   }
 }
 
-function mailDomainOf(provider: ProviderSettings): string[] {
-  return 'mail_domain' in provider ? [provider.mail_domain.toLowerCase()] : []
+function mailDomainOf(provider: Config['providers'][number]): string[] {
+  return 'mail_domain' in provider && typeof provider.mail_domain === 'string'
+    ? [provider.mail_domain.toLowerCase()]
+    : []
 }
