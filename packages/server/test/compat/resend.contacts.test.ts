@@ -105,6 +105,21 @@ describe('contacts', () => {
     expect((await resend.contacts.get(id)).data).toMatchObject({ id })
   })
 
+  it('may repeat the ids of the path in the body, as old versions of the package do', async () => {
+    const { key } = await world().key(owner)
+    const path = `${world().url}/compat/resend/audiences/${AUDIENCE}/contacts`
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const call = async (method: string, url: string, json: object) => {
+      const answer = await fetch(url, { method, headers, body: JSON.stringify(json) })
+      return { status: answer.status, id: ((await answer.json()) as { id: string }).id }
+    }
+    const names = { audience_id: AUDIENCE, first_name: 'Old' }
+    const made = await call('POST', path, { ...names, email: 'old@example.com' })
+    expect(made.status).toBe(200)
+    const { id } = made
+    expect(await call('PATCH', `${path}/${id}`, { ...names, id })).toEqual({ status: 200, id })
+  })
+
   it('are listed in pages in both directions', async () => {
     const { key } = await world().key(await world().signup())
     const client = new Resend(key, { baseUrl: `${world().url}/compat/resend` })

@@ -17,13 +17,17 @@ const changes = {
     z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
   ),
 }
+/** Ids of the path, which versions before 3.3 of the package repeat in the body. */
+const repeated = { audience_id: z.unknown().optional(), id: z.unknown().optional() }
+
 const created = z.strictObject({
   email: z.string(),
   ...changes,
+  audience_id: repeated.audience_id,
   segments: optional(z.array(z.strictObject({ id: z.string() }))),
   topics: optional(z.array(z.unknown()).max(0, 'Topics are not supported.')),
 })
-const updated = z.strictObject(changes)
+const updated = z.strictObject({ ...changes, ...repeated })
 
 /** The name of an audience or a segment: the contacts in it have it as their tag. */
 const group = { audience: z.string() }
@@ -134,7 +138,7 @@ export function contactHandlers({
 
   async function create(
     workspaceId: string,
-    { email, segments = [], topics: _, ...changes }: z.output<typeof created>,
+    { email, segments = [], topics: _, audience_id: __, ...changes }: z.output<typeof created>,
     audience?: string,
   ) {
     const tags = [
