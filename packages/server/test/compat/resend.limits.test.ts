@@ -1,0 +1,73 @@
+import { Resend } from 'resend'
+import { expect, it } from 'vitest'
+import { QUIET, useWorld } from '../world.ts'
+
+let isBusy = false
+const world = useWorld({
+  listen: true,
+  rates: { general: { max: 3, window_s: 60 }, bulk: { max: 1, window_s: 300 } },
+  load: () => (isBusy ? { requests: 100_000, delay_ms: 100_000 } : QUIET),
+})
+
+const MAIL = {
+  from: 'Acme <shop@acme.example>',
+  to: 'delivered@sandbox.svc',
+  subject: 'Hello',
+  html: '<p>It works</p>',
+}
+
+const clientOf = (key: string) => new Resend(key, { baseUrl: `${world().url}/compat/resend` })
+
+async function testClient(): Promise<Resend> {
+  return clientOf((await world().key(await world().signup(), { mode: 'test' })).key)
+}
+
+it('refuses requests beyond the rate limit of the key, with the headers of Resend', async () => {
+  const client = await testClient()
+  for (let n = 0; n < 3; n++) expect((await client.emails.send(MAIL)).error).toBeNull()
+  const { error, headers } = await client.emails.send(MAIL)
+  expect(error).toMatchObject({ statusCode: 429, name: 'rate_limit_exceeded' })
+  expect(headers).toMatchObject({
+    'retry-after': '60',
+    'ratelimit-limit': '3',
+    'ratelimit-remaining': '0',
+    'ratelimit-reset': '60',
+  })
+})
+
+it('counts batches as bulks', async () => {
+  const client = await testClient()
+  expect((await client.batch.send([MAIL])).error).toBeNull()
+  const { error } = await client.batch.send([MAIL])
+  expect(error).toMatchObject({ statusCode: 429, name: 'rate_limit_exceeded' })
+})
+
+it('refuses requests under overload', async () => {
+  const client = await testClient()
+  isBusy = true
+  const { error } = await client.emails.send(MAIL)
+  isBusy = false
+  expect(error).toMatchObject({ statusCode: 429, name: 'rate_limit_exceeded' })
+})
+
+it('names a daily limit of the key', async () => {
+  const owner = await world().signup({ credits: 10 })
+  const { key } = await world().key(owner, { daily_credit_limit: 0.1 })
+  expect((await clientOf(key).emails.send(MAIL)).error).toBeNull()
+  const { error } = await clientOf(key).emails.send(MAIL)
+  expect(error).toMatchObject({ statusCode: 429, name: 'daily_quota_exceeded' })
+})
+
+it('refuses a frozen workspace', async () => {
+  const owner = await world().signup({ credits: 10 })
+  const { key } = await world().key(owner)
+  await world().core.credits.setTerms(owner.id, { status: 'frozen', reason: 'unpaid' })
+  const { error } = await clientOf(key).emails.send(MAIL)
+  expect(error).toMatchObject({ statusCode: 403, name: 'validation_error' })
+})
+
+it('refuses an idempotency key that is too long', async () => {
+  const client = await testClient()
+  const { error } = await client.emails.send(MAIL, { idempotencyKey: 'x'.repeat(300) })
+  expect(error).toMatchObject({ statusCode: 400, name: 'invalid_idempotency_key' })
+})
