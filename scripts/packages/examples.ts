@@ -40,6 +40,14 @@ export const EXAMPLES: readonly Project[] = [
     commands: [['node', 'node_modules/typescript/bin/tsc'], TEST],
   },
   {
+    name: 'example emails-resend',
+    manager: 'pnpm',
+    example: 'emails-resend',
+    install: ['@svc/cli'],
+    folders: ['example', 'example-emails-resend'],
+    commands: [TEST],
+  },
+  {
     name: 'example own-provider',
     manager: 'pnpm',
     on_each_node: true,
