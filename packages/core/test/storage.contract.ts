@@ -30,6 +30,7 @@ import { lowBalancesContract } from './storage/low-balances.contract.ts'
 import { mailRecipientsContract } from './storage/mail-recipients.contract.ts'
 import { messageCountsContract } from './storage/message-counts.contract.ts'
 import { messagePartsContract } from './storage/message-parts.contract.ts'
+import { newerContract } from './storage/newer.contract.ts'
 import { operatorCreditsContract } from './storage/operator-credits.contract.ts'
 import { optedOutContract } from './storage/opted-out.contract.ts'
 import { overviewContract } from './storage/overview.contract.ts'
@@ -94,6 +95,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('pauses of providers', () => providerPausesContract(open))
     describe('pauses of all dispatch', () => dispatchPausesContract(open))
     describe('cancel', () => cancelContract(open))
+    describe('newer pages', () => newerContract(open))
     describe('reschedule', () => rescheduleContract(open))
     describe('message counts', () => messageCountsContract(open))
     describe('receipts', () => receiptsContract(open))
