@@ -11,6 +11,11 @@ export const CHECKED_ELSEWHERE: { page: string; info: RegExp; by: string }[] = [
     by: 'scripts/packages/project-folder.ts',
   },
   {
+    page: 'docs/guides/from-twilio.md',
+    info: /^js twilio$/,
+    by: 'packages/server/test/compat/twilio.guide.test.ts',
+  },
+  {
     page: 'docs/guides/from-resend.md',
     info: /^js resend$/,
     by: 'packages/server/test/compat/resend.guide.test.ts',

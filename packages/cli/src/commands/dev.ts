@@ -88,7 +88,8 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
       const isFile = config.database_url.startsWith('file:')
       const data_place = isFile ? pathFrom(io.cwd, folder) : 'the PostgreSQL database'
       const providers = await server.core.providers.status()
-      const welcome = { url, demo, taken_port, data_place, svc, providers }
+      const { smtp_urls } = server
+      const welcome = { url, demo, smtp_urls, taken_port, data_place, svc, providers }
       output.line(welcomeText(welcome, output.style))
     }
     server.core.mails.onMail((mail) => output.note(printable(mailLine(mail))))

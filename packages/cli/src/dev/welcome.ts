@@ -1,5 +1,5 @@
 import type { Mail, MailKind } from '@svc/core'
-import { formatCredits } from '@svc/core/contract'
+import { formatCredits, sidOf } from '@svc/core/contract'
 import type { Style } from '../show/style.ts'
 import type { Demo } from './demo.ts'
 
@@ -8,6 +8,8 @@ export interface Welcome {
   /** The address of the server, reachable from this machine. */
   url: string
   demo: Demo
+  /** The addresses at which the server takes mails by SMTP; empty for none. */
+  smtp_urls: readonly string[]
   /** The default port if it is in use and the server has chosen another port; else null. */
   taken_port: number | null
   /** The place of the data: the path of the data folder, or `the PostgreSQL database`. */
@@ -44,9 +46,25 @@ function carriersLine(providers: Welcome['providers']): string {
   return `  Sending    for real: ${carried.join('; ')}; all other messages stay in the sandbox`
 }
 
+/** The line that changes in a program for Twilio, for Resend, and for an SMTP server, ready to paste. */
+export function changedLines({
+  url,
+  demo,
+  smtp_urls,
+}: Pick<Welcome, 'url' | 'demo' | 'smtp_urls'>): string[] {
+  const { api_key, workspace } = demo
+  const account = sidOf('account', workspace.id)
+  const [smtp] = smtp_urls
+  return [
+    `client = twilio('${account}', '${api_key}'); client.api.baseUrl = '${url}/compat/twilio'`,
+    `new Resend('${api_key}', { baseUrl: '${url}/compat/resend' })`,
+    ...(smtp ? [smtp.replace('://', `://svc:${api_key}@`)] : []),
+  ]
+}
+
 /** The text that `svc dev` prints when it is ready. */
 export function welcomeText(
-  { url, demo, taken_port, data_place, svc, providers }: Welcome,
+  { url, demo, smtp_urls, taken_port, data_place, svc, providers }: Welcome,
   style: Style,
 ): string {
   const { api_key, workspace, password } = demo
@@ -76,6 +94,10 @@ export function welcomeText(
     step('Receive its webhook events, verified and printed (in a second terminal):'),
     '',
     `${svc} webhooks listen`,
+    '',
+    step('Or change one line of a program for Twilio, Resend or SMTP:'),
+    '',
+    ...changedLines({ url, demo, smtp_urls }),
     '',
     style('dim', `The data is in ${data_place}. Stop with Ctrl-C.`),
   ].join('\n')
