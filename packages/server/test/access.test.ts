@@ -24,6 +24,7 @@ POST   /api/v1/auth/reset-password   in    in    in    in     in    in    in    
 POST   /api/v1/auth/change-password  jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 PUT    /api/v1/account               jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET    /api/v1/account               jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+GET    /api/v1/balance               any?  in    old   bad    -read in    -read -read  off   odd   odd   far
 GET    /api/v1/audit                 jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 POST   /api/v1/api-keys              jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET    /api/v1/api-keys              jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?

@@ -21,6 +21,16 @@ const change = (json: object) => world().call('POST', CHANGE, { token: owner.tok
 const login = (password: string) =>
   world().call('POST', '/api/v1/auth/login', { json: { email: owner.email, password } })
 
+describe('GET /api/v1/balance', () => {
+  it('200: an API key reads the available and the held credits of its own workspace', async () => {
+    const { key } = await world().key(owner, { scopes: ['read_messages'] })
+    const read = (options: object) => world().call('GET', '/api/v1/balance', options)
+    const data = { credits_balance: 3, credits_held: 0 }
+    expect((await read({ key })).body).toStrictEqual({ success: true, data })
+    expect((await read({ token: owner.token })).body.data).toStrictEqual(data)
+  })
+})
+
 describe(`PUT ${ACCOUNT}`, () => {
   const all = {
     name: 'Żółw & Söhne 🐢',

@@ -13,6 +13,7 @@ export const ENDPOINTS = {
     resetPassword: { method: 'POST', path: '/api/v1/auth/reset-password', auth: 'none', body: true, has: 'message' },
     changePassword: { method: 'POST', path: '/api/v1/auth/change-password', auth: 'jwt', body: true, has: 'message' },
     account: { method: 'GET', path: '/api/v1/account', auth: 'jwt', has: 'id' },
+    balance: { method: 'GET', path: '/api/v1/balance', auth: 'jwt_or_api_key', has: 'credits_balance' },
     updateAccount: { method: 'PUT', path: '/api/v1/account', auth: 'jwt', body: true, has: 'id' },
   },
   apiKeys: {

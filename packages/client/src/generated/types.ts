@@ -679,6 +679,12 @@ export interface WorkspacesChangePasswordBody {
   new_password: string
 }
 
+/** The answer of `GET /api/v1/balance`. */
+export interface WorkspacesBalanceData {
+  credits_balance: number
+  credits_held: number
+}
+
 /** The body of `PUT /api/v1/account`. */
 export interface WorkspacesUpdateAccountBody {
   name?: string | undefined
@@ -709,6 +715,8 @@ export interface WorkspacesResource {
   changePassword(body: WorkspacesChangePasswordBody, options?: CallOptions): Call<{ message: string }>
   /** Get the workspace of the token. */
   account(options?: CallOptions): Call<Workspace>
+  /** Get the credits of the workspace. For programs that have an API key and no token. A test key, which is charged nothing, also gets the real credits. */
+  balance(options?: CallOptions): Call<WorkspacesBalanceData>
   /** Change the workspace of the token. Missing fields do not change; null clears a field. */
   updateAccount(body: WorkspacesUpdateAccountBody, options?: CallOptions): Call<Workspace>
 }

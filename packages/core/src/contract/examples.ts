@@ -313,6 +313,7 @@ export const EXAMPLES: Examples<typeof api> = {
       ),
     },
     account: { data: workspace },
+    balance: { data: { credits_balance: 99.5, credits_held: 0 } },
     update_account: { body: { name: 'Example Ltd', low_balance: 50 }, data: workspace },
   },
   api_keys: {

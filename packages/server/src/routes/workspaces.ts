@@ -68,6 +68,10 @@ export function workspaceRoutes(
       }
     },
     account: ({ workspace_id }) => workspaces.account(workspace_id),
+    async balance({ workspace_id }) {
+      const { credits_balance, credits_held } = await workspaces.account(workspace_id)
+      return { credits_balance, credits_held }
+    },
     update_account: ({ workspace_id, body, actor }) => workspaces.update(workspace_id, body, actor),
   }
 }

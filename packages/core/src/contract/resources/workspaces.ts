@@ -156,6 +156,18 @@ export const workspaces = {
     data: workspace,
     summary: 'Get the workspace of the token',
   }),
+  balance: endpoint({
+    auth: 'jwt_or_api_key',
+    scope: 'read_messages',
+    rate: 'general',
+    status: 200,
+    method: 'GET',
+    path: '/api/v1/balance',
+    data: workspace.pick({ credits_balance: true, credits_held: true }),
+    summary: 'Get the credits of the workspace',
+    description:
+      'For programs that have an API key and no token. A test key, which is charged nothing, also gets the real credits.',
+  }),
   update_account: endpoint({
     ...session,
     method: 'PUT',
