@@ -157,7 +157,7 @@ describe('svc doctor', () => {
     change('delete from svc_migrations where rowid = (select max(rowid) from svc_migrations)')
     const behind = await troubles('database', '--offline')
     expect(behind.code).toBe(0)
-    expect(behind.list[0]?.message).toMatch(/^the schema is behind by 0017_delivery_index/)
+    expect(behind.list[0]?.message).toMatch(/^the schema is behind by 0018_mail_recipients/)
   })
 
   test('detects a damaged file', async () => {

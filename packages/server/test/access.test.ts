@@ -40,6 +40,9 @@ GET    /api/v1/messages              key?  key?  key?  key?   -read in    -read 
 GET    /api/v1/messages/received     key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 GET    /api/v1/messages/:id          key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 GET    /api/v1/messages/:id/timeline key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
+DELETE /api/v1/messages/:id          key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/messages/:id/redact   key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/messages/:id/reschedule key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/messages/:id/cancel   key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/messages/estimate     key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 POST   /api/v1/messages/bulk         key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
@@ -195,6 +198,8 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
       return [filled, { name: 'Renamed' }]
     case 'POST /api/v1/api-keys':
       return [filled, { name: 'New' }]
+    case 'POST /api/v1/messages/:id/reschedule':
+      return [filled, { scheduled_at: new Date(world().now().getTime() + 60_000).toISOString() }]
     case 'POST /api/v1/messages/send':
     case 'POST /api/v1/messages/estimate':
       return [filled, sms]
@@ -246,12 +251,12 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
   if (cell === 'in') {
     const isMade =
       method === 'POST' &&
-      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel|verify)$/.test(
+      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel|reschedule|verify)$/.test(
         path,
       )
     // No message of the bulk has failed; this answer shows that the request was admitted.
-    // The same is true of a domain that is not verified.
-    const isIdle = /bulks?\/:id\/retry$|\/rotate$/.test(endpoint)
+    // The same is true of a domain that is not verified, and of a message that is still queued.
+    const isIdle = /bulks?\/:id\/retry$|\/(?:rotate|redact)$|DELETE .*\/messages\/:id$/.test(endpoint)
     expect(status).toBe(isIdle ? 400 : isMade ? 201 : 200)
     if (/\/(?:change-password|logout)$/.test(path)) await logInAgain()
     return

@@ -70,6 +70,7 @@ const CASES = (['messages', 'bulks', 'webhooks'] as const).flatMap((group) =>
 
 const BODIES: Record<string, () => object> = {
   'PUT /webhooks/:id': () => ({ description: 'Taken', url: 'https://attacker.example/hook' }),
+  'POST /messages/:id/reschedule': () => ({ scheduled_at: world().now().toISOString() }),
   'POST /webhooks/:id/recover': () => ({ since: world().now().toISOString() }),
 }
 
