@@ -5,6 +5,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   renameSync,
   statSync,
   writeSync,
@@ -157,7 +158,7 @@ describe('svc doctor', () => {
     change('delete from svc_migrations where rowid = (select max(rowid) from svc_migrations)')
     const behind = await troubles('database', '--offline')
     expect(behind.code).toBe(0)
-    expect(behind.list[0]?.message).toMatch(/^the schema is behind by 0018_mail_recipients/)
+    expect(behind.list[0]?.message).toContain(`the schema is behind by ${newestMigration()}`)
   })
 
   test('detects a damaged file', async () => {
@@ -367,3 +368,10 @@ describe('svc doctor', () => {
     )
   })
 })
+
+/** The name of the newest migration of SQLite. */
+function newestMigration(): string {
+  const journal = new URL('../../core/migrations/sqlite/meta/_journal.json', import.meta.url)
+  const { entries } = JSON.parse(readFileSync(journal, 'utf8')) as { entries: { tag: string }[] }
+  return entries.at(-1)?.tag ?? ''
+}
