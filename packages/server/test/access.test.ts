@@ -256,7 +256,9 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
       )
     // No message of the bulk has failed; this answer shows that the request was admitted.
     // The same is true of a domain that is not verified, and of a message that is still queued.
-    const isIdle = /bulks?\/:id\/retry$|\/(?:rotate|redact)$|DELETE .*\/messages\/:id$/.test(endpoint)
+    const isIdle = /bulks?\/:id\/retry$|\/(?:rotate|redact)$|DELETE .*\/messages\/:id$/.test(
+      endpoint,
+    )
     expect(status).toBe(isIdle ? 400 : isMade ? 201 : 200)
     if (/\/(?:change-password|logout)$/.test(path)) await logInAgain()
     return
