@@ -3,6 +3,7 @@ import { createCore, createSandboxPayments, type Mail } from '@svc/core'
 import { RATES, readCreditPackages } from '@svc/core/contract'
 import { signNotification } from '@svc/core/operate'
 import { buildApp } from '@svc/server'
+import { startTxtServer } from '../../packages/core/test/domains/txt-server.ts'
 
 const PAYMENT_SECRET = 'whsec_of_this_run'
 const UNLIMITED = { max: 1_000_000_000, window_s: 60 }
@@ -16,6 +17,8 @@ export interface WholeService {
   tokenOf(kind: Mail['kind']): Promise<string>
   /** Resolves when all due messages and deliveries are sent. */
   idle(): Promise<void>
+  /** Publishes a TXT record in the DNS that the service asks. */
+  publish(record: { name: string; value: string }): void
   /** The headers of a notification of the payment provider. */
   signed(body: string): Record<string, string>
   close(): Promise<void>
@@ -24,6 +27,7 @@ export interface WholeService {
 /** Opens the service without rate limits, on a new database in `folder`. */
 export async function openWholeService(folder: string): Promise<WholeService> {
   const mails: Mail[] = []
+  const dns = await startTxtServer()
   const public_url = () => 'http://127.0.0.1:3000'
   const now = () => new Date()
   const sandbox_payments = createSandboxPayments({ secret: PAYMENT_SECRET, public_url, now })
@@ -37,6 +41,7 @@ export async function openWholeService(folder: string): Promise<WholeService> {
     mailer: { send: async (mail) => void mails.push(mail) },
     webhook_targets: { allow_http: true, allow_nets: ['127.0.0.0/8'] },
     threads: 0,
+    domains_dns: [dns.address],
   })
   const rates = Object.fromEntries(Object.keys(RATES).map((name) => [name, UNLIMITED]))
   const app = await buildApp(core, {
@@ -44,6 +49,7 @@ export async function openWholeService(folder: string): Promise<WholeService> {
       jwt_secret: await core.secret('jwt'),
       rates: rates as Record<keyof typeof RATES, typeof UNLIMITED>,
       trust_proxy: [],
+      self_service_domains: true,
     },
     sandbox_payments,
     load: () => ({ requests: 1, delay_ms: 0 }),
@@ -58,10 +64,12 @@ export async function openWholeService(folder: string): Promise<WholeService> {
       return new URL(link).searchParams.get('token') ?? ''
     },
     idle: () => dispatcher.idle(),
+    publish: ({ name, value }) => void dns.records.set(name, [value]),
     signed: (body) => ({ 'stripe-signature': signNotification(PAYMENT_SECRET, body, now()) }),
     async close() {
       await app.close()
       await core.close({ grace_ms: 1_000 })
+      await dns.close()
     },
   }
 }

@@ -46,6 +46,7 @@ export async function tour(
     ...(await tourMessages(service, send)),
     ...(await tourContacts(send)),
     webhooks: await tourWebhooks(service, send),
+    domains: await tourDomains(service, send),
   }
   await tourBilling(service, send)
   for (const operation of ['audit.list', 'health.check', 'health.live', 'health.ready']) {
@@ -84,6 +85,7 @@ async function tourAccount(
   })
   await login(last)
   await send('workspaces.account')
+  await send('workspaces.balance')
   await send('workspaces.update_account', { body: { name: 'Example', low_balance: 50 } })
 }
 
@@ -101,6 +103,10 @@ async function tourMessages({ idle }: WholeService, send: Send) {
   await send('messages.reschedule', { params, body: { scheduled_at: at(2 * LATER_MS) } })
   await send('messages.cancel', { params })
   await send('messages.estimate', { body })
+  const spare = await send('messages.send', { body })
+  await idle()
+  await send('messages.redact', { params: { id: String(spare.message_id) } })
+  await send('messages.erase', { params: { id: String(spare.message_id) } })
   await send('messages.list', { query: { limit: '5', status: 'delivered' } })
   // The first recipient fails, so that the bulk can be sent again.
   const recipients = ['+15005550001', '+15005550006']
@@ -161,6 +167,23 @@ async function tourWebhooks({ idle }: WholeService, send: Send) {
   const spare = await send('webhooks.create', { body: { ...body, url: `${body.url}/2` } })
   await send('webhooks.delete', { params: { id: idOf(spare) } })
   return params
+}
+
+async function tourDomains({ publish }: WholeService, send: Send) {
+  interface Made {
+    id: string
+    records: { purpose: string; name: string; value: string }[]
+  }
+  const made = async (domain: string) =>
+    (await send('domains.create', { body: { domain } })).domain as Made
+  const { id, records } = await made('acme.example')
+  for (const record of records) if (record.purpose === 'dkim') publish(record)
+  await send('domains.verify', { params: { id } })
+  await send('domains.rotate', { params: { id } })
+  await send('domains.get', { params: { id } })
+  await send('domains.list')
+  await send('domains.delete', { params: { id: (await made('spare.example')).id } })
+  return { id }
 }
 
 async function tourBilling({ signed }: WholeService, send: Send): Promise<void> {

@@ -143,7 +143,9 @@ describe('svc secrets', () => {
     const unconfirmed = await svc(['secrets', 'discard'], having(OTHER))
     expect(unconfirmed).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') })
     const { stdout } = await svc(['secrets', 'discard', '--yes'], having(OTHER))
-    expect(stdout).toBe('Discarded 1 secrets of the service, and secrets of 1 webhooks.\n')
+    expect(stdout).toBe(
+      'Discarded 1 secrets of the service, secrets of 1 webhooks, and keys of 0 sending domains.\n',
+    )
     expect(await found(OTHER)).toMatchObject([{ level: 'ok' }])
     const { stdout: audit } = await svc(['audit'], having())
     expect(audit).toContain('secrets.discarded')

@@ -7,6 +7,7 @@ import type {
   BillingResource,
   BulksResource,
   ContactsResource,
+  DomainsResource,
   HealthResource,
   MessagesResource,
   ReceivedResource,
@@ -39,6 +40,7 @@ export class Svc {
   readonly received: ReceivedResource
   readonly contacts: ContactsResource
   readonly suppressions: SuppressionsResource
+  readonly domains: DomainsResource
   readonly webhooks: WebhooksResource & { unwrap: typeof unwrapWebhook }
   readonly billing: BillingResource
   readonly audit: AuditResource
@@ -55,6 +57,7 @@ export class Svc {
     this.received = methodsOf(connection, ENDPOINTS.received)
     this.contacts = methodsOf(connection, ENDPOINTS.contacts)
     this.suppressions = methodsOf(connection, ENDPOINTS.suppressions)
+    this.domains = methodsOf(connection, ENDPOINTS.domains)
     const webhooks = methodsOf<WebhooksResource>(connection, ENDPOINTS.webhooks)
     this.webhooks = { ...webhooks, unwrap: unwrapWebhook }
     this.billing = methodsOf(connection, ENDPOINTS.billing)

@@ -180,8 +180,10 @@ function ruleOf(issue: z.core.$ZodRawIssue): string {
   if ((issue.path ?? []).length === 0) return 'must be an object'
   if (issue.input === undefined) return 'is missing'
   if (issue.code === 'invalid_union') return 'must be "system" or a list of addresses'
-  const [, rule = 'is not valid'] = / (must .*|is not .*)$/.exec(issueText(issue)) ?? []
-  return rule
+  // The text begins with the name of the value, which the caller of this function writes itself.
+  const text = issueText(issue)
+  const starts = [text.indexOf(' must '), text.indexOf(' is not ')].filter((at) => at >= 0)
+  return starts.length === 0 ? 'is not valid' : text.slice(Math.min(...starts) + 1)
 }
 
 /** @example placeOf(['providers', 1, 'host']) // 'providers[1].host' */

@@ -96,7 +96,7 @@ describe('durability', () => {
 
   it('refuses another value', async () => {
     const options = { database_url: 'file:./x.db', durability: 'some' as 'none' }
-    await expect(createCore(options)).rejects.toThrow('durability: "some" must be "disk" or "none"')
+    await expect(createCore(options)).rejects.toThrow('durability: must be one of: disk, none')
   })
 })
 

@@ -31,6 +31,7 @@ async function makeMore(n: number): Promise<void> {
   await dispatcher.idle()
   await contact(owner, { phone: `+25570000000${n}` })
   await world().key(owner)
+  await world().domain(owner)
   await call('POST', '/api/v1/webhooks', { token, json: { url: `http://127.0.0.1:9/${n}` } })
   await call('POST', `/api/v1/webhooks/${webhookId}/test`, { token })
   for (const [channel, address] of [
@@ -83,6 +84,7 @@ it('knows the lists of the API', () => {
     '/api/v1/billing/transactions',
     '/api/v1/contacts',
     '/api/v1/contacts/suppressions',
+    '/api/v1/domains',
     '/api/v1/messages',
     '/api/v1/messages/received',
     '/api/v1/webhooks',
@@ -177,6 +179,7 @@ describe('the client', () => {
       ['/api/v1/billing/transactions', svc.billing.transactions({ limit: 2 })],
       ['/api/v1/contacts', svc.contacts.list({ limit: 2 })],
       ['/api/v1/contacts/suppressions', svc.suppressions.list({ limit: 2 })],
+      ['/api/v1/domains', svc.domains.list({ limit: 2 })],
       ['/api/v1/messages', svc.messages.list({ limit: 2 })],
       ['/api/v1/messages/received', svc.received.list({ limit: 2 })],
       ['/api/v1/webhooks', svc.webhooks.list({ limit: 2 })],

@@ -82,7 +82,11 @@ it.each(CASES)(
     const { account, key } = ours
     const as = credential === 'api_key' ? { key } : { token: account.token }
     const filled = (id: string) => path.replace(':channel/:address', id).replace(/:\w+/g, id)
-    const request = { ...as, ...(path.endsWith('/recover') && { json: { since: '2026-05-04' } }) }
+    const request = {
+      ...as,
+      ...(path.endsWith('/recover') && { json: { since: '2026-05-04' } }),
+      ...(path.endsWith('/reschedule') && { json: { scheduled_at: world().now().toISOString() } }),
+    }
     const before = await seen(theirs)
     const foreign = await world().call(method, filled(theirs.ids[group] ?? ''), request)
     const never = await world().call(

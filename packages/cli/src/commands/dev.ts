@@ -126,10 +126,16 @@ async function choosePort({
   return { port: String(port), taken_port: port === DEFAULT_PORT ? null : DEFAULT_PORT }
 }
 
-/** Returns the addresses of `SVC_SMTP_LISTEN`; by default port 2525 of this machine, or the next free one. */
+/**
+ * Returns the addresses of `SVC_SMTP_LISTEN`; by default port 2525 of this machine, or the next free one. With PORT=0 the
+ * system chooses this port too, so that services that start at the same time do not choose the same one.
+ */
 async function chooseSmtp(io: ProcessIo): Promise<string> {
-  const requested = settingsOf(io).SVC_SMTP_LISTEN?.trim()
-  return requested || `${SMTP_HOST}:${await freePort(SMTP_HOST, SMTP_PORT)}`
+  const { SVC_SMTP_LISTEN, PORT } = settingsOf(io)
+  const requested = SVC_SMTP_LISTEN?.trim()
+  if (requested) return requested
+  const port = PORT?.trim() === '0' ? 0 : await freePort(SMTP_HOST, SMTP_PORT)
+  return `${SMTP_HOST}:${port}`
 }
 
 /** The warning for a server that other machines can reach. */

@@ -135,7 +135,7 @@ async function discardLost(context: Context, { yes }: { yes?: boolean }): Promis
     const report = await withProgress(context, core.secretsAtRest.discard)
     if (output.isJson()) return output.document(report)
     output.line(
-      `Discarded ${report.secrets} secrets of the service, and secrets of ${report.webhooks} webhooks, and keys of ${report.domains} sending domains.`,
+      `Discarded ${report.secrets} secrets of the service, secrets of ${report.webhooks} webhooks, and keys of ${report.domains} sending domains.`,
     )
   })
 }

@@ -32,7 +32,7 @@ export interface Domains<F extends Form = 'given'> {
     workspaceId: string,
     page: Slice,
   ): Promise<{ domains: Domain[]; total: number; next_after: string | null }>
-  /** @throws SvcError `not_found`, also for a domain of another workspace. */
+  /** One domain with its DNS records. @throws SvcError `not_found`, also for a domain of another workspace. */
   get(workspaceId: string, domainId: string): Promise<Domain>
   /**
    * Looks for the records of the domain in DNS, for at most 6 s, and stores their states.

@@ -25,6 +25,7 @@ const GLOBAL: Record<string, string> = {
   'parked_receipts (id)': 'the workspace of the message is not known yet',
   'received_parts (provider, sender, recipient, reference, total, number)':
     'the workspace of the text is not known yet',
+  'domain_claims (domain)': 'one workspace holds a domain name among all',
   'event_log (position)': 'one order for the events of all workspaces',
   'event_log_state (name)': 'the service’s own',
   'secrets (name)': 'the service’s own',

@@ -229,6 +229,12 @@ export function draftsFrom(
     'messages.send': send,
     'messages.estimate': (owner) => (once(2) ? { json: bulk(owner) } : { json: send().json ?? {} }),
     'messages.timeline': ({ messages }) => ({ id: pick(messages) }),
+    'messages.erase': ({ messages }) => ({ id: messages[1] }),
+    'messages.redact': ({ messages }) => ({ id: messages[2] }),
+    'messages.reschedule': ({ later }) => ({
+      id: later.at(-1),
+      json: { scheduled_at: new Date(now().getTime() + 31 * 86_400_000).toISOString() },
+    }),
     'messages.cancel': ({ later, messages }) => ({ id: later.pop() ?? messages.at(-1) }),
     'bulks.send': (owner) => ({
       json: bulk(owner),

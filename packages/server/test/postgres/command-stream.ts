@@ -16,8 +16,8 @@ const ENDPOINTS: Record<string, Endpoint> = Object.fromEntries(
   ),
 )
 
-/** The names of all endpoints. */
-export const ENDPOINT_NAMES = Object.keys(ENDPOINTS)
+/** The names of all endpoints, except those of sending domains: their random key pairs make answers differ. */
+export const ENDPOINT_NAMES = Object.keys(ENDPOINTS).filter((name) => !name.startsWith('domains.'))
 
 /** The weights of the endpoints; the default is 1. */
 const WEIGHTS: Record<string, number> = {

@@ -130,6 +130,7 @@ describe('the document', () => {
       'Delivery',
       'DeliveryAttempt',
       'DeliveryWithAttempts',
+      'Domain',
       'EmailBulk',
       'EmailContent',
       'EmailRequest',
