@@ -240,7 +240,7 @@ export function draftsFrom(
       json: bulk(owner),
       ...(once(3) && { headers: { 'idempotency-key': `bulk ${below(3)}` } }),
     }),
-    'bulks.get': ({ bulks }) => ({ id: pick(bulks) }),
+    'bulks.get': ({ bulks }) => ({ id: once(4) ? pick(bulks) : bulks.at(-1) }),
     'bulks.cancel': ({ bulks }) => ({ id: bulks.at(-1) }),
     'bulks.retry': ({ bulks }) => ({ id: bulks.at(-1) }),
     'messages.get': ({ messages }) => ({ id: once(2) ? pick(messages) : messages.at(-1) }),
@@ -345,7 +345,7 @@ function contactDrafts(
       json: { contacts: Array.from({ length: 1 + below(9) }, contact) },
     }),
     'contacts.export': () => ({ query: filter() }),
-    'contacts.get': ({ contacts }) => ({ id: once(2) ? pick(contacts) : contacts.at(-1) }),
+    'contacts.get': ({ contacts }) => ({ id: once(4) ? pick(contacts) : contacts.at(-1) }),
     'contacts.update': ({ contacts }) => ({
       id: contacts.at(-1),
       json: { ...traits(), ...(once(2) && { email: `Moved${++count}@Example.com` }) },
