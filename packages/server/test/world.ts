@@ -72,6 +72,8 @@ export interface WorldOptions {
   signup_credits_on?: CoreOptions['signup_credits_on']
   /** Prices, and rules about recipients. */
   spend?: Pick<CoreOptions, 'prices' | 'countries' | 'sequence_limit'>
+  /** Providers in place of the sandbox. */
+  providers?: CoreOptions['providers']
   signup_daily_limit?: string
   low_balance?: string | null
   /** Whether workspaces add sending domains themselves; default: true. */
@@ -130,6 +132,7 @@ export async function openWorld(options: WorldOptions = {}) {
     quotas: { ...PLENTY, ...options.quotas },
     signup_credits_on: options.signup_credits_on,
     ...options.spend,
+    ...(options.providers && { providers: options.providers }),
     ...(options.signup_daily_limit && { signup_daily_limit: options.signup_daily_limit }),
     ...(options.low_balance !== undefined && { low_balance: options.low_balance }),
     webhook_targets: {
