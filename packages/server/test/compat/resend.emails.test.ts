@@ -263,6 +263,14 @@ describe('errors', () => {
     expect([400, 422]).toContain(status)
   })
 
+  it('go to several recipients as one message, with cc and bcc', async () => {
+    const to = ['delivered@sandbox.svc', 'delivered+2@sandbox.svc']
+    const id = await sent({ to, cc: 'copy@example.com', bcc: ['hidden@example.com'] })
+    const { data } = await resend.emails.get(id)
+    expect(data).toMatchObject({ to, cc: ['copy@example.com'], bcc: ['hidden@example.com'] })
+    expect((await messageOf(id)).recipients).toHaveLength(4)
+  })
+
   it('refuse more than 50 recipients', async () => {
     const to = Array.from({ length: 51 }, (_, i) => `delivered+${i}@sandbox.svc`)
     expect((await post('/emails', { ...MAIL, to })).body).toMatchObject({ statusCode: 422 })

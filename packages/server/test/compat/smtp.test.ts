@@ -122,6 +122,31 @@ describe('a mail', () => {
     expect((await messageOf(response)).scheduled_at).toBe('2026-05-05T09:00:00.000Z')
   })
 
+  it('to several recipients is one message, with the role of each, priced for each', async () => {
+    const balance = async () =>
+      (await stage.world.call('GET', '/api/v1/balance', { key })).body.data.credits_balance
+    const before = await balance()
+    const { response } = await stage.mailer(key).sendMail({
+      ...mail,
+      to: ['asha@example.com', 'juma@example.com'],
+      cc: 'neema@example.com',
+      bcc: 'hidden@example.com',
+    })
+    const message = await messageOf(response)
+    expect(message).toMatchObject({ recipient: 'asha@example.com', credits_used: 0.4 })
+    const roles = message.recipients.map(({ address, role }: Record<string, string>) => [
+      address,
+      role,
+    ])
+    expect(roles).toEqual([
+      ['asha@example.com', 'to'],
+      ['juma@example.com', 'to'],
+      ['neema@example.com', 'cc'],
+      ['hidden@example.com', 'bcc'],
+    ])
+    expect(before - (await balance())).toBeCloseTo(0.4, 9)
+  })
+
   it('for hidden recipients only is refused: 550 5.1.3', async () => {
     const hidden = { ...mail, to: undefined, bcc: ['di@example.com', 'ed@example.com'] }
     expect(await refusedWith(stage.mailer(key).sendMail(hidden))).toMatch(/^550 5\.1\.3 /)
