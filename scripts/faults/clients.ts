@@ -11,7 +11,6 @@ const SLOW = { full: 200, short: 10 }
 const RESETS = { full: 1_000, short: 100 }
 /** How long slow clients stay; the service closes silent ones after 10 s, the others after a minute. */
 const SLOW_MS = { full: 90_000, short: 1_000 }
-/** Descriptors for other uses during a flood and with slow clients. */
 const RSS_MAX_MORE_MIB = 300
 /**
  * Descriptors that other work may hold beyond those before: requests and deliveries in flight, up to 40 on a busy machine. A
