@@ -49,6 +49,7 @@ import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
 import type { Storage } from './storage/ports/storage.ts'
 import { createEndSigning } from './webhooks/end-signing.ts'
+import { createStatusCallbacks } from './webhooks/status-callbacks.ts'
 import { createTargetGuard } from './webhooks/target.ts'
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts'
 import { createOwnerMails } from './workspaces/owner-mails.ts'
@@ -408,6 +409,12 @@ function bindMessages(parts: Parts, contacts: Contacts<'decoded'>): Messages<'de
       fromRule: createFromRule({ storage, runtime }),
     }),
     takesSeveral: carriers.takesSeveral,
+    statusCallbacks: createStatusCallbacks({
+      storage,
+      runtime,
+      sealer: parts.sealer,
+      targets: createTargetGuard(parts.targets),
+    }),
     sequences: sequence_limit
       ? createSequenceGuard({ storage, runtime, limit: sequence_limit, onFrozen: mails.frozen })
       : null,

@@ -191,6 +191,8 @@ export const LIMITS = {
 
   webhook_description_length: 500,
   webhook_headers: 20,
+  /** The origins of the status callbacks of a workspace: each is a webhook with a share of its own. */
+  status_callback_origins: 100,
   webhook_header_name_length: 100,
   webhook_header_value_length: 1024,
   /** The time limit for connection, headers and body of one attempt. */

@@ -15,6 +15,7 @@ import { inTurns } from '../runtime/in-turns.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { StatusCallbacks } from '../webhooks/status-callbacks.ts'
 import { acceptOne, type IdempotentResult, idempotencyRecord } from './acceptance.ts'
 import type { RejectedRecipient } from './bulk-reading.ts'
 import type { RecipientDraft } from './bulk-recipients.ts'
@@ -34,6 +35,8 @@ export interface BulkParts {
   takesSeveral: (message: { channel: Channel; livemode: boolean }) => boolean
   /** Checks for numbers in sequence; null if they are not checked. */
   sequences: SequenceGuard | null
+  /** The status callback of a new message. */
+  statusCallbacks: StatusCallbacks
   contacts: Pick<Contacts, 'forSending'>
   /** The maximum number of recipients of one request. */
   recipients_max: number

@@ -34,11 +34,22 @@ import { type TimelineEntry, timelineOf } from './timeline.ts'
 
 type Sent = Data<typeof endpoints.send>
 
-/**
- * What a repeated request with the same `idempotency_key` is compared by, if the request was made from another form, in
- * which the same text means another time later; default: the request.
- */
-type Compared<F extends Form> = F extends 'decoded' ? { compared?: unknown } : unknown
+/** Options for requests that a door made from the form of another vendor. */
+interface DoorOptions {
+  /**
+   * What a repeated request with the same `idempotency_key` is compared by, if the same text means another time later;
+   * default: the request and `status_callback`.
+   */
+  compared?: unknown
+  /** The URL that gets every status of the message, in Twilio's form and signed with the API key. */
+  status_callback?: string | undefined
+}
+
+interface SendOptions {
+  idempotency_key?: string | undefined
+}
+
+type SendOptionsIn<F extends Form> = F extends 'decoded' ? SendOptions & DoorOptions : SendOptions
 
 /** The messages of a workspace. A viewer with a test key sees the test messages only. */
 export interface Messages<F extends Form = 'given'> {
@@ -51,13 +62,13 @@ export interface Messages<F extends Form = 'given'> {
   send(
     identity: KeyIdentity,
     request: BodyIn<typeof endpoints.send, F>,
-    options?: { idempotency_key?: string | undefined } & Compared<F>,
+    options?: SendOptionsIn<F>,
   ): Promise<IdempotentResult<Sent>>
   /** Does the same as `send`, and returns the record of the message. */
   sendForRecord(
     identity: KeyIdentity,
     request: BodyIn<typeof endpoints.send, F>,
-    options?: { idempotency_key?: string | undefined },
+    options?: SendOptionsIn<F>,
   ): Promise<{ message: Message; replayed: boolean }>
   /** One message with its content. @throws SvcError `not_found`, also for a message that the viewer may not see. */
   get(viewer: Viewer, messageId: string): Promise<Message>
@@ -158,8 +169,9 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     request: SendRequest,
     {
       idempotency_key: key,
-      compared = request,
-    }: { idempotency_key?: string | undefined; compared?: unknown },
+      status_callback: callbackUrl,
+      compared = callbackUrl === undefined ? request : { ...request, status_callback: callbackUrl },
+    }: SendOptions & DoorOptions,
   ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
     const at = runtime.now()
     const { channel, content, metadata = {} } = request
@@ -178,12 +190,23 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     }
     if (fault !== null) throw invalid(fault.path, fault.message)
     const sender = await senders.of(identity.workspace_id, request)
+    const status_callback =
+      callbackUrl === undefined ? null : await parts.statusCallbacks(identity, callbackUrl)
     await sequences?.check(identity, channel, [to])
     const several = recipients.length > 1 ? recipients : undefined
     const price = priceForSeveral(priceOf(channel, content)(to), recipients.length)
     const message = newMessage(
       identity,
-      { channel, sender, recipient: to, recipients: several, content, metadata, bulk_id: null },
+      {
+        channel,
+        sender,
+        recipient: to,
+        recipients: several,
+        content,
+        metadata,
+        bulk_id: null,
+        status_callback,
+      },
       { price, schedule, id: runtime.id(), at },
     )
     const data: Sent = {
@@ -221,7 +244,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
   async function accept(
     identity: KeyIdentity,
     request: SendRequest,
-    options: { idempotency_key?: string | undefined; compared?: unknown },
+    options: SendOptions & DoorOptions,
   ) {
     let row: MessageRow | undefined
     const accepting = async () => {

@@ -114,6 +114,7 @@ function codeOfFault({ message, details }: SvcError): number {
     return message.startsWith('Messages to ') ? CODES.country_not_permitted : CODES.invalid_to
   }
   if (path === 'from') return CODES.invalid_from
+  if (path === 'status_callback') return CODES.invalid_callback
   if (path === 'scheduled_at') return CODES.invalid_send_at
   if (path.startsWith('content.media')) return CODES.invalid_media
   if (path.startsWith('content.template.variables')) return CODES.invalid_variables

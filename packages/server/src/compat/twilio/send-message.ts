@@ -38,13 +38,22 @@ const SERVICE_SID = /^MG[0-9a-f]{32}$/i
 /** Twilio's longest validity, in seconds. */
 const VALIDITY_MAX_S = 36_000
 
+/** A message that is to be sent, and the URL that gets its statuses. */
+interface ReadMessage {
+  request: SendRequest
+  status_callback: string | undefined
+}
+
 /** Reads `POST Messages.json` as a request of the API. */
 export function createMessageReader({ voice }: { voice: boolean }) {
   const { body: schema, read_plain } = apiFor({ voice }).messages.send
-  return (parameters: Parameters): SendRequest => {
+  return (parameters: Parameters): ReadMessage => {
     const given = new Given<Name>(parameters, NAMES, NEUTRAL)
     const request = requestOf(given)
-    return (read_plain(request) as SendRequest | null) ?? decode(schema, request)
+    return {
+      request: (read_plain(request) as SendRequest | null) ?? decode(schema, request),
+      status_callback: given.filled('StatusCallback'),
+    }
   }
 }
 
@@ -52,7 +61,6 @@ function requestOf(given: Given<Name>): object {
   const to = given.filled('To')
   if (to === undefined) throw new TwilioError('no_to', "A 'To' phone number is required.")
   const { channel, address } = readAddress(to)
-  if (given.filled('StatusCallback') !== undefined) throw unsupportedCallback()
   const from = senderOf(given, channel)
   return {
     to: address,
@@ -61,13 +69,6 @@ function requestOf(given: Given<Name>): object {
     ...(from !== undefined && { from }),
     ...timesOf(given),
   }
-}
-
-function unsupportedCallback(): TwilioError {
-  return new TwilioError(
-    'invalid_callback',
-    "'StatusCallback' is not supported: create a webhook with POST /api/v1/webhooks",
-  )
 }
 
 /** The sender; undefined for a messaging service, which stands for the default sender of the channel. */

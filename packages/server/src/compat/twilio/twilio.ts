@@ -116,9 +116,10 @@ function handlersOf(core: DecodedCore, now: () => number): Handlers<typeof group
     async send(call) {
       ownAccount(call)
       const { identity, body, idempotency_key, replayed: markReplayed } = call
-      const request = readMessage(body)
+      const { request, status_callback } = readMessage(body)
       const { message, replayed } = await messages.sendForRecord(keyOf(identity), request, {
         idempotency_key,
+        status_callback,
       })
       if (replayed) markReplayed()
       return sentRecord(message, at())
