@@ -1192,6 +1192,10 @@ export interface WebhooksCreateBody {
   mode?: 'all' | 'live' | 'test' | undefined
   /** Sent with every delivery. Values are never shown again. */
   headers?: Record<string, string> | undefined
+  /** The form of the requests; default: `svc`. `twilio`: a form as Twilio posts it, for messages by SMS and WhatsApp; it needs `api_key_id`. */
+  format?: 'svc' | 'twilio' | undefined
+  /** For `twilio`: the API key whose text signs the requests, created with `signs`. `secret` of the answer is then an empty text. */
+  api_key_id?: string | undefined
 }
 
 /** The answer of `GET /api/v1/webhooks`. */
@@ -1317,7 +1321,7 @@ export interface WebhooksResource {
   update(id: string, body: WebhooksUpdateBody, options?: CallOptions): Call<WebhooksUpdateData>
   /** Delete a webhook. */
   delete(id: string, options?: CallOptions): Call<{ message: string }>
-  /** Replace the secret of a webhook. Both secrets are valid for 24 hours. Only the newest two are valid: a second rotation ends the oldest immediately. */
+  /** Replace the secret of a webhook. Both secrets are valid for 24 hours. Only the newest two are valid: a second rotation ends the oldest immediately. A webhook that an API key signs has no secret to replace. */
   rotateSecret(id: string, options?: CallOptions): Call<WebhooksRotateSecretData>
   /** Enable a disabled webhook. Pending deliveries continue on their schedule. Deliveries that fell due while it was disabled were discarded and can be recovered. */
   enable(id: string, options?: CallOptions): Call<{ webhook: Webhook }>

@@ -12,6 +12,8 @@ const FAIR_BYTES = 256 - (256 % BASE)
 
 const FORM = /^svc_(?:test_)?[0-9A-Za-z]{38}$/
 
+const TEST_PREFIX = 'svc_test_'
+
 /** Mints a key: the prefix, 32 random characters (190 bits) and a checksum. Contract section 3. */
 export function mintKey(mode: 'live' | 'test', bytes: (count: number) => Buffer): string {
   let random = ''
@@ -20,7 +22,7 @@ export function mintKey(mode: 'live' | 'test', bytes: (count: number) => Buffer)
       if (byte < FAIR_BYTES && random.length < RANDOM_LENGTH) random += ALPHABET[byte % BASE]
     }
   }
-  const body = `${mode === 'test' ? 'svc_test_' : 'svc_'}${random}`
+  const body = `${mode === 'test' ? TEST_PREFIX : 'svc_'}${random}`
   return body + checksum(body)
 }
 
@@ -39,6 +41,11 @@ export function hashKey(key: string): string {
 /** The part of a key that may be shown. */
 export function prefixOf(key: string): string {
   return `${key.slice(0, SHOWN_LENGTH)}...`
+}
+
+/** The mode of a key, by its text. */
+export function modeOf(key: string): 'live' | 'test' {
+  return key.startsWith(TEST_PREFIX) ? 'test' : 'live'
 }
 
 /** CRC-32 (IEEE) of the ASCII bytes, as six base62 digits, most significant first. Contract section 12. */

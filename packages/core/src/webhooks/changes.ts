@@ -31,7 +31,10 @@ export interface WebhookChanges<F extends Form = 'given'> {
     request: BodyIn<typeof endpoints.update, F>,
     actor?: Actor,
   ): Promise<WithWarning<Webhook>>
-  /** Creates a new secret. The previous secret stays valid for a day; an older secret ends now. */
+  /**
+   * Creates a new secret. The previous secret stays valid for a day; an older secret ends now.
+   * @throws SvcError `validation_error` for a webhook that an API key signs.
+   */
   rotateSecret(
     viewer: Viewer,
     webhookId: string,
@@ -43,6 +46,9 @@ export interface WebhookChanges<F extends Form = 'given'> {
 
 const HEADERS_LOST =
   'The headers were removed: their values do not go to another scheme, host or port. Send headers to set them again.'
+
+const SIGNED_BY_KEY =
+  'An API key signs this webhook: create another key that signs, and a webhook with it'
 
 export function createWebhookChanges({
   storage,
@@ -124,12 +130,10 @@ export function createWebhookChanges({
       const changed = await change(
         viewOf(viewer),
         webhookId,
-        (before) => ({
-          secret,
-          previous_secret: before.secret,
-          previous_secret_ends_at,
-          accepted_secret: null,
-        }),
+        ({ secret: previous_secret, api_key_id }) => {
+          if (api_key_id !== null) throw invalid('id', SIGNED_BY_KEY)
+          return { secret, previous_secret, previous_secret_ends_at, accepted_secret: null }
+        },
         { action: 'webhook.secret_rotated', actor },
       )
       return { ...webhookOf(changed), secret, previous_secret_ends_at }

@@ -1,5 +1,4 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import { placeOfKey } from '../api-keys/sealed-key.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { httpUrl } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -9,6 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { type OpenedWebhook, sealWebhook } from './sealed-webhook.ts'
+import { NO_SIGNATURE, signingKeyOf } from './signing-key.ts'
 import type { TargetGuard } from './target.ts'
 
 /**
@@ -29,8 +29,6 @@ const KNOWN_MAX = 10_000
 const DISABLED_MS = 3_600_000
 
 const PATH = 'status_callback'
-const NO_SIGNATURE =
-  'This API key does not sign callbacks. Create one that does: svc keys create --twilio'
 
 export function createStatusCallbacks({
   storage,
@@ -53,9 +51,7 @@ export function createStatusCallbacks({
     const of = { api_key_id, callback_origin: origin }
     const found = await storage.read.webhooks.byCallbackOrigin(workspace_id, of)
     if (found && !isDueAgain(found, runtime.now())) return found.id
-    const sealed = await storage.read.apiKeys.sealedKey(workspace_id, api_key_id)
-    if (sealed === null) throw invalid(PATH, NO_SIGNATURE)
-    const secret = sealer.open(placeOfKey({ workspace_id, id: api_key_id }), sealed)
+    const secret = await signingKeyOf({ storage, sealer }, identity, PATH)
     const row = newWebhook(runtime, { workspace_id, ...of, secret })
     return storage.write(async (stores) => {
       const { workspaces, apiKeys, webhooks } = stores

@@ -1,8 +1,10 @@
 import { assertCredentialHolds } from '../api-keys/credential.ts'
-import { type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { modeOf } from '../api-keys/key.ts'
+import { type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
-import type { BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
+import type { Body, BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { EVENT_KINDS, EVENTS } from '../contract/resources/events.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/resources/webhooks.ts'
 import { mintSecret } from '../contract/signing/signature.ts'
@@ -15,6 +17,7 @@ import { createWebhookDeliveries, type WebhookDeliveries } from './deliveries.ts
 import { deliveriesOfMessage, type MessageDelivery } from './of-message.ts'
 import { assertRoomForWebhook, type WebhookQuotas } from './quota.ts'
 import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
+import { NO_SIGNATURE, signingKeyOf } from './signing-key.ts'
 import type { TargetGuard } from './target.ts'
 import { checkMode, visibleWebhook, webhookOf } from './views.ts'
 
@@ -23,8 +26,8 @@ export interface Webhooks<F extends Form = 'given'>
   extends WebhookChanges<F>,
     WebhookDeliveries<F> {
   /**
-   * Creates a webhook and returns it with its secret. Default mode: `all`; for a test key `test`.
-   * @throws SvcError `validation_error` for an address that deliveries may not go to, or if a quota is reached;
+   * Creates a webhook and returns it with its secret, which is empty if an API key signs. Default mode: `all`; for a test key `test`.
+   * @throws SvcError `validation_error` for an address that deliveries may not go to, a key that does not sign, or if a quota is reached;
    *   `forbidden` for a test key with another mode.
    */
   create(
@@ -71,6 +74,26 @@ export function createWebhooks({
 }): Webhooks<'decoded'> {
   const shown = (row: WebhookRow) => webhookOf(openWebhook(sealer, row, row))
 
+  /** The secret that signs: a new one, or the text of an API key. */
+  async function secretOf(
+    { workspace_id, livemode }: View,
+    { format = 'svc', api_key_id }: Body<typeof endpoints.create>,
+  ): Promise<string> {
+    if (format === 'svc') {
+      if (api_key_id === undefined) return mintSecret(runtime.bytes)
+      throw invalid('api_key_id', 'api_key_id is for the format twilio')
+    }
+    if (api_key_id === undefined) {
+      throw invalid('api_key_id', 'The format twilio needs api_key_id: the API key that signs')
+    }
+    const key = await signingKeyOf({ storage, sealer }, { workspace_id, api_key_id }, 'api_key_id')
+    // With a live key, events of test messages would reach a receiver as authentic events of live messages.
+    if (livemode === false && modeOf(key) !== 'test') {
+      throw new SvcError('forbidden', 'A test key manages webhooks that a test key signs only')
+    }
+    return key
+  }
+
   return {
     ...createWebhookChanges({ storage, runtime, sealer, quotas, targets, onEnabled: onQueued }),
     ...createWebhookDeliveries({ storage, runtime, onQueued }),
@@ -78,6 +101,8 @@ export function createWebhooks({
       const view = viewOf(viewer)
       checkMode(view, request.mode)
       await targets.check(request.url)
+      const { format = 'svc', api_key_id = null } = request
+      const secret = await secretOf(view, request)
       const at = runtime.now()
       const row: OpenedWebhook = {
         id: runtime.id(),
@@ -87,7 +112,7 @@ export function createWebhooks({
         events: request.events,
         mode: request.mode ?? (view.livemode === false ? 'test' : 'all'),
         headers: request.headers ?? {},
-        secret: mintSecret(runtime.bytes),
+        secret,
         previous_secret: null,
         previous_secret_ends_at: null,
         accepted_secret: null,
@@ -100,13 +125,16 @@ export function createWebhooks({
         last_failure_at: null,
         created_at: at,
         updated_at: at,
-        format: 'svc',
-        api_key_id: null,
+        format,
+        api_key_id,
         callback_origin: null,
       }
       const isVerified = await storage.write(async (stores) => {
         await assertCredentialHolds(stores, row.workspace_id, actor)
         await assertRoomForWebhook(stores, row.workspace_id, { id: null, url: row.url }, quotas)
+        if (api_key_id !== null && !(await stores.apiKeys.isActive(row.workspace_id, api_key_id))) {
+          throw invalid('api_key_id', NO_SIGNATURE)
+        }
         await stores.webhooks.insert(sealWebhook(sealer, row, row))
         const created = {
           workspace_id: row.workspace_id,
@@ -117,7 +145,8 @@ export function createWebhooks({
         await stores.audit.record(auditRow(runtime, actor, created))
         return (await stores.workspaces.byId(row.workspace_id))?.email_verified ?? true
       })
-      return { ...webhookOf(row), secret: row.secret, ...(!isVerified && { warning: UNVERIFIED }) }
+      const shownSecret = api_key_id === null ? secret : ''
+      return { ...webhookOf(row), secret: shownSecret, ...(!isVerified && { warning: UNVERIFIED }) }
     },
     async list(viewer, page) {
       const { workspace_id, livemode } = viewOf(viewer)

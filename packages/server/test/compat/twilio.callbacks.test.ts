@@ -110,6 +110,64 @@ describe.each(['SQLite', 'PostgreSQL'])('status callbacks with %s', (engine) => 
   })
 })
 
+describe('webhooks in the form of Twilio', () => {
+  /** A recipient of the sandbox that answers. */
+  const TALKATIVE = '+15005550008'
+
+  it('posts received messages, and validateRequest accepts them', async () => {
+    const { world, owner, key, client } = await openStage()
+    const { arrivals, url } = await receiver()
+    const json = { url, format: 'twilio', api_key_id: key.id, events: ['message.received'] }
+    const made = await world.call('POST', '/api/v1/webhooks', { token: owner.token, json })
+    expect(made.status).toBe(201)
+    // The key itself is shown at its creation only.
+    expect(made.body.data.webhook).toMatchObject({ format: 'twilio', secret: '' })
+    expect(JSON.stringify(made.body)).not.toContain(key.key)
+    await client.messages.create({ to: TALKATIVE, from: FROM, body: 'Hi' })
+    await world.advance(1_000)
+    const [arrival] = arrivals
+    if (!arrival) throw new Error('no message arrived')
+    expect(readCallback(arrival, key.key, url)).toMatchObject({
+      AccountSid: sidOf('account', owner.id),
+      From: TALKATIVE,
+      Body: 'Thank you!',
+      NumMedia: '0',
+      SmsStatus: 'received',
+      MessageSid: expect.stringMatching(/^SM[0-9a-f]{32}$/),
+    })
+    expect(arrivals).toHaveLength(1)
+    const path = `/api/v1/webhooks/${made.body.data.webhook.id}/rotate-secret`
+    expect((await world.call('POST', path, { token: owner.token })).status).toBe(400)
+  })
+
+  it('refuses what cannot sign', async () => {
+    const { world, owner, key } = await openStage()
+    const unsigned = await world.key(owner)
+    const stranger = await world.signup()
+    const foreign = await world.key(stranger, { signs: true })
+    const url = 'https://receiver.example/hook'
+    const create = (json: object, credential: object = { token: owner.token }) =>
+      world.call('POST', '/api/v1/webhooks', { json: { url, ...json }, ...credential })
+    const refused = [
+      { format: 'twilio' },
+      { format: 'twilio', api_key_id: unsigned.id },
+      { format: 'twilio', api_key_id: foreign.id },
+      { format: 'twilio', api_key_id: 'x' },
+      { format: 'svc', api_key_id: key.id },
+      { format: 'other' },
+    ]
+    for (const json of refused) expect((await create(json)).status).toBe(400)
+    const test = await world.key(owner, { mode: 'test' })
+    const byTest = await create({ format: 'twilio', api_key_id: key.id }, { key: test.key })
+    expect(byTest.status).toBe(403)
+    for (const name of ['X-Twilio-Signature', 'svix-id', 'I-Twilio-Idempotency-Token']) {
+      expect((await create({ headers: { [name]: 'x' } })).status).toBe(400)
+    }
+    await world.call('DELETE', `/api/v1/api-keys/${key.id}`, { token: owner.token })
+    expect((await create({ format: 'twilio', api_key_id: key.id })).status).toBe(400)
+  })
+})
+
 describe('retries', () => {
   // PostgreSQL uses its own clock, which a test cannot move.
   it('sends the same bytes again after a failure', async () => {

@@ -73,7 +73,7 @@ export type Webhook = z.output<typeof webhook>
 const HEADER_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/
 // These names are reserved for the transport and the signature.
 const RESERVED_NAME =
-  /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|user-agent|proxy-.*|x-svc-.*|webhook-.*)$/i
+  /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|user-agent|proxy-.*|x-svc-.*|webhook-.*|x-twilio-.*|i-twilio-.*|svix-.*)$/i
 
 const customHeaders = textMap({
   entries_max: LIMITS.webhook_headers,
@@ -132,6 +132,14 @@ export const webhooks = {
         description: 'Default: `all`; with a test key `test`, the only value that it may set.',
       }),
       headers: customHeaders.optional(),
+      format: z.enum(WEBHOOK_FORMATS).optional().meta({
+        description:
+          'The form of the requests; default: `svc`. `twilio`: a form as Twilio posts it, for messages by SMS and WhatsApp; it needs `api_key_id`.',
+      }),
+      api_key_id: uuid.optional().meta({
+        description:
+          'For `twilio`: the API key whose text signs the requests, created with `signs`. `secret` of the answer is then an empty text.',
+      }),
     }),
     data: z.object({
       webhook: webhook.extend({ secret: newSecret }),
@@ -227,7 +235,7 @@ export const webhooks = {
     }),
     summary: 'Replace the secret of a webhook',
     description:
-      'Both secrets are valid for 24 hours. Only the newest two are valid: a second rotation ends the oldest immediately.',
+      'Both secrets are valid for 24 hours. Only the newest two are valid: a second rotation ends the oldest immediately. A webhook that an API key signs has no secret to replace.',
   }),
   enable: endpoint({
     ...access,
