@@ -419,7 +419,7 @@ export interface Webhook {
   /** Whether it gets events of live messages, of test messages (`livemode` false), or of both. */
   mode: 'all' | 'live' | 'test'
   /** The form of the requests: of this service, or of the webhooks of another vendor. */
-  format: 'svc' | 'twilio'
+  format: 'svc' | 'twilio' | 'resend'
   /** The API key that signs the deliveries, in place of the secret of the webhook; null for none. */
   api_key_id: string | null
   is_active: boolean
@@ -1163,7 +1163,7 @@ export interface WebhooksCreateData {
     /** Whether it gets events of live messages, of test messages (`livemode` false), or of both. */
     mode: 'all' | 'live' | 'test'
     /** The form of the requests: of this service, or of the webhooks of another vendor. */
-    format: 'svc' | 'twilio'
+    format: 'svc' | 'twilio' | 'resend'
     /** The API key that signs the deliveries, in place of the secret of the webhook; null for none. */
     api_key_id: string | null
     is_active: boolean
@@ -1192,8 +1192,8 @@ export interface WebhooksCreateBody {
   mode?: 'all' | 'live' | 'test' | undefined
   /** Sent with every delivery. Values are never shown again. */
   headers?: Record<string, string> | undefined
-  /** The form of the requests; default: `svc`. `twilio`: a form as Twilio posts it, for messages by SMS and WhatsApp; it needs `api_key_id`. */
-  format?: 'svc' | 'twilio' | undefined
+  /** The form of the requests; default: `svc`. `twilio`: a form as Twilio posts it, for messages by SMS and WhatsApp; it needs `api_key_id`. `resend`: JSON as Resend posts it, for e-mails, with the headers of Svix. */
+  format?: 'svc' | 'twilio' | 'resend' | undefined
   /** For `twilio`: the API key whose text signs the requests, created with `signs`. `secret` of the answer is then an empty text. */
   api_key_id?: string | undefined
 }
@@ -1254,7 +1254,7 @@ export interface WebhooksRotateSecretData {
     /** Whether it gets events of live messages, of test messages (`livemode` false), or of both. */
     mode: 'all' | 'live' | 'test'
     /** The form of the requests: of this service, or of the webhooks of another vendor. */
-    format: 'svc' | 'twilio'
+    format: 'svc' | 'twilio' | 'resend'
     /** The API key that signs the deliveries, in place of the secret of the webhook; null for none. */
     api_key_id: string | null
     is_active: boolean

@@ -79,7 +79,7 @@ export function createWebhooks({
     { workspace_id, livemode }: View,
     { format = 'svc', api_key_id }: Body<typeof endpoints.create>,
   ): Promise<string> {
-    if (format === 'svc') {
+    if (format !== 'twilio') {
       if (api_key_id === undefined) return mintSecret(runtime.bytes)
       throw invalid('api_key_id', 'api_key_id is for the format twilio')
     }

@@ -23,7 +23,7 @@ export type WebhookMode = (typeof WEBHOOK_MODES)[number]
  * The forms of the requests to a webhook: of this service, or of another vendor's webhooks, for applications that were
  * written for that vendor.
  */
-export const WEBHOOK_FORMATS = ['svc', 'twilio'] as const
+export const WEBHOOK_FORMATS = ['svc', 'twilio', 'resend'] as const
 
 /** The form of the requests to a webhook. */
 export type WebhookFormatName = (typeof WEBHOOK_FORMATS)[number]
@@ -134,7 +134,7 @@ export const webhooks = {
       headers: customHeaders.optional(),
       format: z.enum(WEBHOOK_FORMATS).optional().meta({
         description:
-          'The form of the requests; default: `svc`. `twilio`: a form as Twilio posts it, for messages by SMS and WhatsApp; it needs `api_key_id`.',
+          'The form of the requests; default: `svc`. `twilio`: a form as Twilio posts it, for messages by SMS and WhatsApp; it needs `api_key_id`. `resend`: JSON as Resend posts it, for e-mails, with the headers of Svix.',
       }),
       api_key_id: uuid.optional().meta({
         description:

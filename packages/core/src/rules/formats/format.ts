@@ -7,8 +7,10 @@ import type { EventKind } from '../../contract/resources/events.ts'
  */
 export interface FormattedMessage {
   sender: string | null
-  /** In milliseconds since 1970. */
-  created_at_ms: number
+  /** Of an e-mail; null for other channels. */
+  subject: string | null
+  /** Of an e-mail that names an address of the sender. */
+  from_address: string | null
 }
 
 /** One attempt of a delivery. Plain data. */

@@ -1,5 +1,6 @@
 import type { WebhookFormatName } from '../../contract/resources/webhooks.ts'
 import type { WebhookFormat } from './format.ts'
+import { resendFormat } from './resend.ts'
 import { svcFormat } from './svc.ts'
 import { twilioFormat } from './twilio.ts'
 
@@ -7,4 +8,5 @@ import { twilioFormat } from './twilio.ts'
 export const FORMATS: Readonly<Record<WebhookFormatName, WebhookFormat>> = {
   svc: svcFormat,
   twilio: twilioFormat,
+  resend: resendFormat,
 }

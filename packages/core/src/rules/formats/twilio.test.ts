@@ -25,7 +25,7 @@ const sent: FormattedAttempt = {
       error_code: 'undelivered',
     },
   }),
-  message: { sender: '+15005550006', created_at_ms: AT.getTime() },
+  message: { sender: '+15005550006', subject: null, from_address: null },
   attempt: 1,
 }
 

@@ -9,6 +9,7 @@ import { contactEndpoints, contactHandlers } from './contacts.ts'
 import { emailEndpoints, emailHandlers } from './emails.ts'
 import { resendFailureText } from './errors.ts'
 import { ROOT } from './tables.ts'
+import { webhookEndpoints, webhookHandlers } from './webhooks.ts'
 
 const BEARER = /^Bearer +(\S+)$/i
 
@@ -32,6 +33,7 @@ export function serveResend(
     mount(scope, admission, emailEndpoints, emailHandlers(door), config)
     mount(scope, admission, batchEndpoints, batchHandlers(door), config)
     mount(scope, admission, contactEndpoints, contactHandlers(door), config)
+    mount(scope, admission, webhookEndpoints, webhookHandlers(door), config)
     scope.all(
       `${ROOT}/*`,
       {

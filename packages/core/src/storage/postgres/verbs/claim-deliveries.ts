@@ -61,8 +61,8 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
      join webhooks w on w.workspace_id = due.workspace_id and w.id = due.webhook_id
      left join lateral (
        select m.status_callback ->> 'url' as callback_url,
-              json_build_object('sender', m.sender, 'created_at_ms', (extract(epoch from m.created_at) * 1000)::bigint)
-                as message
+              json_build_object('sender', m.sender, 'subject', m.content ->> 'subject',
+                'from_address', m.content ->> 'from_address') as message
        from messages m
        where w.format <> 'svc' and m.workspace_id = d.workspace_id and m.id = d.message_id
      ) m on true

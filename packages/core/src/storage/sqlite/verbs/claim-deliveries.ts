@@ -49,7 +49,8 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
             w.secret, case when w.previous_secret_ends_at > $now then w.previous_secret end as previous_secret,
             w.accepted_secret, w.headers, w.format,
             case when w.format <> 'svc'
-              then (select json_object('sender', m.sender, 'created_at_ms', m.created_at) from messages m
+              then (select json_object('sender', m.sender, 'subject', json_extract(m.content, '$.subject'),
+                      'from_address', json_extract(m.content, '$.from_address')) from messages m
                     where m.workspace_id = d.workspace_id and m.id = d.message_id) end as message,
             e.body,
             d.attempt_count + 1 as attempt,
