@@ -48,6 +48,22 @@ export const EXAMPLES: readonly Project[] = [
     commands: [TEST],
   },
   {
+    name: 'example sms-twilio',
+    manager: 'pnpm',
+    example: 'sms-twilio',
+    install: ['@svc/cli'],
+    folders: ['example', 'example-sms-twilio'],
+    commands: [TEST],
+  },
+  {
+    name: 'example emails-nodemailer',
+    manager: 'pnpm',
+    example: 'emails-nodemailer',
+    install: ['@svc/cli'],
+    folders: ['example', 'example-emails-nodemailer'],
+    commands: [TEST],
+  },
+  {
     name: 'example own-provider',
     manager: 'pnpm',
     on_each_node: true,

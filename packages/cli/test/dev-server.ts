@@ -6,6 +6,7 @@ export interface DevDocument {
   api_key: string
   workspace: { id: string; email: string; credits_balance: number }
   password: string
+  smtp_urls: string[]
   inbox: string
   data_dir: string
 }

@@ -44,7 +44,7 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
   const [
     { readConfig, startServer },
     { DEMO_PACKAGES, prepareDemo },
-    { workspaceSummary, isLoopback },
+    { sidOf, workspaceSummary, isLoopback },
     { mailLine, welcomeText },
   ] = await Promise.all([
     import('@svc/server'),
@@ -78,6 +78,8 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
         url,
         inbox: `${url}/dev`,
         api_key,
+        twilio_account_sid: sidOf('account', id),
+        smtp_urls: server.smtp_urls,
         workspace,
         password,
         data_dir: folder,

@@ -35,7 +35,7 @@ const PASSWORD_BYTES = 15
 
 /** The demo workspace of `svc dev`. */
 export interface Demo {
-  /** A live key with every scope. */
+  /** A live key with every scope. It signs the callbacks of Twilio's door. */
   api_key: string
   workspace: WorkspaceSummary
   /** The password; null when the file of `svc dev` does not contain it. */
@@ -48,7 +48,7 @@ export async function prepareDemo(core: Core, file: DevFile | null): Promise<Dem
   if (file && (await isKeyOf(core, workspace.id, file.api_key))) {
     return { api_key: file.api_key, workspace, password }
   }
-  const { key } = await core.apiKeys.create(workspace.id, { name: 'svc dev' })
+  const { key } = await core.apiKeys.create(workspace.id, { name: 'svc dev', signs: true })
   return { api_key: key, workspace, password }
 }
 
