@@ -151,6 +151,15 @@ describe('svc keys', () => {
     expect(left_ms).toBeLessThan(30 * 86_400_000 + 60_000)
   })
 
+  test('--twilio prints the account SID and the line to add', async () => {
+    const argv = ['keys', 'create', '--name', 'Old shop', '--twilio']
+    const env = { ...here.env, SVC_PUBLIC_URL: 'https://svc.example.com/' }
+    const { stdout, stderr } = await svc(argv, { ...here, env })
+    expect(stdout).toMatch(/^account SID\tAC[0-9a-f]{32}$/m)
+    expect(stdout).toMatch(/^auth token\tsvc_[0-9A-Za-z]{38}$/m)
+    expect(stderr).toContain("client.api.baseUrl = 'https://svc.example.com/compat/twilio'")
+  })
+
   test('--test means --mode test', async () => {
     const argv = ['keys', 'create', '--name', 'CI', '--test']
     expect(await svcJson(argv, here)).toMatchObject({ mode: 'test' })

@@ -120,12 +120,14 @@ async function createKey({ io, output }: Context, options: CreateOptions): Promi
     ['expires', created.expires_at?.toISOString() ?? 'never'],
   ])
   output.note(created.warning)
-  if (options.twilio) output.note(CHANGE_THIS_LINE)
+  if (options.twilio) output.note(changedLine(io.env.SVC_PUBLIC_URL))
 }
 
-const CHANGE_THIS_LINE = `In the application, set the account SID and the auth token, and add one line after
+function changedLine(publicUrl = 'http://127.0.0.1:3000'): string {
+  return `In the application, set the account SID and the auth token, and add one line after
 const client = twilio(accountSid, authToken):
-  client.api.baseUrl = '<SVC_PUBLIC_URL>/compat/twilio'`
+  client.api.baseUrl = '${publicUrl.replace(/\/$/, '')}/compat/twilio'`
+}
 
 /** Turns a duration from now into ISO 8601. Returns any other text unchanged; the contract refuses invalid times. */
 function expiryOf(text: string): string {
