@@ -157,9 +157,12 @@ describe('webhooks in the form of Twilio', () => {
       { format: 'other' },
     ]
     for (const json of refused) expect((await create(json)).status).toBe(400)
-    const test = await world.key(owner, { mode: 'test' })
+    const test = await world.key(owner, { mode: 'test', scopes: ['manage_webhooks'] })
     const byTest = await create({ format: 'twilio', api_key_id: key.id }, { key: test.key })
     expect(byTest.status).toBe(403)
+    const testSigner = await world.key(owner, { mode: 'test', signs: true })
+    const allowed = { format: 'twilio', api_key_id: testSigner.id }
+    expect((await create(allowed, { key: test.key })).status).toBe(201)
     for (const name of ['X-Twilio-Signature', 'svix-id', 'I-Twilio-Idempotency-Token']) {
       expect((await create({ headers: { [name]: 'x' } })).status).toBe(400)
     }
