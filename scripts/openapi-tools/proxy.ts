@@ -138,8 +138,9 @@ async function sendVaried(
     count,
   }: { line: Line; toured: Toured; service: WholeService; seed: number; count: number },
 ): Promise<void> {
-  // The session of the tour ends by a logout, so each logout gets no session.
-  const operations = operationsOf(document).filter(({ id }) => id !== 'workspaces.logout')
+  // These would end the session of the tour.
+  const ending = ['workspaces.logout', 'sessions.end_all']
+  const operations = operationsOf(document).filter(({ id }) => !ending.includes(id))
   const ids = [UNKNOWN, ...Object.values(params).flatMap((group) => Object.values(group))]
   const known = { document, ids, bodies: {} }
   const each = Math.ceil((count / operations.length) * SPARE)

@@ -47,7 +47,9 @@ export async function tour(
     ...(await tourContacts(send)),
     webhooks: await tourWebhooks(service, send),
     domains: await tourDomains(service, send),
+    ...(await tourMembers(service, send)),
   }
+  await tourOwner(service, send)
   await tourBilling(service, send)
   for (const operation of ['audit.list', 'health.check', 'health.live', 'health.ready']) {
     await send(operation)
@@ -184,6 +186,56 @@ async function tourDomains({ publish }: WholeService, send: Send) {
   await send('domains.list')
   await send('domains.delete', { params: { id: (await made('spare.example')).id } })
   return { id }
+}
+
+async function tourMembers(
+  { tokenOf }: WholeService,
+  send: Send,
+): Promise<Record<string, Record<string, string>>> {
+  const password = 'a long password of a member'
+  const invite = async (email: string) => {
+    const body = { email, role: 'developer' }
+    return (await send('invitations.create', { body })).invitation as { id: string }
+  }
+  const join = async (email: string) => {
+    await invite(email)
+    await send('invitations.accept', { body: { token: await tokenOf('invitation'), password } })
+    const { members } = await send('members.list')
+    return (members as { id: string; email: string }[]).find((one) => one.email === email)?.id ?? ''
+  }
+  const { id: withdrawn } = await invite('withdrawn@example.com')
+  await send('invitations.list')
+  await send('invitations.delete', { params: { id: withdrawn } })
+  const left = await join('left@example.com')
+  await send('members.update', { params: { id: left }, body: { role: 'viewer' } })
+  await send('members.remove', { params: { id: left } })
+  const { sessions } = await send('sessions.list')
+  const other = (sessions as { id: string; is_current: boolean }[]).find((one) => !one.is_current)
+  if (other) await send('sessions.end', { params: { id: other.id } })
+  return {
+    members: { id: await join('asha@example.com') },
+    invitations: { id: (await invite('open@example.com')).id },
+    sessions: { id: (sessions as { id: string }[])[0]?.id ?? '' },
+  }
+}
+
+/** Another workspace changes its owner, and ends all sessions, so that the sessions of the tour stay. */
+async function tourOwner({ tokenOf }: WholeService, send: Send): Promise<void> {
+  const owner = { email: 'second@example.com', password: 'a long password of an owner' }
+  const heir = { email: 'heir@example.com', password: 'a long password of an heir' }
+  const login = async (body: typeof owner) =>
+    String((await send('workspaces.login', { body })).token)
+  await send('workspaces.signup', { body: { ...owner, company_name: 'Second Ltd' } })
+  await send('workspaces.verify_email', { body: { token: await tokenOf('verify_email') } })
+  const token = await login(owner)
+  await send('invitations.create', { token, body: { email: heir.email, role: 'admin' } })
+  const accepted = { token: await tokenOf('invitation'), password: heir.password }
+  await send('invitations.accept', { body: accepted })
+  const members = (await send('members.list', { token })).members as { id: string }[]
+  const params = { id: members[1]?.id ?? '' }
+  const body = { current_password: owner.password }
+  await send('members.make_owner', { token, params, body })
+  await send('sessions.end_all', { token: await login(heir) })
 }
 
 async function tourBilling({ signed }: WholeService, send: Send): Promise<void> {

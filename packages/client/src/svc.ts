@@ -9,8 +9,11 @@ import type {
   ContactsResource,
   DomainsResource,
   HealthResource,
+  InvitationsResource,
+  MembersResource,
   MessagesResource,
   ReceivedResource,
+  SessionsResource,
   SuppressionsResource,
   WebhooksResource,
   WorkspacesResource,
@@ -34,6 +37,9 @@ import { unwrapWebhook } from './webhooks/unwrap.ts'
  */
 export class Svc {
   readonly workspaces: WorkspacesResource
+  readonly members: MembersResource
+  readonly invitations: InvitationsResource
+  readonly sessions: SessionsResource
   readonly apiKeys: ApiKeysResource
   readonly messages: MessagesResource & MessagesMethods
   readonly bulks: BulksResource & BulksMethods
@@ -51,6 +57,9 @@ export class Svc {
     const messages = methodsOf<MessagesResource>(connection, ENDPOINTS.messages)
     const bulks = methodsOf<BulksResource>(connection, ENDPOINTS.bulks)
     this.workspaces = methodsOf(connection, ENDPOINTS.workspaces)
+    this.members = methodsOf(connection, ENDPOINTS.members)
+    this.invitations = methodsOf(connection, ENDPOINTS.invitations)
+    this.sessions = methodsOf(connection, ENDPOINTS.sessions)
     this.apiKeys = methodsOf(connection, ENDPOINTS.apiKeys)
     this.messages = { ...messages, wait: (id, more) => waitFor(messages, id, more) }
     this.bulks = { ...bulks, sendAll: (body, more) => sendAll(bulks, body, more) }

@@ -52,6 +52,7 @@ import { createEndSigning } from './webhooks/end-signing.ts'
 import { createStatusCallbacks } from './webhooks/status-callbacks.ts'
 import { createTargetGuard } from './webhooks/target.ts'
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts'
+import { createMembers, type Members } from './workspaces/members.ts'
 import { createOwnerMails } from './workspaces/owner-mails.ts'
 import { createPasswords } from './workspaces/password.ts'
 import { createWorkspaces, type Workspaces } from './workspaces/workspaces.ts'
@@ -63,6 +64,8 @@ import { createWorkspaces, type Workspaces } from './workspaces/workspaces.ts'
 export interface Core<F extends Form = 'given'> {
   /** Signup, login, sessions and account data. */
   workspaces: Workspaces<F>
+  /** Members of workspaces, invitations, the sessions of logins, and sign-in with OIDC. */
+  members: Members<F>
   /** The API keys of workspaces, and the identity behind a key. */
   apiKeys: ApiKeys<F>
   /** Balances, the ledger, grants and spending terms, for the operator. Amounts are whole micro-credits. */
@@ -316,11 +319,13 @@ function bindApi(parts: Parts) {
     receiveReports: intake.reports.receiveReports,
     onResumed: dispatching.wake,
   })
+  const passwords = createPasswords()
   return {
+    members: createMembers({ storage, runtime, passwords, mails }),
     workspaces: createWorkspaces({
       storage,
       runtime,
-      passwords: createPasswords(),
+      passwords,
       mails,
       endSigning,
       signupCredits: parts.signupCredits,

@@ -40,5 +40,8 @@ export { DELIVERY_OUTCOMES, type DeliveryOutcome, type Telemetry } from './runti
 export type { Durability } from './storage/database-url.ts'
 export type { TargetPolicy } from './webhooks/target.ts'
 export type { Webhooks } from './webhooks/webhooks.ts'
+export type { NewSession } from './workspaces/begin-session.ts'
+export type { Members, Membership } from './workspaces/members.ts'
+export type { OidcPerson } from './workspaces/sign-in.ts'
 export { type Revoked, SIGNUP_CREDITS_ON, type SignupCreditsOn } from './workspaces/verification.ts'
 export type { Workspaces } from './workspaces/workspaces.ts'

@@ -2,6 +2,7 @@
  * Functions for operators' tools: reading settings, backups, archives, the ledger, the state of the database. `@svc/server`
  * and the `svc` command use them; a program that embeds the service needs `@svc/core` alone.
  */
+export { requireCapability } from './api-keys/credential.ts'
 export { requireScope } from './api-keys/scope.ts'
 export type { OperatorAuditEntry } from './audit/audit.ts'
 export { signNotification } from './billing/notification-signature.ts'

@@ -104,7 +104,8 @@ describe.each(engines)('a sweep on %s', (engine, create) => {
     const ends_at = new Date(clock.now().getTime() + 60_000)
     const session = { workspace_id: workspaceId, session_hash: 'hash', ends_at }
     await first().write(({ sessions }) => sessions.end(session))
-    const isEnded = async () => (await first().read.sessions.byHash(workspaceId, 'hash'))?.is_ended
+    const name = { user_id: workspaceId, workspace_id: workspaceId, session_hash: 'hash' }
+    const isEnded = async () => (await first().read.sessions.byHash(name))?.is_ended
     clock.advance(60_000)
     await sweepers[0]?.sweep()
     expect(await isEnded()).toBe(true)

@@ -39,6 +39,7 @@ import { bulkRoutes } from './routes/bulks.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { domainRoutes } from './routes/domains.ts'
 import { healthRoutes } from './routes/health.ts'
+import { invitationRoutes, memberRoutes, sessionRoutes } from './routes/members.ts'
 import { messageRoutes, receivedRoutes } from './routes/messages.ts'
 import { mount } from './routes/mount.ts'
 import { suppressionRoutes } from './routes/suppressions.ts'
@@ -141,6 +142,9 @@ export async function serveApi(
 
   const api = apiFor({ voice: core.hasVoice })
   mount(app, admission, api.workspaces, workspaceRoutes(core, authenticator))
+  mount(app, admission, api.members, memberRoutes(core))
+  mount(app, admission, api.invitations, invitationRoutes(core, authenticator))
+  mount(app, admission, api.sessions, sessionRoutes(core))
   mount(app, admission, api.api_keys, apiKeyRoutes(core))
   mount(app, admission, api.messages, messageRoutes(core))
   mount(app, admission, api.bulks, bulkRoutes(core))

@@ -26,6 +26,17 @@ PUT    /api/v1/account               jwt?  in    old   bad    jwt?  jwt?  jwt?  
 GET    /api/v1/account               jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET    /api/v1/balance               any?  in    old   bad    -read in    -read -read  off   odd   odd   far
 GET    /api/v1/audit                 jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+GET /api/v1/members jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+PUT /api/v1/members/:id jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+DELETE /api/v1/members/:id jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+POST /api/v1/members/:id/owner jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+GET /api/v1/invitations jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+POST /api/v1/invitations jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+DELETE /api/v1/invitations/:id jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+POST /api/v1/invitations/accept in in in in in in in in in in in in
+GET /api/v1/sessions jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+DELETE /api/v1/sessions/:id jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+DELETE /api/v1/sessions jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 POST   /api/v1/api-keys              jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET    /api/v1/api-keys              jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 DELETE /api/v1/api-keys/:id          jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
@@ -115,6 +126,7 @@ let credentials: Record<string, CallOptions>
 
 beforeAll(async () => {
   owner = await world().signup({ credits: 1_000 })
+  await world().verify(owner)
   const keyWith = async (request: Record<string, unknown>) => ({
     key: (await world().key(owner, request)).key,
   })
@@ -147,6 +159,9 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
     if (path.includes('/contacts/')) return (await world().contact(owner)).id
     if (path.includes('/webhooks/')) return (await world().webhook(owner)).id
     if (path.includes('/domains/')) return domainFor(endpoint)
+    if (path.includes('/members/')) return (await world().member(owner, 'developer')).id
+    if (path.includes('/invitations/')) return (await world().invitation(owner)).id
+    if (path.includes('/sessions/')) return world().otherSession(owner)
     const { key } = await world().key(owner)
     if (/\/bulks?\//.test(path)) return (await world().bulk(key)).body.data.bulk_id
     return (await world().send(key)).body.data.message_id
@@ -194,6 +209,16 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
     }
     case 'POST /api/v1/auth/change-password':
       return [filled, { current_password: owner.password, new_password: owner.password }]
+    case 'PUT /api/v1/members/:id':
+      return [filled, { role: 'viewer' }]
+    case 'POST /api/v1/members/:id/owner':
+      return [filled, { current_password: 'not the password' }]
+    case 'POST /api/v1/invitations':
+      return [filled, { email: `${one()}@example.com`, role: 'viewer' }]
+    case 'POST /api/v1/invitations/accept': {
+      const { email } = await world().invitation(owner)
+      return [filled, { token: await world().mailed(email, 'invitation'), password: 'long enough' }]
+    }
     case 'PUT /api/v1/account':
       return [filled, { name: 'Renamed' }]
     case 'POST /api/v1/api-keys':
@@ -251,16 +276,16 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
   if (cell === 'in') {
     const isMade =
       method === 'POST' &&
-      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel|reschedule|verify)$/.test(
+      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel|reschedule|verify|accept)$|\/owner$/.test(
         path,
       )
     // No message of the bulk has failed; this answer shows that the request was admitted.
     // The same is true of a domain that is not verified, and of a message that is still queued.
-    const isIdle = /bulks?\/:id\/retry$|\/(?:rotate|redact)$|DELETE .*\/messages\/:id$/.test(
-      endpoint,
-    )
+    // A wrong password does not change the owner.
+    const isIdle =
+      /bulks?\/:id\/retry$|\/owner$|\/(?:rotate|redact)$|DELETE .*\/messages\/:id$/.test(endpoint)
     expect(status).toBe(isIdle ? 400 : isMade ? 201 : 200)
-    if (/\/(?:change-password|logout)$/.test(path)) await logInAgain()
+    if (/\/(?:change-password|logout|sessions)$/.test(path) && method !== 'GET') await logInAgain()
     return
   }
   const [expected, error, message] = REFUSALS[cell] ?? []

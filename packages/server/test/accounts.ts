@@ -1,5 +1,5 @@
 import type { Core, MailKind } from '@svc/core'
-import { type Scope, units } from '@svc/core/contract'
+import { type AssignedRole, type Scope, units } from '@svc/core/contract'
 import { type Call, expectStatus } from './call.ts'
 import type { Answer } from './every-answer.ts'
 
@@ -54,6 +54,38 @@ export function accountsOf(core: Core, call: Call) {
       // A different address for each verification, because of the rate limit of one address.
       const from = `198.51.${++count >> 8}.${count & 255}`
       expectStatus(200, await call('POST', '/api/v1/auth/verify-email', { json, from }))
+    },
+    /** An open invitation of the account, whose address is verified. */
+    async invitation(
+      { token }: Pick<Account, 'token'>,
+      role: AssignedRole = 'developer',
+    ): Promise<{ id: string; email: string }> {
+      const json = { email: `member${++count}@example.com`, role }
+      const made = expectStatus(201, await call('POST', '/api/v1/invitations', { token, json }))
+      return made.body.data.invitation
+    },
+    /** A member of the account's workspace, whose address is verified. */
+    async member(account: Pick<Account, 'token'>, role: AssignedRole): Promise<Account> {
+      const { email } = await this.invitation(account, role)
+      const password = `password of member ${email}`
+      const json = { token: await this.mailed(email, 'invitation'), password }
+      // A different address for each request, because of the rate limit of one address.
+      const from = `198.51.${++count >> 8}.${count & 255}`
+      const accepted = await call('POST', '/api/v1/invitations/accept', { json, from })
+      const { token } = expectStatus(200, accepted).body.data
+      const { members } = (await call('GET', '/api/v1/members', { token })).body.data
+      const { id } = members.find((one: { email: string }) => one.email === email)
+      return { id, email, password, token }
+    },
+    /** The id of another session of the account, which begins now. */
+    async otherSession({ email, password, token }: Omit<Account, 'id'>): Promise<string> {
+      const from = `198.51.${++count >> 8}.${count & 255}`
+      expectStatus(
+        200,
+        await call('POST', '/api/v1/auth/login', { json: { email, password }, from }),
+      )
+      const { sessions } = (await call('GET', '/api/v1/sessions', { token })).body.data
+      return sessions[0].id
     },
     /** A key of the account; default: all scopes. */
     async key(

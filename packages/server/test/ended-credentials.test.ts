@@ -11,15 +11,15 @@ import { useWorld } from './world.ts'
 let found = 0
 
 function counting(core: Core): Core {
-  const { workspaces, apiKeys } = core
+  const { members, apiKeys } = core
   return {
     ...core,
-    workspaces: {
-      ...workspaces,
-      async hasSession(session) {
-        const holds = await workspaces.hasSession(session)
+    members: {
+      ...members,
+      async roleOf(session) {
+        const role = await members.roleOf(session)
         found += 1
-        return holds
+        return role
       },
     },
     apiKeys: {

@@ -8,6 +8,8 @@ const CALLERS = [
   'owner',
   'contacts_only',
   'webhooks_only',
+  'viewer',
+  'billing',
   'poor',
   'none',
   'swapped',

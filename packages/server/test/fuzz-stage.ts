@@ -8,6 +8,9 @@ import { notification } from './notification.ts'
 import { expiredToken, tokenOfAnotherLogin } from './tokens.ts'
 import { PAYMENT_SECRET, type World } from './world.ts'
 
+/** The callers with a valid session. */
+const SESSIONS = new Set<Caller>(['owner', 'poor', 'viewer', 'billing'])
+
 /** Ids of one kind: one that no request deletes, and the newest. */
 interface Ids {
   lasting: string
@@ -28,6 +31,7 @@ export interface Stage {
 /** All callers and all objects of their calls. No write follows after a request has ended. */
 export async function setStage(world: World): Promise<Stage> {
   const owner = await world.signup({ credits: 1_000_000 })
+  await world.verify(owner)
   const callers = await callersOf(world, owner)
   const ids = await idsOf(world, owner)
   const delivery_id = (await world.core.webhooks.test(owner.id, ids.webhooks?.lasting ?? '')).id
@@ -46,8 +50,9 @@ export async function setStage(world: World): Promise<Stage> {
       const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => real(name))
       const search = query.map(([name, value]) => `${name}=${value}`).join('&')
       const credential = credentialFor(operation, callers[caller], query.length)
-      const isLogout = operation.id === 'workspaces.logout' && ['owner', 'poor'].includes(caller)
+      const isLogout = operation.id === 'workspaces.logout' && SESSIONS.has(caller)
       // It ends a session that no other request needs.
+      if (operation.id === 'sessions.end_all') delete credential.token
       if (isLogout) credential.token = tokenOfAnotherLogin(callers[caller].token ?? '')
       return {
         path: search ? `${path}?${search}` : path,
@@ -116,6 +121,8 @@ async function callersOf(world: World, owner: Account): Promise<Record<Caller, C
     owner: { key, token: owner.token },
     contacts_only: { key: await keyOf(owner, ['manage_contacts']) },
     webhooks_only: { key: await keyOf(owner, ['manage_webhooks']) },
+    viewer: { key, token: (await world.member(owner, 'viewer')).token },
+    billing: { key, token: (await world.member(owner, 'billing')).token },
     poor: { key: await keyOf(poor), token: poor.token },
     none: {},
     swapped: { key: owner.token, token: key },
@@ -135,6 +142,9 @@ async function idsOf(world: World, owner: Account): Promise<Record<string, Ids>>
     suppressions: async () => (await world.suppression(owner)).replace('sms/', ''),
     webhooks: async () => (await world.webhook(owner)).id,
     domains: async () => (await world.domain(owner)).id,
+    members: async () => (await world.member(owner, 'developer')).id,
+    invitations: async () => (await world.invitation(owner)).id,
+    sessions: () => world.otherSession(owner),
   }
   const ids: Record<string, Ids> = {}
   for (const [group, make] of Object.entries(makers)) {

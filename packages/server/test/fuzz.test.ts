@@ -34,6 +34,10 @@ const NEVER_IN = [
   'workspaces.verify_email',
   'workspaces.reset_password',
   'workspaces.change_password',
+  'members.make_owner',
+  'invitations.accept',
+  // It would end the session of all later requests.
+  'sessions.end_all',
   'bulks.retry',
   // No domain is verified, because no name server answers.
   'domains.rotate',

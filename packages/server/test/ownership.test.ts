@@ -39,6 +39,7 @@ beforeAll(async () => {
 
 async function tenant(): Promise<Tenant> {
   const account = await world().signup({ credits: 10 })
+  await world().verify(account)
   const { key } = await world().key(account)
   const ids = {
     api_keys: (await world().key(account)).id,
@@ -48,6 +49,9 @@ async function tenant(): Promise<Tenant> {
     suppressions: await world().suppression(account),
     webhooks: (await world().webhook(account)).id,
     domains: (await world().domain(account)).id,
+    members: (await world().member(account, 'developer')).id,
+    invitations: (await world().invitation(account)).id,
+    sessions: await world().otherSession(account),
   }
   // The service records this after the request, then at most once a minute: it must not appear
   // between two snapshots.
@@ -63,6 +67,9 @@ async function seen({ account: { token }, key }: Tenant): Promise<string> {
     'api-keys',
     'webhooks',
     'domains',
+    'members',
+    'invitations',
+    'sessions',
     'contacts',
     'contacts/suppressions',
   ]) {
@@ -84,6 +91,8 @@ it.each(CASES)(
     const filled = (id: string) => path.replace(':channel/:address', id).replace(/:\w+/g, id)
     const request = {
       ...as,
+      ...(method === 'PUT' && group === 'members' && { json: { role: 'viewer' } }),
+      ...(path.endsWith('/owner') && { json: { current_password: account.password } }),
       ...(path.endsWith('/recover') && { json: { since: '2026-05-04' } }),
       ...(path.endsWith('/reschedule') && { json: { scheduled_at: world().now().toISOString() } }),
     }

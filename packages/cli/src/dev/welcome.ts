@@ -106,6 +106,7 @@ export function welcomeText(
 const SUBJECTS: Record<MailKind, string> = {
   verify_email: 'verify your address',
   reset_password: 'reset your password',
+  invitation: 'see the invitation',
   low_balance: 'your credits are running low',
   account_frozen: 'your workspace was frozen',
 }

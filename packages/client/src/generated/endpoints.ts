@@ -16,6 +16,23 @@ export const ENDPOINTS = {
     balance: { method: 'GET', path: '/api/v1/balance', auth: 'jwt_or_api_key', has: 'credits_balance' },
     updateAccount: { method: 'PUT', path: '/api/v1/account', auth: 'jwt', body: true, has: 'id' },
   },
+  members: {
+    list: { method: 'GET', path: '/api/v1/members', auth: 'jwt', has: 'members' },
+    update: { method: 'PUT', path: '/api/v1/members/:id', auth: 'jwt', body: true, has: 'member' },
+    remove: { method: 'DELETE', path: '/api/v1/members/:id', auth: 'jwt', has: 'message' },
+    makeOwner: { method: 'POST', path: '/api/v1/members/:id/owner', auth: 'jwt', body: true, has: 'message' },
+  },
+  invitations: {
+    list: { method: 'GET', path: '/api/v1/invitations', auth: 'jwt', has: 'invitations' },
+    create: { method: 'POST', path: '/api/v1/invitations', auth: 'jwt', body: true, has: 'invitation' },
+    delete: { method: 'DELETE', path: '/api/v1/invitations/:id', auth: 'jwt', has: 'message' },
+    accept: { method: 'POST', path: '/api/v1/invitations/accept', auth: 'none', body: true, has: 'workspace' },
+  },
+  sessions: {
+    list: { method: 'GET', path: '/api/v1/sessions', auth: 'jwt', has: 'sessions' },
+    end: { method: 'DELETE', path: '/api/v1/sessions/:id', auth: 'jwt', has: 'message' },
+    endAll: { method: 'DELETE', path: '/api/v1/sessions', auth: 'jwt', has: 'message' },
+  },
   apiKeys: {
     create: { method: 'POST', path: '/api/v1/api-keys', auth: 'jwt', body: true, has: 'id' },
     list: { method: 'GET', path: '/api/v1/api-keys', auth: 'jwt', query: true, list: 'api_keys' },

@@ -37,7 +37,7 @@ export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' 
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
 
 /** A word of the API: one `AuditAction`. */
-export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'email.verified' | 'password.reset' | 'password.changed' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'settings.changed'
+export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'settings.changed'
 
 /** A word of the API: one `RecipientFault`. */
 export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
@@ -68,7 +68,7 @@ export interface AuditEntry {
   action: AuditAction
   actor: {
     kind: 'session' | 'api_key' | 'client' | 'operator' | 'service'
-    /** The id of the API key, or the name of the operator; otherwise null. */
+    /** The id of the API key or of the member, or the name of the operator; otherwise null. It is null for the owner of the workspace too. */
     id: string | null
   }
   /** The IP address of the client; null for the command line. */
@@ -296,6 +296,16 @@ export interface EmailRequest {
   expires_in?: number | undefined
 }
 
+/** `Invitation` in JSON. */
+export interface Invitation {
+  id: string
+  email: string
+  /** admin: everything except the change of the owner; developer: messages, contacts, webhooks, keys and domains; billing: credits and the account; viewer: reads. */
+  role: 'admin' | 'developer' | 'billing' | 'viewer'
+  expires_at: string
+  created_at: string
+}
+
 /** `MailRecipient` in JSON. */
 export interface MailRecipient {
   address: string
@@ -303,6 +313,16 @@ export interface MailRecipient {
   status: MessageStatus
   error_code: string | null
   error_message: string | null
+}
+
+/** `Member` in JSON. */
+export interface Member {
+  /** The id of the login; for the owner, the id of the workspace. */
+  id: string
+  email: string
+  name: string | null
+  role: 'owner' | 'admin' | 'developer' | 'billing' | 'viewer'
+  created_at: string
 }
 
 /** `Pagination` in JSON. */
@@ -325,6 +345,23 @@ export interface ReceivedMessage {
   provider: string
   livemode: boolean
   created_at: string
+}
+
+/** `Session` in JSON. */
+export interface Session {
+  id: string
+  /** Whether it is the session of the request. */
+  is_current: boolean
+  /** The workspace in which the session began. */
+  workspace_id: string
+  /** The network of the login: an IPv4 /24 or an IPv6 /48. */
+  network: string | null
+  /** The first 200 characters of the User-Agent header of the login. */
+  agent: string | null
+  created_at: string
+  /** Exact to about 5 minutes. */
+  last_seen_at: string
+  expires_at: string
 }
 
 /** `SmsBulk` in JSON. */
@@ -646,6 +683,8 @@ export interface WorkspacesLoginData {
 export interface WorkspacesLoginBody {
   email: string
   password: string
+  /** One of the workspaces of the login. Default: its own workspace, otherwise the one that it joined first. */
+  workspace_id?: string | undefined
 }
 
 /** The body of `POST /api/v1/auth/verify-email`. */
@@ -709,7 +748,7 @@ export interface WorkspacesResource {
   resendVerification(body: WorkspacesResendVerificationBody, options?: CallOptions): Call<{ message: string }>
   /** Send an e-mail to choose a new password. The answer is the same whether or not the address has an account. */
   forgotPassword(body: WorkspacesForgotPasswordBody, options?: CallOptions): Call<{ message: string }>
-  /** Choose a new password with the token of an e-mail. The token is valid once, for 30 minutes, and until a newer one is sent. All sessions end. This also verifies an unverified address: API keys are revoked and webhooks disabled as by verify-email. */
+  /** Choose a new password with the token of an e-mail. The token is valid once, for 30 minutes, and until a newer one is sent. All sessions end. This also verifies an unverified address: API keys are revoked and webhooks disabled as by verify-email. For a login that owns no workspace, only its password changes. */
   resetPassword(body: WorkspacesResetPasswordBody, options?: CallOptions): Call<{ message: string }>
   /** Change the password. All sessions end, also that of the request. */
   changePassword(body: WorkspacesChangePasswordBody, options?: CallOptions): Call<{ message: string }>
@@ -719,6 +758,74 @@ export interface WorkspacesResource {
   balance(options?: CallOptions): Call<WorkspacesBalanceData>
   /** Change the workspace of the token. Missing fields do not change; null clears a field. */
   updateAccount(body: WorkspacesUpdateAccountBody, options?: CallOptions): Call<Workspace>
+}
+
+/** The body of `PUT /api/v1/members/:id`. */
+export interface MembersUpdateBody {
+  /** admin: everything except the change of the owner; developer: messages, contacts, webhooks, keys and domains; billing: credits and the account; viewer: reads. */
+  role: 'admin' | 'developer' | 'billing' | 'viewer'
+}
+
+/** The body of `POST /api/v1/members/:id/owner`. */
+export interface MembersMakeOwnerBody {
+  current_password: string
+}
+
+/** The methods of `svc.members`. */
+export interface MembersResource {
+  /** List the members of the workspace, the owner first. A workspace has at most 100 members besides its owner. */
+  list(options?: CallOptions): Call<{ members: Member[] }>
+  /** Change the role of a member. The new role holds from the next request on, also in sessions that exist. The role of the owner does not change here. */
+  update(id: string, body: MembersUpdateBody, options?: CallOptions): Call<{ member: Member }>
+  /** Remove a member, or leave the workspace. Every member may leave; only owner and admins remove others. The sessions of the member no longer reach the workspace. API keys belong to the workspace and stay valid. The owner cannot be removed. */
+  remove(id: string, options?: CallOptions): Call<{ message: string }>
+  /** Make a member the owner of the workspace. The owner becomes an admin. All sessions of both end. The new owner must own no other workspace, and must have a password. */
+  makeOwner(id: string, body: MembersMakeOwnerBody, options?: CallOptions): Call<{ message: string }>
+}
+
+/** The body of `POST /api/v1/invitations`. */
+export interface InvitationsCreateBody {
+  email: string
+  /** admin: everything except the change of the owner; developer: messages, contacts, webhooks, keys and domains; billing: credits and the account; viewer: reads. */
+  role: 'admin' | 'developer' | 'billing' | 'viewer'
+}
+
+/** The answer of `POST /api/v1/invitations/accept`. */
+export interface InvitationsAcceptData {
+  workspace: WorkspaceSummary
+  /** A JWT for the workspace, valid for 30 days. */
+  token: string
+}
+
+/** The body of `POST /api/v1/invitations/accept`. */
+export interface InvitationsAcceptBody {
+  /** The token of the e-mail. */
+  token: string
+  /** The password of the login with this address. If there is no such login, the password of a new one. */
+  password: string
+  name?: string | undefined
+}
+
+/** The methods of `svc.invitations`. */
+export interface InvitationsResource {
+  /** List the open invitations. */
+  list(options?: CallOptions): Call<{ invitations: Invitation[] }>
+  /** Invite a person by e-mail. Sends a link that is valid once, for 7 days. Another invitation to the same address replaces the earlier one. At most 100 open invitations, and 100 in a day. The address of the workspace must be verified. */
+  create(body: InvitationsCreateBody, options?: CallOptions): Call<{ invitation: Invitation }>
+  /** Withdraw an invitation. */
+  delete(id: string, options?: CallOptions): Call<{ message: string }>
+  /** Accept an invitation. */
+  accept(body: InvitationsAcceptBody, options?: CallOptions): Call<InvitationsAcceptData>
+}
+
+/** The methods of `svc.sessions`. */
+export interface SessionsResource {
+  /** List the sessions of the login behind the token, newest first. The list has the newest 100 sessions. Sessions that began before lists existed are not in it. */
+  list(options?: CallOptions): Call<{ sessions: Session[] }>
+  /** End one session of the login. */
+  end(id: string, options?: CallOptions): Call<{ message: string }>
+  /** End all sessions of the login, also that of the request. */
+  endAll(options?: CallOptions): Call<{ message: string }>
 }
 
 /** The answer of `POST /api/v1/api-keys`. */

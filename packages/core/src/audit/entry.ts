@@ -5,14 +5,19 @@ import type { Runtime } from '../runtime/runtime.ts'
 /** The actor of a change in the audit log. */
 export interface Actor {
   kind: ActorKind
-  /** The id of the API key, or the name of the operator; otherwise null. */
+  /** The id of the API key or of the member, or the name of the operator; otherwise null, for the owner too. */
   id: string | null
   /** The IP address of the client; null if there is no client. */
   address: string | null
   /** The `X-Request-Id` of the response; null if there is no request. */
   request_id: string | null
   /** The session that makes the change. The transaction checks it again, so that an ended session changes nothing. */
-  session?: { session_hash: string; token_version: number }
+  session?: {
+    /** The login; default: the owner of the workspace. */
+    user_id?: string | undefined
+    session_hash: string
+    token_version: number
+  }
 }
 
 /** The default actor of every change: svc itself, or the program that embeds it. */

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { apiFor } from '../contract/api.ts'
 import type { Body, Endpoint } from '../contract/endpoints/endpoint.ts'
+import { ASSIGNED_ROLES } from '../contract/endpoints/roles.ts'
 import { SvcError } from '../contract/errors.ts'
 import { httpUrl } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -9,6 +10,9 @@ import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
 import type { CoreEvent } from '../events/event.ts'
 import type { EventsOptions, HandlerOptions } from '../events/feed.ts'
 import { whenReady } from '../runtime/awaitable.ts'
+import type { Members } from '../workspaces/members.ts'
+import type { OidcPerson } from '../workspaces/sign-in.ts'
+import type { Session } from '../workspaces/workspaces.ts'
 import { takes, takesAtOnce } from './at-border.ts'
 import { operatorBorders } from './operator-borders.ts'
 import {
@@ -35,6 +39,7 @@ export function bordersOf({ voice }: { voice: boolean }) {
   return {
     ...operatorBorders(),
     workspaces: workspaceBorders(api.workspaces),
+    members: memberBorders(api),
     apiKeys: apiKeyBorders(api.api_keys),
     billing: { ...operatorBorders().billing, ...billingBorders(api.billing) },
     audit: {
@@ -67,24 +72,14 @@ export const closeOptions = checked<{ grace_ms?: number } | undefined>(
 type Api = ReturnType<typeof apiFor>
 
 function workspaceBorders(api: Api['workspaces']) {
-  const session = { workspace_id: z.guid(), session_hash: fields.text }
   return {
     ...operatorBorders().workspaces,
     signup: takes(body(api.signup), actor),
     create: takes(body(api.signup), actor),
     login: takes(body(api.login), actor),
     knownNetwork: takes(name('email'), checked<string | null>('address', fields.note.nullable())),
-    hasSession: takes(
-      checked<{ workspace_id: string; session_hash: string; token_version: number }>(
-        '',
-        z.object({ ...session, token_version: z.int() }),
-      ),
-    ),
     logout: takes(
-      checked<{ workspace_id: string; session_hash: string; ends_at: Date }>(
-        '',
-        z.object({ ...session, ends_at: z.date() }),
-      ),
+      checked<Session>('', z.object({ ...sessionName, workspace_id: z.guid(), ends_at: z.date() })),
       actor,
     ),
     account: takes(workspaceId),
@@ -96,6 +91,61 @@ function workspaceBorders(api: Api['workspaces']) {
     changePassword: takes(workspaceId, body(api.change_password), actor),
   }
 }
+
+const sessionName = { user_id: z.guid(), session_hash: fields.text }
+
+function memberBorders({
+  members: api,
+  invitations,
+  sessions,
+}: Pick<Api, 'members' | 'invitations' | 'sessions'>) {
+  const member = id(api.update)
+  const login = checked<{ user_id: string; workspace_id: string }>(
+    '',
+    z.object({ user_id: z.guid(), workspace_id: z.guid() }),
+  )
+  const inWorkspace = { ...sessionName, workspace_id: z.guid() }
+  return {
+    list: takes(workspaceId),
+    workspacesOf: takes(member),
+    update: takes(workspaceId, member, body(api.update), actor),
+    remove: takes(workspaceId, member, actor),
+    makeOwner: takes(workspaceId, member, body(api.make_owner), actor),
+    invitations: takes(workspaceId),
+    invite: takes(workspaceId, body(invitations.create), actor),
+    withdraw: takes(workspaceId, id(invitations.delete), actor),
+    invitationOf: takes(name('token')),
+    accept: takes(body(invitations.accept), actor),
+    roleOf: takes(
+      checked<Parameters<Members['roleOf']>[0]>(
+        '',
+        z.object({ ...inWorkspace, token_version: z.int() }),
+      ),
+    ),
+    listSession: takes(
+      checked<Parameters<Members['listSession']>[0]>(
+        '',
+        z.object({ ...inWorkspace, ends_at: z.date(), agent: z.string().nullable() }),
+      ),
+      actor,
+    ),
+    sessions: takes(checked<Parameters<Members['sessions']>[0]>('', z.object(sessionName))),
+    endSession: takes(login, id(sessions.end), actor),
+    endSessions: takes(login, actor),
+    signIn: takes(checked<OidcPerson>('', oidcPerson), actor),
+  }
+}
+
+const claim = z.string().min(1).max(LIMITS.oidc_claim_length)
+const oidcPerson = z.object({
+  issuer: claim,
+  subject: claim,
+  verified_email: z.string().max(LIMITS.oidc_claim_length).nullable(),
+  name: z.string().max(LIMITS.oidc_claim_length).nullable(),
+  assigned: z
+    .object({ workspace_id: z.guid(), role: z.enum(ASSIGNED_ROLES).nullable() })
+    .nullable(),
+})
 
 function apiKeyBorders(api: Api['api_keys']) {
   // A wrong type must be refused like a wrong key, not like a wrong request.

@@ -202,7 +202,13 @@ export const actorSchema = z
     id: fields.note.nullable(),
     address: fields.note.nullable(),
     request_id: fields.note.nullable(),
-    session: z.strictObject({ session_hash: fields.text, token_version: z.int() }).optional(),
+    session: z
+      .strictObject({
+        user_id: uuid.optional(),
+        session_hash: fields.text,
+        token_version: z.int(),
+      })
+      .optional(),
   })
   .optional()
 

@@ -5,6 +5,7 @@ import { bulks } from './resources/bulk.ts'
 import { contacts } from './resources/contacts.ts'
 import { domains } from './resources/domains.ts'
 import { health } from './resources/health.ts'
+import { invitations, members, sessions } from './resources/members.ts'
 import { messagesFor } from './resources/messages.ts'
 import { received } from './resources/received.ts'
 import { suppressions } from './resources/suppressions.ts'
@@ -23,6 +24,7 @@ export * from './resources/domains.ts'
 export * from './resources/estimate.ts'
 export * from './resources/events.ts'
 export * from './resources/health.ts'
+export * from './resources/members.ts'
 export * from './resources/messages.ts'
 export * from './resources/received.ts'
 export * from './resources/send-request.ts'
@@ -36,6 +38,9 @@ export * from './resources/workspaces.ts'
 export const apiFor = ({ voice }: { voice: boolean }) =>
   ({
     workspaces,
+    members,
+    invitations,
+    sessions,
     api_keys: apiKeys,
     messages: messagesFor({ voice }),
     bulks,
@@ -55,6 +60,9 @@ export const api = apiFor({ voice: false })
 /** What each group of endpoints is for: the tags of the OpenAPI document. */
 export const GROUPS: Readonly<Record<keyof typeof api, string>> = {
   workspaces: 'Signup, sessions, passwords and the account of the workspace.',
+  members: 'People who work in the workspace, and their roles.',
+  invitations: 'Invitations to work in the workspace.',
+  sessions: 'The sessions of the login behind the token.',
   api_keys: 'Keys with which programs call the API.',
   messages: 'Send one message, and read what happened to messages.',
   bulks: 'Send to many recipients with one request.',

@@ -18,6 +18,9 @@ const WEBHOOK_ID = '019a9c63-7c50-7b85-8fa6-8e5b1c6a7d06'
 const DELIVERY_ID = '019a9c60-50a1-7c96-90b7-9f6c2d7b8e07'
 const DOMAIN_ID = '019a9c63-9c60-7c85-8fa6-8e5b1c6a7d09'
 const PURCHASE_ID = '019a9c64-8d60-7da7-81c8-0a7d3e8c9f08'
+const MEMBER_ID = '019a9c65-9e70-7eb8-92d9-1b8e4f9d0a0a'
+const INVITATION_ID = '019a9c65-af80-7fc9-83ea-2c9f5a0e1b0b'
+const SESSION_ID = '019a9c65-b090-70da-94fb-3daf6b1f2c0c'
 const EVENT_TIME = '2026-11-22T10:00:01.250Z'
 const NOW = '2026-11-22T10:00:00.000Z'
 const EARLIER = '2026-11-01T08:30:00.000Z'
@@ -265,6 +268,41 @@ const sms = {
   metadata: { order_id: 'A1' },
 }
 
+const owner = {
+  id: WORKSPACE_ID,
+  email: 'owner@example.com',
+  name: null,
+  role: 'owner' as const,
+  created_at: EARLIER,
+}
+
+const member = {
+  id: MEMBER_ID,
+  email: 'asha@example.com',
+  name: 'Asha',
+  role: 'developer' as const,
+  created_at: NOW,
+}
+
+const invitation = {
+  id: INVITATION_ID,
+  email: 'asha@example.com',
+  role: 'developer' as const,
+  expires_at: '2026-11-29T10:00:00.000Z',
+  created_at: NOW,
+}
+
+const loginSession = {
+  id: SESSION_ID,
+  is_current: true,
+  workspace_id: WORKSPACE_ID,
+  network: '192.0.2.0/24',
+  agent: 'Mozilla/5.0',
+  created_at: EARLIER,
+  last_seen_at: NOW,
+  expires_at: '2026-12-01T08:30:00.000Z',
+}
+
 const done = (text: string) => ({ data: { message: text } })
 
 /** A request and an answer of every endpoint, for the OpenAPI document. A test decodes each of them. */
@@ -315,6 +353,32 @@ export const EXAMPLES: Examples<typeof api> = {
     account: { data: workspace },
     balance: { data: { credits_balance: 99.5, credits_held: 0 } },
     update_account: { body: { name: 'Example Ltd', low_balance: 50 }, data: workspace },
+  },
+  members: {
+    list: { data: { members: [owner, member] } },
+    update: { body: { role: 'admin' }, data: { member: { ...member, role: 'admin' } } },
+    remove: done('Member removed'),
+    make_owner: {
+      body: { current_password: 'correct horse battery staple' },
+      ...done('The member is the owner now. All sessions of both have ended: log in again.'),
+    },
+  },
+  invitations: {
+    list: { data: { invitations: [invitation] } },
+    create: {
+      body: { email: 'asha@example.com', role: 'developer' },
+      data: { invitation },
+    },
+    delete: done('Invitation withdrawn'),
+    accept: {
+      body: { token: 'dG9rZW4tb2YtdGhlLWUtbWFpbA', password: 'another long pass phrase' },
+      data: { workspace: summary, token: 'eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl' },
+    },
+  },
+  sessions: {
+    list: { data: { sessions: [loginSession] } },
+    end: done('Session ended'),
+    end_all: done('All sessions have ended, this one too: log in again.'),
   },
   api_keys: {
     create: {

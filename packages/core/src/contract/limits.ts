@@ -101,6 +101,22 @@ export const LIMITS = {
   /** The maximum number of networks of a workspace with their own rate limit. */
   login_networks: 50,
 
+  /** Members of a workspace besides its owner. */
+  members: 100,
+  /** Open invitations of a workspace. */
+  invitations: 100,
+  /** Invitations that a workspace may send in a day: each is a mail to a person who may not expect it. */
+  invitations_per_day: 100,
+  invitation_lifetime_s: 7 * DAY_S,
+  /** Sessions in the list of a login. */
+  sessions: 100,
+  /** The minimum time between two writes of a session's `last_seen_at`. */
+  session_touch_s: 5 * MINUTE_S,
+  session_agent_length: 200,
+  user_name_length: 100,
+  /** Issuer, subject and other claims of an OIDC provider. */
+  oidc_claim_length: 1_000,
+
   email_length: 254,
   email_local_length: 64,
   password_length_min: 8,

@@ -76,6 +76,9 @@ export function startSweeper({
     await alone('ended sessions', () =>
       untilGone(() => storage.write(({ sessions }) => sessions.forget(now, STEP_MAX))),
     )
+    await alone('invitations', () =>
+      untilGone(() => storage.write(({ invitations }) => invitations.forget(now, STEP_MAX))),
+    )
     const unused = new Date(now.getTime() - LIMITS.login_network_lifetime_s * 1000)
     await alone('login networks', () =>
       untilGone(() => storage.write(({ loginNetworks }) => loginNetworks.forget(unused, STEP_MAX))),

@@ -35,6 +35,22 @@ export function resetMail(to: string, link: string): Mail {
   return { to, kind: 'reset_password', link, ...write(RESET, link) }
 }
 
+/**
+ * The mail to an invited person. It has no name of the workspace or the inviting person, because such a text could be a
+ * message to strangers; the address of the owner is verified.
+ */
+export function invitationMail(to: string, link: string, owner_email: string): Mail {
+  const wording: Wording = {
+    subject: 'You were invited to a workspace',
+    request: `The workspace of ${escaped(owner_email)} invites you to work in it. To see the invitation:`,
+    button: 'See the invitation',
+    note: `The link works once, for ${LIMITS.invitation_lifetime_s / 86_400} days. If you do not know the sender, there is nothing to do.`,
+  }
+  const { html, ...rest } = write(wording, link)
+  const text = rest.text.replace(escaped(owner_email), () => owner_email)
+  return { to, kind: 'invitation', link, ...rest, html, text }
+}
+
 /** The mail about credits below the threshold. */
 export function lowBalanceMail(
   to: string,
@@ -70,7 +86,7 @@ export function frozenMail(
 }
 
 function write({ subject, request, button, note }: Wording, link: string) {
-  const href = link.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
+  const href = escaped(link)
   return {
     subject,
     text: `${request}\n\n${link}\n\n${note}\n`,
@@ -87,4 +103,8 @@ function page(body: string): string {
 ${body}
 </body></html>
 `
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
 }

@@ -2,6 +2,7 @@ import { contactTables } from './contacts.ts'
 import { creditTables } from './credits.ts'
 import type { Dialect } from './dialect.ts'
 import { domainTables } from './domains.ts'
+import { memberTables } from './members.ts'
 import { messageTables } from './messages.ts'
 import { operatingTables } from './operating.ts'
 import { providerTables } from './providers.ts'
@@ -16,6 +17,7 @@ import { accountTables } from './workspaces.ts'
 export function tables(d: Dialect) {
   return {
     ...accountTables(d),
+    ...memberTables(d),
     ...contactTables(d),
     ...creditTables(d),
     ...messageTables(d),

@@ -56,7 +56,10 @@ export function accountTables(d: Dialect) {
     value: d.text().$type<Sealed>().notNull(),
     created_at: d.time().notNull(),
   })
-  /** Single-use tokens in e-mails; only the hash is stored. */
+  /**
+   * Single-use tokens in e-mails; only the hash is stored. Here, in `ended_sessions` and in `login_networks`, `workspace_id`
+   * is the id of the login: the workspace for its owner, otherwise the user.
+   */
   const account_tokens = d.table(
     'account_tokens',
     {
@@ -71,7 +74,7 @@ export function accountTables(d: Dialect) {
       d.index('account_tokens_expires').on(t.expires_at),
     ],
   )
-  /** Sessions that a logout ended. Each is kept until its token expires. */
+  /** Sessions that ended before their token expired. Each is kept until then. */
   const ended_sessions = d.table(
     'ended_sessions',
     {

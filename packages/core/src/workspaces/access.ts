@@ -1,12 +1,14 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
-import { networkOf } from '../contract/fields/client-network.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import type { workspaces as endpoints } from '../contract/resources/workspaces.ts'
+import type { UserRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { EndSigning } from '../webhooks/end-signing.ts'
+import { loginNetworkOf } from './begin-session.ts'
+import { workspaceIdsOf } from './logins.ts'
 import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
@@ -30,13 +32,14 @@ export interface Access<F extends Form = 'given'> {
    */
   resendVerification(request: BodyIn<typeof endpoints.resend_verification, F>): void
   /**
-   * Sends a mail to choose a new password in the background, if a workspace has the address.
+   * Sends a mail to choose a new password in the background, if a login has the address.
    * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
    */
   forgotPassword(request: BodyIn<typeof endpoints.forgot_password, F>): void
   /**
    * Sets a new password with the token of a mail; a token works once. Ends every session and forgets the networks of
-   * earlier logins; only the network of this request is known afterwards. An unverified address becomes verified, as
+   * earlier logins; only the network of this request is known afterwards. For a user who owns no workspace, that is all. An
+   * unverified address becomes verified, as
    * with `verifyEmail`. `revoke_api_keys` revokes the API keys and disables the webhooks in any case.
    * @throws SvcError `validation_error` for an invalid token or a password that is easy to guess.
    */
@@ -45,11 +48,12 @@ export interface Access<F extends Form = 'given'> {
     actor?: Actor,
   ): Promise<Revoked>
   /**
-   * Changes the password, ends every session, and invalidates the token of a requested reset.
+   * Changes the password of a login, ends every session, and invalidates the token of a requested reset. `loginId`: the
+   * workspace for its owner, otherwise the user.
    * @throws SvcError `validation_error` when the current password is wrong or the new password is easy to guess.
    */
   changePassword(
-    workspaceId: string,
+    loginId: string,
     request: BodyIn<typeof endpoints.change_password, F>,
     actor?: Actor,
   ): Promise<void>
@@ -101,6 +105,46 @@ export function createAccess({
     return revoked
   }
 
+  /** Records a change of a user's password in each workspace of the user. */
+  async function recordForUser(
+    stores: Writes,
+    change: { user_id: string; action: 'password.reset' | 'password.changed'; actor: Actor },
+  ): Promise<void> {
+    const { user_id, action, actor } = change
+    for (const workspace_id of await workspaceIdsOf(stores, {
+      id: user_id,
+      owns_workspace: false,
+    })) {
+      await stores.audit.record(
+        auditRow(runtime, { ...actor, id: user_id }, { workspace_id, action }),
+      )
+    }
+  }
+
+  /** A reset of a user who owns no workspace changes nothing of workspaces. */
+  async function resetOfUser(
+    stores: Writes,
+    user_id: string,
+    {
+      password,
+      to,
+      network,
+      actor,
+    }: { password: string; to: string; network: string | null; actor: Actor },
+  ): Promise<void> {
+    const user = await stores.users.byId(user_id)
+    if (!user) throw badToken()
+    checkNotOwn('password', password, ownTexts(user))
+    const at = runtime.now()
+    await stores.users.changePassword(user_id, { to, at })
+    await stores.sessions.clear(user_id)
+    await stores.loginNetworks.clear(user_id)
+    if (network !== null) {
+      await stores.loginNetworks.note({ workspace_id: user_id, network, last_login_at: at })
+    }
+    await recordForUser(stores, { user_id, action: 'password.reset', actor })
+  }
+
   return {
     verifyEmail({ token }, actor = SERVICE) {
       const at = runtime.now()
@@ -130,13 +174,18 @@ export function createAccess({
       const to = await passwords.hash(password)
       const network = loginNetworkOf(actor.address)
       return storage.write(async (stores) => {
-        const { workspaces, accountTokens, loginNetworks, audit } = stores
+        const { workspaces, accountTokens, loginNetworks, sessions, audit } = stores
         const workspace_id = await accountTokens.take(token_hash, 'reset_password', at)
-        const owner = workspace_id && (await workspaces.byId(workspace_id))
-        if (!workspace_id || !owner) throw badToken()
+        if (!workspace_id) throw badToken()
+        const owner = await workspaces.byId(workspace_id)
+        if (!owner) {
+          await resetOfUser(stores, workspace_id, { password, to, network, actor })
+          return NONE
+        }
         // The error rolls the transaction back: the token can be used again.
         checkNotOwn('password', password, owner)
         await workspaces.changePassword(workspace_id, { to, at })
+        await sessions.clear(workspace_id)
         // A thief who knew the old password may have used other networks. The owner read the mail in this network.
         await loginNetworks.clear(workspace_id)
         if (network !== null) {
@@ -150,19 +199,26 @@ export function createAccess({
         return revoke(stores, workspace_id, { actor, disabled })
       })
     },
-    async changePassword(workspace_id, { current_password, new_password }, actor = SERVICE) {
-      const owner = await storage.read.workspaces.byId(workspace_id)
-      const from = owner?.password_hash ?? null
+    async changePassword(login_id, { current_password, new_password }, actor = SERVICE) {
+      const owner = await storage.read.workspaces.byId(login_id)
+      const user = owner ? null : await storage.read.users.byId(login_id)
+      const from = (owner ?? user)?.password_hash ?? null
       if (!(await passwords.verify(from, current_password)) || from === null) throw wrongPassword()
       await checkNewPassword('new_password', new_password)
       if (owner) checkNotOwn('new_password', new_password, owner)
+      if (user) checkNotOwn('new_password', new_password, ownTexts(user))
       const to = await passwords.hash(new_password)
-      await storage.write(async ({ workspaces, accountTokens, audit }) => {
+      await storage.write(async (stores) => {
+        const { workspaces, users, accountTokens, sessions } = stores
         const change = { from, to, at: runtime.now() }
-        if (!(await workspaces.changePassword(workspace_id, change))) throw wrongPassword()
-        await accountTokens.end({ workspace_id, purpose: 'reset_password' })
-        const changed = { workspace_id, action: 'password.changed' } as const
-        await audit.record(auditRow(runtime, actor, changed))
+        const changed = await (owner ? workspaces : users).changePassword(login_id, change)
+        if (!changed) throw wrongPassword()
+        await accountTokens.end({ workspace_id: login_id, purpose: 'reset_password' })
+        await sessions.clear(login_id)
+        const action = 'password.changed'
+        if (owner) {
+          await stores.audit.record(auditRow(runtime, actor, { workspace_id: login_id, action }))
+        } else await recordForUser(stores, { user_id: login_id, action, actor })
       })
     },
   }
@@ -178,10 +234,7 @@ function tooManyMails(): SvcError {
   })
 }
 
-/** Internet providers move a customer within a network of this size, and it is too large to show where the customer was. */
-const BITS = { ipv4: 24, ipv6: 48 } as const
-
-/** The network of a login; null if its address is unknown or not an IP address. */
-export function loginNetworkOf(address: string | null): string | null {
-  return address === null ? null : networkOf(address, BITS)
+/** The public texts of a user that must not be the password. */
+function ownTexts({ email, name }: UserRow): { email: string; name: string } {
+  return { email, name: name ?? email }
 }

@@ -1,12 +1,19 @@
 import { emailAddress } from '../contract/fields/email-address.ts'
 import type { Mail } from '../contract/outside/mail.ts'
 import type { Outbox } from '../mail/outbox.ts'
-import { frozenMail, lowBalanceMail, resetMail, verifyMail } from '../mail/templates.ts'
+import {
+  frozenMail,
+  invitationMail,
+  lowBalanceMail,
+  resetMail,
+  verifyMail,
+} from '../mail/templates.ts'
 import type { FrozenWorkspace } from '../messages/sequence-guard.ts'
 import type { OwnerMailRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import { loginByEmail } from './logins.ts'
 import { mintToken, type TokenPurpose } from './token.ts'
 
 /** The minimum time between two mails of one kind to a workspace, over all servers of a database. */
@@ -18,8 +25,10 @@ export interface OwnerMails {
   verifyWith(owner: Pick<WorkspaceRow, 'id' | 'email'>, token: string): void
   /** Sends a verification mail if a workspace has the address and it is not verified. Returns false if too many mails wait. */
   verify(email: string): boolean
-  /** Sends a mail to reset the password if a workspace has the address. Returns false if too many mails wait. */
+  /** Sends a mail to reset the password if a login has the address. Returns false if too many mails wait. */
   reset(email: string): boolean
+  /** Sends an invitation with a stored token. Returns false if too many mails wait. */
+  invite(email: string, invitation: { token: string; owner_email: string }): boolean
   /** Notifies the owner of low credits: at a verified address, at most once an hour. */
   lowBalance(low: LowBalance): void
   /** Notifies the owner of a frozen workspace: at a verified address, at most once an hour. */
@@ -49,7 +58,7 @@ export function createOwnerMails({
   }
 
   async function compose(email: string, purpose: TokenPurpose): Promise<Mail | null> {
-    const owner = await storage.read.workspaces.byEmail(email)
+    const owner = await loginByEmail(storage.read, email)
     if (!owner || (purpose === 'verify_email' && owner.email_verified)) return null
     const { token, row } = mintToken(runtime, owner.id, purpose)
     await storage.write(({ accountTokens }) => accountTokens.issue(row))
@@ -89,6 +98,14 @@ export function createOwnerMails({
         workspace_id: owner.id,
         address: addressOf(owner.email),
       }),
+    invite: (email, { token, owner_email }) => {
+      const address = addressOf(email)
+      const link = `${public_url()}/accept-invitation?token=${token}`
+      return outbox.add(async () => invitationMail(address, link, owner_email), {
+        kind: 'invitation',
+        address,
+      })
+    },
     verify: (email) => queue(email, 'verify_email'),
     reset: (email) => queue(email, 'reset_password'),
     lowBalance: (low) =>

@@ -15,19 +15,20 @@ import type { Account } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { EndSigning } from '../webhooks/end-signing.ts'
-import { type Access, createAccess, loginNetworkOf } from './access.ts'
+import { type Access, createAccess } from './access.ts'
+import { beginSession, loginNetworkOf, type NewSession } from './begin-session.ts'
+import { type Login, loginByEmail, workspaceIdsOf } from './logins.ts'
 import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { mintToken } from './token.ts'
 import { grantSignupCredits, type SignupCreditsOn } from './verification.ts'
 
-/** The length of the random value that distinguishes two logins within one second. */
-const SESSION_ID_BYTES = 16
-
 /** A login session. */
 export interface Session {
   workspace_id: string
+  /** The login: the workspace for its owner, otherwise the user. */
+  user_id: string
   /** The SHA-256 hash of the token without its signature, in hex. */
   session_hash: string
   /** When the token expires. */
@@ -47,17 +48,16 @@ export interface Workspaces<F extends Form = 'given'> extends Access<F> {
    */
   create(request: BodyIn<typeof endpoints.signup, F>, actor?: Actor): Promise<WorkspaceSummary>
   /**
-   * Begins a session of an owner. The caller issues the token, which names `session_id` and `token_version`.
-   * @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password.
+   * Begins a session of an owner or a member. The caller issues the token, which names the values of the session.
+   * @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password; `not_found` for a
+   *   workspace of which the login is no member.
    */
   login(
     request: BodyIn<typeof endpoints.login, F>,
     actor?: Actor,
-  ): Promise<{ workspace: WorkspaceSummary; token_version: number; session_id: string }>
+  ): Promise<NewSession & { workspace: WorkspaceSummary }>
   /** The network of a client's address if the account logged in from this network recently; else null. */
   knownNetwork(email: string, address: string | null): Promise<string | null>
-  /** Whether a session is valid: its workspace exists, and neither a new password nor a logout ended it. Makes one query. */
-  hasSession(session: Omit<Session, 'ends_at'> & { token_version: number }): Promise<boolean>
   /** Ends one session on every server. */
   logout(session: Session, actor?: Actor): Promise<void>
   /** The workspace with its credits, as whole micro-credits. @throws SvcError `not_found`. */
@@ -107,13 +107,15 @@ export function createWorkspaces({
   }
 
   /** After a change of parameters the password is hashed again at a login, because it is known only then. */
-  async function refreshHash({ id, password_hash: from }: WorkspaceRow, password: string) {
+  async function refreshHash({ id, owns_workspace, password_hash: from }: Login, password: string) {
     try {
-      if (!(await passwords.isOutdated(from))) return
+      if (from === null || !(await passwords.isOutdated(from))) return
       const to = await passwords.hash(password)
-      await storage.write(({ workspaces }) => workspaces.rehash(id, { from, to }))
+      await storage.write(({ workspaces, users }) =>
+        (owns_workspace ? workspaces : users).rehash(id, { from, to }),
+      )
     } catch (error) {
-      runtime.log.warn({ err: error, workspace_id: id }, 'a password was not hashed again')
+      runtime.log.warn({ err: error, login_id: id }, 'a password was not hashed again')
     }
   }
 
@@ -141,6 +143,9 @@ export function createWorkspaces({
       if (!(await workspaces.insert(row))) {
         throw invalid('email', 'Email already exists')
       }
+      // The lock waits for an invitation that is being accepted, which makes a user with the address.
+      await stores.invitations.lockAddress(row.email)
+      if (await stores.users.byEmail(row.email)) throw invalid('email', 'Email already exists')
       const created = { workspace_id: row.id, action: 'workspace.created' } as const
       await audit.record(auditRow(runtime, actor, created))
       if (verification) await accountTokens.issue(verification)
@@ -171,24 +176,19 @@ export function createWorkspaces({
       await insert(row, { actor, verification: null })
       return withAccount(row)
     },
-    async login({ email, password }, actor = SERVICE) {
-      const row = await storage.read.workspaces.byEmail(email)
-      if (!(await passwords.verify(row?.password_hash ?? null, password)) || !row) {
+    async login({ email, password, workspace_id }, actor = SERVICE) {
+      const login = await loginByEmail(storage.read, email)
+      if (!(await passwords.verify(login?.password_hash ?? null, password)) || !login) {
         throw new SvcError('unauthorized', 'Invalid email or password')
       }
-      await refreshHash(row, password)
-      const created = { workspace_id: row.id, action: 'session.created' } as const
-      const network = loginNetworkOf(actor.address)
-      await storage.write(async ({ audit, loginNetworks }) => {
-        await audit.record(auditRow(runtime, actor, created))
-        if (network === null) return
-        await loginNetworks.note({ workspace_id: row.id, network, last_login_at: runtime.now() })
-      })
-      return {
-        workspace: await withAccount(row),
-        token_version: row.token_version,
-        session_id: runtime.bytes(SESSION_ID_BYTES).toString('base64url'),
-      }
+      await refreshHash(login, password)
+      const ids = await workspaceIdsOf(storage.read, login)
+      const chosen = ids.find((id) => workspace_id === undefined || id === workspace_id)
+      if (chosen === undefined) throw new SvcError('not_found', 'Workspace not found')
+      const session = await storage.write((stores) =>
+        beginSession(runtime, stores, { login, workspace_id: chosen, actor }),
+      )
+      return { workspace: await account(chosen), ...session }
     },
     async knownNetwork(email, address) {
       const network = loginNetworkOf(address)
@@ -196,15 +196,13 @@ export function createWorkspaces({
       const since = new Date(runtime.now().getTime() - LIMITS.login_network_lifetime_s * 1000)
       return (await storage.read.loginNetworks.byEmail(email, network, since)) ? network : null
     },
-    async hasSession({ workspace_id, session_hash, token_version }) {
-      const session = await storage.read.sessions.byHash(workspace_id, session_hash)
-      return session?.token_version === token_version && !session.is_ended
-    },
-    async logout(session, actor = SERVICE) {
+    async logout({ user_id, ...session }, actor = SERVICE) {
       const ended = { workspace_id: session.workspace_id, action: 'session.ended' } as const
       await storage.write(async ({ sessions, audit }) => {
         // Two simultaneous logouts make one audit entry.
-        if (await sessions.end(session)) await audit.record(auditRow(runtime, actor, ended))
+        if (await sessions.end({ ...session, workspace_id: user_id })) {
+          await audit.record(auditRow(runtime, actor, ended))
+        }
       })
     },
     account,

@@ -14,6 +14,12 @@ import { LIMITS, PARTITIONED } from './plan.ts'
 const GLOBAL: Record<string, string> = {
   'workspaces (id)': 'the id is the workspace',
   'workspaces (email_key)': 'an address signs in without naming its workspace',
+  'users (id)': 'a user may be a member of several workspaces',
+  'users (email_key)': 'an address signs in without naming its workspace',
+  'invitations (token_hash)': 'a link in an e-mail names no workspace',
+  'sessions (user_id, id)': 'a login may belong to several workspaces',
+  'sessions (user_id, session_hash)': 'a login may belong to several workspaces',
+  'oidc_identities (issuer, subject)': 'a provider names its subject alone',
   'api_keys (key_hash)': 'a key is shown without naming its workspace',
   'account_tokens (token_hash)': 'a link in an e-mail names no workspace',
   'purchases (payment_id)': 'a payment provider names its own payment alone',

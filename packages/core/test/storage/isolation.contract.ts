@@ -61,10 +61,32 @@ type Questions = {
   [Store in keyof Reads]: {
     [Verb in Exclude<
       keyof Reads[Store],
-      'bySession' | 'byPayment' | 'due' | 'ofAll' | 'overfull' | 'state'
+      'bySession' | 'byToken' | 'ofUser' | 'byPayment' | 'due' | 'ofAll' | 'overfull' | 'state'
     >]: () => Promise<unknown>
   }
 }
+
+const AT = new Date('2026-05-04T09:00:00Z')
+
+/** The owner is a member in place of a user: a query needs no login. */
+const MEMBER = (workspace_id: string) => ({
+  workspace_id,
+  user_id: workspace_id,
+  role: 'viewer' as const,
+  created_at: AT,
+  updated_at: AT,
+})
+
+const INVITATION = (workspace_id: string) => ({
+  workspace_id,
+  id: BULK_ID,
+  email: 'asha@example.com',
+  email_key: 'asha@example.com',
+  role: 'viewer' as const,
+  token_hash: workspace_id,
+  expires_at: AT,
+  created_at: AT,
+})
 
 /** Workspaces never see, and never change, each other's rows. */
 const CALLBACK_ORIGIN = 'https://hooks.acme.example'
@@ -77,7 +99,11 @@ export function isolationContract(open: OpenStorage): void {
     const workspaceId = await bench.workspace()
     await bench.storage.write(({ eventLog }) => eventLog.keep(true))
     const key = bench.make.apiKey(workspaceId, { sealed_key: 'svc_key' as Sealed })
-    await bench.storage.write(({ apiKeys }) => apiKeys.insert(key))
+    await bench.storage.write(async ({ apiKeys, members, invitations }) => {
+      await apiKeys.insert(key)
+      await members.add(MEMBER(workspaceId))
+      await invitations.insert(INVITATION(workspaceId))
+    })
     const webhook = await bench.webhook(workspaceId)
     await bench.webhook(workspaceId, {
       api_key_id: key.id,
@@ -147,6 +173,7 @@ export function isolationContract(open: OpenStorage): void {
       | 'workspaces'
       | 'accountTokens'
       | 'sessions'
+      | 'users'
       | 'loginNetworks'
       | 'secrets'
       | 'sealedValues'
@@ -175,6 +202,8 @@ export function isolationContract(open: OpenStorage): void {
         audit,
         eventLog,
         sendingDomains,
+        members,
+        invitations,
       } = bench.storage.read
       const keys = {
         phones: ['+255700000009'],
@@ -214,6 +243,12 @@ export function isolationContract(open: OpenStorage): void {
           entriesFrom: () => credits.entriesFrom(asker, { seq: 1, limit: 10 }),
           entriesAbout: () => credits.entriesAbout(asker, [BULK_ID]),
         },
+        members: {
+          byId: () => members.byId(asker, workspaceId),
+          list: () => members.list(asker),
+          count: () => members.count(asker),
+        },
+        invitations: { list: () => invitations.list(asker, new Date(0)) },
         creditHolds: { open: () => creditHolds.open(asker, EVERYTHING) },
         creditLots: {
           open: () => creditLots.open(asker),

@@ -1,6 +1,12 @@
 import { expect, it } from 'vitest'
 import { benchFor, type OpenStorage } from './bench.ts'
 
+const ownerOf = (workspace_id: string, session_hash: string) => ({
+  user_id: workspace_id,
+  workspace_id,
+  session_hash,
+})
+
 /** Sessions that were ended one by one. */
 export function sessionsContract(open: OpenStorage): void {
   const bench = benchFor(open)
@@ -8,7 +14,7 @@ export function sessionsContract(open: OpenStorage): void {
   const end = (workspace_id: string, session_hash: string, ends_at = bench.clock.now()) =>
     bench.storage.write(({ sessions }) => sessions.end({ workspace_id, session_hash, ends_at }))
   const isEnded = async (workspaceId: string, hash: string) =>
-    (await bench.storage.read.sessions.byHash(workspaceId, hash))?.is_ended
+    (await bench.storage.read.sessions.byHash(ownerOf(workspaceId, hash)))?.is_ended
 
   it('end once and for all, each alone', async () => {
     const [mine, theirs] = [await bench.workspace(), await bench.workspace()]
@@ -25,8 +31,8 @@ export function sessionsContract(open: OpenStorage): void {
   it('are returned with the version of valid tokens', async () => {
     const row = bench.make.workspace({ token_version: 7 })
     await bench.storage.write(({ workspaces }) => workspaces.insert(row))
-    const session = await bench.storage.read.sessions.byHash(row.id, 'a')
-    expect(session).toEqual({ token_version: 7, is_ended: false })
+    const session = await bench.storage.read.sessions.byHash(ownerOf(row.id, 'a'))
+    expect(session).toEqual({ token_version: 7, is_ended: false, role: 'owner', listed: null })
   })
 
   it('are forgotten after their token expired, some at a time', async () => {

@@ -1,5 +1,5 @@
 import { type Endpoint, emailKey, SvcError } from '@svc/core/contract'
-import { type Awaitable, requireScope, whenReady } from '@svc/core/operate'
+import { type Awaitable, requireCapability, requireScope, whenReady } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   type Authenticator,
@@ -104,7 +104,7 @@ export function createAdmission(
     identity: Expected | Identity,
   ): Awaitable<void> {
     const { workspace_id } = identity
-    const caller = 'api_key_id' in identity ? identity.api_key_id : workspace_id
+    const caller = 'api_key_id' in identity ? identity.api_key_id : identity.user_id
     const counted = limiter.countShared(
       request,
       reply,
@@ -200,6 +200,7 @@ export function createAdmission(
     }
     return whenReady(identifiedAndCounted(request, reply, endpoint, credential), (identity) => {
       if (identity.kind === 'api_key') requireScope(identity, endpoint.scope)
+      else requireCapability(identity.role, endpoint.needs)
       request.svcIdentity = identity
       request.svcAwaitsBody = !request.raw.complete
     })
@@ -220,6 +221,7 @@ export function createAdmission(
       const credential = authenticator.credentialOf(request, endpoint)
       if (!credential) return
       return whenReady(authenticator.identify(credential, request), (identity) => {
+        if (identity.kind === 'session') requireCapability(identity.role, endpoint.needs)
         request.svcIdentity = identity
       })
     },

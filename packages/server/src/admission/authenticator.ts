@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import jwt from '@fastify/jwt'
-import type { KeyIdentity, Viewer } from '@svc/core'
-import { type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
+import type { Actor, KeyIdentity, NewSession, Viewer } from '@svc/core'
+import { type Endpoint, LIMITS, type Role, SvcError, uuid } from '@svc/core/contract'
 import { type Awaitable, type DecodedCore, whenReady } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
@@ -11,9 +11,13 @@ export type Identity =
   | {
       kind: 'session'
       workspace_id: string
+      /** The login: the workspace for its owner, otherwise the user. */
+      user_id: string
+      /** The role of the login in the workspace. */
+      role: Role
       /** Names the session: the SHA-256, hex, of its token without the signature. */
       session_hash: string
-      /** The workspace's token version that the token was issued with. */
+      /** The login's token version that the token was issued with. */
       token_version: number
       /** When the token expires. */
       ends_at: Date
@@ -47,13 +51,22 @@ export interface Authenticator {
   expectedOf(credential: Credential, request: FastifyRequest): Expected | null
   /** @throws SvcError 401, or 403 for an address that the key does not allow. */
   identify(credential: Credential, request: FastifyRequest): Awaitable<Identity>
-  /** A token for a session; `session_id` makes the tokens of two logins differ. */
-  issueToken(session: { workspace_id: string; token_version: number; session_id: string }): string
+  /**
+   * Issues the token of a session, and adds the session to the list of its login; `session_id` makes the tokens of two logins
+   * differ. `agent` is the header `User-Agent`.
+   */
+  issueToken(session: NewSession, client: { actor: Actor; agent: string | null }): Promise<string>
 }
 
 interface Claims {
+  /** The login: the workspace for its owner, otherwise the user. */
   sub: string
-  /** The workspace's token version at issue: a password change ends all earlier tokens. */
+  /**
+   * The workspace of a login that does not own it. `sub` does not name it, so that a server of an older version, which knows no
+   * roles, refuses the token of a member.
+   */
+  ws?: string
+  /** The login's token version at issue: a password change ends all earlier tokens. */
   tv: number
   /** The time of issue, in seconds. */
   iat: number
@@ -80,12 +93,11 @@ export async function createAuthenticator(
     const token = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header)?.[1]
     if (!token) throw invalidToken()
     const claims = readClaims(app, token, now())
-    const { sub: workspace_id, tv: token_version } = claims
-    const session = { workspace_id, session_hash: sessionHashOf(token), token_version }
-    if (!(await core.workspaces.hasSession(session))) {
-      throw invalidToken()
-    }
-    return { kind: 'session', ...session, ends_at: new Date(claims.exp * 1000) }
+    const { sub: user_id, ws: workspace_id = user_id, tv: token_version } = claims
+    const session = { user_id, workspace_id, session_hash: sessionHashOf(token), token_version }
+    const role = await core.members.roleOf(session)
+    if (!role) throw invalidToken()
+    return { kind: 'session', ...session, role, ends_at: new Date(claims.exp * 1000) }
   }
 
   return {
@@ -115,13 +127,20 @@ export async function createAuthenticator(
         return { kind: 'api_key', ...identity }
       })
     },
-    issueToken: ({ workspace_id, token_version, session_id }) =>
-      app.jwt.sign({
-        sub: workspace_id,
+    async issueToken({ user_id, workspace_id, token_version, session_id }, { actor, agent }) {
+      const iat = Math.floor(now() / 1000)
+      const token = app.jwt.sign({
+        sub: user_id,
+        ...(workspace_id !== user_id && { ws: workspace_id }),
         tv: token_version,
-        iat: Math.floor(now() / 1000),
+        iat,
         jti: session_id,
-      } satisfies Omit<Claims, 'exp'>),
+      } satisfies Omit<Claims, 'exp'>)
+      const ends_at = new Date((iat + LIMITS.jwt_lifetime_s) * 1000)
+      const session = { user_id, workspace_id, session_hash: sessionHashOf(token), ends_at }
+      await core.members.listSession({ ...session, agent }, actor)
+      return token
+    },
   }
 }
 
@@ -136,13 +155,18 @@ function sessionHashOf(token: string): string {
 function readClaims(app: FastifyInstance, token: string, now_ms: number): Claims {
   try {
     const claims = app.jwt.verify<Claims>(token, { clockTimestamp: now_ms })
-    if (typeof claims.sub === 'string' && Number.isInteger(claims.tv)) return claims
+    const { sub, ws = sub, tv } = claims
+    if (isId(sub) && isId(ws) && Number.isInteger(tv)) return claims
   } catch (error) {
     if ((error as { code?: unknown }).code === 'FAST_JWT_EXPIRED') {
       throw new SvcError('token_expired', 'Your session has expired. Please login again.')
     }
   }
   throw invalidToken()
+}
+
+function isId(claim: unknown): boolean {
+  return uuid.safeParse(claim).success
 }
 
 function invalidToken(): SvcError {

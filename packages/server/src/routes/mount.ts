@@ -42,6 +42,8 @@ export interface Call<E> {
   identity: Identity | null
   /** The caller, as the audit log records it. */
   actor: Actor
+  /** The beginning of the header `User-Agent`; null if it is missing. */
+  agent: string | null
   /** The data that the caller sees and changes; for a test key, the test data. */
   viewer: Viewer
   body: Body<E>
@@ -176,6 +178,7 @@ function callOf(
     workspace_id: identity?.workspace_id ?? '',
     identity,
     actor: actorOf(request),
+    agent: request.headers['user-agent'] ?? null,
     viewer: viewerOf(identity),
     params: paramsOf(endpoint, request.params) as Call<Endpoint>['params'],
     query: queryOf(endpoint, request.url, request.query) as Call<Endpoint>['query'],
@@ -198,13 +201,24 @@ function callOf(
 export function actorOf({ svcIdentity: identity, ip, id }: FastifyRequest): Actor {
   return {
     kind: identity?.kind ?? 'client',
-    id: identity?.kind === 'api_key' ? identity.api_key_id : null,
+    id: actorIdOf(identity),
     address: plainAddress(ip),
     request_id: id,
     ...(identity?.kind === 'session' && {
-      session: { session_hash: identity.session_hash, token_version: identity.token_version },
+      session: {
+        user_id: identity.user_id,
+        session_hash: identity.session_hash,
+        token_version: identity.token_version,
+      },
     }),
   }
+}
+
+/** The id of a key, or of a member; the owner has none. */
+function actorIdOf(identity: Identity | null): string | null {
+  if (identity?.kind === 'api_key') return identity.api_key_id
+  if (!identity || identity.user_id === identity.workspace_id) return null
+  return identity.user_id
 }
 
 function signedOf({ signed_by = '' }: Endpoint, { body, headers }: FastifyRequest): Signed {
@@ -245,4 +259,10 @@ function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const result = idempotencyKey.safeParse(key)
   if (result.success) return result.data
   throw invalid('Idempotency-Key', result.error.issues[0]?.message ?? 'Invalid request')
+}
+
+/** The identity of a caller on an endpoint that takes sessions only. */
+export function sessionOf(identity: Identity | null): Identity & { kind: 'session' } {
+  if (identity?.kind !== 'session') throw new Error('the endpoint takes sessions only')
+  return identity
 }

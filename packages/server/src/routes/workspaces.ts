@@ -1,7 +1,7 @@
 import type { api } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { Authenticator } from '../admission/authenticator.ts'
-import type { Handlers } from './mount.ts'
+import { type Handlers, sessionOf } from './mount.ts'
 import { revokedText } from './revoked-text.ts'
 
 export function workspaceRoutes(
@@ -18,17 +18,16 @@ export function workspaceRoutes(
         message: 'Verification e-mail sent. You can log in before the address is verified.',
       }
     },
-    async login({ body, countLogin, actor }) {
+    async login({ body, countLogin, actor, agent }) {
       // A login to an e-mail address without an account counts in the same way.
       await countLogin(body.email, await workspaces.knownNetwork(body.email, actor.address))
       const { workspace, ...session } = await workspaces.login(body, actor)
-      const token = authenticator.issueToken({ workspace_id: workspace.id, ...session })
+      const token = await authenticator.issueToken(session, { actor, agent })
       return { workspace, token }
     },
     async logout({ identity, actor }) {
-      if (identity?.kind !== 'session') throw new Error('logout takes a session only')
-      const { workspace_id, session_hash, ends_at } = identity
-      await workspaces.logout({ workspace_id, session_hash, ends_at }, actor)
+      const { workspace_id, user_id, session_hash, ends_at } = sessionOf(identity)
+      await workspaces.logout({ workspace_id, user_id, session_hash, ends_at }, actor)
       return { message: 'Logged out. This token is no longer valid.' }
     },
     async verify_email({ body, actor }) {
@@ -58,10 +57,11 @@ export function workspaceRoutes(
         message: `Password changed. Every session has ended: log in with the new password.${ended}`,
       }
     },
-    async change_password({ workspace_id, body, countFor, actor }) {
-      // Counted for each workspace, so that a stolen token cannot be used to guess the password from many addresses.
-      await countFor(workspace_id)
-      await workspaces.changePassword(workspace_id, body, actor)
+    async change_password({ identity, body, countFor, actor }) {
+      const { user_id } = sessionOf(identity)
+      // Counted for each login, so that a stolen token cannot be used to guess the password from many addresses.
+      await countFor(user_id)
+      await workspaces.changePassword(user_id, body, actor)
       return {
         message:
           'Password changed. Every session has ended, this one too: log in with the new password.',

@@ -24,8 +24,14 @@ export interface Owner {
   /** Suppressions by channel and address. */
   suppressions: string[]
   cursors: string[]
+  /** Members besides the owner. */
+  members: string[]
+  /** Open invitations. */
+  invitations: { id: string; email: string }[]
+  /** The ids of sessions in the list that made no later request. */
+  listed: string[]
   /** The token of the owner's newest mail of a kind. */
-  mailed(kind: MailKind): string
+  mailed(kind: MailKind, to?: string): string
 }
 
 /** The parts of a request before a fault is added. */
@@ -185,6 +191,25 @@ export function draftsFrom(
         ...(once(2) && { low_balance: pick([999_999_999, null]) }),
       },
     }),
+    'members.update': ({ members }) => ({
+      id: members.at(-1),
+      json: { role: pick(['admin', 'viewer', 'billing']) },
+    }),
+    'members.remove': ({ members }) => ({ id: members.length > 1 ? members.shift() : undefined }),
+    'invitations.create'() {
+      count += 1
+      return { json: { email: `Member${count}@Example.com`, role: pick(['developer', 'viewer']) } }
+    },
+    'invitations.delete': ({ invitations }) => ({
+      id: invitations.length > 1 ? invitations.shift()?.id : undefined,
+    }),
+    'invitations.accept'({ invitations, mailed }) {
+      const email = invitations.at(-1)?.email
+      return {
+        json: { token: mailed('invitation', email), password: 'a long password', name: 'Ż' },
+      }
+    },
+    'sessions.end': ({ listed }) => ({ id: listed.pop() }),
     'api_keys.create': () => ({
       json: {
         name: pick(NAMES),

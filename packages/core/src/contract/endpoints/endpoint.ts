@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
 import type { Units } from '../fields/units.ts'
+import type { Capability } from './roles.ts'
 
 /** The permissions of API keys. Source: interface, API key. */
 export const SCOPES = [
@@ -32,6 +33,8 @@ export interface Endpoint {
   readonly auth: Auth
   /** The scope that an API key needs. */
   readonly scope?: Scope
+  /** What the role of a session must allow. By default it follows from the scope; without a scope, only the owner may call. */
+  readonly needs?: Capability
   readonly rate: Rate
   /** The HTTP status of success. */
   readonly status: 200 | 201
@@ -76,7 +79,19 @@ export type EndpointDefinition = Omit<Endpoint, 'enveloped'> & { readonly envelo
 export function endpoint<const D extends EndpointDefinition>(
   definition: D,
 ): D & { readonly enveloped: boolean } {
-  return { ...definition, enveloped: definition.enveloped ?? true }
+  const needs = definition.needs ?? needsOf(definition)
+  return {
+    ...definition,
+    ...(needs !== undefined && { needs }),
+    enveloped: definition.enveloped ?? true,
+  }
+}
+
+/** The capability that follows from the scope of an endpoint for API keys, which sessions of the console use too. */
+function needsOf({ scope, method }: EndpointDefinition): Capability | undefined {
+  if (scope === undefined) return undefined
+  if (method === 'GET') return 'read'
+  return scope === 'manage_webhooks' ? 'develop' : 'send'
 }
 
 /** The decoded body, for a handler. */

@@ -1,7 +1,12 @@
 /** The kinds of mails that the service itself sends. */
-export type MailKind = 'verify_email' | 'reset_password' | 'low_balance' | 'account_frozen'
+export type MailKind =
+  | 'verify_email'
+  | 'reset_password'
+  | 'invitation'
+  | 'low_balance'
+  | 'account_frozen'
 
-/** A mail from the service to the owner of a workspace. */
+/** A mail from the service to the owner of a workspace, to a member, or to an invited person. */
 export interface Mail {
   /** One plain address, as `emailAddress` returns it: not a list, and without a display name. */
   to: string

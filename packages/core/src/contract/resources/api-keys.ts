@@ -60,6 +60,7 @@ const access = { auth: 'jwt', rate: 'general', status: 200 } as const
 export const apiKeys = {
   create: endpoint({
     ...access,
+    needs: 'develop',
     method: 'POST',
     path: '/api/v1/api-keys',
     status: 201,
@@ -101,6 +102,7 @@ export const apiKeys = {
   }),
   list: endpoint({
     ...access,
+    needs: 'read',
     method: 'GET',
     path: '/api/v1/api-keys',
     query: listQuery({}),
@@ -109,6 +111,7 @@ export const apiKeys = {
   }),
   deactivate: endpoint({
     ...access,
+    needs: 'develop',
     method: 'DELETE',
     path: '/api/v1/api-keys/:id',
     params: z.object({ id: uuid }),

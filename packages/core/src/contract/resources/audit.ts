@@ -8,10 +8,18 @@ export const AUDIT_ACTIONS = {
   'workspace.created': 'A workspace signed up, or an operator created it.',
   'account.updated': 'The details of the workspace changed; `changed` names the fields.',
   'session.created': 'A login with the right password.',
-  'session.ended': 'A logout.',
+  'session.ended': 'A logout, or the end of one session of the list.',
+  'sessions.ended': 'A login ended all its sessions.',
   'email.verified': 'The e-mail address was verified.',
   'password.reset': 'A new password was chosen with the token of an e-mail.',
   'password.changed': 'The password was changed by a session that knew the old one.',
+  'member.added':
+    'A person accepted an invitation, or signed in with a role of the OIDC provider; `role` names it.',
+  'member.changed': 'The role of a member changed; `from` and `role` name both.',
+  'member.removed': 'A member was removed, or left.',
+  'owner.changed': 'A member became the owner, and the owner became an administrator.',
+  'invitation.created': 'A person was invited; `role` names the role.',
+  'invitation.withdrawn': 'An invitation was withdrawn.',
   'api_key.created': 'An API key was created.',
   'api_key.deactivated': 'An API key was deactivated.',
   'credentials.revoked':
@@ -72,7 +80,8 @@ export const auditEntry = z
     actor: z.object({
       kind: z.enum(ACTOR_KINDS),
       id: z.string().nullable().meta({
-        description: 'The id of the API key, or the name of the operator; otherwise null.',
+        description:
+          'The id of the API key or of the member, or the name of the operator; otherwise null. It is null for the owner of the workspace too.',
       }),
     }),
     address: z.string().nullable().meta({
@@ -97,6 +106,7 @@ export const audit = {
     method: 'GET',
     path: '/api/v1/audit',
     auth: 'jwt',
+    needs: 'administer',
     rate: 'general',
     status: 200,
     query: listQuery({

@@ -80,6 +80,7 @@ const selfService = 'Answers 403 unless the operator allows self-service.'
 export const domains = {
   create: endpoint({
     ...access,
+    needs: 'develop',
     method: 'POST',
     path: '/api/v1/domains',
     status: 201,
@@ -91,6 +92,7 @@ export const domains = {
   }),
   list: endpoint({
     ...access,
+    needs: 'read',
     method: 'GET',
     path: '/api/v1/domains',
     query: listQuery({}),
@@ -99,6 +101,7 @@ export const domains = {
   }),
   get: endpoint({
     ...access,
+    needs: 'read',
     ...oneDomain,
     method: 'GET',
     path: '/api/v1/domains/:id',
@@ -107,6 +110,7 @@ export const domains = {
   }),
   verify: endpoint({
     ...access,
+    needs: 'develop',
     ...oneDomain,
     method: 'POST',
     path: '/api/v1/domains/:id/verify',
@@ -117,6 +121,7 @@ export const domains = {
   }),
   rotate: endpoint({
     ...access,
+    needs: 'develop',
     ...oneDomain,
     method: 'POST',
     path: '/api/v1/domains/:id/rotate',
@@ -127,6 +132,7 @@ export const domains = {
   }),
   delete: endpoint({
     ...access,
+    needs: 'develop',
     ...oneDomain,
     method: 'DELETE',
     path: '/api/v1/domains/:id',

@@ -82,7 +82,14 @@ export const workspaces = {
     ...open,
     path: '/api/v1/auth/login',
     failures: ['unauthorized'],
-    body: z.object({ email, password }),
+    body: z.object({
+      email,
+      password,
+      workspace_id: uuid.optional().meta({
+        description:
+          'One of the workspaces of the login. Default: its own workspace, otherwise the one that it joined first.',
+      }),
+    }),
     data: z.object({
       workspace: workspaceSummary,
       token: z.string().meta({ description: 'A JWT, valid for 30 days.' }),
@@ -91,6 +98,7 @@ export const workspaces = {
   }),
   logout: endpoint({
     ...session,
+    needs: 'belong',
     method: 'POST',
     path: '/api/v1/auth/logout',
     data: z.object({ message }),
@@ -136,12 +144,13 @@ export const workspaces = {
     data: z.object({ message }),
     summary: 'Choose a new password with the token of an e-mail',
     description:
-      'The token is valid once, for 30 minutes, and until a newer one is sent. All sessions end. This also verifies an unverified address: API keys are revoked and webhooks disabled as by verify-email.',
+      'The token is valid once, for 30 minutes, and until a newer one is sent. All sessions end. This also verifies an unverified address: API keys are revoked and webhooks disabled as by verify-email. For a login that owns no workspace, only its password changes.',
   }),
   change_password: endpoint({
     method: 'POST',
     path: '/api/v1/auth/change-password',
     auth: 'jwt',
+    needs: 'belong',
     rate: 'auth',
     status: 200,
     body: z.object({ current_password: password, new_password: newPassword }),
@@ -151,6 +160,7 @@ export const workspaces = {
   }),
   account: endpoint({
     ...session,
+    needs: 'belong',
     method: 'GET',
     path: '/api/v1/account',
     data: workspace,
@@ -159,6 +169,7 @@ export const workspaces = {
   balance: endpoint({
     auth: 'jwt_or_api_key',
     scope: 'read_messages',
+    needs: 'belong',
     rate: 'general',
     status: 200,
     method: 'GET',
@@ -170,6 +181,7 @@ export const workspaces = {
   }),
   update_account: endpoint({
     ...session,
+    needs: 'bill',
     method: 'PUT',
     path: '/api/v1/account',
     body: z.object({

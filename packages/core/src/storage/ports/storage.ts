@@ -10,6 +10,9 @@ export type { Reads, Writes }
 export const NEAR_READS = {
   workspaces: ['byId', 'byEmail'],
   sessions: ['byHash'],
+  users: ['byId', 'byEmail', 'byIdentity'],
+  members: ['byId'],
+  invitations: ['byToken'],
   loginNetworks: ['byEmail'],
   contacts: ['byId'],
   credits: ['account'],

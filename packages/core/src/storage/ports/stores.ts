@@ -31,6 +31,14 @@ import type {
   ReceivedMessageWrites,
 } from './inbound.ts'
 import type { LowBalanceReads, LowBalanceWrites } from './low-balances.ts'
+import type {
+  InvitationReads,
+  InvitationWrites,
+  MemberReads,
+  MemberWrites,
+  UserReads,
+  UserWrites,
+} from './members.ts'
 import type { BulkReads, MessagePartReads, MessageReads, MessageWrites } from './messages.ts'
 import type { OverviewReads } from './overview.ts'
 import type { DispatchPauseReads, DispatchPauseWrites, PauseReads, PauseWrites } from './pauses.ts'
@@ -57,6 +65,9 @@ export interface Reads {
   workspaces: WorkspaceReads
   accountTokens: AccountTokenReads
   sessions: SessionReads
+  users: UserReads
+  members: MemberReads
+  invitations: InvitationReads
   loginNetworks: LoginNetworkReads
   apiKeys: ApiKeyReads
   contacts: ContactReads
@@ -90,6 +101,9 @@ export interface Writes {
   workspaces: WorkspaceReads & WorkspaceWrites
   accountTokens: AccountTokenReads & AccountTokenWrites
   sessions: SessionReads & SessionWrites
+  users: UserReads & UserWrites
+  members: MemberReads & MemberWrites
+  invitations: InvitationReads & InvitationWrites
   loginNetworks: LoginNetworkReads & LoginNetworkWrites
   ownerMails: OwnerMailWrites
   apiKeys: ApiKeyReads & ApiKeyWrites

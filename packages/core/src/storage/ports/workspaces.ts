@@ -4,8 +4,10 @@ import type {
   EndedSessionRow,
   LoginNetworkRow,
   OwnerMailRow,
+  SessionRow,
   WorkspaceRow,
 } from '../../rows/rows.ts'
+import type { SessionFacts } from './members.ts'
 
 /** The columns that the owner may change. */
 export type WorkspaceChange = {
@@ -37,6 +39,14 @@ export interface WorkspaceWrites {
     workspaceId: string,
     change: { from?: string; to: string; at: Date },
   ): Promise<boolean>
+  /** Ends every token issued before. */
+  endTokens(workspaceId: string, at: Date): Promise<void>
+  /** Gives the workspace to another login. The token version becomes `login.token_version`. */
+  changeOwner(
+    workspaceId: string,
+    login: Pick<WorkspaceRow, 'email' | 'email_key' | 'password_hash' | 'token_version'>,
+    at: Date,
+  ): Promise<void>
   /** Replaces the hash by another hash of the same password, unless the password changed meanwhile. Ends no token. */
   rehash(workspaceId: string, change: { from: string; to: string }): Promise<void>
 }
@@ -62,19 +72,28 @@ export interface AccountTokenWrites {
   forget(before: Date, limit: number): Promise<number>
 }
 
-/** Sessions, found by the hash of their token. */
+/** Sessions, found by their login and the hash of their token. */
 export interface SessionReads {
-  /** The facts that decide whether a session is valid, in one query; null without such a workspace. */
-  byHash(
-    workspaceId: string,
-    sessionHash: string,
-  ): Promise<{ token_version: number; is_ended: boolean } | null>
+  /** The facts that decide what a session may do in a workspace, in one query; null without such a login or workspace. */
+  byHash(session: {
+    user_id: string
+    session_hash: string
+    workspace_id: string
+  }): Promise<SessionFacts | null>
+  /** The listed sessions of a login, newest first. */
+  list(userId: string, now: Date): Promise<SessionRow[]>
 }
 
 export interface SessionWrites {
+  /** Adds a session to the list of its login, and keeps the newest `LIMITS.sessions` in the list. */
+  begin(session: SessionRow): Promise<void>
   /** Ends one session. Returns false if the session had already ended. */
   end(session: EndedSessionRow): Promise<boolean>
-  /** Removes about `limit` ended sessions whose tokens expired before `before`; returns their number. */
+  /** Removes the sessions of a login from the list; with `workspaceId`, only those that began in this workspace. */
+  clear(userId: string, workspaceId?: string): Promise<void>
+  /** Moves `last_seen_at` forward, never back. */
+  touch(uses: readonly Pick<SessionRow, 'user_id' | 'id' | 'last_seen_at'>[]): Promise<void>
+  /** Removes about `limit` sessions whose tokens expired before `before`; returns their number. */
   forget(before: Date, limit: number): Promise<number>
 }
 

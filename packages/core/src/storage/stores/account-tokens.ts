@@ -8,7 +8,7 @@ import { removeOldest } from './pages.ts'
 
 export function accountTokenStore(
   db: Db,
-  { account_tokens: t, workspaces }: Tables,
+  { account_tokens: t, workspaces, users }: Tables,
   { locked }: StoreDialect,
 ): AccountTokenReads & AccountTokenWrites {
   const good = (tokenHash: string, purpose: AccountTokenRow['purpose'], now: Date) =>
@@ -33,6 +33,8 @@ export function accountTokenStore(
       // Without the lock, one of two concurrent transactions would not see the other's row.
       const owner = db.select({ id: workspaces.id }).from(workspaces)
       await locked(owner.where(eq(workspaces.id, token.workspace_id)))
+      const user = db.select({ id: users.id }).from(users)
+      await locked(user.where(eq(users.id, token.workspace_id)))
       await end(token)
       await db.insert(t).values(token)
     },

@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, lt, notInArray } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, lt, notInArray, or } from 'drizzle-orm'
 import { emailKey } from '../../contract/fields/email-address.ts'
 import { LIMITS } from '../../contract/limits.ts'
 import type { Db } from '../../rows/dialect.ts'
@@ -9,28 +9,28 @@ import { removeOldest } from './pages.ts'
 
 export function loginNetworkStore(
   db: Db,
-  { login_networks: t, workspaces }: Tables,
+  { login_networks: t, workspaces, users }: Tables,
   { locked }: StoreDialect,
 ): LoginNetworkReads & LoginNetworkWrites {
   return {
     async byEmail(email, network, since) {
-      const known = and(
-        eq(t.workspace_id, workspaces.id),
-        eq(t.network, network),
-        gte(t.last_login_at, since),
+      const key = emailKey(email)
+      const owner = db.select({ id: workspaces.id }).from(workspaces)
+      const user = db.select({ id: users.id }).from(users)
+      const ofAddress = or(
+        inArray(t.workspace_id, owner.where(eq(workspaces.email_key, key))),
+        inArray(t.workspace_id, user.where(eq(users.email_key, key))),
       )
-      const rows = await db
-        .select({ network: t.network })
-        .from(workspaces)
-        .innerJoin(t, known)
-        .where(eq(workspaces.email_key, emailKey(email)))
-      return rows.length === 1
+      const known = and(ofAddress, eq(t.network, network), gte(t.last_login_at, since))
+      return (await db.select({ network: t.network }).from(t).where(known)).length === 1
     },
     async note(row) {
       const ofWorkspace = eq(t.workspace_id, row.workspace_id)
       // Without the lock, one of two concurrent transactions would not see the other's row.
       const owner = db.select({ id: workspaces.id }).from(workspaces)
       await locked(owner.where(eq(workspaces.id, row.workspace_id)))
+      const user = db.select({ id: users.id }).from(users)
+      await locked(user.where(eq(users.id, row.workspace_id)))
       await db
         .insert(t)
         .values(row)

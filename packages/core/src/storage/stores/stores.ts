@@ -16,8 +16,10 @@ import { sendingDomainStore } from './domains.ts'
 import { erasureStore } from './erasure.ts'
 import { eventLogStore } from './event-log.ts'
 import { idempotencyStore } from './idempotency-records.ts'
+import { invitationStore } from './invitations.ts'
 import { loginNetworkStore } from './login-networks.ts'
 import { lowBalanceStore } from './low-balances.ts'
+import { memberStore } from './members.ts'
 import { messagePartStore, messageStore } from './messages.ts'
 import { overviewStore } from './overview.ts'
 import { ownerMailStore } from './owner-mails.ts'
@@ -29,6 +31,7 @@ import { retentionStore } from './retention.ts'
 import { sealedValueStore, secretStore } from './secrets.ts'
 import { sessionStore } from './sessions.ts'
 import { suppressionStore } from './suppressions.ts'
+import { userStore } from './users.ts'
 import { webhookStore } from './webhooks.ts'
 import { workspaceStore } from './workspaces.ts'
 
@@ -39,6 +42,9 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     workspaces: workspaceStore(db, tables, dialect),
     accountTokens: accountTokenStore(db, tables, dialect),
     sessions: sessionStore(db, tables),
+    users: userStore(db, tables, dialect),
+    members: memberStore(db, tables),
+    invitations: invitationStore(db, tables, dialect),
     loginNetworks: loginNetworkStore(db, tables, dialect),
     ownerMails: ownerMailStore(db, tables),
     apiKeys: apiKeyStore(db, tables),

@@ -58,6 +58,14 @@ export function workspaceStore(
         .returning({ id: t.id })
       return changed.length === 1
     },
+    async endTokens(workspaceId, at) {
+      const ended = { token_version: sql`${t.token_version} + 1`, updated_at: at }
+      await db.update(t).set(ended).where(eq(t.id, workspaceId))
+    },
+    async changeOwner(workspaceId, login, at) {
+      const owner = { ...login, email_verified: true, updated_at: at }
+      await db.update(t).set(owner).where(eq(t.id, workspaceId))
+    },
     async rehash(workspaceId, { from, to }) {
       const same = and(eq(t.id, workspaceId), eq(t.password_hash, from))
       await db.update(t).set({ password_hash: to }).where(same)

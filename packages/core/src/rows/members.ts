@@ -1,0 +1,103 @@
+import type { AssignedRole } from '../contract/endpoints/roles.ts'
+import type { Dialect } from './dialect.ts'
+
+/**
+ * The people who work in a workspace besides its owner. The owner's address and password stay in `workspaces`, where servers
+ * of the version before read and write them during an upgrade. A login is thus a workspace or a user, and its id is unique
+ * over both tables.
+ */
+export function memberTables(d: Dialect) {
+  /** Logins that own no workspace. Each address is verified, because an invitation or the OIDC provider proved it. */
+  const users = d.table(
+    'users',
+    {
+      id: d.text().primaryKey(),
+      email: d.text().notNull(),
+      /** The address in lower case. No workspace has the same. */
+      email_key: d.text().notNull(),
+      name: d.text(),
+      /** Null for a user who signs in with OIDC only. */
+      password_hash: d.text(),
+      /** A new password raises this number; tokens with a lower version are refused. */
+      token_version: d.int().notNull(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+    },
+    (t) => [d.uniqueIndex('users_email_key').on(t.email_key)],
+  )
+  /** The roles of logins in workspaces that they do not own. */
+  const members = d.table(
+    'members',
+    {
+      workspace_id: d.text().notNull(),
+      /** A user, or a workspace whose owner is a member here. */
+      user_id: d.text().notNull(),
+      role: d.text().$type<AssignedRole>().notNull(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.user_id] }),
+      d.index('members_user').on(t.user_id),
+    ],
+  )
+  /** Open invitations; an accepted or withdrawn one is removed. */
+  const invitations = d.table(
+    'invitations',
+    {
+      workspace_id: d.text().notNull(),
+      id: d.text().notNull(),
+      email: d.text().notNull(),
+      email_key: d.text().notNull(),
+      role: d.text().$type<AssignedRole>().notNull(),
+      /** The SHA-256 of the token in the mail, in hex. */
+      token_hash: d.text().notNull(),
+      expires_at: d.time().notNull(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.uniqueIndex('invitations_address').on(t.workspace_id, t.email_key),
+      d.uniqueIndex('invitations_token_hash').on(t.token_hash),
+      d.index('invitations_email_key').on(t.email_key),
+      d.index('invitations_expires').on(t.expires_at),
+    ],
+  )
+  /** Sessions for the list of a login. A session is valid without a row here; `ended_sessions` says that it ended. */
+  const sessions = d.table(
+    'sessions',
+    {
+      user_id: d.text().notNull(),
+      id: d.text().notNull(),
+      session_hash: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      created_at: d.time().notNull(),
+      last_seen_at: d.time().notNull(),
+      /** An IPv4 /24 or an IPv6 /48. */
+      network: d.text(),
+      /** The beginning of the header `User-Agent`. */
+      agent: d.text(),
+      ends_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.user_id, t.id] }),
+      d.uniqueIndex('sessions_hash').on(t.user_id, t.session_hash),
+      d.index('sessions_ends').on(t.ends_at),
+    ],
+  )
+  /** The logins that an OIDC provider knows. */
+  const oidc_identities = d.table(
+    'oidc_identities',
+    {
+      issuer: d.text().notNull(),
+      subject: d.text().notNull(),
+      user_id: d.text().notNull(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.issuer, t.subject] }),
+      d.index('oidc_identities_user').on(t.user_id),
+    ],
+  )
+  return { users, members, invitations, sessions, oidc_identities }
+}

@@ -1,0 +1,86 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { emailKey } from '../../contract/fields/email-address.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { UserReads, UserWrites } from '../ports/members.ts'
+import type { StoreDialect } from './dialect.ts'
+
+export function userStore(
+  db: Db,
+  {
+    users: t,
+    oidc_identities: identities,
+    members,
+    sessions,
+    account_tokens,
+    login_networks,
+  }: Tables,
+  { locked }: Pick<StoreDialect, 'locked'>,
+): UserReads & UserWrites {
+  return {
+    async byId(userId) {
+      const [row] = await db.select().from(t).where(eq(t.id, userId))
+      return row ?? null
+    },
+    async byEmail(email) {
+      const [row] = await db
+        .select()
+        .from(t)
+        .where(eq(t.email_key, emailKey(email)))
+      return row ?? null
+    },
+    async byIdentity({ issuer, subject }) {
+      const one = and(eq(identities.issuer, issuer), eq(identities.subject, subject))
+      const found = db.select({ user_id: identities.user_id }).from(identities).where(one)
+      return (await found)[0]?.user_id ?? null
+    },
+    async lock(userId) {
+      await locked(db.select({ id: t.id }).from(t).where(eq(t.id, userId)))
+    },
+    async insert(user) {
+      const inserted = await db
+        .insert(t)
+        .values(user)
+        .onConflictDoNothing({ target: t.email_key })
+        .returning({ id: t.id })
+      return inserted.length === 1
+    },
+    async changePassword(userId, { from, to, at }) {
+      const same = from === undefined ? undefined : eq(t.password_hash, from)
+      const changed = await db
+        .update(t)
+        .set({ password_hash: to, token_version: sql`${t.token_version} + 1`, updated_at: at })
+        .where(and(eq(t.id, userId), same))
+        .returning({ id: t.id })
+      return changed.length === 1
+    },
+    async endTokens(userId, at) {
+      const ended = { token_version: sql`${t.token_version} + 1`, updated_at: at }
+      await db.update(t).set(ended).where(eq(t.id, userId))
+    },
+    async rehash(userId, { from, to }) {
+      const same = and(eq(t.id, userId), eq(t.password_hash, from))
+      await db.update(t).set({ password_hash: to }).where(same)
+    },
+    async link(identity) {
+      const linked = await db
+        .insert(identities)
+        .values(identity)
+        .onConflictDoNothing()
+        .returning({ subject: identities.subject })
+      return linked.length === 1
+    },
+    async move(from, to) {
+      await db.update(identities).set({ user_id: to }).where(eq(identities.user_id, from))
+      await db.update(members).set({ user_id: to }).where(eq(members.user_id, from))
+    },
+    async remove(userId) {
+      await db.delete(identities).where(eq(identities.user_id, userId))
+      await db.delete(members).where(eq(members.user_id, userId))
+      await db.delete(sessions).where(eq(sessions.user_id, userId))
+      await db.delete(account_tokens).where(eq(account_tokens.workspace_id, userId))
+      await db.delete(login_networks).where(eq(login_networks.workspace_id, userId))
+      await db.delete(t).where(eq(t.id, userId))
+    },
+  }
+}

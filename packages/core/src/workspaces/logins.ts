@@ -1,0 +1,57 @@
+import type { MemberReads, UserReads } from '../storage/ports/members.ts'
+import type { Reads } from '../storage/ports/storage.ts'
+
+/** A person who can log in: the owner of a workspace, or a user who owns none. */
+export interface Login {
+  /** The id of the workspace that the login owns, or of the user. */
+  id: string
+  owns_workspace: boolean
+  email: string
+  email_verified: boolean
+  /** Null for a user who signs in with OIDC only. */
+  password_hash: string | null
+  token_version: number
+}
+
+type LoginReads = { users: UserReads } & Pick<Reads, 'workspaces'>
+
+/** The login of an address; null for none. Addresses are compared in lower case. */
+export async function loginByEmail(
+  { workspaces, users }: LoginReads,
+  email: string,
+): Promise<Login | null> {
+  const owner = await workspaces.byEmail(email)
+  if (owner) return { ...loginOf(owner), owns_workspace: true }
+  const user = await users.byEmail(email)
+  return user && { ...loginOf({ ...user, email_verified: true }), owns_workspace: false }
+}
+
+/** The login with an id; null for none. */
+export async function loginById(
+  { workspaces, users }: LoginReads,
+  id: string,
+): Promise<Login | null> {
+  const owner = await workspaces.byId(id)
+  if (owner) return { ...loginOf(owner), owns_workspace: true }
+  const user = await users.byId(id)
+  return user && { ...loginOf({ ...user, email_verified: true }), owns_workspace: false }
+}
+
+/** The workspaces of a login: its own first, then the others in the order in which it joined them. */
+export async function workspaceIdsOf(
+  { members }: { members: MemberReads },
+  { id, owns_workspace }: Pick<Login, 'id' | 'owns_workspace'>,
+): Promise<string[]> {
+  const joined = await members.ofUser(id)
+  return [...(owns_workspace ? [id] : []), ...joined.map(({ workspace_id }) => workspace_id)]
+}
+
+function loginOf({
+  id,
+  email,
+  email_verified,
+  password_hash,
+  token_version,
+}: Omit<Login, 'owns_workspace'>): Omit<Login, 'owns_workspace'> {
+  return { id, email, email_verified, password_hash, token_version }
+}

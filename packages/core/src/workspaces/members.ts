@@ -1,0 +1,213 @@
+import { assertCredentialHolds } from '../api-keys/credential.ts'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
+import type { Role } from '../contract/endpoints/roles.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
+import type { members as endpoints, Member } from '../contract/resources/members.ts'
+import type { MemberRow, UserRow, WorkspaceRow } from '../rows/rows.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
+import { actorOf } from './begin-session.ts'
+import { createInvitations, type Invitations } from './invitations.ts'
+import { loginById } from './logins.ts'
+import type { OwnerMails } from './owner-mails.ts'
+import type { Passwords } from './password.ts'
+import { memberNotFound, removeMember } from './remove-member.ts'
+import { createSessions, type Sessions } from './sessions.ts'
+import { createSignIn, type SignIn } from './sign-in.ts'
+
+/** A workspace of a login, with its role there. */
+export interface Membership {
+  workspace_id: string
+  name: string
+  role: Role
+}
+
+/** Members of workspaces, invitations, the sessions of logins, and sign-in with OIDC. */
+export interface Members<F extends Form = 'given'> extends Invitations<F>, Sessions, SignIn {
+  /** The owner, and then the members, oldest first. */
+  list(workspaceId: string): Promise<Member[]>
+  /** The workspaces of a login: its own first, then the others in the order in which it joined them. */
+  workspacesOf(userId: string): Promise<Membership[]>
+  /**
+   * Changes the role of a member. It holds at once, also in sessions that exist.
+   * @throws SvcError `forbidden` for the owner, or if the actor may not administer members any more.
+   */
+  update(
+    workspaceId: string,
+    userId: string,
+    request: BodyIn<typeof endpoints.update, F>,
+    actor?: Actor,
+  ): Promise<Member>
+  /**
+   * Removes a member. A login without a workspace is removed too.
+   * @throws SvcError `forbidden` for the owner, or if the actor is another member who may not administer members.
+   */
+  remove(workspaceId: string, userId: string, actor?: Actor): Promise<void>
+  /**
+   * Makes a member the owner, and the owner an admin. Ends all sessions of both.
+   * @throws SvcError `validation_error` for a wrong password of the owner; `forbidden` for a member who owns another
+   *   workspace or has no password.
+   */
+  makeOwner(
+    workspaceId: string,
+    userId: string,
+    request: BodyIn<typeof endpoints.make_owner, F>,
+    actor?: Actor,
+  ): Promise<void>
+}
+
+export interface MemberParts {
+  storage: Storage
+  runtime: Runtime
+  passwords: Passwords
+  mails: OwnerMails
+}
+
+export function createMembers(parts: MemberParts): Members<'decoded'> {
+  const { storage, runtime, passwords } = parts
+
+  async function memberOf(stores: Writes, { user_id, role, created_at }: MemberRow) {
+    const login = await loginById(stores, user_id)
+    const name = (await stores.users.byId(user_id))?.name ?? null
+    return { id: user_id, email: login?.email ?? '', name, role, created_at }
+  }
+
+  return {
+    ...createInvitations(parts),
+    ...createSessions(parts),
+    ...createSignIn(parts),
+    async list(workspaceId) {
+      const owner = await storage.read.workspaces.byId(workspaceId)
+      if (!owner) throw new SvcError('not_found', 'Workspace not found')
+      const others = await storage.read.members.list(workspaceId)
+      const { id, email, created_at } = owner
+      return [
+        { id, email, name: null, role: 'owner', created_at },
+        ...others.map(({ user_id, ...rest }) => ({ id: user_id, ...rest })),
+      ]
+    },
+    async workspacesOf(userId) {
+      const owned = await storage.read.workspaces.byId(userId)
+      const joined = await storage.read.members.ofUser(userId)
+      return [
+        ...(owned ? [{ workspace_id: owned.id, name: owned.name, role: 'owner' as const }] : []),
+        ...joined.map(({ workspace_id, name, role }) => ({ workspace_id, name, role })),
+      ]
+    },
+    async update(workspaceId, userId, { role }, actor = SERVICE) {
+      return storage.write(async (stores) => {
+        await assertCredentialHolds(stores, workspaceId, actor, 'administer')
+        if (userId === workspaceId) throw ownerStays()
+        const before = await stores.members.byId(workspaceId, userId)
+        if (!before) throw memberNotFound()
+        const updated_at = runtime.now()
+        if (before.role !== role) {
+          await stores.members.change(workspaceId, userId, { role, updated_at })
+          const changed = {
+            workspace_id: workspaceId,
+            action: 'member.changed',
+            target: { type: 'member', id: userId },
+            details: { from: before.role, role },
+          } as const
+          await stores.audit.record(auditRow(runtime, actor, changed))
+        }
+        return memberOf(stores, { ...before, role })
+      })
+    },
+    async remove(workspaceId, userId, actor = SERVICE) {
+      await storage.write(async (stores) => {
+        const leaves = actor.session?.user_id === userId
+        await assertCredentialHolds(stores, workspaceId, actor, leaves ? 'belong' : 'administer')
+        if (userId === workspaceId) throw ownerStays()
+        await removeMember(stores, { workspace_id: workspaceId, user_id: userId })
+        const removed = {
+          workspace_id: workspaceId,
+          action: 'member.removed',
+          target: { type: 'member', id: userId },
+        } as const
+        await stores.audit.record(auditRow(runtime, actor, removed))
+      })
+    },
+    async makeOwner(workspaceId, userId, { current_password }, actor = SERVICE) {
+      const before = await storage.read.workspaces.byId(workspaceId)
+      const hash = before?.password_hash ?? null
+      if (!(await passwords.verify(hash, current_password))) throw wrongPassword()
+      await storage.write(async (stores) => {
+        await assertCredentialHolds(stores, workspaceId, actor, 'own')
+        const owner = await stores.workspaces.byId(workspaceId)
+        if (!owner || owner.password_hash !== hash) throw wrongPassword()
+        await stores.users.lock(userId)
+        const member = await stores.members.byId(workspaceId, userId)
+        if (!member) throw memberNotFound()
+        const user = await stores.users.byId(userId)
+        await exchangeOwner(runtime, stores, { owner, user })
+        const changed = {
+          workspace_id: workspaceId,
+          action: 'owner.changed',
+          target: { type: 'member', id: userId },
+        } as const
+        await stores.audit.record(
+          auditRow(runtime, actorOf(workspaceId, workspaceId, actor), changed),
+        )
+      })
+    },
+  }
+}
+
+/** The workspace gets the user's address and password; a new user, who is an admin, gets the owner's. */
+async function exchangeOwner(
+  runtime: Runtime,
+  stores: Writes,
+  { owner, user }: { owner: WorkspaceRow; user: UserRow | null },
+): Promise<void> {
+  const { workspaces, users, members, sessions, loginNetworks, accountTokens } = stores
+  if (!user) {
+    throw new SvcError('forbidden', 'The member owns another workspace: a login owns one at most')
+  }
+  if (user.password_hash === null) {
+    throw new SvcError('forbidden', 'The member has no password: choose one with forgot-password')
+  }
+  if (!owner.email_verified) {
+    throw new SvcError('forbidden', 'Verify the e-mail address of the workspace first')
+  }
+  const at = runtime.now()
+  const former = runtime.id()
+  const { id: workspace_id } = owner
+  await members.remove(workspace_id, user.id)
+  await users.move(workspace_id, former)
+  await users.move(user.id, workspace_id)
+  await users.remove(user.id)
+  await users.insert({
+    id: former,
+    email: owner.email,
+    email_key: owner.email_key,
+    name: null,
+    password_hash: owner.password_hash,
+    token_version: 1,
+    created_at: at,
+    updated_at: at,
+  })
+  const role = 'admin'
+  await members.add({ workspace_id, user_id: former, role, created_at: at, updated_at: at })
+  const { email, email_key, password_hash } = user
+  // No token of the former owner may be valid for the new owner.
+  const token_version = Math.max(owner.token_version, user.token_version) + 1
+  const login = { email, email_key, password_hash, token_version }
+  await workspaces.changeOwner(workspace_id, login, at)
+  await sessions.clear(workspace_id)
+  await loginNetworks.clear(workspace_id)
+  await accountTokens.end({ workspace_id, purpose: 'verify_email' })
+  await accountTokens.end({ workspace_id, purpose: 'reset_password' })
+}
+
+function ownerStays(): SvcError {
+  return new SvcError(
+    'forbidden',
+    'The owner keeps the role and cannot be removed: make another member the owner first',
+  )
+}
+
+function wrongPassword(): SvcError {
+  return invalid('current_password', 'Current password is wrong')
+}

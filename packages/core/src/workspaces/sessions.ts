@@ -1,0 +1,116 @@
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { Role } from '../contract/endpoints/roles.ts'
+import { SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
+import type { LoginSession } from '../contract/resources/members.ts'
+import type { SessionRow } from '../rows/rows.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage } from '../storage/ports/storage.ts'
+import { loginNetworkOf } from './begin-session.ts'
+
+/** A session of a login. */
+export interface SessionName {
+  /** The login: the workspace for its owner, otherwise the user. */
+  user_id: string
+  /** The SHA-256 of the token without its signature, in hex. */
+  session_hash: string
+}
+
+/** The sessions of logins. */
+export interface Sessions {
+  /**
+   * The role of a session in a workspace: null if the login is no member, or a new password, a logout or an end of the session
+   * ended it. Makes one query. Notes the use, at most once in 5 minutes.
+   */
+  roleOf(
+    session: SessionName & { workspace_id: string; token_version: number },
+  ): Promise<Role | null>
+  /** Adds a session to the list of its login. `agent` is the header `User-Agent`. */
+  listSession(
+    session: SessionName & { workspace_id: string; ends_at: Date; agent: string | null },
+    actor?: Actor,
+  ): Promise<void>
+  /** The sessions of the login of a session, newest first. */
+  sessions(session: SessionName): Promise<LoginSession[]>
+  /** Ends one session of a login, on every server. @throws SvcError `not_found`. */
+  endSession(
+    login: { user_id: string; workspace_id: string },
+    sessionId: string,
+    actor?: Actor,
+  ): Promise<void>
+  /** Ends all sessions of a login, on every server. */
+  endSessions(login: { user_id: string; workspace_id: string }, actor?: Actor): Promise<void>
+}
+
+export function createSessions({
+  storage,
+  runtime,
+}: {
+  storage: Storage
+  runtime: Runtime
+}): Sessions {
+  /** A use that is not stored shows an older time only, so that it refuses no request. */
+  async function touch(
+    user_id: string,
+    { id, last_seen_at }: Pick<SessionRow, 'id' | 'last_seen_at'>,
+  ): Promise<void> {
+    const at = runtime.now()
+    const age_s = (at.getTime() - last_seen_at.getTime()) / 1000
+    if (age_s < LIMITS.session_touch_s) return
+    try {
+      await storage.write(({ sessions }) => sessions.touch([{ user_id, id, last_seen_at: at }]))
+    } catch (error) {
+      runtime.log.warn({ err: error }, 'last_seen_at was not written')
+    }
+  }
+
+  return {
+    async roleOf({ token_version, ...session }) {
+      const facts = await storage.read.sessions.byHash(session)
+      if (!facts || facts.is_ended || facts.token_version !== token_version) return null
+      if (facts.role && facts.listed) await touch(session.user_id, facts.listed)
+      return facts.role
+    },
+    async listSession({ agent, ...session }, actor = SERVICE) {
+      const at = runtime.now()
+      const row: SessionRow = {
+        ...session,
+        id: runtime.id(),
+        network: loginNetworkOf(actor.address),
+        agent: agent?.slice(0, LIMITS.session_agent_length) ?? null,
+        created_at: at,
+        last_seen_at: at,
+      }
+      await storage.write(({ sessions }) => sessions.begin(row))
+    },
+    async sessions({ user_id, session_hash }) {
+      const rows = await storage.read.sessions.list(user_id, runtime.now())
+      return rows.map(({ session_hash: hash, user_id: _, ends_at, ...row }) => ({
+        ...row,
+        is_current: hash === session_hash,
+        expires_at: ends_at,
+      }))
+    },
+    async endSession({ user_id, workspace_id }, sessionId, actor = SERVICE) {
+      await storage.write(async ({ sessions, audit }) => {
+        const listed = await sessions.list(user_id, runtime.now())
+        const row = listed.find(({ id }) => id === sessionId)
+        if (!row) throw new SvcError('not_found', 'Session not found')
+        const { session_hash, ends_at } = row
+        if (!(await sessions.end({ workspace_id: user_id, session_hash, ends_at }))) return
+        const ended = { workspace_id, action: 'session.ended' } as const
+        await audit.record(auditRow(runtime, actor, ended))
+      })
+    },
+    async endSessions({ user_id, workspace_id }, actor = SERVICE) {
+      await storage.write(async ({ workspaces, users, sessions, audit }) => {
+        const at = runtime.now()
+        await workspaces.endTokens(user_id, at)
+        await users.endTokens(user_id, at)
+        await sessions.clear(user_id)
+        const ended = { workspace_id, action: 'sessions.ended' } as const
+        await audit.record(auditRow(runtime, actor, ended))
+      })
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import type { api } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
+import type { Authenticator } from '../admission/authenticator.ts'
+import { type Handlers, sessionOf } from './mount.ts'
+
+export function memberRoutes({ members }: DecodedCore): Handlers<typeof api.members> {
+  return {
+    list: async ({ workspace_id }) => ({ members: await members.list(workspace_id) }),
+    async update({ workspace_id, params, body, actor }) {
+      return { member: await members.update(workspace_id, params.id, body, actor) }
+    },
+    async remove({ workspace_id, params, actor }) {
+      await members.remove(workspace_id, params.id, actor)
+      return { message: 'Member removed' }
+    },
+    async make_owner({ workspace_id, params, body, countFor, actor }) {
+      // Counted for each workspace, so that a stolen token cannot be used to guess the password from many addresses.
+      await countFor(workspace_id)
+      await members.makeOwner(workspace_id, params.id, body, actor)
+      return {
+        message: 'The member is the owner now. All sessions of both have ended: log in again.',
+      }
+    },
+  }
+}
+
+export function invitationRoutes(
+  { members, workspaces }: DecodedCore,
+  authenticator: Authenticator,
+): Handlers<typeof api.invitations> {
+  return {
+    list: async ({ workspace_id }) => ({ invitations: await members.invitations(workspace_id) }),
+    async create({ workspace_id, body, actor }) {
+      return { invitation: await members.invite(workspace_id, body, actor) }
+    },
+    async delete({ workspace_id, params, actor }) {
+      await members.withdraw(workspace_id, params.id, actor)
+      return { message: 'Invitation withdrawn' }
+    },
+    async accept({ body, countLogin, actor, agent }) {
+      // Counted like a login, because the password of the login with the address is checked.
+      const invitation = await members.invitationOf(body.token)
+      if (invitation) {
+        const { email } = invitation
+        await countLogin(email, await workspaces.knownNetwork(email, actor.address))
+      }
+      const session = await members.accept(body, actor)
+      const token = await authenticator.issueToken(session, { actor, agent })
+      return { workspace: await workspaces.account(session.workspace_id), token }
+    },
+  }
+}
+
+export function sessionRoutes({ members }: DecodedCore): Handlers<typeof api.sessions> {
+  return {
+    list: async ({ identity }) => ({ sessions: await members.sessions(nameOf(identity)) }),
+    async end({ identity, workspace_id, params, actor }) {
+      const { user_id } = sessionOf(identity)
+      await members.endSession({ user_id, workspace_id }, params.id, actor)
+      return { message: 'Session ended' }
+    },
+    async end_all({ identity, workspace_id, actor }) {
+      const { user_id } = sessionOf(identity)
+      await members.endSessions({ user_id, workspace_id }, actor)
+      return { message: 'All sessions have ended, this one too: log in again.' }
+    },
+  }
+}
+
+function nameOf(identity: Parameters<typeof sessionOf>[0]) {
+  const { user_id, session_hash } = sessionOf(identity)
+  return { user_id, session_hash }
+}

@@ -1,0 +1,371 @@
+import { type AssignedRole, api, type Endpoint, mayDo, ROLES } from '@svc/core/contract'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Account } from './accounts.ts'
+import { expectStatus } from './call.ts'
+import { claimsOf, forgeToken } from './tokens.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld()
+let owner: Account
+
+beforeEach(async () => {
+  owner = await world().signup({ credits: 10 })
+  await world().verify(owner)
+})
+
+const as = ({ token }: Pick<Account, 'token'>, method: string, path: string, json?: object) =>
+  world().call(method, `/api/v1${path}`, { token, ...(json && { json }) })
+const accept = (json: object) => world().call('POST', '/api/v1/invitations/accept', { json })
+const login = (json: object) => world().call('POST', '/api/v1/auth/login', { json })
+const tokenFor = (email: string) => world().mailed(email, 'invitation')
+const audited = async (account: Account) =>
+  (await as(account, 'GET', '/audit')).body.data.audit_entries.map(
+    ({ action }: { action: string }) => action,
+  )
+
+/** What each role may do, written by hand from the guide: one request for each capability. */
+const MATRIX = `
+                               owner admin developer billing viewer
+GET    /account                in    in    in        in      in
+GET    /members                in    in    in        in      in
+GET    /sessions               in    in    in        in      in
+GET    /balance                in    in    in        in      in
+GET    /billing/transactions   in    in    in        in      in
+GET    /contacts               in    in    in        -       in
+GET    /webhooks               in    in    in        -       in
+GET    /api-keys               in    in    in        -       in
+GET    /domains                in    in    in        -       in
+POST   /contacts               in    in    in        -       -
+POST   /contacts/suppressions  in    in    in        -       -
+POST   /webhooks               in    in    in        -       -
+POST   /api-keys               in    in    in        -       -
+POST   /domains                in    in    in        -       -
+PUT    /account                in    in    -         in      -
+POST   /billing/checkout       in    in    -         in      -
+GET    /audit                  in    in    -         -       -
+GET    /invitations            in    in    -         -       -
+POST   /invitations            in    in    -         -       -
+`
+
+const [header = [], ...rows] = MATRIX.trim()
+  .split('\n')
+  .map((line) => line.trim().split(/\s+/))
+const CELLS = rows.flatMap(([method = '', path = '', ...cells]) =>
+  cells.map((cell, i) => ({ method, path, role: header[i] ?? '', cell })),
+)
+
+describe('the roles', () => {
+  let tokens: Record<string, string>
+  beforeAll(async () => {
+    const account = await world().signup({ credits: 10 })
+    await world().verify(account)
+    tokens = { owner: account.token }
+    for (const role of ROLES.slice(1)) {
+      tokens[role] = (await world().member(account, role as AssignedRole)).token
+    }
+  })
+
+  it.each(CELLS)('$role: $method $path is $cell', async ({ method, path, role, cell }) => {
+    // An empty body: a role that may call gets a 400 about it, or a success.
+    const { status, body } = await as(
+      { token: tokens[role] ?? '' },
+      method,
+      path,
+      method === 'GET' ? undefined : {},
+    )
+    if (cell === 'in') expect([200, 400]).toContain(status)
+    else expect([status, body.error]).toEqual([403, 'forbidden'])
+  })
+
+  it('are checked by every endpoint that takes a session', () => {
+    const endpoints = Object.values(api).flatMap((group) => Object.values<Endpoint>(group))
+    for (const { path, auth, needs } of endpoints) {
+      if (auth === 'none') expect(needs, path).toBeUndefined()
+      else expect(needs, path).toBeDefined()
+    }
+  })
+
+  it('allow what an endpoint does not name to the owner only', () => {
+    expect(ROLES.filter((role) => mayDo(role, undefined))).toEqual(['owner'])
+  })
+})
+
+describe('an invitation', () => {
+  it('makes a new login a member, once', async () => {
+    const { email } = await world().invitation(owner, 'developer')
+    const token = await tokenFor(email)
+    const json = { token, password: 'a long password', name: 'Asha' }
+    const { data } = expectStatus(200, await accept(json)).body
+    expect(data.workspace.id).toBe(owner.id)
+    const members = (await as(data, 'GET', '/members')).body.data.members
+    expect(members).toEqual([
+      expect.objectContaining({ id: owner.id, email: owner.email, role: 'owner' }),
+      expect.objectContaining({ email, name: 'Asha', role: 'developer' }),
+    ])
+    expect((await accept(json)).body).toMatchObject({ message: 'Invalid or expired token' })
+    const logged = expectStatus(
+      200,
+      await login({ email: email.toUpperCase(), password: json.password }),
+    )
+    expect(logged.body.data.workspace.id).toBe(owner.id)
+    expect((await as(owner, 'GET', '/invitations')).body.data.invitations).toEqual([])
+    expect(await audited(owner)).toEqual(
+      expect.arrayContaining(['invitation.created', 'member.added']),
+    )
+  })
+
+  it('is used by one of many simultaneous requests', async () => {
+    const { email } = await world().invitation(owner)
+    const json = { token: await tokenFor(email), password: 'a long password' }
+    const answers = await Promise.all([accept(json), accept(json), accept(json), accept(json)])
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect((await as(owner, 'GET', '/members')).body.data.members).toHaveLength(2)
+  })
+
+  it('ends when it is withdrawn, replaced or too old', async () => {
+    const { id, email } = await world().invitation(owner)
+    const withdrawn = await tokenFor(email)
+    expectStatus(200, await as(owner, 'DELETE', `/invitations/${id}`))
+    const role = 'viewer'
+    expectStatus(201, await as(owner, 'POST', '/invitations', { email, role }))
+    const replaced = await tokenFor(email)
+    expectStatus(201, await as(owner, 'POST', '/invitations', { email: email.toUpperCase(), role }))
+    expect((await as(owner, 'GET', '/invitations')).body.data.invitations).toHaveLength(1)
+    for (const token of [withdrawn, replaced]) {
+      expect((await accept({ token, password: 'a long password' })).status).toBe(400)
+    }
+    const late = await world().invitation(owner)
+    const token = await tokenFor(late.email)
+    await world().advance(7 * 86_400_000)
+    expect((await accept({ token, password: 'a long password' })).status).toBe(400)
+  })
+
+  it('needs the password of a login with the address, whatever the case of the letters', async () => {
+    const other = await world().signup()
+    const email = other.email.toUpperCase()
+    expectStatus(201, await as(owner, 'POST', '/invitations', { email, role: 'viewer' }))
+    await world().core.mails.idle()
+    const link = world().core.mails.list()[0]?.link ?? ''
+    const token = new URL(link).searchParams.get('token')
+    expect((await accept({ token, password: 'another password' })).status).toBe(401)
+    const { data } = expectStatus(200, await accept({ token, password: other.password })).body
+    expect(data.workspace.id).toBe(owner.id)
+    // The login still owns its workspace, and chooses.
+    const { email: own, password } = other
+    const home = expectStatus(200, await login({ email: own, password })).body.data
+    expect(home.workspace.id).toBe(other.id)
+    const there = await login({ email: own, password, workspace_id: owner.id })
+    expect(expectStatus(200, there).body.data.workspace.id).toBe(owner.id)
+    expect((await as(there.body.data, 'POST', '/api-keys', { name: 'x' })).status).toBe(403)
+    expect((await as(home, 'POST', '/api-keys', { name: 'x' })).status).toBe(201)
+    const stranger = await world().signup()
+    const foreign = await login({ email: own, password, workspace_id: stranger.id })
+    expect(foreign.status).toBe(404)
+  })
+
+  it('is refused to members, to unverified workspaces, and for the role of the owner', async () => {
+    const { email } = await world().member(owner, 'viewer')
+    const invite = (account: Account, json: object) => as(account, 'POST', '/invitations', json)
+    expect((await invite(owner, { email, role: 'admin' })).status).toBe(400)
+    expect((await invite(owner, { email: owner.email, role: 'admin' })).status).toBe(400)
+    expect((await invite(owner, { email: 'x@example.com', role: 'owner' })).status).toBe(400)
+    const unverified = await world().signup()
+    expect((await invite(unverified, { email: 'x@example.com', role: 'admin' })).status).toBe(403)
+  })
+
+  it('keeps the address for a login: a signup with it is refused', async () => {
+    const { email } = await world().member(owner, 'viewer')
+    const json = { email: email.toUpperCase(), password: 'long enough', company_name: 'New' }
+    const { status, body } = await world().call('POST', '/api/v1/auth/signup', { json })
+    expect([status, body.message]).toEqual([400, 'Email already exists'])
+  })
+
+  it('shows no text of the workspace in its mail', async () => {
+    await as(owner, 'PUT', '/account', { name: 'Buy pills' })
+    const { email } = await world().invitation(owner)
+    await world().core.mails.idle()
+    const mail = world()
+      .core.mails.list()
+      .find(({ to }) => to === email)
+    expect(JSON.stringify(mail)).not.toContain('pills')
+    expect(mail?.text).toContain(owner.email)
+  })
+})
+
+describe('a role', () => {
+  it('narrows and ends in sessions that exist, at once', async () => {
+    const member = await world().member(owner, 'developer')
+    expect((await as(member, 'POST', '/api-keys', { name: 'x' })).status).toBe(201)
+    expectStatus(200, await as(owner, 'PUT', `/members/${member.id}`, { role: 'viewer' }))
+    expect((await as(member, 'POST', '/api-keys', { name: 'x' })).status).toBe(403)
+    expect((await as(member, 'GET', '/contacts')).status).toBe(200)
+    expectStatus(200, await as(owner, 'DELETE', `/members/${member.id}`))
+    expect((await as(member, 'GET', '/contacts')).status).toBe(401)
+    expect((await login(member)).status).toBe(401)
+    expect(await audited(owner)).toEqual(
+      expect.arrayContaining(['member.changed', 'member.removed']),
+    )
+    // The address is free again.
+    const json = { email: member.email, password: 'long enough', company_name: 'New' }
+    expect((await world().call('POST', '/api/v1/auth/signup', { json })).status).toBe(201)
+  })
+
+  it('is not raised by its member, and the owner cannot be changed or removed', async () => {
+    const admin = await world().member(owner, 'admin')
+    const viewer = await world().member(owner, 'viewer')
+    const role = { role: 'admin' }
+    expect((await as(viewer, 'PUT', `/members/${viewer.id}`, role)).status).toBe(403)
+    expect((await as(admin, 'PUT', `/members/${admin.id}`, { role: 'owner' })).status).toBe(400)
+    for (const who of [admin, owner]) {
+      expect((await as(who, 'PUT', `/members/${owner.id}`, role)).status).toBe(403)
+      expect((await as(who, 'DELETE', `/members/${owner.id}`)).status).toBe(403)
+    }
+    const password = { current_password: owner.password }
+    expect((await as(admin, 'POST', `/members/${admin.id}/owner`, password)).status).toBe(403)
+    expect((await as(viewer, 'DELETE', `/members/${admin.id}`)).status).toBe(403)
+    // A member may leave.
+    expect((await as(viewer, 'DELETE', `/members/${viewer.id}`)).status).toBe(200)
+  })
+
+  it('of one workspace gives nothing in another', async () => {
+    const stranger = await world().signup()
+    const member = await world().member(owner, 'admin')
+    const claims = claimsOf(member.id)
+    for (const token of [
+      forgeToken({ claims: { ...claims, ws: stranger.id } }),
+      forgeToken({ claims: { ...claims, sub: owner.id, ws: stranger.id } }),
+      forgeToken({ claims }),
+      forgeToken({ claims: { ...claims, ws: "' or '1'='1" } }),
+    ]) {
+      expect((await as({ token }, 'GET', '/account')).status).toBe(401)
+    }
+  })
+})
+
+describe('the change of the owner', () => {
+  it('exchanges the roles and ends the sessions of both', async () => {
+    const heir = await world().member(owner, 'viewer')
+    const key = await world().key(owner)
+    const path = `/members/${heir.id}/owner`
+    expect((await as(owner, 'POST', path, { current_password: 'wrong' })).status).toBe(400)
+    expectStatus(200, await as(owner, 'POST', path, { current_password: owner.password }))
+    for (const token of [owner.token, heir.token]) {
+      expect((await as({ token }, 'GET', '/account')).status).toBe(401)
+    }
+    const { email, password } = heir
+    const now = expectStatus(200, await login({ email, password })).body.data
+    expect(now.workspace).toMatchObject({ id: owner.id, email })
+    const former = expectStatus(200, await login(owner)).body.data
+    const members = (await as(now, 'GET', '/members')).body.data.members
+    expect(members.map((one: { email: string; role: string }) => [one.email, one.role])).toEqual([
+      [email, 'owner'],
+      [owner.email, 'admin'],
+    ])
+    expect((await as(former, 'PUT', `/members/${owner.id}`, { role: 'viewer' })).status).toBe(403)
+    expect((await world().send(key.key)).status).toBe(201)
+    // A token of the former owner is no token of the new one, whatever its version.
+    for (const tv of [1, 2]) {
+      const token = forgeToken({ claims: { ...claimsOf(owner.id), tv, jti: 'x' } })
+      expect((await as({ token }, 'GET', '/account')).status).toBe(tv === 2 ? 200 : 401)
+    }
+  })
+
+  it('is refused for a login that owns another workspace', async () => {
+    const other = await world().signup()
+    const { email, password } = other
+    expectStatus(201, await as(owner, 'POST', '/invitations', { email, role: 'admin' }))
+    expectStatus(200, await accept({ token: await tokenFor(email), password }))
+    const request = { current_password: owner.password }
+    expect((await as(owner, 'POST', `/members/${other.id}/owner`, request)).status).toBe(403)
+    expect((await as(owner, 'GET', '/account')).status).toBe(200)
+  })
+})
+
+describe('sessions', () => {
+  it('are listed with their client, and end one by one', async () => {
+    const { email, password } = owner
+    const headers = { 'user-agent': 'A'.repeat(500) }
+    const other = await world().call('POST', '/api/v1/auth/login', {
+      json: { email, password },
+      headers,
+      from: '192.0.2.77',
+    })
+    const { sessions } = (await as(owner, 'GET', '/sessions')).body.data
+    expect(sessions).toHaveLength(2)
+    expect(sessions[0]).toMatchObject({
+      is_current: false,
+      network: '192.0.2.0/24',
+      agent: 'A'.repeat(200),
+      workspace_id: owner.id,
+    })
+    expect(sessions[1]).toMatchObject({ is_current: true })
+    expect(JSON.stringify(sessions)).not.toContain('hash')
+    expectStatus(200, await as(owner, 'DELETE', `/sessions/${sessions[0].id}`))
+    expect((await as(other.body.data, 'GET', '/account')).status).toBe(401)
+    expect((await as(owner, 'GET', '/account')).status).toBe(200)
+    expect((await as(owner, 'DELETE', `/sessions/${sessions[0].id}`)).status).toBe(404)
+  })
+
+  it('end together, also those of another workspace of the login', async () => {
+    const member = await world().member(owner, 'viewer')
+    const again = (await login(member)).body.data
+    expectStatus(200, await as(member, 'DELETE', '/sessions'))
+    for (const { token } of [member, again]) {
+      expect((await as({ token }, 'GET', '/account')).status).toBe(401)
+    }
+    expect((await as(owner, 'GET', '/account')).status).toBe(200)
+  })
+
+  it('show the time of their last use, exact to five minutes', async () => {
+    const last = async () =>
+      (await as(owner, 'GET', '/sessions')).body.data.sessions[0].last_seen_at
+    const first = await last()
+    await world().advance(4 * 60_000)
+    expect(await last()).toBe(first)
+    await world().advance(60_000)
+    expect(await last()).toBe(world().now().toISOString())
+  })
+})
+
+describe('a password of a member', () => {
+  it('is changed and reset without a change of the workspace', async () => {
+    const member = await world().member(owner, 'viewer')
+    const key = await world().key(owner)
+    const { email, password } = member
+    const change = { current_password: password, new_password: 'another long password' }
+    expectStatus(200, await as(member, 'POST', '/auth/change-password', change))
+    expect((await as(member, 'GET', '/account')).status).toBe(401)
+    expect((await login({ email, password })).status).toBe(401)
+    await world().call('POST', '/api/v1/auth/forgot-password', { json: { email } })
+    const token = await world().mailed(email, 'reset_password')
+    const json = { token, password: 'a third long password', revoke_api_keys: true }
+    expectStatus(200, await world().call('POST', '/api/v1/auth/reset-password', { json }))
+    expectStatus(200, await login({ email, password: json.password }))
+    expect((await as(owner, 'GET', '/account')).status).toBe(200)
+    expect((await world().send(key.key)).status).toBe(201)
+  })
+})
+
+describe('limits', () => {
+  it('of invitations in a day hold, also when each is withdrawn', async () => {
+    const invite = (i: number) =>
+      as(owner, 'POST', '/invitations', { email: `p${i}@example.com`, role: 'viewer' })
+    for (let i = 0; i < 100; i++) {
+      const { id } = expectStatus(201, await invite(i)).body.data.invitation
+      expectStatus(200, await as(owner, 'DELETE', `/invitations/${id}`))
+    }
+    const { status, headers } = await invite(100)
+    expect([status, headers['retry-after']]).toEqual([429, '3600'])
+  })
+
+  it('of the list of sessions keep the newest', async () => {
+    const { core } = world()
+    const session = { user_id: owner.id, workspace_id: owner.id, agent: null }
+    const ends_at = new Date(world().now().getTime() + 1_000)
+    for (let i = 0; i < 101; i++) {
+      await core.members.listSession({ ...session, session_hash: `h${i}`, ends_at })
+    }
+    expect((await as(owner, 'GET', '/sessions')).body.data.sessions).toHaveLength(100)
+    expect((await as(owner, 'GET', '/account')).status).toBe(200)
+  })
+})
