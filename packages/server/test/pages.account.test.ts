@@ -52,6 +52,50 @@ async function verifyTokenOf({ email }: Account): Promise<string> {
   return (await world().mailed(email, 'verify_email')) ?? ''
 }
 
+describe('/accept-invitation', () => {
+  const path = '/accept-invitation'
+  const password = 'a long password'
+
+  async function invited() {
+    const owner = await world().signup()
+    await world().verify(owner)
+    const { id, email } = await world().invitation(owner)
+    return { owner, id, email, token: (await world().mailed(email, 'invitation')) ?? '' }
+  }
+
+  it('shows workspace and role, changes nothing when it is opened, and accepts once', async () => {
+    const { owner, email, token } = await invited()
+    const name = '<b>Tom & "Co"</b>'
+    await world().call('PUT', '/api/v1/account', { token: owner.token, json: { name } })
+    for (let i = 0; i < 2; i++) {
+      const page = await open(`${path}?token=${token}`)
+      expect(page.status).toBe(200)
+      expect(page.body).toContain('&lt;b&gt;Tom &amp; &quot;Co&quot;&lt;/b&gt;')
+      expect(page.body).toContain('with the role developer')
+    }
+    const easy = await submit(path, { token, password: 'password', name: '' })
+    expect([easy.status, easy.body]).toEqual([400, expect.stringContaining('role="alert"')])
+    expect((await submit(path, { token, password, name: '' })).body).toContain('You are a member')
+    expect((await open(`${path}?token=${token}`)).body).toContain('not valid')
+    expect((await submit(path, { token, password })).status).toBe(400)
+    const login = await world().call('POST', '/api/v1/auth/login', { json: { email, password } })
+    expect(login.body.data.workspace.id).toBe(owner.id)
+  })
+
+  it('asks for the password of a login that exists, and counts wrong ones', async () => {
+    const { owner } = await invited()
+    const other = await world().signup()
+    const json = { email: other.email, role: 'viewer' }
+    await world().call('POST', '/api/v1/invitations', { token: owner.token, json })
+    const token = (await world().mailed(other.email, 'invitation')) ?? ''
+    const page = await open(`${path}?token=${token}`)
+    expect(page.body).toContain('The password of your login')
+    expect(page.body).not.toContain('name="name"')
+    expect((await submit(path, { token, password: 'not the password' })).status).toBe(401)
+    expect((await submit(path, { token, password: other.password })).status).toBe(200)
+  })
+})
+
 describe('/verify-email', () => {
   it('changes nothing when it is opened, and verifies the address after a click on its button', async () => {
     const owner = await world().signup()

@@ -1,12 +1,12 @@
 import type { Actor, Revoked } from '@svc/core'
 import { api, decode, type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
-import type { DecodedCore } from '@svc/core/operate'
+import type { Awaitable, DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { noteFailure } from '../failures.ts'
 import { actorOf } from '../routes/mount.ts'
 import { revokedText } from '../routes/revoked-text.ts'
-import { resetForm, verifyForm } from './account-html.ts'
+import { acceptForm, resetForm, verifyForm } from './account-html.ts'
 import { acceptForms } from './form-body.ts'
 import { addPageHeaders, serveHandler } from './page.ts'
 import { notice, plainPageCsp } from './plain-page.ts'
@@ -22,12 +22,12 @@ interface AccountPage {
   path: string
   /** The endpoint whose rate limit counts the form. */
   endpoint: Endpoint
-  form(token: string): string
+  form(token: string): Awaitable<string>
   /** Returns the next page. */
   submit(fields: unknown, actor: Actor): Promise<{ status: number; html: string }>
 }
 
-/** Serves the targets of links in mails: two pages without scripts, whose forms post to the page's own URL. */
+/** Serves the targets of links in mails: pages without scripts, whose forms post to the page's own URL. */
 export function serveAccountPages(
   app: FastifyInstance,
   admission: Admission,
@@ -43,9 +43,10 @@ export function serveAccountPages(
   })
 }
 
-function accountPages({ workspaces }: DecodedCore): AccountPage[] {
+function accountPages({ workspaces, members }: DecodedCore): AccountPage[] {
   const { verify_email, reset_password } = api.workspaces
   return [
+    invitationPage(members),
     {
       path: '/verify-email',
       endpoint: verify_email,
@@ -75,6 +76,41 @@ function accountPages({ workspaces }: DecodedCore): AccountPage[] {
       },
     },
   ]
+}
+
+/** Shows an invitation, and accepts it. The person then logs in: the page has no session to keep. */
+function invitationPage(members: DecodedCore['members']): AccountPage {
+  const { accept } = api.invitations
+  return {
+    path: '/accept-invitation',
+    endpoint: accept,
+    async form(token) {
+      const invitation = await members.invitationOf(token)
+      if (invitation) return acceptForm(token, invitation)
+      return notice(
+        'This invitation is not valid',
+        'It was used, withdrawn or replaced, or it is too old. Ask for another invitation.',
+      )
+    },
+    async submit(fields, actor) {
+      try {
+        await members.accept(decode(accept.body, withoutEmptyName(fields)), actor)
+      } catch (error) {
+        const token = tokenOf(fields)
+        const invitation = token && (await members.invitationOf(token))
+        if (!invitation || !(error instanceof SvcError) || error.status >= 500) throw error
+        return { status: error.status, html: acceptForm(token, invitation, error.message) }
+      }
+      const text = 'You are a member of the workspace now. Log in with your e-mail address.'
+      return { status: 200, html: notice('Welcome', text) }
+    },
+  }
+}
+
+/** An empty field of a form is a missing one. */
+function withoutEmptyName(fields: unknown): unknown {
+  const { name, ...rest } = (fields ?? {}) as { name?: unknown }
+  return name === '' ? rest : fields
 }
 
 /** Converts the text of a ticked box to a boolean. */
