@@ -28,6 +28,7 @@ import { loginNetworksContract } from './storage/login-networks.contract.ts'
 import { lotsContract } from './storage/lots.contract.ts'
 import { lowBalancesContract } from './storage/low-balances.contract.ts'
 import { mailRecipientsContract } from './storage/mail-recipients.contract.ts'
+import { membersContract } from './storage/members.contract.ts'
 import { messageCountsContract } from './storage/message-counts.contract.ts'
 import { messagePartsContract } from './storage/message-parts.contract.ts'
 import { newerContract } from './storage/newer.contract.ts'
@@ -62,6 +63,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
   describe(`storage on ${engine}`, () => {
     describe('accounts', () => accountsContract(open))
     describe('owners', () => ownersContract(open))
+    describe('members', () => membersContract(open))
     describe('tokens of mails', () => accountTokensContract(open))
     describe('sessions', () => sessionsContract(open))
     describe('networks of logins', () => loginNetworksContract(open))

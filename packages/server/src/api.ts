@@ -24,6 +24,7 @@ import type { ConnectionLimit } from './connections/connection-limit.ts'
 import { type InboxOptions, serveInbox } from './dev/inbox.ts'
 import { answerFailure, unknownRoute } from './failures.ts'
 import type { OnAnswered } from './metrics/request-metrics.ts'
+import { serveOidc } from './oidc/routes.ts'
 import { serveAccountPages } from './pages/account.ts'
 import { serveDocs } from './pages/docs.ts'
 import { servePayments } from './pages/payment.ts'
@@ -46,6 +47,7 @@ import { suppressionRoutes } from './routes/suppressions.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { workspaceRoutes } from './routes/workspaces.ts'
 import type { Config } from './settings/config.ts'
+import type { OidcSettings } from './settings/oidc.ts'
 
 /** The options of the API that do not depend on the server that carries it. */
 export interface ApiOptions {
@@ -56,6 +58,8 @@ export interface ApiOptions {
     overload?: Load
     /** Whether workspaces add, rotate and remove sending domains themselves; default: false. */
     self_service_domains?: boolean
+    /** The OIDC provider with which members sign in. */
+    oidc?: OidcSettings | null
   }
   logger?: Logger
   /** Also serves the inbox at `/dev`, which shows all messages. It is for `svc dev`. */
@@ -165,6 +169,10 @@ export async function serveApi(
   serveResend(app, admission, core, { now })
   serveTwilio(app, admission, core, { now })
   serveAccountPages(app, admission, core)
+  if (config.oidc) {
+    const { oidc: settings } = config
+    serveOidc(app, admission, { core, authenticator, settings, public_url, base: '/console' })
+  }
   serveUnsubscribe(app, admission, core)
   serveDocs(app, admission, api, { public_url })
   if (options.sandbox_payments) servePayments(app, admission, core, options.sandbox_payments)

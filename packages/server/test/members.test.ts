@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type AssignedRole, api, type Endpoint, mayDo, ROLES } from '@svc/core/contract'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Account } from './accounts.ts'
@@ -242,6 +243,43 @@ describe('a role', () => {
   })
 })
 
+describe('a change of members by a session', () => {
+  const sessionOf = ({ id, token }: Account) => ({
+    user_id: id,
+    session_hash: hash('sha256', token.slice(0, token.lastIndexOf('.'))),
+    token_version: 1,
+  })
+  const by = (account: Account) =>
+    ({
+      kind: 'session',
+      id: account.id,
+      address: null,
+      request_id: null,
+      session: sessionOf(account),
+    }) as const
+
+  it('is refused in its transaction if the role or the session ended after the first check', async () => {
+    const { members } = world().core
+    const admin = await world().member(owner, 'admin')
+    const other = await world().member(owner, 'viewer')
+    const json = { email: 'late@example.com', role: 'admin' } as const
+    await members.update(owner.id, admin.id, { role: 'viewer' })
+    for (const change of [
+      () => members.invite(owner.id, json, by(admin)),
+      () => members.update(owner.id, admin.id, { role: 'admin' }, by(admin)),
+      () => members.remove(owner.id, other.id, by(admin)),
+      () => members.makeOwner(owner.id, admin.id, { current_password: owner.password }, by(admin)),
+    ]) {
+      await expect(change()).rejects.toMatchObject({ code: 'forbidden' })
+    }
+    await members.remove(owner.id, admin.id)
+    const late = members.invite(owner.id, json, by(admin))
+    await expect(late).rejects.toMatchObject({ code: 'token_expired' })
+    expect((await members.list(owner.id)).map(({ role }) => role)).toEqual(['owner', 'viewer'])
+    expect(await members.invitations(owner.id)).toEqual([])
+  })
+})
+
 describe('the change of the owner', () => {
   it('exchanges the roles and ends the sessions of both', async () => {
     const heir = await world().member(owner, 'viewer')
@@ -367,5 +405,22 @@ describe('limits', () => {
     }
     expect((await as(owner, 'GET', '/sessions')).body.data.sessions).toHaveLength(100)
     expect((await as(owner, 'GET', '/account')).status).toBe(200)
+  })
+})
+
+describe('a request without a body over a connection', () => {
+  const listening = useWorld({ listen: true })
+
+  it('is refused by the role too', async () => {
+    const account = await listening().signup()
+    await listening().verify(account)
+    const { token } = await listening().member(account, 'viewer')
+    const statusOf = async (path: string) => {
+      const headers = { authorization: `Bearer ${token}`, connection: 'close' }
+      const answer = await fetch(`${listening().url}/api/v1${path}`, { headers })
+      await answer.arrayBuffer()
+      return answer.status
+    }
+    expect([await statusOf('/contacts'), await statusOf('/audit')]).toEqual([200, 403])
   })
 })

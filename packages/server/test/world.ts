@@ -19,6 +19,7 @@ import type { Load } from '../src/admission/load.ts'
 import { type AppOptions, buildApp } from '../src/app.ts'
 import type { InboxOptions } from '../src/dev/inbox.ts'
 import { logOptions } from '../src/service/log-options.ts'
+import type { OidcSettings } from '../src/settings/oidc.ts'
 import { accountsOf } from './accounts.ts'
 import { callerOf } from './call.ts'
 import { within } from './within.ts'
@@ -64,6 +65,8 @@ export interface WorldOptions {
   /** A quota without an entry is more than any test needs. */
   quotas?: Partial<Quotas>
   trust_proxy?: string[]
+  /** The OIDC provider with which members sign in. */
+  oidc?: OidcSettings
   overload?: Load
   connections_max?: number
   /** The load; default: idle. */
@@ -153,6 +156,7 @@ export async function openWorld(options: WorldOptions = {}) {
       rates: ratesOf(options.rates),
       self_service_domains: options.self_service_domains ?? true,
       trust_proxy: options.trust_proxy ?? [],
+      ...(options.oidc && { oidc: options.oidc }),
       ...(options.overload && { overload: options.overload }),
       ...(options.connections_max && { connections_max: options.connections_max }),
     },

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { RATES, type RateLimit } from '@svc/core/contract'
 import type { ListedProvider } from '@svc/core/operate'
 import { type BackupSettings, readBackups } from './backups.ts'
+import { type OidcSettings, readOidc } from './oidc.ts'
 import { readProviderSettings } from './providers.ts'
 import { readSetting, type SettingName, type ValueOf } from './readers.ts'
 import { readSecretsSettings, type SecretsSettings } from './secrets.ts'
@@ -23,6 +24,8 @@ export interface Config extends Fields, SpendSettings, SecretsSettings {
   listen_fd: number | null
   /** Null if no payments are taken. */
   stripe: StripeSettings | null
+  /** Null if members sign in with passwords only. */
+  oidc: OidcSettings | null
   /** The providers, in the order in which they are tried. */
   providers: ListedProvider[]
   /** The backups that the server makes by itself; null for none. */
@@ -124,6 +127,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     listen_fd,
     backups: readBackups(read, fields),
     stripe: readStripe(read),
+    oidc: readOidc(read),
     providers: readProviderSettings(read),
     ...readSecretsSettings(read),
     ...readSpendSettings(read),

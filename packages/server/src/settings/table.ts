@@ -193,6 +193,48 @@ const ROWS = {
       example: 'a-secret-of-at-least-32-bytes-for-sessions',
       is_secret: true,
     },
+    SVC_OIDC_ISSUER: {
+      type: 'url',
+      summary: 'the OIDC provider with which members sign in',
+      details:
+        'the OIDC provider with which [members sign in](../guides/members.md#sign-in-with-oidc)',
+      example: 'https://id.example.com',
+      is_part: true,
+    },
+    SVC_OIDC_CLIENT_ID: {
+      type: 'text',
+      summary: 'the id of svc at the OIDC provider',
+      example: 'svc',
+      is_part: true,
+    },
+    SVC_OIDC_CLIENT_SECRET: {
+      type: 'text',
+      summary: 'the secret of svc at the OIDC provider',
+      example: 'a-secret-of-the-oidc-client',
+      is_secret: true,
+      is_part: true,
+    },
+    SVC_OIDC_WORKSPACE: {
+      type: 'text',
+      summary: 'the workspace whose roles the OIDC provider decides',
+      example: '019a9c5e-1d00-7c3a-9a51-3f0c6d1b2e01',
+      is_part: true,
+    },
+    SVC_OIDC_ROLES: {
+      type: 'list',
+      summary: 'value=role for values of the role claim',
+      details:
+        '`value=role` for values of the role claim: `admin`, `developer`, `billing`, `viewer`',
+      example: 'svc-admins=admin,svc-developers=developer',
+      is_part: true,
+    },
+    SVC_OIDC_ROLE_CLAIM: {
+      type: 'text',
+      summary: 'the claim with the roles',
+      default_words: '`groups`',
+      example: 'roles',
+      is_part: true,
+    },
     SVC_SIGNUP_CREDITS: {
       type: 'credits',
       summary: 'the credits that a new workspace gets',

@@ -1,0 +1,92 @@
+import { SvcError } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Admission } from '../admission/admission.ts'
+import type { Authenticator } from '../admission/authenticator.ts'
+import { sessionCookie } from '../console/session-cookie.ts'
+import { serveHandler } from '../pages/page.ts'
+import { notice, plainPageCsp } from '../pages/plain-page.ts'
+import { actorOf } from '../routes/mount.ts'
+import type { OidcSettings } from '../settings/oidc.ts'
+import { checksCookie } from './checks-cookie.ts'
+import { createOidcClient } from './client.ts'
+
+const HTML = 'text/html; charset=utf-8'
+const CSP = plainPageCsp()
+
+/** The error that a page shows in place of a fault of the provider or the network. */
+const FAILED = 'The sign-in provider did not answer as expected. Try again.'
+
+/**
+ * Serves the sign-in with an OIDC provider: `<base>/oidc/start` leads to the provider, `<base>/oidc/callback` receives its
+ * answer, begins a session and leads to the console at `base`.
+ */
+export function serveOidc(
+  app: FastifyInstance,
+  admission: Admission,
+  {
+    core,
+    authenticator,
+    settings,
+    public_url,
+    base,
+  }: {
+    core: DecodedCore
+    authenticator: Authenticator
+    settings: OidcSettings
+    public_url: () => string
+    base: string
+  },
+): void {
+  const client = createOidcClient(settings)
+  const redirectUri = () => `${public_url()}${base}/oidc/callback`
+  const secure = () => public_url().startsWith('https:')
+
+  async function begin(_: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { url, checks } = await client.begin(redirectUri())
+    reply.header('set-cookie', checksCookie({ secure: secure() }).set(checks))
+    return reply.redirect(url, 303)
+  }
+
+  async function finish(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const cookie = checksCookie({ secure: secure() })
+    const checks = cookie.read(request.headers.cookie)
+    // Each answer has one try.
+    reply.header('set-cookie', cookie.clear())
+    if (!checks) throw new SvcError('forbidden', 'This sign-in is too old. Begin again.')
+    // The address as the provider knows it: a proxy may have changed that of the request.
+    const answer = new URL(redirectUri())
+    answer.search = new URL(request.url, 'http://127.0.0.1').search
+    const person = await client.finish(answer, checks)
+    const actor = actorOf(request)
+    const session = await core.members.signIn(person, actor)
+    const agent = request.headers['user-agent'] ?? null
+    const token = await authenticator.issueToken(session, { actor, agent })
+    reply.header('set-cookie', sessionCookie(token, { path: base, secure: secure() }))
+    return reply.redirect(`${public_url()}${base}`, 303)
+  }
+
+  for (const [name, handle] of Object.entries({ start: begin, callback: finish })) {
+    serveHandler(app, admission, { path: `${base}/oidc/${name}`, csp: CSP }, async (...call) => {
+      try {
+        return await handle(...call)
+      } catch (error) {
+        return refuse(error, ...call)
+      }
+    })
+  }
+}
+
+/** A page with the reason. Messages of other errors may contain parts of an answer, so only their names are logged. */
+function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const isOurs = error instanceof SvcError
+  if (!isOurs) {
+    const { name, code } = error as { name?: string; code?: string }
+    request.log.warn({ type: name, code, request_id: request.id }, 'a sign-in with OIDC failed')
+  }
+  const text = isOurs ? error.message : FAILED
+  return reply
+    .code(isOurs ? error.status : 403)
+    .type(HTML)
+    .send(notice('You are not signed in', text))
+}
