@@ -16,6 +16,7 @@ import { addImport } from './commands/import.ts'
 import { addInit } from './commands/init.ts'
 import { addKeys } from './commands/keys.ts'
 import { addLedger } from './commands/ledger.ts'
+import { addMembers } from './commands/members.ts'
 import { addMessages } from './commands/messages.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addPauseAll } from './commands/pause.ts'
@@ -61,6 +62,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
   'Operate it, on its database:': {
     top: addTop,
     workspaces: addWorkspaces,
+    members: addMembers,
     keys: addKeys,
     domains: addDomains,
     credits: addCredits,
