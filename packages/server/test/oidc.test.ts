@@ -163,6 +163,14 @@ describe('a sign-in with OIDC', () => {
     expect(answered.body).toContain('is not verified')
   })
 
+  it('is refused if the workspace of the roles is missing', async () => {
+    const workspace_id = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+    roles = { workspace_id, claim: 'groups', by_value: RANKS }
+    const { answered, token } = await signIn(person({ groups: ['svc-admins'] }))
+    expect([answered.statusCode, token]).toEqual([403, null])
+    expect(await world().core.members.workspacesOf(workspace_id)).toEqual([])
+  })
+
   it('is refused for a person without a role and without a login', async () => {
     expect((await signIn(person())).answered.statusCode).toBe(403)
     giveRoles()

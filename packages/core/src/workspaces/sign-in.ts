@@ -36,7 +36,7 @@ export function createSignIn({ storage, runtime }: { storage: Storage; runtime: 
   return {
     async signIn(person, actor = SERVICE) {
       const session = await storage.write(async (stores) => {
-        if (person.assigned) await stores.workspaces.lock(person.assigned.workspace_id)
+        if (person.assigned) await lockWorkspace(stores, person.assigned.workspace_id)
         const login = await loginOf(runtime, stores, person)
         const { assigned } = person
         if (assigned) await applyRole(runtime, stores, { login, ...assigned, actor })
@@ -50,6 +50,13 @@ export function createSignIn({ storage, runtime }: { storage: Storage; runtime: 
       return session
     },
   }
+}
+
+/** @throws SvcError `forbidden` if the workspace of the settings does not exist. */
+async function lockWorkspace({ workspaces }: Writes, workspaceId: string): Promise<void> {
+  await workspaces.lock(workspaceId)
+  if (await workspaces.byId(workspaceId)) return
+  throw new SvcError('forbidden', 'The workspace of the roles of the sign-in provider is missing')
 }
 
 async function loginOf(
