@@ -209,6 +209,7 @@ async function tourMembers(
   const left = await join('left@example.com')
   await send('members.update', { params: { id: left }, body: { role: 'viewer' } })
   await send('members.remove', { params: { id: left } })
+  await send('workspaces.login', { body: { email: EMAIL, password: PASSWORDS.last } })
   const { sessions } = await send('sessions.list')
   const other = (sessions as { id: string; is_current: boolean }[]).find((one) => !one.is_current)
   if (other) await send('sessions.end', { params: { id: other.id } })

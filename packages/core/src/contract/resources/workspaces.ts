@@ -81,7 +81,7 @@ export const workspaces = {
   login: endpoint({
     ...open,
     path: '/api/v1/auth/login',
-    failures: ['unauthorized'],
+    failures: ['unauthorized', 'not_found'],
     body: z.object({
       email,
       password,
