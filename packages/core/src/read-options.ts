@@ -125,6 +125,10 @@ const CHECKS = {
   domains_dns: z.array(nameServer).optional(),
   providers: z.array(z.unknown()).optional(),
   public_url: callable.optional(),
+  brand: z
+    .string()
+    .regex(/^[^\p{Cc}]{1,60}$/u, 'must be a name of 1 to 60 characters, without control characters')
+    .optional(),
   mailer: having('send').optional(),
   threads: whole(0, THREADS_MAX).optional(),
   lease_ms: whole(LEASE_MIN_MS, LEASE_MAX_MS).optional(),
@@ -156,6 +160,7 @@ export function readOptions(options: CoreOptions) {
     keys: ofOption('secrets_keys', () => readSecretsKeys(options.secrets_keys ?? [])),
     threads: options.threads ?? 1,
     targets: options.webhook_targets ?? { allow_http: false },
+    brand: options.brand ?? 'svc',
     public_url: checkedUrl(options.public_url ?? (() => 'http://127.0.0.1:3000')),
     retention_days: options.retention_days ?? null,
   }

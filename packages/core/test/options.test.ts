@@ -37,6 +37,8 @@ it.each<[options: unknown, text: string]>([
   [given({ colour: 'red' }), 'Unknown option: colour'],
   [given({ database_url: 'mysql://x' }), 'database_url must begin with file: or postgres:, not'],
   [given({ database_url: 'postgres://[x' }), 'database_url is not a valid postgres:// address'],
+  [given({ brand: '' }), 'brand: must be a name of 1 to 60 characters'],
+  [given({ brand: 'A\nB' }), 'brand: must be a name of 1 to 60 characters'],
   [given({ durability: 'ram' }), 'durability: must be one of: disk, none'],
   [given({ secrets_keys: 'k' }), 'secrets_keys: must be an array'],
   [given({ secrets_keys: ['k'] }), 'secrets_keys: the key must be 32 bytes'],

@@ -70,6 +70,7 @@ beforeEach(async () => {
       storage: watched,
       runtime,
       public_url: () => 'https://svc.example/base',
+      brand: 'svc',
       outbox: { ...outbox, add: (...mail) => note('mail', outbox.add(...mail)) },
     }),
   })

@@ -89,6 +89,7 @@ export async function startServer({
     webhook_targets: targetsOf(config, { dev }),
     domains_dns: nameServersOf(config),
     public_url: () => public_url,
+    brand: config.brand,
     runtime,
     lease_ms,
     // Without its database the service cannot work. A supervisor starts the process again.

@@ -40,6 +40,7 @@ export async function withCore<T>(
     quotas: config.quotas,
     domains_dns: nameServersOf(config),
     public_url: () => public_url,
+    brand: config.brand,
   })
   try {
     return await work(core)

@@ -1,14 +1,37 @@
 import { describe, expect, it } from 'vitest'
 import { units } from '../contract/fields/units.ts'
-import { lowBalanceMail, resetMail, verifyMail } from './templates.ts'
+import { compose } from './letter.ts'
+import { frozenMail, invitationMail, lowBalanceMail, resetMail, verifyMail } from './templates.ts'
 
 const LINK = 'https://svc.example/x?a=1&b=<"&token=t'
+const ENVELOPE = { brand: 'Acme & <Sons>', to: 'asha@example.com' }
+const HOSTILE = `"><script>alert(1)</script><img src=x onerror='x'>&`
+
+const MAILS = [
+  verifyMail(ENVELOPE, LINK),
+  resetMail(ENVELOPE, LINK),
+  invitationMail(ENVELOPE, LINK, 'owner@example.com'),
+  lowBalanceMail(ENVELOPE, { available: units(9_500_000), threshold: units(10_000_000) }),
+  frozenMail(ENVELOPE, { numbers: 10, window_s: 60 }),
+]
+
+/** The text that a reader of the HTML part sees. */
+function shown(html: string): string {
+  const [, body = ''] = html.split('<body')
+  return body
+    .replace(/<[^>]*>/g, ' ')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&')
+}
 
 describe.each([
   [verifyMail, 'verify_email', '24 hours'],
   [resetMail, 'reset_password', '30 minutes'],
 ] as const)('%o', (write, kind, lifetime) => {
-  const mail = write('asha@example.com', LINK)
+  const mail = write(ENVELOPE, LINK)
 
   it('has recipient, kind and link, and says how long the link works', () => {
     expect(mail).toMatchObject({ to: 'asha@example.com', kind, link: LINK })
@@ -21,9 +44,45 @@ describe.each([
   })
 })
 
+describe.each(MAILS.map((mail) => [mail.kind, mail] as const))('the mail %s', (_, mail) => {
+  it('has the brand, and the same paragraphs in the text and in the HTML', () => {
+    expect(mail.text.endsWith('\n\n-- \nAcme & <Sons>\n')).toBe(true)
+    expect(mail.html).toContain('>Acme &amp; &lt;Sons&gt;</td>')
+    for (const paragraph of mail.text.split('\n\n-- ')[0]?.split('\n\n') ?? []) {
+      expect(shown(mail.html)).toContain(paragraph)
+    }
+  })
+
+  it('declares colours for light and dark screens, and loads nothing', () => {
+    expect(mail.html).toContain('<meta name="color-scheme" content="light dark">')
+    expect(mail.html).toContain('@media (prefers-color-scheme: dark)')
+    expect(mail.html).not.toMatch(/<script|<img|<link|url\(|@import|\ssrc=/i)
+  })
+})
+
+it('a mail escapes hostile texts in each of its places, and keeps them in its text', () => {
+  const { text, html } = compose(HOSTILE, {
+    subject: HOSTILE,
+    paragraphs: [HOSTILE],
+    action: { label: HOSTILE, link: `https://svc.example/?${HOSTILE}` },
+    notes: [HOSTILE],
+  })
+  expect(html).not.toMatch(/<script|<img|onerror='/i)
+  expect(shown(html).split(HOSTILE)).toHaveLength(7)
+  expect(text.split(HOSTILE)).toHaveLength(5)
+})
+
+it('the invitation names the owner by the address only, also a hostile one', () => {
+  const owner = `"<b>o'x"@example.com`
+  const { text, html } = invitationMail(ENVELOPE, LINK, owner)
+  expect(text).toContain(owner)
+  expect(shown(html)).toContain(owner)
+  expect(html).not.toContain('<b>')
+})
+
 it('a mail about low credits has the amounts in text and HTML, and no link', () => {
   const low = { available: units(9_500_000), threshold: units(10_000_000) }
-  const mail = lowBalanceMail('asha@example.com', low)
+  const mail = lowBalanceMail(ENVELOPE, low)
   expect(mail).toMatchObject({ to: 'asha@example.com', kind: 'low_balance' })
   for (const text of [mail.text, mail.html]) {
     expect(text).toContain('has 9.5 credits left, less than its threshold of 10.')

@@ -2,6 +2,7 @@ import { emailAddress } from '../contract/fields/email-address.ts'
 import type { Mail } from '../contract/outside/mail.ts'
 import type { Outbox } from '../mail/outbox.ts'
 import {
+  type Envelope,
   frozenMail,
   invitationMail,
   lowBalanceMail,
@@ -44,18 +45,23 @@ export function createOwnerMails({
   runtime,
   outbox,
   public_url,
+  brand,
 }: {
   storage: Storage
   runtime: Runtime
   outbox: Outbox
   public_url: () => string
+  /** The name of the service in the mails. */
+  brand: string
 }): OwnerMails {
   const write: Record<TokenPurpose, (owner: Pick<WorkspaceRow, 'email'>, token: string) => Mail> = {
     verify_email: ({ email }, token) =>
-      verifyMail(addressOf(email), `${public_url()}/verify-email?token=${token}`),
+      verifyMail(envelopeTo(email), `${public_url()}/verify-email?token=${token}`),
     reset_password: ({ email }, token) =>
-      resetMail(addressOf(email), `${public_url()}/reset-password?token=${token}`),
+      resetMail(envelopeTo(email), `${public_url()}/reset-password?token=${token}`),
   }
+
+  const envelopeTo = (email: string): Envelope => ({ brand, to: addressOf(email) })
 
   async function compose(email: string, purpose: TokenPurpose): Promise<Mail | null> {
     const owner = await loginByEmail(storage.read, email)
@@ -75,7 +81,7 @@ export function createOwnerMails({
   function notify(
     workspace_id: string,
     kind: OwnerMailRow['kind'],
-    mailTo: (address: string) => Mail,
+    mailTo: (envelope: Envelope) => Mail,
   ): void {
     outbox.add(
       async () => {
@@ -85,7 +91,7 @@ export function createOwnerMails({
         const isDue = await storage.write(({ ownerMails }) =>
           ownerMails.claim(mail, NOTIFY_EVERY_MS),
         )
-        return isDue ? mailTo(addressOf(owner.email)) : null
+        return isDue ? mailTo(envelopeTo(owner.email)) : null
       },
       { kind, workspace_id },
     )
@@ -101,7 +107,7 @@ export function createOwnerMails({
     invite: (email, { token, owner_email }) => {
       const address = addressOf(email)
       const link = `${public_url()}/accept-invitation?token=${token}`
-      return outbox.add(async () => invitationMail(address, link, owner_email), {
+      return outbox.add(async () => invitationMail(envelopeTo(email), link, owner_email), {
         kind: 'invitation',
         address,
       })
@@ -109,9 +115,9 @@ export function createOwnerMails({
     verify: (email) => queue(email, 'verify_email'),
     reset: (email) => queue(email, 'reset_password'),
     lowBalance: (low) =>
-      notify(low.workspace_id, 'low_balance', (address) => lowBalanceMail(address, low)),
+      notify(low.workspace_id, 'low_balance', (envelope) => lowBalanceMail(envelope, low)),
     frozen: (frozen) =>
-      notify(frozen.workspace_id, 'account_frozen', (address) => frozenMail(address, frozen)),
+      notify(frozen.workspace_id, 'account_frozen', (envelope) => frozenMail(envelope, frozen)),
   }
 }
 

@@ -40,6 +40,7 @@ const DURATION_MAX_MS = 31 * 24 * 60 * MINUTE_MS
  */
 const READERS = {
   text: (text: string) => text,
+  brand: readBrand,
   list: itemsOf,
   json: (text: string) => text,
   path: (text: string) => resolve(text),
@@ -110,6 +111,11 @@ export function readSetting<Name extends SettingName>(
   const meant = text ?? default_text ?? EMPTY[type]
   if (meant !== undefined) return READERS[type](meant, setting) as ValueOf<Name>
   return (type === 'choice' ? undefined : null) as ValueOf<Name>
+}
+
+function readBrand(text: string, { env }: Setting): string {
+  if (/^[^\p{Cc}]{1,60}$/u.test(text)) return text
+  throw new ConfigError(`${env} must be a name of 1 to 60 characters, without control characters`)
 }
 
 function readPort(text: string, { env }: Setting): number {

@@ -37,6 +37,8 @@ export type SettingKind =
 /** The types of settings: their kind, and the name of the type in the documentation. */
 export const SETTING_TYPES = {
   text: { kind: 'text', shown: 'text' },
+  /** A name of 1 to 60 characters. */
+  brand: { kind: 'text', shown: 'text' },
   list: { kind: 'list', shown: 'list' },
   json: { kind: 'json', shown: 'JSON' },
   path: { kind: 'path', shown: 'path' },
@@ -149,6 +151,14 @@ const ROWS = {
       default_words: 'http://HOST:PORT',
       is_derived: true,
       example: 'https://svc.example.com',
+    },
+    SVC_BRAND: {
+      type: 'brand',
+      summary: 'the name of the service on its pages and in its mails to owners',
+      details:
+        'the name of the service on its pages and in its [mails to owners](../guides/accounts.md#the-mails-and-their-links), at most 60 characters',
+      default: 'svc',
+      example: 'Acme Messaging',
     },
     SVC_TRUST_PROXY: {
       type: 'networks',

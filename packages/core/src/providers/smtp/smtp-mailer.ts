@@ -9,7 +9,10 @@ const SEND_MAX_MS = 20_000
 const CONNECTIONS = 2
 
 /** Sends the service's own mails to owners from `no-reply@`, through the mail server that sends the messages. */
-export function createSmtpMailer(settings: SmtpSettings): Mailer & { close(): void } {
+export function createSmtpMailer(
+  settings: SmtpSettings,
+  brand: string,
+): Mailer & { close(): void } {
   const transport = openTransport({ ...settings, connections: CONNECTIONS })
   const address = `no-reply@${settings.mail_domain}`
 
@@ -20,7 +23,7 @@ export function createSmtpMailer(settings: SmtpSettings): Mailer & { close(): vo
     const timer = setTimeout(() => late.abort(), SEND_MAX_MS)
     const result = await transport.send(
       {
-        from: { name: '', address },
+        from: { name: brand, address },
         to: { name: '', address: recipient.address },
         envelope: { from: address, to: [recipient.address] },
         messageId: `<${randomUUID()}@${settings.mail_domain}>`,

@@ -103,7 +103,7 @@ describe('a DKIM signature', () => {
   })
 
   it('is on mails to owners too', async () => {
-    const mailer = createSmtpMailer(smtpSettings({ url: sink.url, dkim }))
+    const mailer = createSmtpMailer(smtpSettings({ url: sink.url, dkim }), 'svc')
     await mailer.send({
       to: 'o@acme.example',
       subject: 'S',

@@ -328,14 +328,14 @@ describe('a mail to an owner', () => {
     kind: 'verify_email',
   } as const
 
-  it('goes through the same server, from no-reply', async () => {
-    const mailer = createSmtpMailer(smtpSettings({ url: sink.url }))
+  it('goes through the same server, from the brand at no-reply', async () => {
+    const mailer = createSmtpMailer(smtpSettings({ url: sink.url }), 'Acme, "Mail"')
     await mailer.send(mail)
     mailer.close()
     const arrived = sink.mails.at(-1) as SunkMail
     expect(arrived.to.map(({ address }) => address)).toEqual(['owner@acme.example'])
     expect(arrived.from.address).toBe('no-reply@mail.example')
-    expect(field(arrived, 'From')).toEqual(['no-reply@mail.example'])
+    expect(field(arrived, 'From')).toEqual(['"Acme, \\"Mail\\"" <no-reply@mail.example>'])
     expect(field(arrived, 'Auto-Submitted')).toEqual(['auto-generated'])
     expect(field(arrived, 'List-Unsubscribe')).toEqual([])
     expect((await PostalMime.parse(arrived.raw)).html?.trim()).toBe('<p>H</p>')
@@ -343,7 +343,7 @@ describe('a mail to an owner', () => {
 
   it('that is refused is an error without the address', async () => {
     sink.meet('gone@acme.example', { at: 'rcpt', reply: '550 5.1.1 <gone@acme.example> unknown' })
-    const mailer = createSmtpMailer(smtpSettings({ url: sink.url }))
+    const mailer = createSmtpMailer(smtpSettings({ url: sink.url }), 'Acme, "Mail"')
     await expect(mailer.send({ ...mail, to: 'gone@acme.example' })).rejects.toThrow(
       /^smtp:550 5\.1\.1 The recipient does not exist$/,
     )
