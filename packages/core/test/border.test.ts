@@ -218,6 +218,7 @@ describe('every function of the core', () => {
     'apiKeys.expectedOf',
     'unsubscribe.look',
     'unsubscribe.take',
+    'unsubscribe.undo',
     'close',
   ])
 

@@ -58,6 +58,8 @@ export interface ApiOptions {
     overload?: Load
     /** Whether workspaces add, rotate and remove sending domains themselves; default: false. */
     self_service_domains?: boolean
+    /** The name of the service on its pages; default: `svc`. */
+    brand?: string
     /** The OIDC provider with which members sign in. */
     oidc?: OidcSettings | null
   }
@@ -168,15 +170,18 @@ export async function serveApi(
   serveCallbacks(app, admission, core, { public_url, now })
   serveResend(app, admission, core, { now })
   serveTwilio(app, admission, core, { now })
-  serveAccountPages(app, admission, core)
+  const frame = { brand: config.brand ?? 'svc', console: null }
+  serveAccountPages(app, admission, { core, frame })
   if (config.oidc) {
     const { oidc: settings } = config
-    serveOidc(app, admission, { core, authenticator, settings, public_url, base: '/console' })
+    const base = '/console'
+    serveOidc(app, admission, { core, authenticator, settings, public_url, base, frame })
   }
-  serveUnsubscribe(app, admission, core)
+  serveUnsubscribe(app, admission, { core, frame })
   serveDocs(app, admission, api, { public_url })
-  if (options.sandbox_payments) servePayments(app, admission, core, options.sandbox_payments)
-  else if (options.payment_landing) serveLanding(app, admission, core)
+  const { sandbox_payments: payments } = options
+  if (payments) servePayments(app, admission, { core, payments, frame })
+  else if (options.payment_landing) serveLanding(app, admission, { core, frame })
   if (options.inbox) serveInbox(app, admission, core, options.inbox)
   return { limiter, gate }
 }

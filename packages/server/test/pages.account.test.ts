@@ -36,7 +36,7 @@ function checked({ statusCode, headers, body }: Injected) {
   expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self';/)
   expect(body).toMatch(/<meta name="viewport" content="width=device-width/)
   // The page loads and runs nothing.
-  expect(body).not.toMatch(/<script|src=|href=|https?:|\son\w+=/i)
+  expect(body).not.toMatch(/<script|src=|href="(?![\w-]+")|https?:|\son\w+=/i)
   return { status: statusCode, headers, body }
 }
 
@@ -76,7 +76,8 @@ describe('/accept-invitation', () => {
     const easy = await submit(path, { token, password: 'password', name: '' })
     expect([easy.status, easy.body]).toEqual([400, expect.stringContaining('role="alert"')])
     expect((await submit(path, { token, password, name: '' })).body).toContain('You are a member')
-    expect((await open(`${path}?token=${token}`)).body).toContain('not valid')
+    const again = await open(`${path}?token=${token}`)
+    expect([again.status, again.body]).toEqual([400, expect.stringContaining('not valid')])
     expect((await submit(path, { token, password })).status).toBe(400)
     const login = await world().call('POST', '/api/v1/auth/login', { json: { email, password } })
     expect(login.body.data.workspace.id).toBe(owner.id)
@@ -109,6 +110,8 @@ describe('/verify-email', () => {
     expect(after.status).toBe(200)
     expect(after.body).toContain('<h1>Address verified</h1>')
     expect(await verified(owner)).toBe(true)
+    const again = await open(`/verify-email?token=${token}`)
+    expect(again.body).toContain('<h1>This link is not valid any more</h1>')
   })
 
   it('reports a used token', async () => {
@@ -117,7 +120,7 @@ describe('/verify-email', () => {
     await submit('/verify-email', { token })
     const { status, body } = await submit('/verify-email', { token })
     expect(status).toBe(400)
-    expect(body).toContain('<p>Invalid or expired token</p>')
+    expect(body).toContain('<h1>This link is not valid any more</h1>')
   })
 })
 
@@ -132,6 +135,7 @@ describe('/reset-password', () => {
     expect(page.status).toBe(200)
     expect(page.body).toContain('<form method="post" action="reset-password"')
     expect(page.body).toContain('autocomplete="new-password"')
+    expect(page.body).toContain(owner.email)
     const password = 'пароль & "quotes" + 100 %'
     const after = await submit('/reset-password', { token, password })
     expect(after.status).toBe(200)
@@ -212,7 +216,7 @@ describe.each(['/verify-email', '/reset-password'])('%s', (path) => {
     ['token=%ff', 'The form must be percent-encoded UTF-8'],
     ['token=%00', 'U+0000'],
     [`token=${'a'.repeat(9_000)}`, 'Request body is too large'],
-    ['token=%3Cb%3E&password=long+enough', 'Invalid or expired token'],
+    ['token=%3Cb%3E&password=long+enough', 'This link is not valid any more'],
     ['__proto__=1&password=long+enough', 'Missing required field: token'],
   ])('refuses the form %j', async (fields, text) => {
     const { status, body } = await submit(path, fields)
@@ -225,6 +229,64 @@ describe.each(['/verify-email', '/reset-password'])('%s', (path) => {
     const payload = JSON.stringify({ token: TOKEN, password: 'long enough' })
     const answer = await world().app.inject({ method: 'POST', url: path, headers, payload })
     expect(checked(answer).status).toBe(400)
+  })
+})
+
+describe.each([
+  ['/verify-email', 'resend-verification', 24 * 60],
+  ['/reset-password', 'forgot-password', 30],
+] as const)('a link of %s that is not valid any more', (path, request, lifetime_min) => {
+  const purpose = path === '/verify-email' ? 'verify_email' : 'reset_password'
+
+  it.each(['used', 'replaced', 'too old', 'for another purpose', 'never issued'])(
+    'shows no button for its purpose, but a form for a new link: %s',
+    async (why) => {
+      const owner = await world().signup()
+      const tokenOf = path === '/verify-email' ? verifyTokenOf : resetTokenOf
+      const first = await tokenOf(owner)
+      const json = { email: owner.email }
+      if (why === 'used') await submit(path, { token: first, password: 'long enough' })
+      if (why === 'replaced') await world().call('POST', `/api/v1/auth/${request}`, { json })
+      if (why === 'replaced') await world().mailed(owner.email, purpose)
+      if (why === 'too old') await world().advance(lifetime_min * 60_000)
+      const other = path === '/verify-email' ? resetTokenOf : verifyTokenOf
+      const tokens: Record<string, string> = {
+        'for another purpose': await other(owner),
+        'never issued': TOKEN,
+      }
+      const { status, body } = await open(`${path}?token=${tokens[why] ?? first}`)
+      expect(status).toBe(400)
+      expect(body).toContain('<h1>This link is not valid any more</h1>')
+      expect(body).toContain(`<form method="post" action="${request}"`)
+      expect(body).not.toContain('name="token"')
+      expect(body).not.toContain(owner.email)
+    },
+  )
+
+  it('leads to a new link by its form, which says the same about every address', async () => {
+    const owner = await world().signup()
+    await world().mailed(owner.email, 'verify_email')
+    expect((await open(`/${request}`)).body).toContain('<input type="email" name="email" required')
+    const known = await submit(`/${request}`, { email: owner.email })
+    const token = (await world().mailed(owner.email, purpose)) ?? ''
+    expect((await open(`${path}?token=${token}`)).status).toBe(200)
+    const unknown = await submit(`/${request}`, { email: 'unknown@example.com' })
+    expect([unknown.status, unknown.body]).toEqual([200, known.body])
+    expect(known.body).toContain('<h1>Look into your mailbox</h1>')
+    const odd = await submit(`/${request}`, { email: '"><script>' })
+    expect([odd.status, odd.body]).toEqual([400, expect.stringContaining(`href="${request}"`)])
+  })
+})
+
+describe('the name of the service', () => {
+  const branded = useWorld({ brand: '<b>Acme</b> & "Co"' })
+
+  it('is on every page, escaped', async () => {
+    for (const url of ['/verify-email', '/forgot-password', '/unsubscribe/x', '/pay/x']) {
+      const { body } = await branded().app.inject({ method: 'GET', url })
+      expect(body).toContain('>&lt;b&gt;Acme&lt;/b&gt; &amp; &quot;Co&quot;</header>')
+      expect(body).not.toContain('<b>')
+    }
   })
 })
 
@@ -250,5 +312,22 @@ describe('the limits of the pages', () => {
     expect(status).toBe(429)
     expect(headers).toMatchObject({ 'retry-after': '900', 'x-ratelimit-remaining': '0' })
     expect(body).toContain('Rate limit exceeded. Try again in 900 seconds.')
+    expect(body).toContain('<a href="resend-verification">')
+  })
+
+  it('count a request for a mail with those of the API: by client and by e-mail address', async () => {
+    const email = 'limited@example.com'
+    const statuses: number[] = []
+    for (let i = 0; i < 6; i++) {
+      const { statusCode } = await limited().app.inject({
+        method: 'POST',
+        url: '/forgot-password',
+        remoteAddress: `192.0.2.${100 + i}`,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: new URLSearchParams({ email }).toString(),
+      })
+      statuses.push(statusCode)
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
   })
 })

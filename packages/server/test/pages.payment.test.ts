@@ -15,6 +15,7 @@ async function buyer(request: object = {}) {
   const { session_id, checkout_url } = expectStatus(201, made).body.data
   const path = new URL(checkout_url).pathname
   return {
+    account,
     session_id,
     path,
     open: (headers = {}) => world().app.inject({ method: 'GET', url: path, headers }),
@@ -29,7 +30,22 @@ async function buyer(request: object = {}) {
   }
 }
 
+/** The rows of the page's summary. */
+function rowsOf(html: string): Record<string, string> {
+  const rows = html.matchAll(/<dt>([^<]*)<\/dt><dd>([^<]*)<\/dd>/g)
+  return Object.fromEntries([...rows].map(([, name = '', value = '']) => [name, value]))
+}
+
 describe('the payment page', () => {
+  it('escapes the name of a workspace', async () => {
+    const { open, account } = await buyer()
+    const json = { name: '<img src=x onerror=alert(1)>' }
+    await world().call('PUT', '/api/v1/account', { token: account.token, json })
+    const { body } = await open()
+    expect(body).toContain('&lt;img src=x onerror=alert(1)&gt;')
+    expect(body).not.toContain('<img')
+  })
+
   it('shows price and credits, with three buttons and no script', async () => {
     const { open } = await buyer()
     const { statusCode, headers, body } = await open()
@@ -42,6 +58,15 @@ describe('the payment page', () => {
       'cancel',
     ])
     expect(body).not.toMatch(/<script|src=|\son\w+=/i)
+    expect(body).toContain('<p class="badge">SANDBOX</p>')
+    expect(rowsOf(body)).toEqual({
+      Workspace: expect.stringMatching(/^Company \d+$/),
+      Package: 'Starter',
+      Credits: '1,000 credits',
+      'Balance now': '0 credits',
+      'Balance after': '1,000 credits',
+      Price: '10.00 USD',
+    })
     const large = await (await buyer({ package_id: 'large' })).open()
     expect(large.body).toContain('<h1>Pay 9,000 JPY for 10,500.5 credits</h1>')
   })
@@ -59,13 +84,19 @@ describe('the payment page', () => {
     expect(await balance()).toBe(1000)
     expect((await press('pay')).headers.location).toBe(headers.location)
     expect(await balance()).toBe(1000)
-    expect((await open()).body).toContain('1,000 credits for 10.00 USD')
+    const { body } = await open()
+    expect(body).toContain('1,000 credits for 10.00 USD')
+    expect(body).toContain(
+      `<a class="main" href="https://shop.example/thanks?session=${session_id}">Back to shop.example</a>`,
+    )
   })
 
   it('Pay without a success_url: redirects to the page, which shows the result', async () => {
     const { open, press, session_id } = await buyer()
     expect((await press('pay')).headers.location).toBe(session_id)
-    expect((await open()).body).toContain('<h1>Paid</h1>')
+    const { body } = await open()
+    expect(body).toContain('<h1>Paid</h1>')
+    expect(rowsOf(body)).toEqual({ 'Balance now': '1,000 credits' })
   })
 
   it('shows that a payment was reversed', async () => {
@@ -81,7 +112,9 @@ describe('the payment page', () => {
     const { open, press, balance, session_id } = await buyer({ cancel_url: 'https://a.example/no' })
     expect((await press('decline')).headers.location).toBe('https://a.example/no')
     expect((await press('pay')).headers.location).toBe('https://a.example/no')
-    expect((await open()).body).toContain('<h1>Payment declined</h1>')
+    const { body } = await open()
+    expect(body).toContain('<h1>Payment declined</h1>')
+    expect(body).toContain('href="https://a.example/no">Back to a.example</a>')
     expect(await balance()).toBe(0)
     expect(await world().core.billing.bySession(session_id)).toMatchObject({ status: 'failed' })
   })
@@ -91,7 +124,10 @@ describe('the payment page', () => {
     expect((await press('cancel')).headers.location).toBe('https://a.example/back')
     await press('pay')
     expect(await balance()).toBe(1000)
-    expect((await (await buyer()).press('cancel')).body).toContain('<h1>Canceled</h1>')
+    const other = await buyer()
+    const canceled = await other.press('cancel')
+    expect(canceled.body).toContain('<h1>Canceled</h1>')
+    expect(canceled.body).toContain(`href="${other.session_id}">Return to the payment</a>`)
   })
 
   it('ends with its session', async () => {

@@ -71,8 +71,9 @@ describe('/unsubscribe/:token', () => {
         /^default-src 'none'; .*form-action 'self'/,
       )
       expect(Number(headers['x-ratelimit-remaining'])).toBeGreaterThan(0)
-      expect(body).toContain('will send no more e-mail to A…@Example.com')
-      expect(body).toMatch(/<p>Company \d+ will/)
+      expect(body).toMatch(
+        /<p>After the click, Company \d+ will send no more e-mail to A…@Example.com/,
+      )
       expect(body).toContain('<form method="post"')
       expect(body).not.toContain('Maria')
       expect(body).not.toContain(token)
@@ -116,6 +117,47 @@ describe('/unsubscribe/:token', () => {
     const again = await world().send(key, body)
     expect(again.status).toBe(400)
     expect(again.body.message).toContain('suppressed')
+  })
+
+  it('offers to subscribe again for a day, and subscribes by the button only', async () => {
+    const { owner, key, body, path } = await mailTo('kim@example.com')
+    expect((await open(path)).body).not.toContain('Subscribe again')
+    // Without an opt-out there is nothing to undo.
+    expect((await press(path, 'subscribe=again')).body).toContain('<h1>Subscribed again</h1>')
+    expect((await press(path)).body).toContain('name="subscribe" value="again"')
+    expect((await open(path)).body).toContain('Subscribe again')
+    expect(await suppressed(owner)).toHaveLength(1)
+    const again = await press(path, 'subscribe=again')
+    expect([again.statusCode, again.body]).toEqual([
+      200,
+      expect.stringContaining('may send e-mail to k…@example.com again'),
+    ])
+    expect(await suppressed(owner)).toEqual([])
+    await world().grant(owner, 10)
+    expect((await world().send(key, body)).status).toBe(201)
+    expect((await press(path)).body).toContain('<h1>Unsubscribed</h1>')
+    expect(await suppressed(owner)).toHaveLength(1)
+  })
+
+  it('does not end an opt-out of yesterday, because the reader may be another person', async () => {
+    const { owner, path } = await mailTo('lea@example.com')
+    await press(path)
+    await world().advance(24 * 60 * 60_000)
+    const page = await open(path)
+    expect(page.body).toContain('<h1>Unsubscribed</h1>')
+    expect(page.body).not.toContain('<form')
+    expect((await press(path, 'subscribe=again')).body).toContain('<h1>Unsubscribed</h1>')
+    expect(await suppressed(owner)).toHaveLength(1)
+  })
+
+  it('does not end a suppression for another reason', async () => {
+    const { owner, path } = await mailTo('max@example.com')
+    const json = { channel: 'email', address: 'max@example.com' }
+    const { token } = owner
+    expectStatus(201, await world().call('POST', '/api/v1/contacts/suppressions', { token, json }))
+    expect((await open(path)).body).not.toContain('<form')
+    expect((await press(path, 'subscribe=again')).body).toContain('<h1>Unsubscribed</h1>')
+    expect(await suppressed(owner)).toHaveLength(1)
   })
 
   it('works in capitals, because some mail programs change links', async () => {

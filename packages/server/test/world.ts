@@ -65,6 +65,8 @@ export interface WorldOptions {
   /** A quota without an entry is more than any test needs. */
   quotas?: Partial<Quotas>
   trust_proxy?: string[]
+  /** The name of the service on its pages. */
+  brand?: string
   /** The OIDC provider with which members sign in. */
   oidc?: OidcSettings
   overload?: Load
@@ -156,6 +158,7 @@ export async function openWorld(options: WorldOptions = {}) {
       rates: ratesOf(options.rates),
       self_service_domains: options.self_service_domains ?? true,
       trust_proxy: options.trust_proxy ?? [],
+      ...(options.brand && { brand: options.brand }),
       ...(options.oidc && { oidc: options.oidc }),
       ...(options.overload && { overload: options.overload }),
       ...(options.connections_max && { connections_max: options.connections_max }),

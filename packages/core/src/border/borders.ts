@@ -12,6 +12,7 @@ import type { EventsOptions, HandlerOptions } from '../events/feed.ts'
 import { whenReady } from '../runtime/awaitable.ts'
 import type { Members } from '../workspaces/members.ts'
 import type { OidcPerson } from '../workspaces/sign-in.ts'
+import type { TokenPurpose } from '../workspaces/token.ts'
 import type { Session } from '../workspaces/workspaces.ts'
 import { takes, takesAtOnce } from './at-border.ts'
 import { operatorBorders } from './operator-borders.ts'
@@ -85,6 +86,10 @@ function workspaceBorders(api: Api['workspaces']) {
     account: takes(workspaceId),
     update: takes(workspaceId, body(api.update_account), actor),
     verifyEmail: takes(body(api.verify_email), actor),
+    linkOf: takes(
+      checked<TokenPurpose>('purpose', z.enum(['verify_email', 'reset_password'])),
+      name('token'),
+    ),
     resendVerification: takesAtOnce(shortBody(api.resend_verification)),
     forgotPassword: takesAtOnce(shortBody(api.forgot_password)),
     resetPassword: takes(body(api.reset_password), actor),

@@ -81,7 +81,7 @@ export function operatorBorders() {
         actor,
       ),
     },
-    unsubscribe: { look: takes(token), take: takes(token) },
+    unsubscribe: { look: takes(token), take: takes(token), undo: takes(token) },
     mails: {
       list: takesAtOnce(),
       onMail: takesAtOnce(checked<(mail: KeptMail) => void>('listener', callback)),

@@ -8,11 +8,11 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { EndSigning } from '../webhooks/end-signing.ts'
 import { loginNetworkOf } from './begin-session.ts'
-import { workspaceIdsOf } from './logins.ts'
+import { loginById, workspaceIdsOf } from './logins.ts'
 import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
-import { badToken, hashToken } from './token.ts'
+import { badToken, hashToken, type TokenPurpose } from './token.ts'
 import { grantSignupCredits, type Revoked, revokeAll } from './verification.ts'
 
 /** Verification of addresses, and passwords. Contract section 2. */
@@ -26,6 +26,8 @@ export interface Access<F extends Form = 'given'> {
     request: BodyIn<typeof endpoints.verify_email, F>,
     actor?: Actor,
   ): Promise<{ workspace_id: string; revoked: Revoked }>
+  /** The address of the login whose mail has this token; null for a token that is not valid. Uses nothing up. */
+  linkOf(purpose: TokenPurpose, token: string): Promise<{ email: string } | null>
   /**
    * Sends another verification mail in the background, if a workspace has the address and it is not verified.
    * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
@@ -157,6 +159,12 @@ export function createAccess({
         return { workspace_id, revoked }
       })
     },
+    async linkOf(purpose, token) {
+      const { read } = storage
+      const holder = await read.accountTokens.holderOf(hashToken(token), purpose, runtime.now())
+      const login = holder === null ? null : await loginById(read, holder)
+      return login && { email: login.email }
+    },
     resendVerification({ email }) {
       if (!mails.verify(email)) throw tooManyMails()
     },
@@ -167,7 +175,7 @@ export function createAccess({
       const token_hash = hashToken(token)
       const at = runtime.now()
       // The token is checked before the password is hashed, so that a guessed token costs no hash.
-      if (!(await storage.read.accountTokens.isGood(token_hash, 'reset_password', at))) {
+      if (!(await storage.read.accountTokens.holderOf(token_hash, 'reset_password', at))) {
         throw badToken()
       }
       await checkNewPassword('password', password)

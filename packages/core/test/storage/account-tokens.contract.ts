@@ -25,8 +25,9 @@ export function accountTokensContract(open: OpenStorage): void {
     bench.storage.write(({ accountTokens }) =>
       accountTokens.take(token_hash, purpose, bench.clock.now()),
     )
-  const isGood = ({ token_hash, purpose }: AccountTokenRow) =>
-    bench.storage.read.accountTokens.isGood(token_hash, purpose, bench.clock.now())
+  const holderOf = ({ token_hash, purpose }: AccountTokenRow) =>
+    bench.storage.read.accountTokens.holderOf(token_hash, purpose, bench.clock.now())
+  const isGood = async (token: AccountTokenRow) => (await holderOf(token)) === token.workspace_id
 
   it('is good until it is taken, and taken once', async () => {
     const workspaceId = await bench.workspace()

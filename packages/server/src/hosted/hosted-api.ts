@@ -29,6 +29,8 @@ export interface HostedOptions
   rates?: Partial<ApiOptions['config']['rates']> | undefined
   /** The load above which even sends are refused. */
   overload?: ApiOptions['config']['overload'] | undefined
+  /** The name of the service on its pages; default: `svc`. Pass the same name to `createCore`. */
+  brand?: string | undefined
   /** Whether workspaces add, rotate and remove sending domains themselves; default: false. */
   self_service_domains?: boolean | undefined
 }
@@ -47,7 +49,8 @@ export interface HostedApi {
 
 /** Opens the API for requests that another server received. */
 export async function openHostedApi(options: HostedOptions): Promise<HostedApi> {
-  const { core, jwt_secret, rates, overload, public_url, self_service_domains, ...others } = options
+  const { core, jwt_secret, rates, overload, public_url, brand, self_service_domains, ...others } =
+    options
   const addresses = new WeakMap<IncomingMessage, string | undefined>()
   let phase: 'open' | 'lingering' | 'ending' = 'open'
   const api: ApiOptions = {
@@ -57,6 +60,7 @@ export async function openHostedApi(options: HostedOptions): Promise<HostedApi> 
       jwt_secret: jwt_secret ?? (await core.secret('jwt')),
       rates: { ...RATES, ...rates },
       ...(overload && { overload }),
+      ...(brand !== undefined && { brand }),
       self_service_domains: self_service_domains ?? false,
     },
   }

@@ -5,7 +5,7 @@ import type { Admission } from '../admission/admission.ts'
 import type { Authenticator } from '../admission/authenticator.ts'
 import { sessionCookie } from '../console/session-cookie.ts'
 import { serveHandler } from '../pages/page.ts'
-import { notice, plainPageCsp } from '../pages/plain-page.ts'
+import { type Frame, notice, plainPageCsp } from '../pages/plain-page.ts'
 import { actorOf } from '../routes/mount.ts'
 import type { OidcSettings } from '../settings/oidc.ts'
 import { checksCookie } from './checks-cookie.ts'
@@ -30,12 +30,14 @@ export function serveOidc(
     settings,
     public_url,
     base,
+    frame,
   }: {
     core: DecodedCore
     authenticator: Authenticator
     settings: OidcSettings
     public_url: () => string
     base: string
+    frame: Frame
   },
 ): void {
   const client = createOidcClient(settings)
@@ -71,14 +73,19 @@ export function serveOidc(
       try {
         return await handle(...call)
       } catch (error) {
-        return refuse(error, ...call)
+        return refuse(error, frame, ...call)
       }
     })
   }
 }
 
 /** A page with the reason. Messages of other errors may contain parts of an answer, so only their names are logged. */
-function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function refuse(
+  error: unknown,
+  frame: Frame,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
   const isOurs = error instanceof SvcError
   if (!isOurs) {
     const { name, code } = error as { name?: string; code?: string }
@@ -88,5 +95,5 @@ function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): F
   return reply
     .code(isOurs ? error.status : 403)
     .type(HTML)
-    .send(notice('You are not signed in', text))
+    .send(notice(frame, 'You are not signed in', text, [{ text: 'Sign in again', href: 'start' }]))
 }

@@ -1,15 +1,22 @@
-import type { Actor, Revoked } from '@svc/core'
+import type { Actor } from '@svc/core'
 import { api, decode, type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
-import type { Awaitable, DecodedCore } from '@svc/core/operate'
+import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { noteFailure } from '../failures.ts'
 import { actorOf } from '../routes/mount.ts'
 import { revokedText } from '../routes/revoked-text.ts'
-import { acceptForm, resetForm, verifyForm } from './account-html.ts'
+import {
+  acceptForm,
+  type MailRequest,
+  mailForm,
+  mailRequested,
+  resetForm,
+  verifyForm,
+} from './account-html.ts'
 import { acceptForms } from './form-body.ts'
 import { addPageHeaders, serveHandler } from './page.ts'
-import { notice, plainPageCsp } from './plain-page.ts'
+import { consoleWay, type Frame, notice, plainPageCsp, type Way } from './plain-page.ts'
 
 /** Enough for the longest password, percent-encoded, and the token. */
 const FORM_BYTES_MAX = 8 * 1024
@@ -17,94 +24,205 @@ const FORM_BYTES_MAX = 8 * 1024
 const CSP = plainPageCsp()
 const HTML = 'text/html; charset=utf-8'
 
-/** The page behind a link in a mail, and its form. */
+/** A page, with its status. */
+interface Shown {
+  status: number
+  html: string
+}
+
+/** The page behind a link in a mail, or one to request such a mail, and its form. */
 interface AccountPage {
   path: string
   /** The endpoint whose rate limit counts the form. */
   endpoint: Endpoint
-  form(token: string): Awaitable<string>
+  /** The ways onward from a form that was refused. */
+  ways: readonly Way[]
+  open(query: unknown): Promise<Shown>
   /** Returns the next page. */
-  submit(fields: unknown, actor: Actor): Promise<{ status: number; html: string }>
+  submit(fields: unknown, call: Call): Promise<Shown>
 }
 
-/** Serves the targets of links in mails: pages without scripts, whose forms post to the page's own URL. */
+interface Call {
+  actor: Actor
+  /** Counts the request in the bucket of an e-mail address. */
+  countFor(email: string): Promise<void>
+}
+
+/** Serves the targets of links in mails: pages without scripts, whose forms post to pages of this service. */
 export function serveAccountPages(
   app: FastifyInstance,
   admission: Admission,
-  core: DecodedCore,
+  { core, frame }: { core: DecodedCore; frame: Frame },
 ): void {
-  app.register(async (scope) => {
-    acceptForms(scope)
-    scope.setErrorHandler((error, request, reply) => {
-      const { message } = noteFailure(error, request, reply)
-      reply.type(HTML).send(notice('That did not work', message))
+  const { workspaces, members } = core
+  const pages = [
+    invitationPage(members, frame),
+    verifyPage(workspaces, frame),
+    resetPage(workspaces, frame),
+    mailPage(workspaces, 'resend-verification', frame),
+    mailPage(workspaces, 'forgot-password', frame),
+  ]
+  for (const page of pages) {
+    app.register(async (scope) => {
+      acceptForms(scope)
+      scope.setErrorHandler((error, request, reply) => {
+        const { message } = noteFailure(error, request, reply)
+        reply.type(HTML).send(notice(frame, 'That did not work', message, page.ways))
+      })
+      serve(scope, admission, page)
     })
-    for (const page of accountPages(core)) serve(scope, admission, page)
-  })
+  }
 }
 
-function accountPages({ workspaces, members }: DecodedCore): AccountPage[] {
-  const { verify_email, reset_password } = api.workspaces
-  return [
-    invitationPage(members),
-    {
-      path: '/verify-email',
-      endpoint: verify_email,
-      form: verifyForm,
-      async submit(fields, actor) {
-        const { revoked } = await workspaces.verifyEmail(decode(verify_email.body, fields), actor)
-        const text = `Thank you. You can close this page.${revokedText(revoked)}`
-        return { status: 200, html: notice('Address verified', text) }
-      },
+function verifyPage(workspaces: DecodedCore['workspaces'], frame: Frame): AccountPage {
+  const { verify_email } = api.workspaces
+  const again = 'resend-verification'
+  return {
+    path: '/verify-email',
+    endpoint: verify_email,
+    ways: [{ text: 'Send a new link', href: again }],
+    async open(query) {
+      const token = tokenOf(query)
+      if (token === null) return incomplete(frame, again)
+      const link = await workspaces.linkOf('verify_email', token)
+      return link ? shown(verifyForm(frame, token, link)) : ended(frame, again)
     },
-    {
-      path: '/reset-password',
-      endpoint: reset_password,
-      form: resetForm,
-      async submit(fields, actor) {
-        let revoked: Revoked
-        try {
-          const request = decode(reset_password.body, withBoolean(fields))
-          revoked = await workspaces.resetPassword(request, actor)
-        } catch (error) {
-          const again = tryAgain(error, fields)
-          if (again === null) throw error
-          return { status: 400, html: again }
-        }
-        const text = `Every session has ended. Log in with the new password.${revokedText(revoked)}`
-        return { status: 200, html: notice('Password changed', text) }
-      },
+    async submit(fields, { actor }) {
+      const request = decode(verify_email.body, fields)
+      // The check before the use separates an ended link from a fault of the form.
+      if (!(await workspaces.linkOf('verify_email', request.token))) return ended(frame, again)
+      const { revoked } = await workspaces.verifyEmail(request, actor)
+      const text = `Thank you.${revokedText(revoked)}`
+      return shown(notice(frame, 'Address verified', closing(frame, text), logIn(frame)))
     },
-  ]
+  }
+}
+
+function resetPage(workspaces: DecodedCore['workspaces'], frame: Frame): AccountPage {
+  const { reset_password } = api.workspaces
+  const again = 'forgot-password'
+  return {
+    path: '/reset-password',
+    endpoint: reset_password,
+    ways: [{ text: 'Send a new link', href: again }],
+    async open(query) {
+      const token = tokenOf(query)
+      if (token === null) return incomplete(frame, again)
+      const link = await workspaces.linkOf('reset_password', token)
+      return link ? shown(resetForm(frame, token, link)) : ended(frame, again)
+    },
+    async submit(fields, { actor }) {
+      const token = tokenOf(fields)
+      const link = token === null ? null : await workspaces.linkOf('reset_password', token)
+      try {
+        const request = decode(reset_password.body, withBoolean(fields))
+        if (!link) return ended(frame, again)
+        const text = revokedText(await workspaces.resetPassword(request, actor))
+        const news = `Every session has ended. Log in with the new password.${text}`
+        return shown(notice(frame, 'Password changed', news, logIn(frame)))
+      } catch (error) {
+        if (token === null || !link || !isAbout('password', error)) throw error
+        const before = { fault: error.message, revokes: isTicked(fields) }
+        return { status: 400, html: resetForm(frame, token, { ...link, before }) }
+      }
+    },
+  }
 }
 
 /** Shows an invitation, and accepts it. The person then logs in: the page has no session to keep. */
-function invitationPage(members: DecodedCore['members']): AccountPage {
+function invitationPage(members: DecodedCore['members'], frame: Frame): AccountPage {
   const { accept } = api.invitations
+  const gone = (status: number) => ({
+    status,
+    html: notice(
+      frame,
+      'This invitation is not valid',
+      'It was accepted, withdrawn or replaced, or it is too old. If you accepted it before, log in. Otherwise ask the sender for another invitation.',
+      logIn(frame),
+    ),
+  })
   return {
     path: '/accept-invitation',
     endpoint: accept,
-    async form(token) {
+    ways: logIn(frame),
+    async open(query) {
+      const token = tokenOf(query)
+      if (token === null) return incomplete(frame, null)
       const invitation = await members.invitationOf(token)
-      if (invitation) return acceptForm(token, invitation)
-      return notice(
-        'This invitation is not valid',
-        'It was used, withdrawn or replaced, or it is too old. Ask for another invitation.',
-      )
+      return invitation ? shown(acceptForm(frame, token, { invitation })) : gone(400)
     },
-    async submit(fields, actor) {
+    async submit(fields, { actor }) {
       try {
         await members.accept(decode(accept.body, withoutEmptyName(fields)), actor)
       } catch (error) {
         const token = tokenOf(fields)
         const invitation = token && (await members.invitationOf(token))
-        if (!invitation || !(error instanceof SvcError) || error.status >= 500) throw error
-        return { status: error.status, html: acceptForm(token, invitation, error.message) }
+        if (!(error instanceof SvcError) || error.status >= 500) throw error
+        if (token && !invitation) return gone(400)
+        if (!invitation) throw error
+        const html = acceptForm(frame, token, { invitation, fault: error.message })
+        return { status: error.status, html }
       }
       const text = 'You are a member of the workspace now. Log in with your e-mail address.'
-      return { status: 200, html: notice('Welcome', text) }
+      return shown(notice(frame, 'Welcome', text, logIn(frame)))
     },
   }
+}
+
+/** The page to request a mail with a new link. */
+function mailPage(
+  workspaces: DecodedCore['workspaces'],
+  request: MailRequest,
+  frame: Frame,
+): AccountPage {
+  const isReset = request === 'forgot-password'
+  const endpoint = isReset ? api.workspaces.forgot_password : api.workspaces.resend_verification
+  return {
+    path: `/${request}`,
+    endpoint,
+    ways: [{ text: 'Enter the address again', href: request }],
+    open: async () => shown(mailForm(frame, request)),
+    async submit(fields, { countFor }) {
+      const body = decode(endpoint.body, fields)
+      await countFor(body.email)
+      if (isReset) workspaces.forgotPassword(body)
+      else workspaces.resendVerification(body)
+      return shown(mailRequested(frame, request))
+    },
+  }
+}
+
+function shown(html: string): Shown {
+  return { status: 200, html }
+}
+
+/** The page for a link whose token is not valid, with a form for a new link. */
+function ended(frame: Frame, request: MailRequest): Shown {
+  const isReset = request === 'forgot-password'
+  const lifetime = isReset
+    ? `${LIMITS.reset_token_lifetime_s / 60} minutes`
+    : `${LIMITS.verify_token_lifetime_s / 3600} hours`
+  const known = isReset ? '' : ' If you verified the address before, there is nothing left to do.'
+  const text = `It was used, a newer mail replaced it, or it is older than ${lifetime}.${known} To get a new link, enter your address.`
+  const html = mailForm(frame, request, { title: 'This link is not valid any more', text })
+  return { status: 400, html }
+}
+
+function incomplete(frame: Frame, request: MailRequest | null): Shown {
+  const title = 'Incomplete link'
+  const text = 'Open the complete link of the mail again.'
+  if (request === null) return { status: 400, html: notice(frame, title, text, logIn(frame)) }
+  const form = { title, text: `${text} Or get a new link: enter your address.` }
+  return { status: 400, html: mailForm(frame, request, form) }
+}
+
+/** The text of a last page; without a console there is no next page. */
+function closing({ console }: Frame, text: string): string {
+  return console === null ? `${text} You can close this page.` : text
+}
+
+function logIn(frame: Frame): Way[] {
+  return consoleWay(frame, 'Log in')
 }
 
 /** An empty field of a form is a missing one. */
@@ -123,21 +241,16 @@ function isTicked(fields: unknown): fields is { revoke_api_keys: 'true' } {
   return revoke_api_keys === 'true'
 }
 
-/** Returns the form with its earlier values if the password is the fault; null otherwise. */
-function tryAgain(error: unknown, fields: unknown): string | null {
-  const token = tokenOf(fields)
-  if (!(error instanceof SvcError) || error.details?.[0]?.path !== 'password') return null
-  return token && resetForm(token, { fault: error.message, revokes: isTicked(fields) })
+/** Whether a field is the fault. */
+function isAbout(path: string, error: unknown): error is SvcError {
+  return error instanceof SvcError && error.details?.[0]?.path === path
 }
 
 function serve(app: FastifyInstance, admission: Admission, page: AccountPage): void {
   const { path, endpoint } = page
   serveHandler(app, admission, { path, csp: CSP }, async ({ query }, reply) => {
-    reply.type(HTML)
-    const token = tokenOf(query)
-    if (token !== null) return page.form(token)
-    reply.code(400)
-    return notice('Incomplete link', 'Open the complete link of the mail again.')
+    const { status, html } = await page.open(query)
+    return reply.code(status).type(HTML).send(html)
   })
   app.route({
     method: 'POST',
@@ -149,7 +262,9 @@ function serve(app: FastifyInstance, admission: Admission, page: AccountPage): v
       await admission.admit(endpoint, request, reply)
     },
     async handler(request, reply) {
-      const { status, html } = await page.submit(request.body ?? {}, actorOf(request))
+      const countFor = (email: string) => admission.countFor(request, reply, endpoint, email)
+      const call = { actor: actorOf(request), countFor }
+      const { status, html } = await page.submit(request.body ?? {}, call)
       return reply.code(status).type(HTML).send(html)
     },
   })

@@ -7,8 +7,14 @@ import { isLocal } from '../dev/local-only.ts'
 import { answerFailure, noteFailure, unknownRoute } from '../failures.ts'
 import { acceptForms } from './form-body.ts'
 import { addPageHeaders, serveHandler } from './page.ts'
-import { paymentCanceled, paymentForm, paymentResult } from './payment-html.ts'
-import { notice, plainPageCsp } from './plain-page.ts'
+import {
+  paymentCanceled,
+  paymentFault,
+  paymentForm,
+  paymentResult,
+  returnUrl,
+} from './payment-html.ts'
+import { type Frame, plainPageCsp } from './plain-page.ts'
 
 const PATH = '/pay/:session_id'
 const FORM_BYTES_MAX = 1024
@@ -24,15 +30,16 @@ type Payable = Purchase & { session_id: string }
 export function servePayments(
   app: FastifyInstance,
   admission: Admission,
-  { billing }: DecodedCore,
-  payments: SandboxPayments,
+  { core, payments, frame }: { core: DecodedCore; payments: SandboxPayments; frame: Frame },
 ): void {
+  const { billing, workspaces } = core
+
   app.register(async (scope) => {
     acceptForms(scope)
     scope.setErrorHandler((error, request, reply) => {
       if (!isLocal(request)) return answerFailure(error, request, reply)
       const { message } = noteFailure(error, request, reply)
-      reply.type(HTML).send(notice('That did not work', message))
+      reply.type(HTML).send(paymentFault(frame, message))
     })
     const page = { path: PATH, csp: plainPageCsp(), only: isLocal }
     serveHandler(scope, admission, page, async (request, reply) => {
@@ -40,8 +47,15 @@ export function servePayments(
       allowRedirects(reply, purchase)
       const state = await payments.look(purchase)
       const status = state?.status ?? 'expired'
+      const { name: workspace_name, credits_balance: balance } = await workspaces.account(
+        purchase.workspace_id,
+      )
       reply.type(HTML)
-      return status === 'open' ? paymentForm(purchase) : paymentResult(purchase, status)
+      if (status !== 'open') {
+        return paymentResult(frame, status, { purchase, balance, is_sandbox: true })
+      }
+      const package_name = packageName(purchase)
+      return paymentForm(frame, { purchase, package_name, workspace_name, balance })
     })
     scope.route({
       method: 'POST',
@@ -69,11 +83,16 @@ export function servePayments(
     throw new SvcError('not_found', 'There is no such checkout')
   }
 
+  /** A package that is not sold any more has only its id. */
+  function packageName({ package_id }: Payable): string {
+    return billing.packages().find(({ id }) => id === package_id)?.name ?? package_id
+  }
+
   async function decide(purchase: Payable, decision: unknown, reply: FastifyReply) {
     if (decision === 'cancel') {
       const { cancel_url } = purchase
       if (cancel_url) return reply.redirect(returnUrl(cancel_url, purchase), 303)
-      return reply.type(HTML).send(paymentCanceled())
+      return reply.type(HTML).send(paymentCanceled(frame, purchase))
     }
     if (decision !== 'pay' && decision !== 'decline') {
       throw invalid('decision', 'decision must be pay, decline or cancel')
@@ -103,8 +122,4 @@ function allowRedirects(reply: FastifyReply, { success_url, cancel_url }: Payabl
   reply.header('content-security-policy', plainPageCsp(...new Set(targets)))
   // Without a referrer a browser sends the form with `Origin: null`, which `isLocal` refuses.
   reply.header('referrer-policy', 'same-origin')
-}
-
-function returnUrl(url: string, { session_id }: Payable): string {
-  return new URL(url.replaceAll('{CHECKOUT_SESSION_ID}', session_id)).href
 }

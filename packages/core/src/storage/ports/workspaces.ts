@@ -55,8 +55,12 @@ type TokenKind = Pick<AccountTokenRow, 'workspace_id' | 'purpose'>
 
 /** Tokens in e-mails to owners, found by their hash. */
 export interface AccountTokenReads {
-  /** Whether this token exists and has not expired. */
-  isGood(tokenHash: string, purpose: AccountTokenRow['purpose'], now: Date): Promise<boolean>
+  /** The workspace or user of a valid token; null for a token that does not exist or has expired. Uses nothing up. */
+  holderOf(
+    tokenHash: string,
+    purpose: AccountTokenRow['purpose'],
+    now: Date,
+  ): Promise<string | null>
 }
 
 export interface AccountTokenWrites {

@@ -22,12 +22,12 @@ export function accountTokenStore(
   }
 
   return {
-    async isGood(tokenHash, purpose, now) {
+    async holderOf(tokenHash, purpose, now) {
       const found = db
-        .select({ hash: t.token_hash })
+        .select({ id: t.workspace_id })
         .from(t)
         .where(good(tokenHash, purpose, now))
-      return (await found).length === 1
+      return (await found)[0]?.id ?? null
     },
     async issue(token) {
       // Without the lock, one of two concurrent transactions would not see the other's row.
