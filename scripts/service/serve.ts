@@ -13,6 +13,8 @@ export interface Service {
   pid: number
   url: string
   metrics_url: string
+  /** The addresses of its SMTP inlet; empty without one. */
+  smtp_urls: readonly string[]
   startup_ms: number
   /** Counts of log lines by level, and the first lines of level `warn` and above. */
   log: ServiceLog
@@ -116,7 +118,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   process.prependOnceListener('exit', kill)
   ended.then(() => process.off('exit', kill))
   const limit = setTimeout(kill, START_MAX_MS)
-  const { url, metrics_url } = await Promise.race([
+  const {
+    url,
+    metrics_url,
+    smtp_urls = [],
+  } = await Promise.race([
     log_to === 'driver' ? listening : answering(port, () => hasEnded),
     ended.then(({ code, signal }) => {
       throw new Error(`the service did not start (${signal ?? code}): ${log.kept.join('\n')}`)
@@ -127,6 +133,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     pid: child.pid as number,
     url,
     metrics_url,
+    smtp_urls,
     startup_ms: performance.now() - from,
     log,
     hasEnded: () => hasEnded,
@@ -185,7 +192,7 @@ async function answering(port: number, hasEnded: () => boolean): Promise<Listeni
   return new Promise(() => {})
 }
 
-type Listening = Pick<Service, 'url' | 'metrics_url'>
+type Listening = Pick<Service, 'url' | 'metrics_url'> & { smtp_urls?: string[] }
 
 /** Reads the log line by line and finds the address of the service in it. */
 function watch(

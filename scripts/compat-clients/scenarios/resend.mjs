@@ -1,0 +1,234 @@
+// Plays with the official package `resend` against Resend's door.
+import assert from 'node:assert/strict'
+import { api, check, end, load, openReceiver, pause, scenario, until } from './checks.mjs'
+
+const { Resend } = load(scenario.module)
+const { service, limited } = scenario
+const MAIL = {
+  from: 'Acme <shop@acme.example>',
+  to: 'delivered@sandbox.svc',
+  subject: 'Hello',
+  html: '<p>It works</p>',
+}
+const UNKNOWN = '019a9c60-4f20-7e52-9c73-5b2e8f3d4a03'
+
+// Old versions ignore the option; they read RESEND_BASE_URL.
+const clientOf = (place, key = place.key) =>
+  new Resend(key, { baseUrl: `${place.url}/compat/resend` })
+const resend = clientOf(service)
+const has = (group, name) => typeof resend[group]?.[name] === 'function'
+
+/** Version 3 has only the names with underscores, and later versions only those without. */
+const isOld = scenario.module === 'resend-3'
+const names = (fields) =>
+  isOld
+    ? Object.fromEntries(
+        Object.entries(fields).map(([name, value]) => [
+          name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+          value,
+        ]),
+      )
+    : fields
+
+async function done(work) {
+  const { data, error } = await work
+  assert.equal(error, null)
+  return data
+}
+
+async function refused(work, statusCode, name) {
+  const { data, error } = await work
+  assert.equal(data, null)
+  assert.equal(error.name, name, JSON.stringify(error))
+  if (error.statusCode !== undefined) assert.equal(error.statusCode, statusCode)
+  return error
+}
+
+await check('send', async () => {
+  const more = names({ replyTo: 'help@acme.example', to: ['a@example.com', 'b@example.com'] })
+  const tags = [{ name: 'campaign', value: 'may' }]
+  const headers = { 'X-Order': 'A1' }
+  const { id } = await done(
+    resend.emails.send({ ...MAIL, ...more, cc: 'c@example.com', tags, headers, text: 'Grüße 👋' }),
+  )
+  const { message } = await api('GET', `messages/${id}`)
+  assert.equal(message.content.text, 'Grüße 👋')
+  assert.deepEqual(message.content.tags, tags)
+})
+
+await check('attachments', async () => {
+  const attachments = [
+    { filename: 'a.txt', content: Buffer.from('Hello') },
+    { filename: 'b.txt', content: 'SGVsbG8=' },
+  ]
+  const { id } = await done(resend.emails.send({ ...MAIL, attachments }))
+  const { message } = await api('GET', `messages/${id}`)
+  assert.deepEqual(
+    message.content.attachments.map(({ filename, size_bytes }) => [filename, size_bytes]),
+    [
+      ['a.txt', 5],
+      ['b.txt', 5],
+    ],
+  )
+})
+
+await check('get', async () => {
+  const { id } = await done(resend.emails.send(MAIL))
+  const read = await until(
+    () => done(resend.emails.get(id)),
+    ({ last_event }) => last_event === 'delivered',
+    'a delivery',
+  )
+  assert.deepEqual([read.subject, read.html, read.to], [MAIL.subject, MAIL.html, [MAIL.to]])
+})
+
+await check(
+  'list with paging',
+  async () => {
+    for (let n = 0; n < 5; n++) await done(resend.emails.send(MAIL))
+    const first = await done(resend.emails.list({ limit: 2 }))
+    assert.deepEqual([first.data.length, first.has_more], [2, true])
+    const second = await done(resend.emails.list({ limit: 2, after: first.data[1].id }))
+    assert.equal(new Set([...first.data, ...second.data].map(({ id }) => id)).size, 4)
+    const before = await done(resend.emails.list({ limit: 2, before: second.data[0].id }))
+    assert.deepEqual(
+      before.data.map(({ id }) => id),
+      first.data.map(({ id }) => id),
+    )
+  },
+  { exists: has('emails', 'list') },
+)
+
+await check('batch', async () => {
+  const made = await done(resend.batch.send([MAIL, { ...MAIL, subject: 'Second' }]))
+  assert.equal(made.data.length, 2)
+  assert.equal((await done(resend.emails.get(made.data[1].id))).subject, 'Second')
+  await refused(resend.batch.send([MAIL, { ...MAIL, to: 'no address' }]), 422, 'validation_error')
+})
+
+await check(
+  'schedule, update and cancel',
+  async () => {
+    const { id } = await done(resend.emails.send({ ...MAIL, scheduledAt: 'in 1 hour' }))
+    assert.equal((await done(resend.emails.get(id))).last_event, 'scheduled')
+    const scheduledAt = new Date(Date.now() + 2 * 60 * 60_000).toISOString()
+    await done(resend.emails.update({ id, scheduledAt }))
+    assert.equal((await api('GET', `messages/${id}`)).message.scheduled_at, scheduledAt)
+    await done(resend.emails.cancel(id))
+    assert.equal((await done(resend.emails.get(id))).last_event, 'canceled')
+  },
+  { exists: has('emails', 'cancel') },
+)
+
+await check(
+  'idempotency key',
+  async () => {
+    const options = { idempotencyKey: 'order-1' }
+    const first = await done(resend.emails.send(MAIL, options))
+    assert.deepEqual(await done(resend.emails.send(MAIL, options)), first)
+    const other = resend.emails.send({ ...MAIL, subject: 'Other' }, options)
+    await refused(other, 409, 'invalid_idempotent_request')
+  },
+  { exists: !isOld },
+)
+
+await check('contacts', async () => {
+  const audienceId = UNKNOWN
+  const one = { email: 'asha@example.com', audienceId }
+  const { id } = await done(resend.contacts.create({ ...one, ...names({ firstName: 'Asha' }) }))
+  assert.equal((await done(resend.contacts.get({ id, audienceId }))).id, id)
+  await done(resend.contacts.update({ id, audienceId, unsubscribed: true }))
+  const listed = await done(resend.contacts.list({ audienceId }))
+  assert.deepEqual(
+    listed.data.map((contact) => [contact.id, contact.unsubscribed]),
+    [[id, true]],
+  )
+  await refused(resend.emails.send({ ...MAIL, to: 'asha@example.com' }), 422, 'validation_error')
+  await done(resend.contacts.remove({ id, audienceId }))
+})
+
+await check('errors', async () => {
+  const { subject: _, ...incomplete } = MAIL
+  await refused(resend.emails.send(incomplete), 422, 'missing_required_field')
+  await refused(resend.emails.send({ ...MAIL, to: 'no address' }), 422, 'validation_error')
+  await refused(resend.emails.get(UNKNOWN), 404, 'not_found')
+  await refused(clientOf(service, 'wrong').emails.send(MAIL), 403, 'invalid_api_key')
+  const reader = clientOf(service, service.reader)
+  await refused(reader.emails.send(MAIL), 401, 'restricted_api_key')
+  await refused(resend.domains.list(), 404, 'not_found')
+})
+
+await check('rate limit and retry', async () => {
+  // The address of old versions comes from the environment when the package is loaded.
+  const hasty = clientOf(limited)
+  if (hasty.baseUrl !== `${limited.url}/compat/resend`) {
+    process.env.RESEND_BASE_URL = `${limited.url}/compat/resend`
+    delete load.cache[load.resolve(scenario.module)]
+    const { Resend: Again } = load(scenario.module)
+    Object.setPrototypeOf(hasty, Again.prototype)
+  }
+  let error = null
+  for (let n = 0; n < 5 && error === null; n++) ({ error } = await hasty.emails.get(UNKNOWN))
+  assert.equal(error?.name, 'not_found')
+  const answers = await Promise.all([1, 2, 3, 4, 5].map(() => hasty.emails.send(MAIL)))
+  assert.ok(answers.some((answer) => answer.error?.name === 'rate_limit_exceeded'))
+  await pause(2_500)
+  await done(hasty.emails.send(MAIL))
+})
+
+const receiver = await openReceiver()
+const events = ['email.sent', 'email.delivered']
+
+/** Sends an e-mail, and returns the first delivery at a path. */
+async function deliveryAt(path) {
+  await done(resend.emails.send(MAIL))
+  const [arrival] = await until(
+    () => receiver.at(path),
+    ({ length }) => length > 0,
+    'a delivery of a webhook',
+  )
+  return arrival
+}
+
+for (const version of [1, 2]) {
+  await check(`signature, svix ${version}`, async () => {
+    const { Webhook } = load(`svix-${version}`)
+    const path = `/svix-${version}`
+    const made = await api('POST', 'webhooks', {
+      url: receiver.url + path,
+      format: 'resend',
+      events: ['message.delivered'],
+    })
+    const { headers, body } = await deliveryAt(path)
+    new Webhook(made.webhook.secret).verify(body, headers)
+    assert.equal(JSON.parse(body).type, 'email.delivered')
+    const changed = body.replace('delivered', 'bounced')
+    assert.throws(() => new Webhook(made.webhook.secret).verify(changed, headers))
+  })
+}
+
+await check(
+  'webhooks',
+  async () => {
+    const endpoint = `${receiver.url}/own`
+    const made = await done(resend.webhooks.create({ endpoint, events }))
+    const { headers, body } = await deliveryAt('/own')
+    const verified = resend.webhooks.verify({
+      payload: body,
+      headers: {
+        id: headers['svix-id'],
+        timestamp: headers['svix-timestamp'],
+        signature: headers['svix-signature'],
+      },
+      webhookSecret: made.signing_secret,
+    })
+    assert.ok(events.includes(verified.type))
+    assert.ok((await done(resend.webhooks.list())).data.some(({ id }) => id === made.id))
+    await done(resend.webhooks.remove(made.id))
+    await refused(resend.webhooks.get(made.id), 404, 'not_found')
+  },
+  { exists: has('webhooks', 'verify') },
+)
+
+receiver.close()
+end()

@@ -1,0 +1,100 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { sidOf } from '@svc/core/contract'
+import {
+  CERTIFICATE,
+  CERTIFICATE_KEY,
+} from '../../packages/core/test/providers/smtp/send-certificate.ts'
+import { type Service, startService } from '../service/serve.ts'
+import type { Place, Scenario } from './play.ts'
+
+const PASSWORD = 'a password of this run'
+
+/** Two built services in the sandbox, with SMTP inlets that offer STARTTLS: one without limits, and one with narrow ones. */
+export interface Stage {
+  /** New workspaces for a scenario. */
+  places(): Promise<Pick<Scenario, 'service' | 'limited' | 'certificate'>>
+  /** Stops the services. Resolves with the faults in their logs. */
+  close(): Promise<string[]>
+}
+
+/** Starts the services with their data below `folder`. */
+export async function openStage(folder: string): Promise<Stage> {
+  const cert = join(folder, 'smtp.crt')
+  const key = join(folder, 'smtp.key')
+  writeFileSync(cert, CERTIFICATE)
+  writeFileSync(key, CERTIFICATE_KEY)
+  const smtp = {
+    SVC_SMTP_LISTEN: '127.0.0.1:0',
+    SVC_SMTP_TLS_CERT: cert,
+    SVC_SMTP_TLS_KEY: key,
+  }
+  const open = (name: string, env: Record<string, string>) => {
+    const data = join(folder, name)
+    mkdirSync(data)
+    return startService({ folder: data, env: { ...smtp, ...env } })
+  }
+  const service = await open('service', {})
+  const limited = await open('limited', { SVC_RATE_LIMIT_GENERAL: '3/2' })
+  let count = 0
+  return {
+    async places() {
+      count += 1
+      return {
+        service: await placeOf(service, count),
+        limited: await placeOf(limited, count),
+        certificate: CERTIFICATE,
+      }
+    },
+    async close() {
+      const ends = await Promise.all([service, limited].map((each) => each.end('SIGTERM')))
+      const faults = ends.flatMap(({ code }) =>
+        code === 0 ? [] : [`a service ended with ${code}`],
+      )
+      // Level 50 of pino is an error.
+      const errors = [service, limited].flatMap(({ log }) =>
+        log.kept.filter((line) => Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 50) >= 50),
+      )
+      return [...faults, ...errors]
+    },
+  }
+}
+
+async function placeOf(service: Service, count: number): Promise<Place> {
+  const credentials = { email: `owner-${count}@example.com`, password: PASSWORD }
+  const { workspace } = await post<{ workspace: { id: string } }>(service, 'auth/signup', {
+    ...credentials,
+    company_name: 'Example',
+  })
+  const { token } = await post<{ token: string }>(service, 'auth/login', credentials)
+  const make = (body: object) => post<{ id: string; key: string }>(service, 'api-keys', body, token)
+  const made = await make({ name: 'Client', signs: true })
+  const reader = await make({ name: 'Reader', scopes: ['read_messages'] })
+  return {
+    url: service.url,
+    smtp_port: Number(new URL(service.smtp_urls[0] ?? '').port),
+    account_sid: sidOf('account', workspace.id),
+    key: made.key,
+    key_id: made.id,
+    reader: reader.key,
+  }
+}
+
+async function post<Data>(
+  { url }: Service,
+  path: string,
+  body: object,
+  token?: string,
+): Promise<Data> {
+  const response = await fetch(`${url}/api/v1/${path}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(token && { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify(body),
+  })
+  const { data, error } = (await response.json()) as { data?: Data; error?: object }
+  if (!data) throw new Error(`${path}: ${response.status} ${JSON.stringify(error)}`)
+  return data
+}
