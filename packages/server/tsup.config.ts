@@ -1,7 +1,21 @@
+import { copyFile } from 'node:fs/promises'
 import { defineConfig } from 'tsup'
 import { packageBuild } from '../../scripts/tsup.ts'
+import { buildConsole, sizeLine } from './console/build.ts'
+
+/** Packages whose parts are in the scripts of the console, with their licences. */
+const COPIED = ['preact', '@preact/signals', 'uplot']
 
 export default defineConfig(
-  // The file that a thread starts with: not an export, but loaded by its path.
-  packageBuild({ entry: { 'compat/smtp/mail-worker': './src/compat/smtp/mail-worker.ts' } }),
+  packageBuild({
+    // The file that a thread starts with: not an export, but loaded by its path.
+    entry: { 'compat/smtp/mail-worker': './src/compat/smtp/mail-worker.ts' },
+    async onSuccess() {
+      for (const name of COPIED) {
+        const file = name.replace('@', '').replace('/', '-')
+        await copyFile(`node_modules/${name}/LICENSE`, `dist/${file}.LICENSE.txt`)
+      }
+      console.log(sizeLine(await buildConsole('dist/console')))
+    },
+  }),
 )

@@ -68,7 +68,9 @@ function buildHashes(packages) {
   const hashed = (one) => {
     if (!hashes.has(one.name)) {
       const needs = packages.filter(({ name }) => one.needs.includes(name)).map(hashed)
-      const paths = ['package.json', 'tsup.config.ts', 'src'].map((name) => join(one.folder, name))
+      const paths = ['package.json', 'tsup.config.ts', 'src', 'console'].map((name) =>
+        join(one.folder, name),
+      )
       hashes.set(one.name, hashOf(paths, [shared, ...needs]))
     }
     return hashes.get(one.name)

@@ -21,6 +21,7 @@ import { serveCallbacks } from './callbacks/callbacks.ts'
 import { serveResend } from './compat/resend/resend.ts'
 import { serveTwilio } from './compat/twilio/twilio.ts'
 import type { ConnectionLimit } from './connections/connection-limit.ts'
+import { accessOf, type ConsoleOptions, serveConsole } from './console/console.ts'
 import { type InboxOptions, serveInbox } from './dev/inbox.ts'
 import { answerFailure, unknownRoute } from './failures.ts'
 import type { OnAnswered } from './metrics/request-metrics.ts'
@@ -33,19 +34,7 @@ import { serveUnsubscribe } from './pages/unsubscribe.ts'
 import { headerFault } from './requests/header-fault.ts'
 import { acceptJson } from './requests/json-body.ts'
 import { readableUrl } from './requests/readable-url.ts'
-import { apiKeyRoutes } from './routes/api-keys.ts'
-import { auditRoutes } from './routes/audit.ts'
-import { billingRoutes } from './routes/billing.ts'
-import { bulkRoutes } from './routes/bulks.ts'
-import { contactRoutes } from './routes/contacts.ts'
-import { domainRoutes } from './routes/domains.ts'
-import { healthRoutes } from './routes/health.ts'
-import { invitationRoutes, memberRoutes, sessionRoutes } from './routes/members.ts'
-import { messageRoutes, receivedRoutes } from './routes/messages.ts'
-import { mount } from './routes/mount.ts'
-import { suppressionRoutes } from './routes/suppressions.ts'
-import { webhookRoutes } from './routes/webhooks.ts'
-import { workspaceRoutes } from './routes/workspaces.ts'
+import { mountGroups } from './routes/groups.ts'
 import type { Config } from './settings/config.ts'
 import type { OidcSettings } from './settings/oidc.ts'
 
@@ -66,6 +55,8 @@ export interface ApiOptions {
   logger?: Logger
   /** Also serves the inbox at `/dev`, which shows all messages. It is for `svc dev`. */
   inbox?: InboxOptions | undefined
+  /** Serves the console. */
+  console?: ConsoleOptions | undefined
   /** The core's simulated payments; the app serves the page on which the payer decides them. */
   sandbox_payments?: SandboxPayments | undefined
   /** Serves the page to which a payer returns from a real payment if the checkout named no other page. */
@@ -147,35 +138,25 @@ export async function serveApi(
   const isClosing = () => phase() !== 'open'
 
   const api = apiFor({ voice: core.hasVoice })
-  mount(app, admission, api.workspaces, workspaceRoutes(core, authenticator))
-  mount(app, admission, api.members, memberRoutes(core))
-  mount(app, admission, api.invitations, invitationRoutes(core, authenticator))
-  mount(app, admission, api.sessions, sessionRoutes(core))
-  mount(app, admission, api.api_keys, apiKeyRoutes(core))
-  mount(app, admission, api.messages, messageRoutes(core))
-  mount(app, admission, api.bulks, bulkRoutes(core))
-  mount(app, admission, api.received, receivedRoutes(core))
-  mount(app, admission, api.contacts, contactRoutes(core))
-  mount(app, admission, api.suppressions, suppressionRoutes(core))
-  mount(app, admission, api.webhooks, webhookRoutes(core))
-  mount(
-    app,
-    admission,
-    api.domains,
-    domainRoutes(core, { self_service: config.self_service_domains ?? false }),
-  )
-  mount(app, admission, api.audit, auditRoutes(core))
-  mount(app, admission, api.billing, billingRoutes(core))
-  mount(app, admission, api.health, healthRoutes(core, { isClosing, now }))
+  const access = options.console ? accessOf(options.console, public_url) : null
+  const { self_service_domains = false } = config
+  const parts = { core, authenticator, self_service_domains, isClosing, now, console: access }
+  mountGroups(app, admission, api, parts)
   serveCallbacks(app, admission, core, { public_url, now })
   serveResend(app, admission, core, { now })
   serveTwilio(app, admission, core, { now })
-  const frame = { brand: config.brand ?? 'svc', console: null }
+  const { brand = 'svc' } = config
+  // The links of pages are relative to the root of the service.
+  const frame = { brand, console: access ? access.base.slice(1) : null }
   serveAccountPages(app, admission, { core, frame })
   if (config.oidc) {
     const { oidc: settings } = config
-    const base = '/console'
+    const base = access?.base ?? '/console'
     serveOidc(app, admission, { core, authenticator, settings, public_url, base, frame })
+  }
+  if (access && options.console) {
+    const more = { brand, ...options.console, oidc: config.oidc != null }
+    await serveConsole(app, admission, { core, authenticator, access, options: more })
   }
   serveUnsubscribe(app, admission, { core, frame })
   serveDocs(app, admission, api, { public_url })

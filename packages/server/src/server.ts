@@ -7,7 +7,9 @@ import type { ServedApi } from './api.ts'
 import { buildApp } from './app.ts'
 import type { Inlet } from './compat/smtp/inlet.ts'
 import { inletSettings } from './compat/smtp/settings.ts'
+import type { ConsoleOptions } from './console/console.ts'
 import type { InboxOptions } from './dev/inbox.ts'
+import { isLocal } from './dev/local-only.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { versionOf } from './pages/docs.ts'
 import type { Backups } from './service/backups.ts'
@@ -119,6 +121,7 @@ export async function startServer({
       public_url: () => public_url,
       payment_landing: payments !== undefined,
       inbox: dev ? { demo } : undefined,
+      console: consoleOf(config, { dev, demo }),
       onAnswered: metrics?.onAnswered,
       // `svc dev` is stopped by hand and must end at once.
       ...(dev && { linger_ms: 0 }),
@@ -160,6 +163,23 @@ export async function startServer({
     await scraped?.close()
     await core.close({ grace_ms: 0 })
     throw error
+  }
+}
+
+/** The options of the console. In `svc dev` a browser on this machine needs no sign-in: it sees the demo workspace. */
+function consoleOf(
+  { console }: Config,
+  { dev, demo }: { dev: boolean; demo: InboxOptions['demo'] },
+): ConsoleOptions | undefined {
+  if (console === 'off') return undefined
+  if (!dev) return { at_root: true }
+  return {
+    at_root: true,
+    dev,
+    async authenticate(request) {
+      const found = isLocal(request) ? demo?.() : null
+      return found ? { workspace_id: found.workspace_id } : null
+    },
   }
 }
 

@@ -2,9 +2,10 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import jwt from '@fastify/jwt'
 import type { Actor, KeyIdentity, NewSession, Viewer } from '@svc/core'
-import { type Endpoint, LIMITS, type Role, SvcError, uuid } from '@svc/core/contract'
+import { type Endpoint, LIMITS, type Role, SvcError, scopesOf, uuid } from '@svc/core/contract'
 import { type Awaitable, type DecodedCore, whenReady } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type ConsoleUser, chosenMode, chosenWorkspace, cookieToken } from '../console/access.ts'
 
 /** The identity behind a request: a workspace's session, or one of its API keys. */
 export type Identity =
@@ -21,6 +22,10 @@ export type Identity =
       token_version: number
       /** When the token expires. */
       ends_at: Date
+      /** The data that the console shows; absent: all data. */
+      mode?: 'live' | 'test'
+      /** A host or `svc dev` named the person, and there is no token that could end. */
+      is_trusted?: true
     }
   | ({ kind: 'api_key' } & KeyIdentity)
 
@@ -32,7 +37,11 @@ declare module 'fastify' {
 }
 
 /** The credential in a request, not yet checked. */
-export type Credential = { kind: 'jwt'; header: string } | KeyCredential
+export type Credential =
+  | { kind: 'jwt'; header: string }
+  /** The person that the host of the console authenticates. */
+  | { kind: 'host' }
+  | KeyCredential
 
 /** An API key. `belongsTo`: whether the names that stand beside the key in the request are the names of its identity. */
 export interface KeyCredential {
@@ -47,6 +56,8 @@ export type Expected = Pick<KeyIdentity, 'workspace_id' | 'api_key_id'>
 export interface Authenticator {
   /** The credential that the endpoint takes; null if the request has none. */
   credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
+  /** The credential of a request of the console: its cookie, otherwise the sign-in of the host. */
+  consoleCredentialOf(request: FastifyRequest): Credential | null
   /** The ids of the identity that `identify` will probably find, if it needs a query. */
   expectedOf(credential: Credential, request: FastifyRequest): Expected | null
   /** @throws SvcError 401, or 403 for an address that the key does not allow. */
@@ -89,21 +100,46 @@ export async function createAuthenticator(
     verify: { algorithms: ['HS256'], requiredClaims: ['sub', 'tv', 'iat', 'exp'] },
   })
 
-  async function bySession(header: string): Promise<Identity> {
+  async function bySession(header: string, request: FastifyRequest): Promise<Identity> {
     const token = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header)?.[1]
     if (!token) throw invalidToken()
     const claims = readClaims(app, token, now())
-    const { sub: user_id, ws: workspace_id = user_id, tv: token_version } = claims
+    const { sub: user_id, ws = user_id, tv: token_version } = claims
+    const isConsole = request.routeOptions.config.console !== undefined
+    const workspace_id = (isConsole && chosenWorkspace(request)) || ws
+    if (!isId(workspace_id)) throw invalidToken()
     const session = { user_id, workspace_id, session_hash: sessionHashOf(token), token_version }
     const role = await core.members.roleOf(session)
     if (!role) throw invalidToken()
-    return { kind: 'session', ...session, role, ends_at: new Date(claims.exp * 1000) }
+    const ends_at = new Date(claims.exp * 1000)
+    return {
+      kind: 'session',
+      ...session,
+      role,
+      ends_at,
+      ...(isConsole && { mode: chosenMode(request) }),
+    }
+  }
+
+  async function byHost(request: FastifyRequest): Promise<Identity> {
+    const user = await request.routeOptions.config.console?.authenticate?.(request)
+    if (!user || !isId(user.workspace_id)) throw new SvcError('unauthorized', 'Sign in first')
+    return { ...trusted(user), mode: chosenMode(request) }
+  }
+
+  function consoleCredentialOf(request: FastifyRequest): Credential | null {
+    const token = cookieToken(request)
+    if (token !== null) return { kind: 'jwt', header: `Bearer ${token}` }
+    return request.routeOptions.config.console?.authenticate ? { kind: 'host' } : null
   }
 
   return {
-    credentialOf({ headers, routeOptions }, { auth }) {
-      const { readKey } = routeOptions.config
+    consoleCredentialOf,
+    credentialOf(request, { auth }) {
+      const { headers, routeOptions } = request
+      const { readKey, console } = routeOptions.config
       if (readKey) return readKey(headers)
+      if (console) return auth === 'none' ? null : consoleCredentialOf(request)
       const { authorization } = headers
       const key = headers['x-api-key']
       if (auth !== 'api_key' && auth !== 'none' && authorization !== undefined) {
@@ -116,8 +152,10 @@ export async function createAuthenticator(
     },
     expectedOf: (credential, { ip }) =>
       credential.kind === 'api_key' ? core.apiKeys.expectedOf(credential.key, ip) : null,
-    identify(credential, { ip }) {
-      if (credential.kind === 'jwt') return bySession(credential.header)
+    identify(credential, request) {
+      if (credential.kind === 'jwt') return bySession(credential.header, request)
+      if (credential.kind === 'host') return byHost(request)
+      const { ip } = request
       const { authenticateKnown, authenticate } = core.apiKeys
       const { key, belongsTo } = credential
       return whenReady(authenticateKnown(key, ip) ?? authenticate(key, ip), (identity) => {
@@ -184,14 +222,33 @@ export function missingCredential({ auth }: Endpoint): SvcError {
   return new SvcError('unauthorized', `Missing ${header}`)
 }
 
-/** The identity of a caller on an endpoint that takes API keys only. */
-export function keyOf(identity: Identity | null): KeyIdentity {
-  if (identity?.kind !== 'api_key') throw new Error('the endpoint takes API keys only')
-  return identity
+/** The identity of a person that the host of the console authenticated. */
+function trusted({ workspace_id, user_id = workspace_id, role = 'owner' }: ConsoleUser) {
+  const never = new Date(8.64e15)
+  const session = { user_id, workspace_id, role, session_hash: '', token_version: 0 }
+  return { kind: 'session', ...session, ends_at: never, is_trusted: true } as const
 }
 
-/** The data that a caller sees and changes: a session has all data of its workspace, a test key only the test data. */
+/** The identity with which a caller sends. A member acts in the console as a key with the scopes of the role. */
+export function keyOf(identity: Identity | null): KeyIdentity {
+  if (!identity) throw new Error('the endpoint takes a credential')
+  if (identity.kind === 'api_key') return identity
+  const { workspace_id, user_id, role, mode = 'live' } = identity
+  return {
+    workspace_id,
+    api_key_id: user_id,
+    scopes: scopesOf(role),
+    mode,
+    daily_credit_limit: null,
+  }
+}
+
+/**
+ * The data that a caller sees and changes: a session has all data of its workspace, a test key and the console's test mode only
+ * the test data.
+ */
 export function viewerOf(identity: Identity | null): Viewer {
   if (identity?.kind === 'api_key') return identity
+  if (identity?.mode === 'test') return { workspace_id: identity.workspace_id, mode: 'test' }
   return identity?.workspace_id ?? ''
 }

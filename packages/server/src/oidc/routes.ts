@@ -3,6 +3,7 @@ import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import type { Authenticator } from '../admission/authenticator.ts'
+import { cookiePlace } from '../console/access.ts'
 import { sessionCookie } from '../console/session-cookie.ts'
 import { serveHandler } from '../pages/page.ts'
 import { type Frame, notice, plainPageCsp } from '../pages/plain-page.ts'
@@ -64,7 +65,7 @@ export function serveOidc(
     const session = await core.members.signIn(person, actor)
     const agent = request.headers['user-agent'] ?? null
     const token = await authenticator.issueToken(session, { actor, agent })
-    reply.header('set-cookie', sessionCookie(token, { path: base, secure: secure() }))
+    reply.header('set-cookie', sessionCookie(token, cookiePlace({ base, public_url })))
     return reply.redirect(`${public_url()}${base}`, 303)
   }
 

@@ -30,6 +30,8 @@ export interface PageRoute {
 export type Page = PageRoute & {
   /** The media type. Default: HTML; for a file, the type of its extension. */
   type?: string
+  /** The header `Cache-Control`; default: a browser asks for changes before it uses the page again. */
+  cache?: string
 } & ({ html: string } | { file: string } | { text: () => string })
 
 /** Allows only the page's own files: no inline script or style, no other host, no frame around it. */
@@ -60,8 +62,8 @@ export function packageFile(name: string, path: string): string {
 }
 
 /**
- * Serves one page or file at one path, from memory; no other path serves it. A browser may cache it, but asks for changes
- * before it uses it again (ETag, 304), and runs only what the page's policy allows.
+ * Serves one page or file at one path, from memory; no other path serves it. A browser may cache it, but by default asks for
+ * changes before it uses it again (ETag, 304), and runs only what the page's policy allows.
  */
 export function servePage(app: FastifyInstance, admission: Admission, page: Page): void {
   let loading: Promise<Content> | null = null
@@ -70,7 +72,7 @@ export function servePage(app: FastifyInstance, admission: Admission, page: Page
       loading = null
       throw error
     })
-    return send(await loading, request, reply)
+    return send(await loading, request, reply.header('cache-control', page.cache ?? 'no-cache'))
   })
 }
 
@@ -144,7 +146,7 @@ function namesTag(header: string, etag: string): boolean {
 function send(content: Content, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { type, etag, plain, gzipped } = content
   const { 'if-none-match': known = '', 'accept-encoding': encodings = '' } = request.headers
-  reply.headers({ 'cache-control': 'no-cache', etag, vary: 'accept-encoding' })
+  reply.headers({ etag, vary: 'accept-encoding' })
   if (namesTag(known, etag)) return reply.code(304).send()
   reply.header('content-type', type)
   if (!gzipped || !/\bgzip\b/.test(String(encodings))) return reply.send(plain)

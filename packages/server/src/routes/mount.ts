@@ -24,6 +24,7 @@ import type {
 import { type Admission, endHook } from '../admission/admission.ts'
 import { type Identity, viewerOf } from '../admission/authenticator.ts'
 import { plainAddress } from '../admission/rate-limiter.ts'
+import { isForeign } from '../console/access.ts'
 import { failureOf, tooBusy } from '../failures.ts'
 import { acceptCsv, acceptRaw } from '../requests/body-parsers.ts'
 import { isDecodable } from '../requests/readable-url.ts'
@@ -95,23 +96,30 @@ export type Handlers<G extends Group> = {
 
 /**
  * Serves a group of endpoints. Checks run in one order: rate limit, credential, scope, validation, work.
- * @param readKey reads the API key of a request, for a group that takes it in another header than the API
+ * @param config `readKey` reads the API key of a request, for a group that takes it in another header than the API; `console`
+ *   serves the group below the path of the console
  */
 export function mount<G extends Group>(
   app: FastifyInstance,
   admission: Admission,
   group: G,
   handlers: Handlers<G>,
-  config: Pick<FastifyContextConfig, 'readKey'> = {},
+  config: Pick<FastifyContextConfig, 'readKey' | 'console'> = {},
 ): void {
+  const { console, readKey } = config
+  const base = console?.base ?? ''
   for (const name of Object.keys(group) as (keyof G & string)[]) {
     const endpoint = group[name] as Endpoint
     const handle = handlers[name] as unknown as (call: Call<Endpoint>) => unknown
     const route: Omit<RouteOptions, 'url'> = {
       method: endpoint.method,
-      config: { ...config, endpoint },
+      config: { ...(readKey && { readKey }), ...(console && { console }), endpoint },
       onRequest(request, reply, done) {
-        endHook(admission.admit(endpoint, request, reply), done)
+        if (!console || !isForeign(request, console)) {
+          return endHook(admission.admit(endpoint, request, reply), done)
+        }
+        const refused = new SvcError('forbidden', 'The request does not come from the console')
+        endHook(admission.admit(null, request, reply), (error) => done(error ?? refused))
       },
       bodyLimit: endpoint.body_limit ?? LIMITS.body_bytes,
       handler: async (request, reply) => {
@@ -126,7 +134,7 @@ export function mount<G extends Group>(
       },
     }
     for (const url of [endpoint.path, endpoint.also_at]) {
-      if (url) serve(app, endpoint, { ...route, url })
+      if (url) serve(app, endpoint, { ...route, url: base + url })
     }
   }
 }
@@ -204,13 +212,14 @@ export function actorOf({ svcIdentity: identity, ip, id }: FastifyRequest): Acto
     id: actorIdOf(identity),
     address: plainAddress(ip),
     request_id: id,
-    ...(identity?.kind === 'session' && {
-      session: {
-        user_id: identity.user_id,
-        session_hash: identity.session_hash,
-        token_version: identity.token_version,
-      },
-    }),
+    ...(identity?.kind === 'session' &&
+      !identity.is_trusted && {
+        session: {
+          user_id: identity.user_id,
+          session_hash: identity.session_hash,
+          token_version: identity.token_version,
+        },
+      }),
   }
 }
 

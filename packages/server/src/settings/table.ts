@@ -160,6 +160,15 @@ const ROWS = {
       default: 'svc',
       example: 'Acme Messaging',
     },
+    SVC_CONSOLE: {
+      type: 'choice',
+      choices: ['on', 'off'],
+      summary: 'whether the console is served at /console',
+      details:
+        'whether the [console](../guides/console.md) is served at `/console`; `/` then leads to it',
+      default: 'on',
+      example: 'off',
+    },
     SVC_TRUST_PROXY: {
       type: 'networks',
       summary: 'networks of proxies whose X-Forwarded-For header is trusted',

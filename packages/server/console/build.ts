@@ -1,0 +1,92 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { build, type Metafile } from 'esbuild'
+import type { Bundle } from '../src/console/bundle.ts'
+
+/** The maximum size of all files of the console together, compressed. A larger console makes the first visit slow. */
+export const BUNDLE_MAX_BYTES = 80_000
+
+const SOURCES = fileURLToPath(new URL('.', import.meta.url))
+
+/**
+ * Builds the console into a folder: scripts, styles and icon with a hash in each name, and `bundle.json`, the list of them.
+ * @throws Error if all files together are larger than `BUNDLE_MAX_BYTES`, compressed.
+ */
+export async function buildConsole(folder: string): Promise<Bundle> {
+  await rm(folder, { recursive: true, force: true })
+  const { metafile } = await build({
+    absWorkingDir: SOURCES,
+    entryPoints: ['main.tsx', 'styles.css', 'icon.svg'],
+    outdir: resolve(folder),
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    target: 'es2022',
+    minify: true,
+    metafile: true,
+    conditions: ['source'],
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    assetNames: '[name]-[hash]',
+    loader: { '.svg': 'copy' },
+    legalComments: 'none',
+    logLevel: 'warning',
+  })
+  const bundle = await describe(metafile, folder)
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'bundle.json'), `${JSON.stringify(bundle, null, 2)}\n`)
+  const total = totalOf(bundle)
+  if (total > BUNDLE_MAX_BYTES) {
+    throw new Error(`the console has ${total} bytes compressed, more than ${BUNDLE_MAX_BYTES}`)
+  }
+  return bundle
+}
+
+/** The size of all files of a bundle in bytes, compressed. */
+export function totalOf({ files }: Bundle): number {
+  return Object.values(files).reduce((sum, { gzip_bytes }) => sum + gzip_bytes, 0)
+}
+
+/** One line about the sizes of a bundle. */
+export function sizeLine(bundle: Bundle): string {
+  const initial = Object.values(bundle.files).filter(({ is_initial }) => is_initial)
+  const first = initial.reduce((sum, { gzip_bytes }) => sum + gzip_bytes, 0)
+  const kB = (bytes: number) => (bytes / 1000).toFixed(1)
+  const count = Object.keys(bundle.files).length
+  return `console: ${kB(totalOf(bundle))} kB of ${kB(BUNDLE_MAX_BYTES)} kB compressed in ${count} files; first page ${kB(first)} kB`
+}
+
+async function describe({ outputs }: Metafile, folder: string): Promise<Bundle> {
+  const nameOf = (path: string) => basename(path)
+  const entryOf = (source: string) => {
+    const found = Object.keys(outputs).find((path) => outputs[path]?.entryPoint === source)
+    if (!found) throw new Error(`the build has no file for ${source}`)
+    return found
+  }
+  const main = entryOf('main.tsx')
+  const styles = entryOf('styles.css')
+  const icon = Object.keys(outputs).find((path) => path.endsWith('.svg')) ?? ''
+  const initial = new Set([styles, icon, ...statics(outputs, main)])
+  const files: Bundle['files'] = {}
+  for (const path of Object.keys(outputs).sort()) {
+    const content = await readFile(join(folder, nameOf(path)))
+    files[nameOf(path)] = {
+      bytes: content.length,
+      gzip_bytes: gzipSync(content).length,
+      is_initial: initial.has(path),
+    }
+  }
+  return { main: nameOf(main), styles: nameOf(styles), icon: nameOf(icon), files }
+}
+
+/** A file and the files that it imports at once. */
+function statics(outputs: Metafile['outputs'], start: string, found = new Set<string>()) {
+  if (found.has(start)) return found
+  found.add(start)
+  for (const { path, kind } of outputs[start]?.imports ?? []) {
+    if (kind === 'import-statement') statics(outputs, path, found)
+  }
+  return found
+}

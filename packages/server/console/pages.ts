@@ -1,0 +1,8 @@
+import type { PageEntry } from './shell/page.ts'
+
+/** All pages, one line each, in the order of the navigation. The first entry whose path matches is shown. */
+// biome-ignore format: one line a page, so that two branches that add a page do not conflict.
+export const PAGES: readonly PageEntry[] = [
+  { path: '/', label: 'Home', icon: 'home', needs: 'belong', load: () => import('./pages/home/home.tsx') },
+  { path: '/messages/:id?', label: 'Messages', icon: 'messages', group: 'Messaging', needs: 'read', load: () => import('./pages/messages/messages.tsx') },
+]

@@ -1,0 +1,81 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type uPlot from 'uplot'
+
+/** A line of a chart. `colour`: the name of a colour token, such as `--good`. */
+export interface Series {
+  name: string
+  colour: string
+  values: readonly (number | null)[]
+}
+
+const HEIGHT = 220
+
+/** Lines over time. `times`: in seconds. The library is loaded with the first chart. */
+export function Chart({
+  label,
+  times,
+  series,
+}: {
+  label: string
+  times: readonly number[]
+  series: readonly Series[]
+}) {
+  const element = useRef<HTMLDivElement>(null)
+  const content = JSON.stringify([times, series])
+  useEffect(() => {
+    let plot: uPlot | null = null
+    let isGone = false
+    const { current } = element
+    const resized = new ResizeObserver(() => {
+      if (current) plot?.setSize({ width: current.clientWidth, height: HEIGHT })
+    })
+    const scheme = matchMedia('(prefers-color-scheme: dark)')
+    const draw = async () => {
+      const { default: Plot } = await import('uplot')
+      if (isGone || !current) return
+      plot?.destroy()
+      plot = new Plot(
+        optionsOf(current, series),
+        [[...times], ...series.map(({ values }) => [...values])],
+        current,
+      )
+    }
+    void draw()
+    scheme.addEventListener('change', draw)
+    if (current) resized.observe(current)
+    return () => {
+      isGone = true
+      scheme.removeEventListener('change', draw)
+      resized.disconnect()
+      plot?.destroy()
+    }
+  }, [content])
+  return <div class="chart" role="img" aria-label={label} ref={element} />
+}
+
+function optionsOf(element: HTMLElement, series: readonly Series[]): uPlot.Options {
+  const style = getComputedStyle(element)
+  const colour = (name: string) => style.getPropertyValue(name).trim()
+  const axis = {
+    stroke: colour('--text-2'),
+    grid: { stroke: colour('--line'), width: 1 },
+    ticks: { show: false },
+  }
+  return {
+    width: element.clientWidth,
+    height: HEIGHT,
+    cursor: { y: false },
+    legend: { live: true },
+    axes: [axis, { ...axis, size: 48 }],
+    scales: { y: { range: (_, min, max) => [Math.min(0, min ?? 0), Math.max(4, max ?? 0)] } },
+    series: [
+      {},
+      ...series.map(({ name, colour: token }) => ({
+        label: name,
+        stroke: colour(token),
+        width: 2,
+        points: { show: false },
+      })),
+    ],
+  }
+}

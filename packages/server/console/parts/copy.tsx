@@ -1,0 +1,53 @@
+import { useState } from 'preact/hooks'
+import { Icon } from './icon.tsx'
+
+const SHOWN_MS = 1_500
+
+/** A value with a button that copies it. `text`: the shown text, if it differs from the value. */
+export function Copy({
+  value,
+  text = value,
+  label = 'Copy',
+}: {
+  value: string
+  text?: string
+  label?: string
+}) {
+  const [isCopied, setCopied] = useState(false)
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(value)
+    } catch {
+      copyBySelection(value)
+    }
+    setCopied(true)
+    setTimeout(() => setCopied(false), SHOWN_MS)
+  }
+  return (
+    <span class="copy">
+      {text && <code title={value}>{text}</code>}
+      <button
+        type="button"
+        class="button quiet square small"
+        aria-label={isCopied ? 'Copied' : label}
+        title={isCopied ? 'Copied' : label}
+        onClick={(event) => {
+          event.stopPropagation()
+          void copy()
+        }}
+      >
+        <Icon name={isCopied ? 'check' : 'copy'} />
+      </button>
+    </span>
+  )
+}
+
+/** The clipboard interface exists only on secure origins; plain http in a private network is none. */
+function copyBySelection(value: string): void {
+  const area = document.createElement('textarea')
+  area.value = value
+  document.body.append(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+}

@@ -1,0 +1,103 @@
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { Button } from './button.tsx'
+
+/**
+ * A dialog over the page. Esc and a click beside it call `onClose`; the focus returns to the element before. `side`: at the
+ * right edge, for details.
+ */
+export function Dialog({
+  title,
+  children,
+  actions,
+  side = false,
+  onClose,
+}: {
+  title: ComponentChildren
+  children: ComponentChildren
+  /** Buttons at the end. */
+  actions?: ComponentChildren
+  side?: boolean
+  onClose(): void
+}) {
+  const element = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const { current } = element
+    const before = document.activeElement as HTMLElement | null
+    current?.showModal()
+    return () => {
+      current?.close()
+      before?.focus?.()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={element}
+      class={side ? 'drawer' : 'dialog'}
+      aria-labelledby="dialog-title"
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+      onMouseDown={(event) => {
+        if (event.target === element.current) onClose()
+      }}
+    >
+      <div class="dialog-box">
+        <header>
+          <h2 id="dialog-title">{title}</h2>
+          <Button kind="quiet" icon="close" label="Close" onClick={onClose} />
+        </header>
+        <div class="dialog-body">{children}</div>
+        {actions && <footer>{actions}</footer>}
+      </div>
+    </dialog>
+  )
+}
+
+interface Question {
+  title: string
+  text: ComponentChildren
+  action: string
+  danger?: boolean
+  answer(isConfirmed: boolean): void
+}
+
+const asked = signal<Question | null>(null)
+
+/** Asks before a change; resolves to whether the person confirmed it: `if (await confirm({ … })) …`. */
+export function confirm(question: Omit<Question, 'answer'>): Promise<boolean> {
+  return new Promise((resolve) => {
+    asked.value = {
+      ...question,
+      answer(isConfirmed) {
+        asked.value = null
+        resolve(isConfirmed)
+      },
+    }
+  })
+}
+
+/** The question of `confirm`; the layout has it once. */
+export function Confirmation() {
+  const question = asked.value
+  if (!question) return null
+  const { title, text, action, danger, answer } = question
+  return (
+    <Dialog
+      title={title}
+      onClose={() => answer(false)}
+      actions={
+        <>
+          <Button onClick={() => answer(false)}>Cancel</Button>
+          <Button kind={danger ? 'danger' : 'primary'} onClick={() => answer(true)}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      <p>{text}</p>
+    </Dialog>
+  )
+}

@@ -1,0 +1,189 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+
+interface Labelled {
+  label: string
+  /** A sentence below the control. */
+  hint?: ComponentChildren
+  /** What is wrong with the value. */
+  error?: string | undefined
+}
+
+/** A label with its control, a hint and an error. `children` gets the attributes of the control. */
+export function Field({
+  label,
+  hint,
+  error,
+  children,
+}: Labelled & {
+  children(control: {
+    id: string
+    'aria-describedby'?: string
+    'aria-invalid'?: boolean
+  }): ComponentChildren
+}) {
+  const id = useId()
+  const note = error ?? hint
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({
+        id,
+        ...(note ? { 'aria-describedby': `${id}-note` } : {}),
+        ...(error ? { 'aria-invalid': true } : {}),
+      })}
+      {note && (
+        <p id={`${id}-note`} class={error ? 'field-error' : 'field-hint'}>
+          {note}
+        </p>
+      )}
+    </div>
+  )
+}
+
+type InputType =
+  | 'text'
+  | 'email'
+  | 'password'
+  | 'tel'
+  | 'number'
+  | 'url'
+  | 'datetime-local'
+  | 'date'
+
+interface Value {
+  value: string
+  onInput(value: string): void
+}
+
+type Control = Labelled &
+  Value & {
+    placeholder?: string
+    required?: boolean
+    autofocus?: boolean
+    /** The hint for password managers and phones, such as `email`. */
+    autocomplete?: string
+  }
+
+/** A labelled line of text. */
+export function TextInput({
+  label,
+  hint,
+  error,
+  value,
+  onInput,
+  type = 'text',
+  autofocus,
+  ...more
+}: Control & { type?: InputType; inputMode?: string; min?: string; max?: string; step?: string }) {
+  const element = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (autofocus) element.current?.focus()
+  }, [])
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => (
+        <input
+          {...control}
+          {...({ ...more, type } as object)}
+          ref={element}
+          value={value}
+          onInput={({ currentTarget }) => onInput(currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+/** A labelled text with several lines. */
+export function TextArea({
+  label,
+  hint,
+  error,
+  value,
+  onInput,
+  autofocus: _,
+  ...more
+}: Control & { rows?: number }) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => (
+        <textarea
+          {...control}
+          {...(more as object)}
+          value={value}
+          onInput={({ currentTarget }) => onInput(currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+/** A labelled choice. `options`: values and their texts. `bare`: the label is only for screen readers. */
+export function Select({
+  label,
+  hint,
+  error,
+  value,
+  onInput,
+  options,
+  bare = false,
+}: Labelled &
+  Value & { options: readonly (readonly [value: string, text: string])[]; bare?: boolean }) {
+  const select = (control: object) => (
+    <select
+      {...control}
+      value={value}
+      onChange={({ currentTarget }) => onInput(currentTarget.value)}
+    >
+      {options.map(([each, text]) => (
+        <option key={each} value={each} selected={each === value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  )
+  if (bare) return select({ 'aria-label': label })
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {select}
+    </Field>
+  )
+}
+
+const TYPING_MS = 300
+
+/** The search of a page: `/` focuses it, and the value is reported when typing pauses. */
+export function Search({ value, onInput, placeholder }: Value & { placeholder: string }) {
+  const [typed, setTyped] = useState(value)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const element = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (document.activeElement !== element.current) setTyped(value)
+  }, [value])
+  useEffect(() => {
+    const focus = (event: KeyboardEvent) => {
+      const isTyping = (event.target as Element).closest('input, textarea, select, dialog')
+      if (event.key !== '/' || isTyping) return
+      event.preventDefault()
+      element.current?.focus()
+    }
+    addEventListener('keydown', focus)
+    return () => removeEventListener('keydown', focus)
+  }, [])
+  return (
+    <input
+      ref={element}
+      class="search"
+      type="search"
+      aria-label={placeholder}
+      placeholder={placeholder}
+      value={typed}
+      onInput={({ currentTarget }) => {
+        setTyped(currentTarget.value)
+        clearTimeout(timer.current)
+        timer.current = setTimeout(() => onInput(currentTarget.value.trim()), TYPING_MS)
+      }}
+    />
+  )
+}

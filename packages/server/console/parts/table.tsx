@@ -1,0 +1,92 @@
+import type { ComponentChildren } from 'preact'
+import { hrefOf } from '../shell/router.ts'
+
+/** A column of a table. */
+export interface Column<Row> {
+  /** The heading; on a phone the name beside the value. */
+  name: string
+  value(row: Row): ComponentChildren
+  /** `main`: the first line of the card on a phone. `number`: right-aligned. `wide`: may be long and is cut. */
+  kind?: 'main' | 'number' | 'wide'
+}
+
+/**
+ * Rows as a table, on a phone as cards. With `to` a row is a link to its page below the console: a click and Enter open it, and
+ * the arrow keys go from row to row. With `actions` a row has buttons at its end.
+ */
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  keyOf,
+  to,
+  actions,
+  current,
+}: {
+  /** The name of the table for screen readers. */
+  label: string
+  columns: readonly Column<Row>[]
+  rows: readonly Row[]
+  keyOf(row: Row): string
+  to?: (row: Row) => string
+  actions?: (row: Row) => ComponentChildren
+  /** The key of the row whose details are shown. */
+  current?: string | undefined
+}) {
+  return (
+    <div class="table-box">
+      <table aria-label={label} class={to ? 'linked' : ''}>
+        <thead>
+          <tr>
+            {columns.map(({ name, kind = '' }) => (
+              <th key={name} scope="col" class={kind}>
+                {name}
+              </th>
+            ))}
+            {actions && (
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody onKeyDown={moveFocus}>
+          {rows.map((row) => {
+            const key = keyOf(row)
+            return (
+              <tr
+                key={key}
+                aria-current={key === current ? 'true' : undefined}
+                onClick={to && openLink}
+              >
+                {columns.map(({ name, value, kind = '' }, i) => (
+                  <td key={name} data-name={name} class={kind}>
+                    {to && i === 0 ? <a href={hrefOf(to(row))}>{value(row)}</a> : value(row)}
+                  </td>
+                ))}
+                {actions && <td class="row-actions">{actions(row)}</td>}
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** A click anywhere in the row opens its link, except on a control or a selected text. */
+function openLink(event: MouseEvent & { currentTarget: HTMLTableRowElement }): void {
+  const isControl = (event.target as Element).closest('a, button, input, label, select')
+  if (isControl || getSelection()?.toString()) return
+  event.currentTarget.querySelector('a')?.click()
+}
+
+function moveFocus(event: KeyboardEvent): void {
+  const step = { ArrowDown: 'nextElementSibling', ArrowUp: 'previousElementSibling' } as const
+  const way = step[event.key as keyof typeof step]
+  const row = (event.target as Element).closest('tr')
+  const link = way && row?.[way]?.querySelector('a')
+  if (!link) return
+  event.preventDefault()
+  link.focus()
+}

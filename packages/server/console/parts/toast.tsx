@@ -1,0 +1,37 @@
+import { signal } from '@preact/signals'
+import { Icon } from './icon.tsx'
+
+interface Toast {
+  id: number
+  text: string
+  tone: 'good' | 'bad'
+}
+
+const SHOWN_MS = 5_000
+const SHOWN_MAX = 3
+const toasts = signal<Toast[]>([])
+let lastId = 0
+
+/** Shows a short text for some seconds, for the result of an action. */
+export function toast(text: string, tone: Toast['tone'] = 'good'): void {
+  lastId += 1
+  const one = { id: lastId, text, tone }
+  toasts.value = [...toasts.value, one].slice(-SHOWN_MAX)
+  setTimeout(() => {
+    toasts.value = toasts.value.filter(({ id }) => id !== one.id)
+  }, SHOWN_MS)
+}
+
+/** The toasts; the layout has them once. */
+export function Toasts() {
+  return (
+    <div class="toasts" role="status">
+      {toasts.value.map(({ id, text, tone }) => (
+        <p key={id} class={tone}>
+          <Icon name={tone === 'good' ? 'check' : 'warning'} />
+          {text}
+        </p>
+      ))}
+    </div>
+  )
+}

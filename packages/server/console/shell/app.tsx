@@ -1,0 +1,83 @@
+import { useEffect, useState } from 'preact/hooks'
+import { PAGES } from '../pages.ts'
+import { ErrorBox } from '../parts/error-box.tsx'
+import { facts } from './facts.ts'
+import { Layout, NotAllowed, NotFound } from './layout.tsx'
+import type { PageEntry, PageModule } from './page.ts'
+import { match, path } from './router.ts'
+import { loadSession, may, session } from './session.ts'
+import { SignIn } from './sign-in.tsx'
+import { startError } from './start.ts'
+
+/** The console: the sign-in, or the layout with the page of the address. */
+export function App() {
+  if (startError.value !== undefined) return <StartError />
+  if (session.value === undefined) return null
+  if (session.value === null || path.value === '/sign-in') return <SignIn />
+  return (
+    <Layout>
+      <CurrentPage />
+    </Layout>
+  )
+}
+
+function StartError() {
+  async function retry() {
+    try {
+      await loadSession()
+      startError.value = undefined
+    } catch (error) {
+      startError.value = error
+    }
+  }
+  return (
+    <main class="alone">
+      <h1>{facts.brand}</h1>
+      <ErrorBox error={startError.value} onRetry={retry} />
+    </main>
+  )
+}
+
+interface Found {
+  entry: PageEntry
+  params: Record<string, string>
+}
+
+function foundPage(): Found | null {
+  for (const entry of PAGES) {
+    if (entry.dev && !facts.dev) continue
+    const params = match(entry.path, path.value)
+    if (params) return { entry, params }
+  }
+  return null
+}
+
+function CurrentPage() {
+  const found = foundPage()
+  if (!found) return <NotFound />
+  if (!may(found.entry.needs)) return <NotAllowed />
+  return <LoadedPage key={found.entry.path} {...found} />
+}
+
+const modules = new Map<PageEntry, PageModule>()
+
+function LoadedPage({ entry, params }: Found) {
+  const [module, setModule] = useState(modules.get(entry))
+  const [error, setError] = useState<unknown>()
+  function load() {
+    setError(undefined)
+    entry.load().then(({ default: loaded }) => {
+      modules.set(entry, loaded)
+      setModule(loaded)
+    }, setError)
+  }
+  useEffect(() => {
+    if (!module) load()
+  }, [])
+  useEffect(() => {
+    if (module) document.title = `${module.title} · ${facts.brand}`
+  }, [module])
+  if (error !== undefined) return <ErrorBox error={error} onRetry={() => location.reload()} />
+  if (!module) return null
+  return <module.Page params={params} />
+}

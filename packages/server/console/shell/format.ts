@@ -1,0 +1,51 @@
+const NUMBER = new Intl.NumberFormat('en')
+const CREDITS = new Intl.NumberFormat('en', { maximumFractionDigits: 6 })
+const EXACT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
+const DAY = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
+const DAY_OF_YEAR = new Intl.DateTimeFormat('en', { dateStyle: 'medium' })
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+
+const MINUTE_S = 60
+const HOUR_S = 60 * MINUTE_S
+const DAY_S = 24 * HOUR_S
+
+/** A whole number with its noun: `1 message`, `1,200 messages`. */
+export function count(n: number, singular: string, plural = `${singular}s`): string {
+  return `${NUMBER.format(n)} ${n === 1 ? singular : plural}`
+}
+
+/** A number with separators. */
+export function number(n: number): string {
+  return NUMBER.format(n)
+}
+
+/** Credits with their unit: `1 credit`, `12.5 credits`. */
+export function credits(n: number): string {
+  return `${CREDITS.format(n)} ${n === 1 ? 'credit' : 'credits'}`
+}
+
+/** A time relative to now: `just now`, `5 minutes ago`, `in 2 hours`; after a week the date. */
+export function relativeTime(at: string | Date, now_ms = Date.now()): string {
+  const time = new Date(at)
+  const seconds = Math.round((time.getTime() - now_ms) / 1000)
+  const size = Math.abs(seconds)
+  if (size < 10) return 'just now'
+  if (size < MINUTE_S) return RELATIVE.format(seconds, 'second')
+  if (size < HOUR_S) return RELATIVE.format(Math.trunc(seconds / MINUTE_S), 'minute')
+  if (size < DAY_S) return RELATIVE.format(Math.trunc(seconds / HOUR_S), 'hour')
+  if (size < 7 * DAY_S) return RELATIVE.format(Math.trunc(seconds / DAY_S), 'day')
+  const isThisYear = time.getFullYear() === new Date(now_ms).getFullYear()
+  return (isThisYear ? DAY : DAY_OF_YEAR).format(time)
+}
+
+/** A time with date and seconds, in the zone of the browser. */
+export function exactTime(at: string | Date): string {
+  return EXACT.format(new Date(at))
+}
+
+/** A distance in milliseconds: `48 ms`, `1.2 s`, `3 min`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
+  return `${Math.round(ms / 60_000)} min`
+}

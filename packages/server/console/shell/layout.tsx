@@ -1,0 +1,202 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { PAGES } from '../pages.ts'
+import { Button, LinkButton } from '../parts/button.tsx'
+import { Confirmation } from '../parts/dialog.tsx'
+import { Empty } from '../parts/empty.tsx'
+import { Select } from '../parts/field.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { Toasts } from '../parts/toast.tsx'
+import { facts } from './facts.ts'
+import { GROUPS, type PageEntry } from './page.ts'
+import { go, hrefOf, match, path } from './router.ts'
+import { chooseMode, chooseWorkspace, may, mode, session, signOut } from './session.ts'
+
+/** The frame of every page: navigation, workspace, mode and person. */
+export function Layout({ children }: { children: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false)
+  useEffect(() => setOpen(false), [path.value])
+  return (
+    <div class={`layout${mode.value === 'test' ? ' is-test' : ''}`}>
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <header class="topbar">
+        <Button
+          kind="quiet"
+          icon={isOpen ? 'close' : 'menu'}
+          label={isOpen ? 'Close menu' : 'Menu'}
+          onClick={() => setOpen(!isOpen)}
+        />
+        <Brand />
+        <ModeSwitch />
+      </header>
+      <aside class={isOpen ? 'side open' : 'side'}>
+        <Brand />
+        <Workspaces />
+        <Navigation />
+        <Person />
+      </aside>
+      <main id="content" tabIndex={-1}>
+        {mode.value === 'test' && (
+          <p class="mode-note">
+            <strong>Test mode.</strong> Messages are simulated, cost nothing and reach no recipient.
+          </p>
+        )}
+        {children}
+      </main>
+      <Toasts />
+      <Confirmation />
+    </div>
+  )
+}
+
+function Brand() {
+  return (
+    <a class="brand" href={hrefOf('/')}>
+      <svg viewBox="0 0 32 32" aria-hidden="true">
+        <rect width="32" height="32" rx="8" />
+        <path d="M8 9h16a2 2 0 0 1 2 2v9a2 2 0 0 1-2 2h-9l-5 4v-4H8a2 2 0 0 1-2-2v-9a2 2 0 0 1 2-2z" />
+      </svg>
+      {facts.brand}
+      {facts.dev && <span class="badge plain">dev</span>}
+    </a>
+  )
+}
+
+function Workspaces() {
+  const { value } = session
+  if (!value) return null
+  const { workspaces, workspace_id } = value
+  return (
+    <div class="workspace">
+      {workspaces.length > 1 ? (
+        <Select
+          bare
+          label="Workspace"
+          value={workspace_id}
+          options={workspaces.map(({ id, name }) => [id, name])}
+          onInput={(id) => void chooseWorkspace(id)}
+        />
+      ) : (
+        <span class="workspace-name" title={workspaces[0]?.name}>
+          {workspaces[0]?.name}
+        </span>
+      )}
+      <ModeSwitch />
+    </div>
+  )
+}
+
+function ModeSwitch() {
+  return (
+    <label class="mode" title="Show and send test messages: they are simulated and cost nothing">
+      <input
+        type="checkbox"
+        role="switch"
+        aria-checked={mode.value === 'test'}
+        checked={mode.value === 'test'}
+        onChange={({ currentTarget }) => chooseMode(currentTarget.checked ? 'test' : 'live')}
+      />
+      <span>Test mode</span>
+    </label>
+  )
+}
+
+function Navigation() {
+  const shown = PAGES.filter(({ label, needs, dev }) => label && may(needs) && (!dev || facts.dev))
+  return (
+    <nav aria-label="Main">
+      <PageLinks pages={shown.filter(({ group }) => !group)} />
+      {GROUPS.map((group) => {
+        const pages = shown.filter((one) => one.group === group)
+        if (pages.length === 0) return null
+        return (
+          <section key={group}>
+            <h2>{group}</h2>
+            <PageLinks pages={pages} />
+          </section>
+        )
+      })}
+      {facts.dev && (
+        <section>
+          <h2>Reference</h2>
+          <ul>
+            <li>
+              <a
+                href={`${hrefOf('/').replace(/\/[^/]*$/, '')}/docs`}
+                target="_blank"
+                rel="noreferrer"
+              >
+                <Icon name="tools" />
+                API reference
+              </a>
+            </li>
+          </ul>
+        </section>
+      )}
+    </nav>
+  )
+}
+
+function PageLinks({ pages }: { pages: readonly PageEntry[] }) {
+  return (
+    <ul>
+      {pages.map((page) => (
+        <li key={page.path}>
+          <a
+            href={hrefOf(page.path.replace(/\/:.*$/, '') || '/')}
+            aria-current={match(page.path, path.value) ? 'page' : undefined}
+          >
+            <Icon name={page.icon ?? 'empty'} />
+            {page.label}
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Person() {
+  const { value } = session
+  if (!value) return null
+  const { user, role } = value
+  return (
+    <div class="person">
+      <span class="person-name" title={user.email ?? ''}>
+        {user.name ?? user.email ?? 'Signed in'}
+        <small>{role}</small>
+      </span>
+      {!facts.sign_in.includes('host') && (
+        <Button
+          kind="quiet"
+          icon="exit"
+          label="Sign out"
+          onClick={async () => {
+            await signOut()
+            go('/sign-in')
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+/** The page of an address without a page. */
+export function NotFound() {
+  return (
+    <Empty icon="warning" title="There is no such page">
+      <LinkButton to="/">Home</LinkButton>
+    </Empty>
+  )
+}
+
+/** The page of a person whose role does not include it. */
+export function NotAllowed() {
+  return (
+    <Empty icon="warning" title="Your role does not include this page">
+      <p>The owner or an admin of the workspace can change your role.</p>
+      <LinkButton to="/">Home</LinkButton>
+    </Empty>
+  )
+}

@@ -1,0 +1,35 @@
+import type { ComponentType } from 'preact'
+import type { Need } from '../../src/console/wire.ts'
+
+/** The parameters of a page: those of its path. */
+export interface PageProps {
+  params: Record<string, string>
+}
+
+/** What the module of a page exports as `default`. */
+export interface PageModule {
+  /** The heading of the page and of the browser's tab. */
+  title: string
+  Page: ComponentType<PageProps>
+}
+
+/** The groups of the navigation, in their order. */
+export const GROUPS = ['Messaging', 'Audience', 'Build', 'Workspace', 'Tools'] as const
+
+/** A page of the console: one line in `pages.ts`. */
+export interface PageEntry {
+  /** Below the console; `:name` is a parameter, `:name?` one that may be missing. */
+  path: string
+  /** The text in the navigation; absent for a page that only links lead to. */
+  label?: string
+  /** The icon in the navigation, from `parts/icon.tsx`. */
+  icon?: string
+  /** Absent: above all groups. */
+  group?: (typeof GROUPS)[number]
+  /** What the role must allow; other people do not see the page. */
+  needs: Need
+  /** Whether only `svc dev` has the page. */
+  dev?: boolean
+  /** Loads the module when the page is shown first. */
+  load(): Promise<{ default: PageModule }>
+}

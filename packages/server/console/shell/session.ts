@@ -1,0 +1,115 @@
+import { signal } from '@preact/signals'
+import type { ConsoleSession, Need } from '../../src/console/wire.ts'
+import { base } from './facts.ts'
+
+/** `live` or `test`: which data requests see. */
+export type Mode = 'live' | 'test'
+
+type Signed = ConsoleSession & {
+  user: NonNullable<ConsoleSession['user']>
+  workspace_id: string
+  role: NonNullable<ConsoleSession['role']>
+}
+
+/** The session; undefined before it is known, null if the person is not signed in. */
+export const session = signal<Signed | null | undefined>(undefined)
+
+// A choice of the tab, not a credential: two tabs may show two workspaces.
+const STORED_MODE = 'svc.mode'
+const STORED_WORKSPACE = 'svc.workspace'
+
+/** The chosen data: live or test. */
+export const mode = signal<Mode>(stored(STORED_MODE) === 'test' ? 'test' : 'live')
+
+/** The chosen workspace; null: that of the session. */
+export const chosenWorkspace = signal<string | null>(stored(STORED_WORKSPACE))
+
+function stored(name: string): string | null {
+  try {
+    return sessionStorage.getItem(name)
+  } catch {
+    return null
+  }
+}
+
+function store(name: string, value: string | null): void {
+  try {
+    if (value === null) sessionStorage.removeItem(name)
+    else sessionStorage.setItem(name, value)
+  } catch {
+    // A browser without storage forgets the choice at a reload.
+  }
+}
+
+/** The headers that every request of the console has. */
+export function choiceHeaders(): Record<string, string> {
+  const workspace = chosenWorkspace.value
+  return {
+    'x-svc-mode': mode.value,
+    ...(workspace !== null && { 'x-svc-workspace': workspace }),
+  }
+}
+
+/** Whether the role of the person includes a capability. The server checks it too. */
+export function may(need: Need): boolean {
+  return session.value?.may.includes(need) ?? false
+}
+
+/** Chooses live or test data; pages load again. */
+export function chooseMode(next: Mode): void {
+  store(STORED_MODE, next)
+  mode.value = next
+}
+
+/** Chooses a workspace of the person; pages load again. */
+export async function chooseWorkspace(id: string): Promise<void> {
+  store(STORED_WORKSPACE, id)
+  chosenWorkspace.value = id
+  await loadSession()
+}
+
+/** Reads the session from the server. @throws Error if the service cannot be reached. */
+export async function loadSession(): Promise<void> {
+  let found = await ask('GET')
+  if (!found?.user && chosenWorkspace.value !== null) {
+    // The person may have left the workspace that the tab shows.
+    store(STORED_WORKSPACE, null)
+    chosenWorkspace.value = null
+    found = await ask('GET')
+  }
+  take(found)
+}
+
+/** Signs in. @throws Error with the reason of the service. */
+export async function signIn(email: string, password: string): Promise<void> {
+  take(await ask('POST', { email, password }))
+}
+
+/** Ends the session. */
+export async function signOut(): Promise<void> {
+  await ask('DELETE')
+  store(STORED_WORKSPACE, null)
+  chosenWorkspace.value = null
+  session.value = null
+}
+
+function take(found: ConsoleSession): void {
+  session.value = found.user && found.workspace_id && found.role ? (found as Signed) : null
+}
+
+async function ask(method: string, body?: object): Promise<ConsoleSession> {
+  const response = await fetch(`${base}/api/session`, {
+    method,
+    headers: { ...choiceHeaders(), ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  const answer = (await response.json().catch(() => null)) as {
+    success?: boolean
+    data?: ConsoleSession
+    message?: string
+  } | null
+  if (!answer?.success || !answer.data) {
+    throw new Error(answer?.message ?? `The service answered with status ${response.status}.`)
+  }
+  return answer.data
+}

@@ -1,0 +1,82 @@
+import type { Role } from '@svc/core/contract'
+import type { FastifyRequest } from 'fastify'
+import { sessionTokenOf } from './session-cookie.ts'
+
+/** A person that the host of the console has authenticated. */
+export interface ConsoleUser {
+  workspace_id: string
+  /** The id of the person, a UUID, for the audit log. Default: the owner of the workspace. */
+  user_id?: string | undefined
+  /** What the person may do. Default: `owner`. */
+  role?: Role | undefined
+}
+
+/** How requests of the console prove who sends them. */
+export interface ConsoleAccess {
+  /** The path of the console in the app, such as `/console`. */
+  base: string
+  public_url(): string
+  /**
+   * Finds the person behind a request that has no session cookie: of a host with its own sign-in, or of `svc dev`. null: there
+   * is none.
+   */
+  authenticate?: ((request: FastifyRequest) => Promise<ConsoleUser | null>) | undefined
+  /** The route reads the chosen workspace and mode in the query too, for clients that send no headers. */
+  chooses_by_query?: true
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route belongs to the console: its credential is a cookie, and other sites may not call it. */
+    console?: ConsoleAccess
+  }
+}
+
+/** The workspace that a request of the console chose; undefined for the default of its session. */
+export function chosenWorkspace(request: FastifyRequest): string | undefined {
+  return chosen(request, 'workspace')
+}
+
+/** The data that a request of the console chose. */
+export function chosenMode(request: FastifyRequest): 'live' | 'test' {
+  return chosen(request, 'mode') === 'test' ? 'test' : 'live'
+}
+
+function chosen(
+  { headers, query, routeOptions }: FastifyRequest,
+  name: 'workspace' | 'mode',
+): string | undefined {
+  const inQuery = routeOptions.config.console?.chooses_by_query && (query as Named)[name]
+  const value = headers[`x-svc-${name}`] ?? inQuery
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+type Named = Record<string, unknown>
+
+/** The session token in the cookie of a request; null for none. */
+export function cookieToken({ headers }: FastifyRequest): string | null {
+  return sessionTokenOf(headers.cookie)
+}
+
+/**
+ * Whether a page of another origin sent a request. Browsers name the relation in `Sec-Fetch-Site`, and older browsers the
+ * origin in `Origin`. A request that changes something must have one of the two.
+ */
+export function isForeign(request: FastifyRequest, { public_url }: ConsoleAccess): boolean {
+  const { method, headers, host, protocol } = request
+  const { 'sec-fetch-site': site, origin } = headers
+  // `none`: the person typed the address.
+  if (site !== undefined) return site !== 'same-origin' && !(site === 'none' && method === 'GET')
+  if (origin === undefined) return method !== 'GET'
+  return origin !== new URL(public_url()).origin && origin !== `${protocol}://${host}`
+}
+
+/** The path of the console in the browser, where a host may serve the app below a prefix. */
+export function browserBase({ base, public_url }: ConsoleAccess): string {
+  return new URL(public_url()).pathname.replace(/\/$/, '') + base
+}
+
+/** Where a cookie of the console is valid. */
+export function cookiePlace(access: ConsoleAccess): { base: string; secure: boolean } {
+  return { base: browserBase(access), secure: access.public_url().startsWith('https:') }
+}

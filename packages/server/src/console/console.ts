@@ -1,0 +1,114 @@
+import type { DecodedCore } from '@svc/core/operate'
+import type { FastifyInstance } from 'fastify'
+import type { Admission } from '../admission/admission.ts'
+import type { Authenticator } from '../admission/authenticator.ts'
+import { serveHandler, servePage } from '../pages/page.ts'
+import { notice } from '../pages/plain-page.ts'
+import { mount } from '../routes/mount.ts'
+import type { ConsoleAccess } from './access.ts'
+import { BUNDLE_FOLDER, type Bundle, readBundle } from './bundle.ts'
+import { sessionEndpoints } from './endpoints.ts'
+import { indexHtml } from './index-html.ts'
+import { sessionHandlers } from './session.ts'
+import { streamEndpoints, streamHandlers } from './stream.ts'
+import type { ConsoleFacts } from './wire.ts'
+
+/** The options of the console. */
+export interface ConsoleOptions {
+  /** The path of the console, with one segment or more; default: `/console`. */
+  base?: string | undefined
+  /** The name that the pages show; default: `svc`. */
+  brand?: string | undefined
+  /** Whether `/` leads to the console; default: false. */
+  at_root?: boolean | undefined
+  /** Whether `svc dev` serves the console; default: false. */
+  dev?: boolean | undefined
+  /** Finds the person behind a request without a session cookie. Default: people sign in with passwords. */
+  authenticate?: ConsoleAccess['authenticate']
+  /** The folder of the built console; default: that of this package. */
+  folder?: string | undefined
+}
+
+const HTML = 'text/html; charset=utf-8'
+
+/** A file's name has a hash of its content. */
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+
+/** Serves the pages of the console and its session. The endpoints of the API are mounted beside it. */
+export async function serveConsole(
+  app: FastifyInstance,
+  admission: Admission,
+  {
+    core,
+    authenticator,
+    access,
+    options,
+  }: {
+    core: DecodedCore
+    authenticator: Authenticator
+    access: ConsoleAccess
+    options: ConsoleOptions & { oidc: boolean }
+  },
+): Promise<void> {
+  const { base } = access
+  const { folder = BUNDLE_FOLDER, at_root = false } = options
+  const bundle = await readBundle(folder)
+  mount(app, admission, sessionEndpoints, sessionHandlers(core, authenticator, access), {
+    console: access,
+  })
+  mount(app, admission, streamEndpoints, streamHandlers(app, core, authenticator), {
+    console: { ...access, chooses_by_query: true },
+  })
+  for (const name of Object.keys(bundle?.files ?? {})) {
+    servePage(app, admission, {
+      path: `${base}/assets/${name}`,
+      file: `${folder}/${name}`,
+      // A page has about ten files, so that the limit for clients without a credential would be reached too early.
+      rate: 'exempt',
+      cache: IMMUTABLE,
+    })
+  }
+  const facts = factsOf(options)
+  for (const path of [base, `${base}/*`]) servePages(app, admission, path, { bundle, facts, base })
+  if (!at_root) return
+  serveHandler(app, admission, { path: '/' }, async (_, reply) => reply.redirect(`.${base}`, 302))
+}
+
+/** How requests of the console prove who sends them. */
+export function accessOf(
+  { base = '/console', authenticate }: ConsoleOptions,
+  public_url: () => string,
+): ConsoleAccess {
+  return { base, public_url, authenticate }
+}
+
+function factsOf({
+  brand = 'svc',
+  dev = false,
+  authenticate,
+  oidc,
+}: ConsoleOptions & { oidc: boolean }): ConsoleFacts {
+  if (authenticate && !dev) return { brand, dev, sign_in: ['host'] }
+  return { brand, dev, sign_in: oidc ? ['password', 'oidc'] : ['password'] }
+}
+
+/** All pages are one document; its script shows the page of the path. */
+function servePages(
+  app: FastifyInstance,
+  admission: Admission,
+  path: string,
+  { bundle, facts, base }: { bundle: Bundle | null; facts: ConsoleFacts; base: string },
+): void {
+  const only = ({ url }: { url: string }) =>
+    !/^\/(?:api|assets|oidc)\//.test(url.slice(base.length))
+  serveHandler(app, admission, { path, only }, async ({ url }, reply) => {
+    reply.type(HTML)
+    if (!bundle)
+      return notice(
+        { brand: facts.brand, console: null },
+        'No console',
+        'The console was not built: run npm run build.',
+      )
+    return indexHtml(bundle, { facts, base, path: url.split('?', 1)[0] ?? '' })
+  })
+}

@@ -1,0 +1,45 @@
+import { CAPABILITIES, endpoint, LIMITS, text, uuid } from '@svc/core/contract'
+import * as z from 'zod'
+import type { ConsoleSession } from './wire.ts'
+
+const membership = z.object({ id: uuid, name: z.string(), role: z.string() })
+
+const consoleSession = z.object({
+  user: z
+    .object({ id: z.string(), email: z.string().nullable(), name: z.string().nullable() })
+    .nullable(),
+  workspace_id: uuid.nullable(),
+  role: z.string().nullable(),
+  may: z.array(z.enum(CAPABILITIES)),
+  workspaces: z.array(membership),
+}) satisfies z.ZodType<ConsoleSession>
+
+const path = '/api/session'
+const shared = { path, auth: 'none', status: 200, data: consoleSession } as const
+
+/** The session of the console's browser. These endpoints exist only below the path of the console. */
+export const sessionEndpoints = {
+  get: endpoint({
+    ...shared,
+    method: 'GET',
+    rate: 'anonymous',
+    summary: 'Get the session of the browser',
+  }),
+  begin: endpoint({
+    ...shared,
+    method: 'POST',
+    rate: 'auth',
+    body: z.object({
+      email: text(LIMITS.email_length),
+      password: text(LIMITS.password_length_max),
+    }),
+    failures: ['unauthorized', 'not_found'],
+    summary: 'Sign in with e-mail address and password',
+  }),
+  end: endpoint({
+    ...shared,
+    method: 'DELETE',
+    rate: 'anonymous',
+    summary: 'Sign out',
+  }),
+} as const

@@ -1,0 +1,88 @@
+import { CAPABILITIES, mayDo, SvcError } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
+import type { Authenticator, Identity } from '../admission/authenticator.ts'
+import type { Call, Handlers } from '../routes/mount.ts'
+import { type ConsoleAccess, cookiePlace } from './access.ts'
+import type { sessionEndpoints } from './endpoints.ts'
+import { clearedSessionCookie, sessionCookie } from './session-cookie.ts'
+import type { ConsoleSession } from './wire.ts'
+
+type SessionIdentity = Identity & { kind: 'session' }
+
+const SIGNED_OUT: ConsoleSession = {
+  user: null,
+  workspace_id: null,
+  role: null,
+  may: [],
+  workspaces: [],
+}
+
+/** The handlers that begin, show and end the session of a browser. */
+export function sessionHandlers(
+  core: DecodedCore,
+  authenticator: Authenticator,
+  access: ConsoleAccess,
+): Handlers<typeof sessionEndpoints> {
+  const { members, workspaces } = core
+
+  /** The identity behind a request; null for none, and for a session that ended. */
+  async function identityOf({ reply: { request } }: Pick<Call<never>, 'reply'>) {
+    const credential = authenticator.consoleCredentialOf(request)
+    try {
+      const identity = credential && (await authenticator.identify(credential, request))
+      return identity?.kind === 'session' ? identity : null
+    } catch (error) {
+      if (error instanceof SvcError && error.status === 401) return null
+      throw error
+    }
+  }
+
+  async function view({
+    user_id,
+    workspace_id,
+    role,
+  }: Pick<SessionIdentity, 'user_id' | 'workspace_id' | 'role'>): Promise<ConsoleSession> {
+    const [people, memberships, { id, name }] = await Promise.all([
+      members.list(workspace_id),
+      members.workspacesOf(user_id),
+      workspaces.account(workspace_id),
+    ])
+    const person = people.find((one) => one.id === user_id)
+    const own = memberships.map(({ workspace_id: id, ...rest }) => ({ id, ...rest }))
+    return {
+      user: { id: user_id, email: person?.email ?? null, name: person?.name ?? null },
+      workspace_id,
+      role,
+      may: CAPABILITIES.filter((one) => mayDo(role, one)),
+      workspaces: own.some((one) => one.id === id) ? own : [{ id, name, role }, ...own],
+    }
+  }
+
+  return {
+    async get(call) {
+      const identity = await identityOf(call)
+      return identity ? view(identity) : SIGNED_OUT
+    },
+    async begin({ body, countLogin, actor, agent, reply }) {
+      // A login to an e-mail address without an account counts in the same way.
+      await countLogin(body.email, await workspaces.knownNetwork(body.email, actor.address))
+      const { workspace: _, ...session } = await workspaces.login(body, actor)
+      const token = await authenticator.issueToken(session, { actor, agent })
+      reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))
+      const { user_id, workspace_id } = session
+      const memberships = await members.workspacesOf(user_id)
+      const role = memberships.find((one) => one.workspace_id === workspace_id)?.role
+      if (!role) throw new SvcError('token_expired', 'Invalid or expired token')
+      return view({ user_id, workspace_id, role })
+    },
+    async end(call) {
+      const identity = await identityOf(call)
+      if (identity && !identity.is_trusted) {
+        const { workspace_id, user_id, session_hash, ends_at } = identity
+        await workspaces.logout({ workspace_id, user_id, session_hash, ends_at }, call.actor)
+      }
+      call.reply.header('set-cookie', clearedSessionCookie(cookiePlace(access)))
+      return SIGNED_OUT
+    },
+  }
+}

@@ -1,0 +1,137 @@
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import type { CoreEvent } from '@svc/core'
+import { EVENTS, endpoint, mayDo, SvcError, uuid } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import * as z from 'zod'
+import type { Authenticator } from '../admission/authenticator.ts'
+import { tooBusy } from '../failures.ts'
+import type { Handlers } from '../routes/mount.ts'
+import { chosenMode } from './access.ts'
+
+/** Far below the minute after which many proxies close a silent connection. The session is checked again each time. */
+const HEARTBEAT_MS = 15_000
+/** How long a browser waits before it connects again. */
+const RETRY_MS = 2_000
+/** A person has a few tabs, a workspace a few people. More streams are a fault of a program. */
+const STREAMS_PER_WORKSPACE = 30
+/** All streams of a process: each waiting one needs about 20 kB. */
+const STREAMS_MAX = 1_000
+
+/** The live events of the console. EventSource sends no headers, so workspace and mode are in the query. */
+export const streamEndpoints = {
+  open: endpoint({
+    method: 'GET',
+    path: '/api/stream',
+    auth: 'jwt',
+    needs: 'read',
+    rate: 'general',
+    status: 200,
+    in_pieces: true,
+    query: z.object({ workspace: uuid.optional(), mode: z.enum(['live', 'test']).optional() }),
+    data: z.object({}),
+    summary: 'Stream the events of the workspace',
+  }),
+} as const
+
+/** The handler that streams events; it ends all streams before the app closes. */
+export function streamHandlers(
+  app: FastifyInstance,
+  core: DecodedCore,
+  authenticator: Authenticator,
+  heartbeat_ms = HEARTBEAT_MS,
+): Handlers<typeof streamEndpoints> {
+  const open = new Map<PassThrough, string>()
+  app.addHook('preClose', async () => {
+    for (const stream of open.keys()) stream.end()
+  })
+
+  function assertRoom(workspaceId: string): void {
+    const ofWorkspace = [...open.values()].filter((id) => id === workspaceId).length
+    if (open.size >= STREAMS_MAX || ofWorkspace >= STREAMS_PER_WORKSPACE) throw tooBusy()
+  }
+
+  async function mayContinue({ request }: FastifyReply, workspaceId: string): Promise<boolean> {
+    try {
+      const credential = authenticator.consoleCredentialOf(request)
+      const identity = credential && (await authenticator.identify(credential, request))
+      if (identity?.kind !== 'session') return false
+      return identity.workspace_id === workspaceId && mayDo(identity.role, 'read')
+    } catch (error) {
+      // A database that fails for a moment ends no stream; an ended session does.
+      return !(error instanceof SvcError)
+    }
+  }
+
+  return {
+    open({ workspace_id, reply }) {
+      assertRoom(workspace_id)
+      const { request } = reply
+      const stream = new PassThrough()
+      const ending = new AbortController()
+      open.set(stream, workspace_id)
+      stream.write(`retry: ${RETRY_MS}\n\n`)
+      const heartbeat = setInterval(async () => {
+        if (await mayContinue(reply, workspace_id)) stream.write(': still here\n\n')
+        else stream.end()
+      }, heartbeat_ms)
+      stream.once('close', () => {
+        open.delete(stream)
+        clearInterval(heartbeat)
+        ending.abort()
+      })
+      stream.once('finish', () => ending.abort())
+      const last = request.headers['last-event-id']
+      const filter = {
+        workspace_id,
+        after: typeof last === 'string' && last !== '' ? last : undefined,
+        isTest: chosenMode(request) === 'test',
+        signal: ending.signal,
+      }
+      pipe(core, stream, filter).catch((error) => {
+        request.log.warn({ err: error, request_id: request.id }, 'a stream of events failed')
+        // The browser connects again and continues behind the last event.
+        stream.end()
+      })
+      reply.header('content-type', 'text/event-stream; charset=utf-8')
+      reply.header('x-accel-buffering', 'no')
+      return stream
+    },
+  }
+}
+
+interface Filter {
+  workspace_id: string
+  after: string | undefined
+  isTest: boolean
+  signal: AbortSignal
+}
+
+/** Writes events as the client reads them: a slow client delays only itself, and the others wait in the database. */
+async function pipe(
+  core: DecodedCore,
+  stream: PassThrough,
+  { isTest, ...filter }: Filter,
+): Promise<void> {
+  const { signal } = filter
+  try {
+    for await (const event of core.events(filter)) {
+      if (signal.aborted) return
+      if (isTest && event.data.livemode) continue
+      if (!stream.write(textOf(event))) await once(stream, 'drain', { signal })
+    }
+  } catch (error) {
+    if (signal.aborted) return
+    if (!(error instanceof SvcError) || filter.after === undefined) throw error
+    // Events behind the client's position are missing: its pages load again.
+    stream.write('event: reset\ndata: {}\n\n')
+    return pipe(core, stream, { ...filter, after: undefined, isTest })
+  }
+}
+
+function textOf({ event, data, id, cursor, created_at }: CoreEvent): string {
+  const schema: { encode(data: never): unknown } = EVENTS[event].data
+  const body = { event, data: schema.encode(data as never), id, created_at }
+  return `id: ${cursor}\nevent: event\ndata: ${JSON.stringify(body)}\n\n`
+}

@@ -1,0 +1,27 @@
+// Imports nothing, because the scripts of the browser read these types too.
+
+/** What the console must know before its first request. */
+export interface ConsoleFacts {
+  /** The name that the pages show. */
+  brand: string
+  /** Whether `svc dev` serves the console. */
+  dev: boolean
+  /** The ways to sign in. `host`: the program that serves the console does it. */
+  sign_in: readonly ('password' | 'oidc' | 'host')[]
+}
+
+/** What a page can need; `belong`: every member. The capabilities of the contract's roles. */
+export type Need = 'belong' | 'read' | 'send' | 'develop' | 'bill' | 'administer' | 'own'
+
+/** The session of a browser. */
+export interface ConsoleSession {
+  /** null if there is no session; the other fields are empty then. */
+  user: { id: string; email: string | null; name: string | null } | null
+  /** The workspace that the requests of the session see by default. */
+  workspace_id: string | null
+  role: string | null
+  /** What the role allows. */
+  may: Need[]
+  /** The workspaces of the user. */
+  workspaces: { id: string; name: string; role: string }[]
+}
