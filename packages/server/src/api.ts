@@ -159,7 +159,8 @@ export async function serveApi(
     await serveConsole(app, admission, { core, authenticator, access, options: more })
   }
   serveUnsubscribe(app, admission, { core, frame })
-  serveDocs(app, admission, api, { public_url })
+  const demoKey = () => options.inbox?.demo?.()?.api_key ?? null
+  serveDocs(app, admission, api, { public_url, brand, demoKey })
   const { sandbox_payments: payments } = options
   if (payments) servePayments(app, admission, { core, payments, frame })
   else if (options.payment_landing) serveLanding(app, admission, { core, frame })

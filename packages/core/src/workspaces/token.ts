@@ -4,7 +4,8 @@ import { LIMITS } from '../contract/limits.ts'
 import type { AccountTokenRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
-export type TokenPurpose = AccountTokenRow['purpose']
+/** The purpose of a token in a mail. It is not derived from the row, so that the public types need no type of a table. */
+export type TokenPurpose = 'verify_email' | 'reset_password'
 
 const LIFETIME_S: Record<TokenPurpose, number> = {
   verify_email: LIMITS.verify_token_lifetime_s,

@@ -106,7 +106,7 @@ const MAIL_FORMS: Record<MailRequest, Text & { button: string }> = {
 
 /** Tells password managers to which login the password belongs. It has no name, so that the form does not send it. */
 function username(email: string): string {
-  return `<input type="email" hidden autocomplete="username" value="${escapeHtml(email)}">\n`
+  return `<input type="email" hidden aria-label="Login" autocomplete="username" value="${escapeHtml(email)}">\n`
 }
 
 function alert(fault: string | undefined): string {

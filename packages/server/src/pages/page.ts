@@ -32,7 +32,7 @@ export type Page = PageRoute & {
   type?: string
   /** The header `Cache-Control`; default: a browser asks for changes before it uses the page again. */
   cache?: string
-} & ({ html: string } | { file: string } | { text: () => string })
+} & ({ html: string } | { file: string } | { text: () => string | Promise<string> })
 
 /** Allows only the page's own files: no inline script or style, no other host, no frame around it. */
 export const PAGE_CSP =
@@ -129,9 +129,9 @@ async function contentOf(page: Page): Promise<Content> {
   }
 }
 
-function bytesOf(page: Page): Buffer | Promise<Buffer> {
+async function bytesOf(page: Page): Promise<Buffer> {
   if ('file' in page) return readFile(page.file)
-  return Buffer.from('html' in page ? page.html : page.text())
+  return Buffer.from('html' in page ? page.html : await page.text())
 }
 
 /** Enough for the tags of all versions in a cache. The rest of the header is not read. */

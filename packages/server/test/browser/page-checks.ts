@@ -1,4 +1,6 @@
-import { ok } from 'node:assert/strict'
+import { deepStrictEqual, ok } from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 
 /** The faults of the page: script errors, refused loads, requests to other hosts than `urls`. */
@@ -20,4 +22,20 @@ export async function expectToFit(page: Page): Promise<void> {
   const width = (name: string) => page.evaluate<number>(`document.documentElement.${name}`)
   const [clientWidth, scrollWidth] = [await width('clientWidth'), await width('scrollWidth')]
   ok(scrollWidth <= clientWidth, `${scrollWidth} pixels wide on a screen of ${clientWidth}`)
+}
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+
+/** Checks that axe-core finds no serious fault of accessibility, in light and in dark colours. */
+export async function expectAccessible(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    // The page's policy forbids inline scripts, but not what the debugger evaluates.
+    await page.evaluate(readFileSync(AXE, 'utf8'))
+    const faults = await page.evaluate<string[]>(`axe.run().then(({ violations }) =>
+      violations
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`)
+    deepStrictEqual(faults, [], colorScheme)
+  }
 }

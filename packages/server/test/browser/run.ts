@@ -1,5 +1,5 @@
 /**
- * Walks through `/docs`, `/dev` and a purchase in a real Chromium: `npm run browser`. It uses the one in `SVC_CHROMIUM` or an installed
+ * Walks through `/docs`, `/dev`, the account pages and a purchase in a real Chromium: `npm run browser`. It uses the one in `SVC_CHROMIUM` or an installed
  * one, and prints how to get one if there is none. `npm test` checks the same pages by HTTP, without a browser.
  */
 import { existsSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { delimiter, join } from 'node:path'
 import { Svc } from '@svc/client'
 import { chromium } from 'playwright-core'
 import { readConfig, startServer } from '../../src/index.ts'
+import { walkAccountPages } from './walk-account-pages.ts'
 import { walkPayment } from './walk-payment.ts'
 import { walkDocs, walkInbox } from './walks.ts'
 
@@ -60,7 +61,8 @@ try {
     await walkDocs(await browser.newPage({ viewport: size }), { url: base_url, key })
     await walkInbox(await browser.newPage({ viewport: size }), { url: base_url, key })
     await walkPayment(await browser.newPage({ viewport: size }), { url: base_url, token })
-    console.log(`/docs, /dev and a purchase work at ${width} pixels`)
+    await walkAccountPages(await browser.newPage({ viewport: size }), server)
+    console.log(`/docs, /dev, the account pages and a purchase work at ${width} pixels`)
   }
 } finally {
   await browser.close()

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Svc } from '@svc/client'
 import type { Page } from 'playwright-core'
-import { expectToFit, watch } from './page-checks.ts'
+import { expectAccessible, expectToFit, watch } from './page-checks.ts'
 
 /** Buys on the payment page: declines, cancels and pays, and is redirected to the shop, which is another origin. */
 export async function walkPayment(
@@ -20,16 +20,20 @@ export async function walkPayment(
     const { checkout_url } = await billing.checkout({ package_id: 'starter', ...pages })
     await page.goto(checkout_url)
     await heading('Pay 10.00 USD for 1,000 credits')
+    await page.getByText('SANDBOX', { exact: true }).waitFor()
     await expectToFit(page)
   }
   try {
     await begin()
+    await expectAccessible(page)
     await page.getByRole('button', { name: 'Decline the payment' }).click()
     await heading('Payment declined')
     await expectToFit(page)
     await begin()
     await page.getByRole('button', { name: 'Cancel' }).click()
     await heading('Canceled')
+    await page.getByRole('link', { name: 'Return to the payment' }).click()
+    await heading('Pay 10.00 USD for 1,000 credits')
     strictEqual(await balance(), before)
 
     await begin()

@@ -1,7 +1,7 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { Svc } from '@svc/client'
 import type { Page } from 'playwright-core'
-import { expectToFit, watch } from './page-checks.ts'
+import { expectAccessible, expectToFit, watch } from './page-checks.ts'
 
 interface Place {
   url: string
@@ -9,20 +9,33 @@ interface Place {
   key: string
 }
 
-/** Opens the reference, enters the key, and sends the example of the send endpoint. */
+/**
+ * Opens the reference, finds an endpoint with the keyboard, reads its samples in another language, and sends the example
+ * of the send endpoint with the key of the demo.
+ */
 export async function walkDocs(page: Page, { url, key }: Place): Promise<void> {
   const faults = watch(page, url)
   await page.goto(`${url}/docs`)
-  await page.click('.authorize')
-  await page.fill('.auth-container input', key)
-  await page.click('.auth-btn-wrapper .authorize')
-  await page.click('.btn-done')
-  const send = page.locator('.opblock', { hasText: '/api/v1/messages/send' })
-  await send.locator('.opblock-summary-control').click()
-  await send.locator('.execute').click()
-  const answer = send.locator('.live-responses-table .response').first()
-  await answer.locator('.response-col_status', { hasText: '201' }).waitFor()
-  await answer.getByText('"queued"').first().waitFor()
+  await page.locator('html[data-script]').waitFor({ state: 'attached' })
+  await page.waitForFunction(`document.querySelector('#key').value === '${key}'`)
+  await expectAccessible(page)
+  const send = page.locator('[id="messages.send"]')
+  await send.locator('pre', { hasText: `X-API-Key: ${key}` }).waitFor()
+  await page.getByText('Python', { exact: true }).click()
+  await send.locator('pre:visible', { hasText: `"X-API-Key": "${key}"` }).waitFor()
+  const menu = page.locator('#menu')
+  if (!(await menu.getAttribute('open'))) await page.evaluate(`menu.open = true`)
+  await page.keyboard.press('/')
+  await page.keyboard.type('bulk retry')
+  strictEqual(await page.locator('nav li:visible').count(), 1)
+  await page.keyboard.press('Enter')
+  await page.locator('[id="bulks.retry"]:target').waitFor()
+  await send.getByText('Send this request').click()
+  await send.getByRole('button', { name: 'Send', exact: true }).click()
+  await send.locator('output', { hasText: '201 in' }).waitFor()
+  await send.locator('output', { hasText: '"queued"' }).waitFor()
+  await send.getByRole('link', { name: 'SmsContent' }).first().click()
+  await page.locator('details[open]:target', { hasText: 'text' }).waitFor()
   await expectToFit(page)
   deepStrictEqual(faults, [])
 }
