@@ -12,8 +12,8 @@ export interface StreamEvent {
 }
 
 /** Reads the server-sent events of a URL, one by one. */
-export async function openEvents(url: string) {
-  const request = get(url, { agent: false })
+export async function openEvents(url: string, headers: Record<string, string> = {}) {
+  const request = get(url, { agent: false, headers })
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   const chunks = response.setEncoding('utf8')[Symbol.asyncIterator]() as AsyncIterator<string>
   let text = ''
@@ -37,7 +37,7 @@ export async function openEvents(url: string) {
     for (;;) {
       const found = await block()
       if (found === null) return null
-      const [, event, data] = /^event: (.*)\ndata: (.*)$/.exec(found) ?? []
+      const [, event, data] = /^(?:id: .*\n)?event: (.*)\ndata: (.*)$/.exec(found) ?? []
       if (event !== undefined && data !== undefined) return { event, data: JSON.parse(data) }
     }
   }

@@ -17,6 +17,7 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { Load } from '../src/admission/load.ts'
 import { type AppOptions, buildApp } from '../src/app.ts'
+import type { ConsoleOptions } from '../src/console/console.ts'
 import type { InboxOptions } from '../src/dev/inbox.ts'
 import { logOptions } from '../src/service/log-options.ts'
 import type { OidcSettings } from '../src/settings/oidc.ts'
@@ -95,6 +96,8 @@ export interface WorldOptions {
   /** How long a closing app still serves open connections; default: 0. */
   linger_ms?: number
   grace_ms?: number
+  /** The console; default: not served. */
+  console?: ConsoleOptions
   /** Whether the dev inbox is served. */
   inbox?: InboxOptions
   /** Default: a SQLite database of its own. */
@@ -171,6 +174,7 @@ export async function openWorld(options: WorldOptions = {}) {
     linger_ms: options.linger_ms ?? 0,
     ...(options.grace_ms !== undefined && { grace_ms: options.grace_ms }),
     inbox: options.inbox,
+    console: options.console,
     onServed: options.onServed,
   })
   const dispatcher = options.dispatch ? await core.startDispatch() : null

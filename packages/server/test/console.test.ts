@@ -1,0 +1,312 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { BUNDLE_MAX_BYTES, buildConsole, sizeLine, totalOf } from '../console/build.ts'
+import type { ConsoleUser } from '../src/console/access.ts'
+import type { Bundle } from '../src/console/bundle.ts'
+import { type Account, sms } from './accounts.ts'
+import { openEvents } from './event-reader.ts'
+import { useWorld } from './world.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-console-'))
+let bundle: Bundle
+let trusted: ConsoleUser | null = null
+
+beforeAll(async () => {
+  bundle = await buildConsole(folder)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const world = useWorld({ listen: true, console: { folder, at_root: true, brand: 'Acme <b>' } })
+const hosted = useWorld({ console: { folder, base: '/mail', authenticate: async () => trusted } })
+
+let owner: Account
+beforeEach(async () => {
+  owner = await world().signup({ credits: 10 })
+})
+
+const SAME = { 'sec-fetch-site': 'same-origin' }
+
+interface Options {
+  cookie?: string
+  json?: object
+  headers?: Record<string, string>
+}
+
+async function request(method: string, url: string, { cookie, json, headers }: Options = {}) {
+  const answer = await world().app.inject({
+    method: method as 'GET',
+    url,
+    headers: { ...SAME, ...(cookie && { cookie }), ...headers },
+    ...(json && { payload: json }),
+  })
+  const isJson = `${answer.headers['content-type']}`.startsWith('application/json')
+  return {
+    status: answer.statusCode,
+    headers: answer.headers,
+    text: answer.body,
+    body: isJson ? answer.json() : null,
+  }
+}
+
+/** Signs in, and returns the cookie of the browser. */
+async function signIn({ email, password }: Pick<Account, 'email' | 'password'>): Promise<string> {
+  const { status, headers } = await request('POST', '/console/api/session', {
+    json: { email, password },
+  })
+  expect(status).toBe(200)
+  return `${headers['set-cookie']}`.split(';', 1)[0] ?? ''
+}
+
+const send = (cookie: string, headers: Record<string, string> = {}) =>
+  request('POST', '/console/api/v1/messages/send', { cookie, json: sms, headers })
+const list = async (cookie: string, headers: Record<string, string> = {}) =>
+  (await request('GET', '/console/api/v1/messages', { cookie, headers })).body
+
+describe('the bundle', () => {
+  it('is below its limit, and has a hash in each name', () => {
+    expect(totalOf(bundle)).toBeLessThanOrEqual(BUNDLE_MAX_BYTES)
+    expect(sizeLine(bundle)).toMatch(/^console: [\d.]+ kB of 80.0 kB compressed in \d+ files/)
+    for (const name of Object.keys(bundle.files)) expect(name).toMatch(/-[A-Z0-9]{8}\.\w+$/)
+  })
+
+  it('loads each page on its own, and the chart only with a page that shows one', () => {
+    const initial = Object.keys(bundle.files).filter((name) => bundle.files[name]?.is_initial)
+    expect(initial.some((name) => /^(uPlot|messages|home)/.test(name))).toBe(false)
+    expect(Object.keys(bundle.files).some((name) => name.startsWith('messages-'))).toBe(true)
+  })
+
+  it('names no other host, and evaluates no text', () => {
+    for (const name of readdirSync(folder).filter((each) => each.endsWith('.js'))) {
+      const text = readFileSync(join(folder, name), 'utf8')
+      const hosts = [...text.matchAll(/https?:\/\/[\w.-]+/g)].map(([url]) => url)
+      // The namespace of SVG, and the address of `svc dev` in the client.
+      const known = ['http://www.w3.org', 'http://127.0.0.1']
+      expect(hosts.filter((url) => !known.includes(url))).toEqual([])
+      expect(text).not.toMatch(/\beval\(|new Function\(|localStorage/)
+    }
+  })
+})
+
+describe('the pages', () => {
+  it('are one document with a strict policy, relative links and the name of the service', async () => {
+    const { headers, text } = await request('GET', '/console/messages/some-id?channel=sms')
+    expect(headers['content-security-policy']).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    )
+    expect(text).toContain('<title>Acme &lt;b&gt;</title>')
+    expect(text).toContain(`src="./../assets/${bundle.main}"`)
+    expect(text).not.toMatch(/<script(?![^>]*\bsrc=)|\bstyle=|<style|\bon\w+=|https?:/)
+    expect((await request('GET', '/console')).text).toContain(
+      `src="./console/assets/${bundle.main}"`,
+    )
+    expect((await request('GET', '/console/messages')).text).toContain(
+      `src="./assets/${bundle.main}"`,
+    )
+  })
+
+  it('are cached by their hash', async () => {
+    const { headers, status } = await request('GET', `/console/assets/${bundle.main}`)
+    expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=31536000, immutable'])
+    expect((await request('GET', '/console')).headers['cache-control']).toBe('no-store')
+  })
+
+  it('are at the root too, and unknown files and endpoints are not pages', async () => {
+    const { status, headers } = await request('GET', '/')
+    expect([status, headers.location]).toEqual([302, './console'])
+    for (const path of ['assets/none.js', 'api/none', 'oidc/none', 'api/v1/none']) {
+      const answer = await request('GET', `/console/${path}`)
+      expect([path, answer.status, answer.body?.error]).toEqual([path, 404, 'not_found'])
+    }
+  })
+})
+
+describe('a session', () => {
+  it('is a cookie that scripts and other sites cannot use', async () => {
+    const { headers, text } = await request('POST', '/console/api/session', { json: owner })
+    expect(headers['set-cookie']).toMatch(
+      /^svc_session=[\w.-]+; Path=\/console\/api; Max-Age=2592000; HttpOnly; SameSite=Lax$/,
+    )
+    expect(text).not.toContain(`${headers['set-cookie']}`.slice(12, 40))
+  })
+
+  it('shows the person, the role and the workspaces', async () => {
+    const cookie = await signIn(owner)
+    const { body } = await request('GET', '/console/api/session', { cookie })
+    expect(body.data).toMatchObject({
+      user: { id: owner.id, email: owner.email },
+      workspace_id: owner.id,
+      role: 'owner',
+      workspaces: [{ id: owner.id, role: 'owner' }],
+    })
+    expect(body.data.may).toContain('own')
+    const none = await request('GET', '/console/api/session')
+    expect([none.status, none.body.data.user]).toEqual([200, null])
+  })
+
+  it('ends with the sign-out, on the server too', async () => {
+    const cookie = await signIn(owner)
+    const { headers } = await request('DELETE', '/console/api/session', { cookie })
+    expect(headers['set-cookie']).toMatch(/^svc_session=; Path=\/console\/api; Max-Age=0;/)
+    const { status, body } = await request('GET', '/console/api/v1/account', { cookie })
+    expect([status, body.error]).toEqual([401, 'token_expired'])
+  })
+
+  it('does not begin with a wrong password', async () => {
+    const json = { email: owner.email, password: 'a wrong password' }
+    const { status, headers } = await request('POST', '/console/api/session', { json })
+    expect([status, headers['set-cookie']]).toEqual([401, undefined])
+  })
+
+  it('is not taken from headers, and its cookie not by the API itself', async () => {
+    const authorization = `Bearer ${owner.token}`
+    const byHeader = await request('GET', '/console/api/v1/account', { headers: { authorization } })
+    expect(byHeader.status).toBe(401)
+    const cookie = await signIn(owner)
+    expect((await request('GET', '/api/v1/account', { cookie })).status).toBe(401)
+  })
+
+  it.each([
+    ['POST', { 'sec-fetch-site': 'cross-site' }],
+    ['POST', { 'sec-fetch-site': 'same-site' }],
+    ['POST', { 'sec-fetch-site': 'none' }],
+    ['POST', { 'sec-fetch-site': '', origin: 'https://evil.example' }],
+    ['GET', { 'sec-fetch-site': 'cross-site' }],
+    ['GET', { 'sec-fetch-site': 'same-site' }],
+  ] as const)('refuses a %s of another site: %j', async (method, headers) => {
+    const cookie = await signIn(owner)
+    const path = method === 'GET' ? 'messages' : 'messages/send'
+    const options = { cookie, headers, ...(method === 'POST' && { json: sms }) }
+    const { status, body } = await request(method, `/console/api/v1/${path}`, options)
+    expect([status, body.error]).toEqual([403, 'forbidden'])
+    expect((await list(cookie)).data.messages).toEqual([])
+  })
+
+  it('takes older browsers by their origin', async () => {
+    const cookie = await signIn(owner)
+    const post = async (headers: Record<string, string>) =>
+      (
+        await world().app.inject({
+          method: 'POST',
+          url: '/console/api/v1/messages/send',
+          headers: { cookie, host: 'svc.example.com', ...headers },
+          payload: sms,
+        })
+      ).statusCode
+    expect(await post({})).toBe(403)
+    expect(await post({ origin: 'http://other.example.com' })).toBe(403)
+    expect(await post({ origin: 'http://svc.example.com' })).toBe(201)
+    expect(await post({ origin: 'http://127.0.0.1:3000' })).toBe(201)
+  })
+})
+
+describe('the data of a session', () => {
+  it('is that of its workspace, and a workspace of others is refused', async () => {
+    const other = await world().signup({ credits: 10 })
+    const [mine, theirs] = [await signIn(owner), await signIn(other)]
+    expect((await send(mine)).status).toBe(201)
+    expect((await list(mine)).data.messages).toHaveLength(1)
+    expect((await list(theirs)).data.messages).toEqual([])
+    const foreign = await list(theirs, { 'x-svc-workspace': owner.id })
+    expect(foreign.error).toBe('token_expired')
+    expect((await list(theirs, { 'x-svc-workspace': 'no id' })).error).toBe('token_expired')
+  })
+
+  it('is the chosen workspace of a member, with the role there', async () => {
+    await world().verify(owner)
+    const member = await world().member(owner, 'viewer')
+    const cookie = await signIn(member)
+    const { body } = await request('GET', '/console/api/session', { cookie })
+    expect(body.data).toMatchObject({ workspace_id: owner.id, role: 'viewer' })
+    expect((await list(cookie)).data.messages).toEqual([])
+    const { status } = await send(cookie)
+    expect(status).toBe(403)
+  })
+
+  it('is only test data in test mode, which costs nothing', async () => {
+    const cookie = await signIn(owner)
+    await send(cookie)
+    const test = { 'x-svc-mode': 'test' }
+    expect((await send(cookie, test)).status).toBe(201)
+    const shown = (await list(cookie, test)).data.messages
+    expect(shown.map(({ livemode }: { livemode: boolean }) => livemode)).toEqual([false])
+    expect((await list(cookie)).data.messages).toHaveLength(2)
+    const { body } = await request('GET', '/console/api/v1/balance', { cookie })
+    expect(body.data.credits_balance).toBe(9)
+  })
+})
+
+describe('the stream', () => {
+  const open = (cookie: string, query = '', headers = {}) =>
+    openEvents(`${world().url}/console/api/stream${query}`, { cookie, ...SAME, ...headers })
+  const cancel = async (cookie: string, headers = {}) => {
+    const at = new Date(world().now().getTime() + 60_000).toISOString()
+    const json = { ...sms, scheduled_at: at }
+    const url = '/console/api/v1/messages'
+    const sent = await request('POST', `${url}/send`, { cookie, json, headers })
+    const id = sent.body.data.message_id
+    await request('POST', `${url}/${id}/cancel`, { cookie, headers })
+    return id
+  }
+
+  it('has the events of the workspace, and continues behind the last one', async () => {
+    const other = await signIn(await world().signup({ credits: 10 }))
+    const cookie = await signIn(owner)
+    const stream = await open(cookie)
+    await cancel(other)
+    const id = await cancel(cookie)
+    for (let next = await stream.next(); ; next = await stream.next()) {
+      expect(next?.data.data.message_id).toBe(id)
+      if (next?.data.data.status === 'failed') break
+    }
+    stream.close()
+  })
+
+  it('has only test events in test mode', async () => {
+    const cookie = await signIn(owner)
+    const stream = await open(cookie, '?mode=test')
+    await cancel(cookie)
+    const id = await cancel(cookie, { 'x-svc-mode': 'test' })
+    expect((await stream.next())?.data.data.message_id).toBe(id)
+    stream.close()
+  })
+
+  it('tells a client that missed events to load again', async () => {
+    const cookie = await signIn(owner)
+    const stream = await open(cookie, '', { 'last-event-id': '999999999' })
+    expect((await stream.next())?.event).toBe('reset')
+    stream.close()
+  })
+
+  it('is refused without a session and for another workspace, and has a bound', async () => {
+    const cookie = await signIn(owner)
+    const other = await world().signup()
+    expect((await open('')).status).toBe(401)
+    expect((await open(cookie, `?workspace=${other.id}`)).status).toBe(401)
+    const streams = await Promise.all(Array.from({ length: 31 }, () => open(cookie)))
+    const statuses = streams.map(({ status }) => status).sort()
+    expect([statuses.filter((one) => one === 200).length, statuses.at(-1)]).toEqual([30, 429])
+    for (const stream of streams) stream.close()
+  })
+})
+
+describe('a console with the sign-in of its host', () => {
+  const get = (url: string, headers: Record<string, string> = SAME) =>
+    hosted().app.inject({ method: 'GET', url, headers })
+
+  it('takes the person that the host names, with the role', async () => {
+    const account = await hosted().signup()
+    trusted = null
+    expect((await get('/mail/api/v1/account')).statusCode).toBe(401)
+    trusted = { workspace_id: account.id, role: 'viewer' }
+    expect((await get('/mail/api/v1/account')).json().data.id).toBe(account.id)
+    expect((await get('/mail/api/session')).json().data.role).toBe('viewer')
+    expect((await get('/mail/api/v1/audit')).statusCode).toBe(403)
+    const foreign = { 'sec-fetch-site': 'cross-site' }
+    expect((await get('/mail/api/v1/account', foreign)).statusCode).toBe(403)
+    expect((await get('/mail')).body).toContain('&quot;sign_in&quot;:[&quot;host&quot;]')
+    expect((await get('/console')).statusCode).toBe(404)
+  })
+})
