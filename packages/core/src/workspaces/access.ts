@@ -12,7 +12,7 @@ import { loginById, workspaceIdsOf } from './logins.ts'
 import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
-import { badToken, hashToken, type TokenPurpose } from './token.ts'
+import { badToken, hashToken } from './token.ts'
 import { grantSignupCredits, type Revoked, revokeAll } from './verification.ts'
 
 /** Verification of addresses, and passwords. Contract section 2. */
@@ -27,7 +27,10 @@ export interface Access<F extends Form = 'given'> {
     actor?: Actor,
   ): Promise<{ workspace_id: string; revoked: Revoked }>
   /** The address of the login whose mail has this token; null for a token that is not valid. Uses nothing up. */
-  linkOf(purpose: TokenPurpose, token: string): Promise<{ email: string } | null>
+  linkOf(
+    purpose: 'verify_email' | 'reset_password',
+    token: string,
+  ): Promise<{ email: string } | null>
   /**
    * Sends another verification mail in the background, if a workspace has the address and it is not verified.
    * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
