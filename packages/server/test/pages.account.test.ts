@@ -290,6 +290,34 @@ describe('the name of the service', () => {
   })
 })
 
+describe('beside a console', () => {
+  const served = useWorld({ console: { base: '/app/console' } })
+
+  it('the last page of each way leads to its login, by a relative link', async () => {
+    const { app, call, mailed, signup } = served()
+    const owner = await signup()
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const post = async (url: string, fields: Record<string, string>) =>
+      (
+        await app.inject({
+          method: 'POST',
+          url,
+          headers,
+          payload: new URLSearchParams(fields).toString(),
+        })
+      ).body
+    const logIn = '<a class="main" href="app/console">Log in</a>'
+    const token = (await mailed(owner.email, 'verify_email')) ?? ''
+    expect(await post('/verify-email', { token })).toContain(logIn)
+    await call('POST', '/api/v1/auth/forgot-password', { json: { email: owner.email } })
+    const reset = (await mailed(owner.email, 'reset_password')) ?? ''
+    const password = 'another long one'
+    expect(await post('/reset-password', { token: reset, password })).toContain(logIn)
+    const paid = await app.inject({ method: 'GET', url: '/pay/none' })
+    expect(paid.body).toContain('href="../app/console">Back to the console</a>')
+  })
+})
+
 describe('the limits of the pages', () => {
   const limited = useWorld({ rates: 'specified' })
 
