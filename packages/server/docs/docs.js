@@ -56,7 +56,11 @@ searchField.addEventListener('input', () => {
   document.querySelector('#none').hidden = all('nav .group').some((group) => !group.hidden)
 })
 searchField.addEventListener('keydown', ({ key }) => {
-  if (key === 'Enter') all('nav li').find((item) => !item.hidden)?.querySelector('a').click()
+  if (key === 'Enter')
+    all('nav li')
+      .find((item) => !item.hidden)
+      ?.querySelector('a')
+      .click()
 })
 addEventListener('keydown', (event) => {
   const isTyping = event.target.matches('input:not([type=radio]), textarea')

@@ -1,6 +1,6 @@
 /**
- * Walks through `/docs`, `/dev`, the account pages and a purchase in a real Chromium: `npm run browser`. It uses the one in `SVC_CHROMIUM` or an installed
- * one, and prints how to get one if there is none. `npm test` checks the same pages by HTTP, without a browser.
+ * Walks through `/docs`, `/dev`, the console, the account pages and a purchase in a real Chromium: `npm run browser`. It uses the one in
+ * `SVC_CHROMIUM` or an installed one, and prints how to get one if there is none. `npm test` checks the same pages by HTTP, without a browser.
  */
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -10,6 +10,7 @@ import { Svc } from '@svc/client'
 import { chromium } from 'playwright-core'
 import { readConfig, startServer } from '../../src/index.ts'
 import { walkAccountPages } from './walk-account-pages.ts'
+import { walkConsole } from './walk-console.ts'
 import { walkPayment } from './walk-payment.ts'
 import { walkDocs, walkInbox } from './walks.ts'
 
@@ -44,6 +45,9 @@ const env = {
   SVC_SIGNUP_CREDITS: '100',
   SVC_CREDIT_PACKAGES:
     '[{"id":"starter","name":"Starter","credits":1000,"price":{"amount":1000,"currency":"USD"}}]',
+  // The walks make more requests than a person.
+  SVC_RATE_LIMIT_GENERAL: '5000/60',
+  SVC_RATE_LIMIT_ANONYMOUS: '5000/60',
   SVC_LOG_LEVEL: 'warn',
 }
 let demo: { workspace_id: string; api_key: string } | null = null
@@ -64,6 +68,8 @@ try {
     await walkAccountPages(await browser.newPage({ viewport: size }), server)
     console.log(`/docs, /dev, the account pages and a purchase work at ${width} pixels`)
   }
+  await walkConsole(browser, { url: base_url, login: owner, key })
+  console.log('the console works at 1280 and 390 pixels, light and dark')
 } finally {
   await browser.close()
   await server.close()

@@ -45,7 +45,7 @@ function Messages({ params }: PageProps) {
     },
     [channel, after],
   )
-  useLive('message.', list.reload)
+  useLive('message.', list.reload, list.reload)
   const search = location.search
   return (
     <>

@@ -1,0 +1,113 @@
+import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Svc } from '@svc/client'
+import type { Browser, Page } from 'playwright-core'
+import { expectAccessible, expectToFit, watch } from './page-checks.ts'
+
+interface Place {
+  url: string
+  /** The login of the shown workspace. */
+  login: { email: string; password: string }
+  /** A live key of the workspace. */
+  key: string
+}
+
+/** Every page of the console, with the text that shows that it is loaded. A new page adds its line here. */
+const PAGES = [
+  { path: '', heading: 'Home' },
+  { path: '/messages', heading: 'Messages' },
+] as const
+
+/** Where pictures are written; null: none. */
+const PICTURES = process.env.SVC_SCREENSHOTS ?? null
+
+const HOSTILE = '<img src=x onerror=alert(1)>"\'</script><script>alert(2)</script>'
+
+/** Opens every page at two widths, and uses the console with the keyboard only. */
+export async function walkConsole(browser: Browser, place: Place): Promise<void> {
+  const { url, key } = place
+  const svc = new Svc({ baseUrl: url, apiKey: key })
+  const email = { channel: 'email', to: 'asha@example.com' } as const
+  await svc.messages.send({ ...email, content: { subject: HOSTILE, text: HOSTILE } })
+  for (const width of [1280, 390]) {
+    const page = await browser.newPage({ viewport: { width, height: 900 } })
+    const faults = await watchPolicy(page, url)
+    await signIn(page, place)
+    for (const { path, heading } of PAGES) {
+      await page.goto(`${url}/console${path}`)
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+      await page.locator('[aria-busy=true]').waitFor({ state: 'detached' })
+      await expectToFit(page)
+      await pictures(page, heading)
+      await expectAccessible(page)
+    }
+    await openMessage(page, place)
+    deepStrictEqual(faults, [])
+    await page.close()
+  }
+}
+
+/** The faults of a page; a load or style that the policy refuses is one. */
+async function watchPolicy(page: Page, url: string): Promise<string[]> {
+  const faults = watch(page, url)
+  await page.addInitScript(
+    `addEventListener('securitypolicyviolation', (event) => console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI))`,
+  )
+  page.on('dialog', async (dialog) => {
+    faults.push(`a script of a hostile text ran: ${dialog.message()}`)
+    await dialog.dismiss()
+  })
+  return faults
+}
+
+async function signIn(page: Page, { url, login }: Place): Promise<void> {
+  await page.goto(`${url}/console/sign-in?next=/messages`)
+  await page.getByLabel('E-mail address').waitFor()
+  // The first field has the focus.
+  await page.keyboard.type(login.email)
+  await page.keyboard.press('Tab')
+  await page.keyboard.type(login.password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'Messages' }).waitFor()
+  const cookies = await page.context().cookies(`${url}/console/api/session`)
+  const session = cookies.find(({ name }) => name === 'svc_session')
+  ok(session?.httpOnly && session.sameSite === 'Lax')
+  strictEqual(await page.evaluate('document.cookie + JSON.stringify(localStorage)'), '{}')
+}
+
+/** A new message appears without a reload; Enter opens it, Esc closes it, and the focus is where it was. */
+async function openMessage(page: Page, { url, key }: Place): Promise<void> {
+  await page.goto(`${url}/console/messages`)
+  await page.locator('tbody tr').first().waitFor()
+  const before = await page.locator('tbody tr').first().getByRole('link').getAttribute('href')
+  const { message_id } = await new Svc({ baseUrl: url, apiKey: key }).messages.send({
+    channel: 'sms',
+    to: '+15005550006',
+    content: { text: 'Live' },
+  })
+  const link = page.locator(`tbody a[href$="${message_id}"]`)
+  await link.waitFor()
+  ok(before && !before.endsWith(message_id))
+  await link.focus()
+  await page.keyboard.press('Enter')
+  const drawer = page.getByRole('dialog')
+  await drawer.getByText(message_id).waitFor()
+  await expectToFit(page)
+  await pictures(page, 'Message')
+  await expectAccessible(page)
+  await page.keyboard.press('Escape')
+  await drawer.waitFor({ state: 'detached' })
+  await page.locator(`tbody a[href$="${message_id}"]:focus`).waitFor()
+  ok(page.url().endsWith('/console/messages'))
+}
+
+async function pictures(page: Page, name: string): Promise<void> {
+  if (PICTURES === null) return
+  await mkdir(PICTURES, { recursive: true })
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    const file = `${name}-${page.viewportSize()?.width}-${colorScheme}.png`
+    await page.screenshot({ path: join(PICTURES, file) })
+  }
+}
