@@ -45,7 +45,7 @@ dt { color: var(--quiet); }
 dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; }
 .total dd, .total dt { color: var(--text); font-weight: 600; }
 label { display: block; margin-bottom: 1rem; }
-input:not([type=checkbox], [type=hidden]) { display: block; width: 100%; margin-top: 0.375rem; padding: 0.625rem 0.75rem; border: 1px solid var(--quiet); border-radius: 0.5rem; background: var(--card); color: inherit; font: inherit; }
+input:not([type=checkbox], [hidden]) { display: block; width: 100%; margin-top: 0.375rem; padding: 0.625rem 0.75rem; border: 1px solid var(--quiet); border-radius: 0.5rem; background: var(--card); color: inherit; font: inherit; }
 .check { display: flex; gap: 0.625rem; align-items: flex-start; font-size: 0.9375rem; }
 .check input { flex: none; width: 1.125rem; height: 1.125rem; margin: 0.1875rem 0 0; accent-color: var(--action); }
 button, .main { display: block; width: 100%; padding: 0.6875rem 1rem; border: 1px solid var(--action); border-radius: 0.5rem; background: var(--action); color: var(--action-text); font: inherit; font-weight: 600; text-align: center; text-decoration: none; cursor: pointer; }
