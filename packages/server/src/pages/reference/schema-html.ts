@@ -51,23 +51,23 @@ export function schemaHtml(records: Record<string, Schema>): SchemaHtml {
     const { properties = {} } = opened(choice)
     const fixed = Object.entries(properties).find(([, { const: value }]) => value !== undefined)
     // A summary must not contain links.
-    if (!fixed) return type(choice).replace(/<\/?a\b[^>]*>/g, '')
+    if (!fixed) return typeOf(choice, (name) => name)
     return `<code>${escapeHtml(`${fixed[0]}: ${JSON.stringify(fixed[1].const)}`)}</code>`
   }
 
-  function type(schema: Schema): string {
+  const type = (schema: Schema) => typeOf(schema, (name) => `<a href="#record-${name}">${name}</a>`)
+
+  /** `named`: the HTML of a named schema. */
+  function typeOf(schema: Schema, named: (name: string) => string): string {
     const { $ref, anyOf, oneOf, items, enum: values, const: value, format } = schema
-    if ($ref !== undefined) {
-      const name = escapeHtml(nameOf($ref))
-      return `<a href="#record-${name}">${name}</a>`
-    }
+    if ($ref !== undefined) return named(escapeHtml(nameOf($ref)))
     const choices = anyOf ?? oneOf
-    if (choices) return [...new Set(choices.map(type))].join(' or ')
+    if (choices) return [...new Set(choices.map((choice) => typeOf(choice, named)))].join(' or ')
     if (value !== undefined) return `<code>${escapeHtml(JSON.stringify(value))}</code>`
     if (values) {
       return values.map((one) => `<code>${escapeHtml(JSON.stringify(one))}</code>`).join(' ')
     }
-    if (items) return `list of ${type(items)}`
+    if (items) return `list of ${typeOf(items, named)}`
     const words = [schema.type ?? 'any value'].flat().join(' or ')
     return escapeHtml(format === undefined ? words : `${words}, ${format}`)
   }
