@@ -4,6 +4,9 @@
  */
 export type { ApiOptions } from './api.ts'
 export { type AppOptions, buildApp } from './app.ts'
+export type { ConsoleUser } from './console/access.ts'
+export type { ConsoleOptions } from './console/console.ts'
+export { type CreateConsoleOptions, createConsole } from './hosted/console.ts'
 export { createHandler, type Handler, type HandlerOptions } from './hosted/handler.ts'
 export type { HostedOptions } from './hosted/hosted-api.ts'
 export { type SvcPluginOptions, svc } from './hosted/plugin.ts'

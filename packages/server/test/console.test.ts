@@ -1,10 +1,15 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Core } from '@svc/core'
+import express from 'express'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { BUNDLE_MAX_BYTES, buildConsole, sizeLine, totalOf } from '../console/build.ts'
 import type { ConsoleUser } from '../src/console/access.ts'
 import type { Bundle } from '../src/console/bundle.ts'
+import { createConsole } from '../src/index.ts'
 import { type Account, sms } from './accounts.ts'
 import { openEvents } from './event-reader.ts'
 import { useWorld } from './world.ts'
@@ -308,5 +313,72 @@ describe('a console with the sign-in of its host', () => {
     expect((await get('/mail/api/v1/account', foreign)).statusCode).toBe(403)
     expect((await get('/mail')).body).toContain('&quot;sign_in&quot;:[&quot;host&quot;]')
     expect((await get('/console')).statusCode).toBe(404)
+  })
+
+  it('takes no passwords and no cookies', async () => {
+    const account = await hosted().signup()
+    trusted = null
+    const cookie = `svc_session=${account.token}`
+    expect((await get('/mail/api/v1/account', { ...SAME, cookie })).statusCode).toBe(401)
+    const login = { method: 'POST', url: '/mail/api/session', headers: SAME } as const
+    expect((await hosted().app.inject({ ...login, payload: account })).statusCode).toBe(403)
+  })
+})
+
+describe('createConsole', () => {
+  const open = (core: Core, basePath?: string) =>
+    createConsole({
+      core,
+      ...(basePath && { basePath }),
+      authenticate: ({ headers }) => {
+        const { 'x-person': workspace_id } = headers
+        return typeof workspace_id === 'string' ? { workspace_id } : null
+      },
+    })
+
+  it('serves only the console, below the path of the program, with its sign-in', async () => {
+    const { core } = hosted()
+    const account = await hosted().signup()
+    const console = await open(core, '/admin/mail')
+    const get = (path: string, headers = {}) =>
+      console.fetch(new Request(`https://app.example.com${path}`, { headers }))
+    const known = { 'x-person': account.id }
+    const path = '/admin/mail/api/v1/account'
+    expect((await get(path, known)).status).toBe(200)
+    expect((await get(path)).status).toBe(401)
+    expect((await get(path, { ...known, origin: 'https://evil.example' })).status).toBe(403)
+    expect(
+      (await get('/api/v1/account', { authorization: `Bearer ${account.token}` })).status,
+    ).toBe(404)
+    await console.close()
+  })
+
+  it('is mounted in Express at its path', async () => {
+    const account = await hosted().signup()
+    const console = await open(hosted().core)
+    const app = express()
+    app.use('/console', console.node)
+    const server = await new Promise<Server>((resolve) => {
+      const listening = app.listen(0, '127.0.0.1', () => resolve(listening))
+    })
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const headers = { 'x-person': account.id, connection: 'close' }
+    const answer = await fetch(`${url}/console/api/v1/account`, { headers })
+    expect(((await answer.json()) as { data: { id: string } }).data.id).toBe(account.id)
+    expect(
+      (await fetch(`${url}/console/messages?a=1`, { headers })).headers.get('content-type'),
+    ).toMatch('text/html')
+    const api = await fetch(`${url}/console/../api/v1/account`, {
+      headers: { ...headers, authorization: `Bearer ${account.token}` },
+    })
+    expect(api.status).toBe(404)
+    await new Promise((resolve) => server.close(resolve))
+    await console.close()
+  })
+
+  it('refuses a path that is none', async () => {
+    await expect(open(hosted().core, 'console')).rejects.toThrow(
+      'basePath: "console" must be a path',
+    )
   })
 })

@@ -128,9 +128,10 @@ export async function createAuthenticator(
   }
 
   function consoleCredentialOf(request: FastifyRequest): Credential | null {
-    const token = cookieToken(request)
+    const access = request.routeOptions.config.console
+    const token = access?.has_sign_in ? cookieToken(request) : null
     if (token !== null) return { kind: 'jwt', header: `Bearer ${token}` }
-    return request.routeOptions.config.console?.authenticate ? { kind: 'host' } : null
+    return access?.authenticate ? { kind: 'host' } : null
   }
 
   return {

@@ -21,6 +21,8 @@ export interface ConsoleAccess {
    * is none.
    */
   authenticate?: ((request: FastifyRequest) => Promise<ConsoleUser | null>) | undefined
+  /** Whether people sign in here, with a cookie; otherwise only the host names them. */
+  has_sign_in: boolean
   /** The route reads the chosen workspace and mode in the query too, for clients that send no headers. */
   chooses_by_query?: true
 }
@@ -63,20 +65,25 @@ export function cookieToken({ headers }: FastifyRequest): string | null {
  * origin in `Origin`. A request that changes something must have one of the two.
  */
 export function isForeign(request: FastifyRequest, { public_url }: ConsoleAccess): boolean {
-  const { method, headers, host, protocol } = request
+  const { method, headers, host } = request
   const { 'sec-fetch-site': site, origin } = headers
   // `none`: the person typed the address.
   if (site !== undefined) return site !== 'same-origin' && !(site === 'none' && method === 'GET')
   if (origin === undefined) return method !== 'GET'
-  return origin !== new URL(public_url()).origin && origin !== `${protocol}://${host}`
+  // A proxy may hide the protocol of the browser, but not the name of the host.
+  return (
+    origin !== new URL(public_url()).origin && !/^https?:$/.test(origin.replace(`//${host}`, ''))
+  )
 }
 
+type Place = Pick<ConsoleAccess, 'base' | 'public_url'>
+
 /** The path of the console in the browser, where a host may serve the app below a prefix. */
-export function browserBase({ base, public_url }: ConsoleAccess): string {
+function browserBase({ base, public_url }: Place): string {
   return new URL(public_url()).pathname.replace(/\/$/, '') + base
 }
 
 /** Where a cookie of the console is valid. */
-export function cookiePlace(access: ConsoleAccess): { base: string; secure: boolean } {
+export function cookiePlace(access: Place): { base: string; secure: boolean } {
   return { base: browserBase(access), secure: access.public_url().startsWith('https:') }
 }

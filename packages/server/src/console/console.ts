@@ -76,10 +76,10 @@ export async function serveConsole(
 
 /** How requests of the console prove who sends them. */
 export function accessOf(
-  { base = '/console', authenticate }: ConsoleOptions,
+  { base = '/console', authenticate, dev = false }: ConsoleOptions,
   public_url: () => string,
 ): ConsoleAccess {
-  return { base, public_url, authenticate }
+  return { base, public_url, authenticate, has_sign_in: dev || !authenticate }
 }
 
 function factsOf({

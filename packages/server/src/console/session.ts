@@ -64,6 +64,7 @@ export function sessionHandlers(
       return identity ? view(identity) : SIGNED_OUT
     },
     async begin({ body, countLogin, actor, agent, reply }) {
+      if (!access.has_sign_in) throw new SvcError('forbidden', 'The program signs people in')
       // A login to an e-mail address without an account counts in the same way.
       await countLogin(body.email, await workspaces.knownNetwork(body.email, actor.address))
       const { workspace: _, ...session } = await workspaces.login(body, actor)

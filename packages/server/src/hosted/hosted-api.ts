@@ -15,6 +15,7 @@ export interface HostedOptions
     | 'newRequestId'
     | 'load'
     | 'onAnswered'
+    | 'console'
   > {
   /** The open core. The program closes it after the API. */
   core: Core
