@@ -23,6 +23,7 @@ export type { EventFeed, EventsOptions, HandledEvent, HandlerOptions } from './e
 export type { ReceivedMessages } from './inbound/received-messages.ts'
 export type { KeptMail } from './mail/sandbox-mailer.ts'
 export type { Bulks } from './messages/bulk.ts'
+export type { HistoryPoint } from './messages/history.ts'
 export type { Messages } from './messages/messages.ts'
 export type { SequenceLimit } from './messages/sequence-detector.ts'
 export type { TimelineEntry } from './messages/timeline.ts'

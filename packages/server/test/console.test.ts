@@ -243,6 +243,31 @@ describe('the data of a session', () => {
   })
 })
 
+describe('the history', () => {
+  it('counts the messages of each day and hour, live or test', async () => {
+    const cookie = await signIn(owner)
+    await send(cookie)
+    await send(cookie)
+    await send(cookie, { 'x-svc-mode': 'test' })
+    const other = await world().signup({ credits: 10 })
+    await send(await signIn(other))
+    const points = async (query: string, headers = {}) =>
+      (await request('GET', `/console/api/history${query}`, { cookie, headers })).body.data.points
+    const days = await points('')
+    expect(days).toHaveLength(30)
+    expect(days.at(-1)).toEqual({
+      since: '2026-05-04T00:00:00.000Z',
+      accepted: 2,
+      delivered: 0,
+      failed: 0,
+    })
+    expect(days.at(0)).toMatchObject({ since: '2026-04-05T00:00:00.000Z', accepted: 0 })
+    const hours = await points('?unit=hour', { 'x-svc-mode': 'test' })
+    expect(hours).toHaveLength(48)
+    expect(hours.at(-1)).toMatchObject({ since: '2026-05-04T09:00:00.000Z', accepted: 1 })
+  })
+})
+
 describe('the stream', () => {
   const open = (cookie: string, query = '', headers = {}) =>
     openEvents(`${world().url}/console/api/stream${query}`, { cookie, ...SAME, ...headers })

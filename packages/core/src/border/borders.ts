@@ -187,6 +187,7 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
     get: takes(viewer(api.get), id(api.get)),
     list: takes(viewer(api.list), query(api.list.query)),
     listShort: takes(viewer(api.list), query(api.list.query)),
+    history: takes(viewer(api.list), checked<'day' | 'hour'>('unit', z.enum(['day', 'hour']))),
     timeline: takes(viewer(api.timeline), id(api.timeline)),
     cancel: takes(viewer(api.cancel), id(api.cancel)),
     reschedule: takes(viewer(api.reschedule), id(api.reschedule), body(api.reschedule)),

@@ -27,6 +27,7 @@ import type { BulkParts } from './bulk-accept.ts'
 import { recipientsOf } from './bulk-recipients.ts'
 import { eraseMessage, redactMessage } from './erase-message.ts'
 import { estimateOf, recipientsOfSend } from './estimate.ts'
+import { type HistoryPoint, historyOf } from './history.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
 import { type ShortMessage, shown, shownShort } from './shown.ts'
 import { testUseOf } from './test-usage.ts'
@@ -82,6 +83,11 @@ export interface Messages<F extends Form = 'given'> {
     next_cursor: string | null
     next_after: string | null
   }>
+  /**
+   * The numbers of messages that were created in each of the last 30 days or 48 hours (UTC), oldest first. Test keys see test
+   * messages, all other viewers live messages.
+   */
+  history(viewer: Viewer, unit: 'day' | 'hour'): Promise<HistoryPoint[]>
   /** Returns the same as `list`, but contents longer than `LIMITS.list_content_length` are null. */
   listShort(
     viewer: Viewer,
@@ -323,6 +329,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       return { messages, ...page }
     },
     listShort,
+    history: (viewer, unit) => historyOf(storage, viewer, { unit, now: runtime.now() }),
     async timeline(viewer, messageId) {
       return timelineOf(storage, await byId(viewer, messageId))
     },

@@ -266,6 +266,7 @@ export function isolationContract(open: OpenStorage): void {
           list: () => messages.list(asker, filter, EVERYTHING),
           listShort: () => messages.listShort(asker, filter, { ...EVERYTHING, content_length: 0 }),
           count: () => messages.count(asker, filter),
+          countsSince: () => messages.countsSince(asker, { unit: 'day', from: new Date(0) }),
           attempts: () => messages.attempts(asker, message.id),
           events: () => messages.events(asker, message.id),
           ofBulk: () => messages.ofBulk(asker, BULK_ID),

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
+import { exactTime } from '../shell/format.ts'
 
 /** A line of a chart. `colour`: the name of a colour token, such as `--good`. */
 export interface Series {
@@ -66,10 +67,13 @@ function optionsOf(element: HTMLElement, series: readonly Series[]): uPlot.Optio
     height: HEIGHT,
     cursor: { y: false },
     legend: { live: true },
-    axes: [axis, { ...axis, size: 48 }],
+    axes: [
+      { ...axis, values: (_, times) => times.map(tickText) },
+      { ...axis, size: 48 },
+    ],
     scales: { y: { range: (_, min, max) => [Math.min(0, min ?? 0), Math.max(4, max ?? 0)] } },
     series: [
-      {},
+      { label: 'Time', value: (_, time) => (time == null ? '' : exactTime(new Date(time * 1000))) },
       ...series.map(({ name, colour: token }) => ({
         label: name,
         stroke: colour(token),
@@ -78,4 +82,13 @@ function optionsOf(element: HTMLElement, series: readonly Series[]): uPlot.Optio
       })),
     ],
   }
+}
+
+const CLOCK = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hour12: false })
+const DATE = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
+
+/** A time of the axis: its date at the start of a day, otherwise its clock time. */
+function tickText(time_s: number): string {
+  const at = new Date(time_s * 1000)
+  return (at.getHours() === 0 && at.getMinutes() === 0 ? DATE : CLOCK).format(at)
 }

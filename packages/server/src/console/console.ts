@@ -4,10 +4,10 @@ import type { Admission } from '../admission/admission.ts'
 import type { Authenticator } from '../admission/authenticator.ts'
 import { serveHandler, servePage } from '../pages/page.ts'
 import { notice } from '../pages/plain-page.ts'
-import { mount } from '../routes/mount.ts'
+import { type Handlers, mount } from '../routes/mount.ts'
 import type { ConsoleAccess } from './access.ts'
 import { BUNDLE_FOLDER, type Bundle, readBundle } from './bundle.ts'
-import { sessionEndpoints } from './endpoints.ts'
+import { historyEndpoints, sessionEndpoints } from './endpoints.ts'
 import { indexHtml } from './index-html.ts'
 import { sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
@@ -56,6 +56,12 @@ export async function serveConsole(
   mount(app, admission, sessionEndpoints, sessionHandlers(core, authenticator, access), {
     console: access,
   })
+  const history: Handlers<typeof historyEndpoints> = {
+    get: async ({ viewer, query: { unit } }) => ({
+      points: await core.messages.history(viewer, unit),
+    }),
+  }
+  mount(app, admission, historyEndpoints, history, { console: access })
   mount(app, admission, streamEndpoints, streamHandlers(app, core, authenticator), {
     console: { ...access, chooses_by_query: true },
   })

@@ -1,4 +1,4 @@
-import { CAPABILITIES, endpoint, LIMITS, text, uuid } from '@svc/core/contract'
+import { CAPABILITIES, endpoint, LIMITS, text, timestamp, uuid } from '@svc/core/contract'
 import * as z from 'zod'
 import type { ConsoleSession } from './wire.ts'
 
@@ -13,6 +13,25 @@ const consoleSession = z.object({
   may: z.array(z.enum(CAPABILITIES)),
   workspaces: z.array(membership),
 }) satisfies z.ZodType<ConsoleSession>
+
+/** Numbers of messages over time, for the console's home. */
+export const historyEndpoints = {
+  get: endpoint({
+    method: 'GET',
+    path: '/api/history',
+    auth: 'jwt',
+    needs: 'belong',
+    rate: 'general',
+    status: 200,
+    query: z.object({ unit: z.enum(['day', 'hour']).default('day') }),
+    data: z.object({
+      points: z.array(
+        z.object({ since: timestamp, accepted: z.int(), delivered: z.int(), failed: z.int() }),
+      ),
+    }),
+    summary: 'Count the messages of the last 30 days or 48 hours',
+  }),
+} as const
 
 const path = '/api/session'
 const shared = { path, auth: 'none', status: 200, data: consoleSession } as const

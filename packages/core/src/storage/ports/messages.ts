@@ -31,6 +31,16 @@ export type ShortMessageRow = Omit<MessageRow, 'content'> & {
   content: MessageRow['content'] | null
 }
 
+/** The numbers of messages of one status that were created in a period. */
+export interface PeriodCount {
+  /** The start of the period (UTC). */
+  since: Date
+  status: MessageStatus
+  count: number
+  /** The number of these messages that test keys created. */
+  test_count: number
+}
+
 export interface MessageReads {
   byId(workspaceId: string, messageId: string): Promise<MessageRow | null>
   /** Returns the newest first. */
@@ -43,6 +53,11 @@ export interface MessageReads {
   ): Promise<ShortMessageRow[]>
   /** The exact number. Without `bulk_id`, `recipient` and `before_id`, the cost grows with days, not with messages. */
   count(workspaceId: string, filter: MessageFilter): Promise<number>
+  /** The numbers of the days or hours from `from` on, from stored sums: the cost does not depend on the messages. */
+  countsSince(
+    workspaceId: string,
+    period: { unit: 'day' | 'hour'; from: Date },
+  ): Promise<PeriodCount[]>
   /** The history of one message, oldest first. */
   attempts(workspaceId: string, messageId: string): Promise<MessageAttemptRow[]>
   events(workspaceId: string, messageId: string): Promise<MessageEventRow[]>

@@ -103,6 +103,19 @@ export function messageTotals(db: Db, { message_counts: counts, messages: t }: T
         .from(sql`(${sql.join(ranges, sql` union all `)}) period`)
         .groupBy(sql`channel, status`)
     },
+    /** The numbers of messages for each period and status. */
+    async since(workspaceId: string, { unit, from }: { unit: 'day' | 'hour'; from: Date }) {
+      return db
+        .select({
+          since: counts.since,
+          status: counts.status,
+          count: sql<number>`cast(sum(${counts.count}) as bigint)`,
+          test_count: sql<number>`cast(sum(${counts.test_count}) as bigint)`,
+        })
+        .from(counts)
+        .where(ofRange(workspaceId, { unit, from, before: null }))
+        .groupBy(counts.since, counts.status)
+    },
     /** The number of messages that a filter by kind and dates selects. */
     async exact(workspaceId: string, filter: MessageFilter): Promise<number> {
       const { periods, parts } = dividedTime(filter)

@@ -212,6 +212,7 @@ export function messageStore(
       const where = await narrowed(workspaceId, found.filter)
       return (await db.select({ n: rowCount }).from(t).where(where))[0]?.n ?? 0
     },
+    countsSince: (workspaceId, period) => totals.since(workspaceId, period),
     async attempts(workspaceId, messageId) {
       const mine = and(eq(attempts.workspace_id, workspaceId), eq(attempts.message_id, messageId))
       return db.select().from(attempts).where(mine).orderBy(asc(attempts.number))

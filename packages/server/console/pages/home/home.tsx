@@ -1,26 +1,137 @@
-import { LinkButton, Loaded, Money, PageHead } from '../../parts/index.ts'
+import { useRef } from 'preact/hooks'
+import {
+  Chart,
+  Empty,
+  ErrorBox,
+  LinkButton,
+  Loaded,
+  Money,
+  PageHead,
+  Select,
+} from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
+import { base } from '../../shell/facts.ts'
+import { number } from '../../shell/format.ts'
+import { useLive } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
+import { query, setQuery } from '../../shell/router.ts'
+import { choiceHeaders, may } from '../../shell/session.ts'
+
+interface Point {
+  since: string
+  accepted: number
+  delivered: number
+  failed: number
+}
+
+const UNITS = [
+  ['day', 'Last 30 days'],
+  ['hour', 'Last 48 hours'],
+] as const
+
+/** A stream of messages would otherwise load the sums with each of them. */
+const RELOAD_MS = 2_000
+
+async function history(unit: string, signal: AbortSignal): Promise<Point[]> {
+  const response = await fetch(`${base}/api/history?unit=${unit}`, {
+    headers: choiceHeaders(),
+    signal,
+  })
+  const answer = await response.json()
+  if (!answer.success) throw new Error(answer.message)
+  return answer.data.points
+}
 
 function Home() {
+  const unit = query.value.get('unit') === 'hour' ? 'hour' : 'day'
+  const points = useLoad((signal) => history(unit, signal), [unit])
   const balance = useLoad((signal) => api.workspaces.balance({ signal }), [])
+  useReload(() => {
+    points.reload()
+    balance.reload()
+  })
   return (
     <>
-      <PageHead title="Home" />
-      <Loaded of={balance}>
-        {({ credits_balance }) => (
-          <section class="cards">
-            <div class="card">
-              <h2>Balance</h2>
-              <p class="figure">
-                <Money credits={credits_balance} />
-              </p>
-              <LinkButton to="/credits">Credits</LinkButton>
-            </div>
-          </section>
+      <PageHead title="Home">
+        <Select
+          bare
+          label="Period"
+          value={unit}
+          options={UNITS}
+          onInput={(one) => setQuery({ unit: one === 'day' ? '' : one })}
+        />
+      </PageHead>
+      <Loaded of={points}>
+        {(found) => (
+          <div class="stack">
+            <section class="cards">
+              <Figure name="Accepted" value={sum(found, 'accepted')} />
+              <Figure name="Delivered" value={sum(found, 'delivered')} />
+              <Figure name="Failed" value={sum(found, 'failed')} />
+              <div class="card">
+                <h2>Balance</h2>
+                {balance.error !== undefined && <ErrorBox error={balance.error} />}
+                <p class="figure">
+                  {balance.data ? <Money credits={balance.data.credits_balance} /> : '…'}
+                </p>
+              </div>
+            </section>
+            <Curve points={found} />
+          </div>
         )}
       </Loaded>
     </>
+  )
+}
+
+/** Reloads after events, at most once in 2 s. */
+function useReload(reload: () => void): void {
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null)
+  const soon = () => {
+    if (timer.current !== null) return
+    timer.current = setTimeout(() => {
+      timer.current = null
+      reload()
+    }, RELOAD_MS)
+  }
+  useLive('message.', soon, reload)
+}
+
+function sum(points: readonly Point[], name: 'accepted' | 'delivered' | 'failed'): number {
+  return points.reduce((total, point) => total + point[name], 0)
+}
+
+function Figure({ name, value }: { name: string; value: number }) {
+  return (
+    <div class="card">
+      <h2>{name}</h2>
+      <p class="figure">{number(value)}</p>
+    </div>
+  )
+}
+
+function Curve({ points }: { points: readonly Point[] }) {
+  if (sum(points, 'accepted') === 0) {
+    return (
+      <Empty icon="messages" title="No messages in this period">
+        <p>Send a message, and its way appears here.</p>
+        {may('read') && <LinkButton to="/messages">Messages</LinkButton>}
+      </Empty>
+    )
+  }
+  return (
+    <section class="card">
+      <h2>Messages by the time of their creation</h2>
+      <Chart
+        label={`Messages: ${number(sum(points, 'accepted'))} accepted, ${number(sum(points, 'delivered'))} delivered, ${number(sum(points, 'failed'))} failed`}
+        times={points.map(({ since }) => Date.parse(since) / 1000)}
+        series={[
+          { name: 'Accepted', colour: '--accent', values: points.map((one) => one.accepted) },
+          { name: 'Delivered', colour: '--good', values: points.map((one) => one.delivered) },
+          { name: 'Failed', colour: '--bad', values: points.map((one) => one.failed) },
+        ]}
+      />
+    </section>
   )
 }
 
