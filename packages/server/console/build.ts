@@ -1,17 +1,21 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { brotliCompress } from 'node:zlib'
 import { build, type Metafile } from 'esbuild'
 import type { Bundle } from '../src/console/bundle.ts'
 
 /** The maximum size of all files of the console together, compressed. A larger console makes the first visit slow. */
 export const BUNDLE_MAX_BYTES = 80_000
 
+const compress = promisify(brotliCompress)
+
 const SOURCES = fileURLToPath(new URL('.', import.meta.url))
 
 /**
- * Builds the console into a folder: scripts, styles and icon with a hash in each name, and `bundle.json`, the list of them.
+ * Builds the console into a folder: scripts, styles and icon with a hash in each name, each also compressed (`.br`), and
+ * `bundle.json`, the list of them.
  * @throws Error if all files together are larger than `BUNDLE_MAX_BYTES`, compressed.
  */
 export async function buildConsole(folder: string): Promise<Bundle> {
@@ -46,13 +50,13 @@ export async function buildConsole(folder: string): Promise<Bundle> {
 
 /** The size of all files of a bundle in bytes, compressed. */
 export function totalOf({ files }: Bundle): number {
-  return Object.values(files).reduce((sum, { gzip_bytes }) => sum + gzip_bytes, 0)
+  return Object.values(files).reduce((sum, { brotli_bytes }) => sum + brotli_bytes, 0)
 }
 
 /** One line about the sizes of a bundle. */
 export function sizeLine(bundle: Bundle): string {
   const initial = Object.values(bundle.files).filter(({ is_initial }) => is_initial)
-  const first = initial.reduce((sum, { gzip_bytes }) => sum + gzip_bytes, 0)
+  const first = initial.reduce((sum, { brotli_bytes }) => sum + brotli_bytes, 0)
   const kB = (bytes: number) => (bytes / 1000).toFixed(1)
   const count = Object.keys(bundle.files).length
   return `console: ${kB(totalOf(bundle))} kB of ${kB(BUNDLE_MAX_BYTES)} kB compressed in ${count} files; first page ${kB(first)} kB`
@@ -71,10 +75,13 @@ async function describe({ outputs }: Metafile, folder: string): Promise<Bundle> 
   const initial = new Set([styles, icon, ...statics(outputs, main)])
   const files: Bundle['files'] = {}
   for (const path of Object.keys(outputs).sort()) {
-    const content = await readFile(join(folder, nameOf(path)))
+    const file = join(folder, nameOf(path))
+    const content = await readFile(file)
+    const compressed = await compress(content)
+    await writeFile(`${file}.br`, compressed)
     files[nameOf(path)] = {
       bytes: content.length,
-      gzip_bytes: gzipSync(content).length,
+      brotli_bytes: compressed.length,
       is_initial: initial.has(path),
     }
   }

@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import type { Core } from '@svc/core'
 import express from 'express'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -116,6 +117,20 @@ describe('the pages', () => {
     const { headers, status } = await request('GET', `/console/assets/${bundle.main}`)
     expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=31536000, immutable'])
     expect((await request('GET', '/console')).headers['cache-control']).toBe('no-store')
+  })
+
+  it('send scripts in the best form that the browser takes', async () => {
+    const get = async (accepted: string) => {
+      const url = `/console/assets/${bundle.main}`
+      const headers = { 'accept-encoding': accepted }
+      const { headers: answered, rawPayload } = await world().app.inject({ url, headers })
+      return [answered['content-encoding'], rawPayload] as const
+    }
+    const plain = readFileSync(join(folder, bundle.main))
+    const [brotli, gzip, none] = [await get('gzip, deflate, br'), await get('gzip'), await get('')]
+    expect([brotli[0], brotliDecompressSync(brotli[1])]).toEqual(['br', plain])
+    expect([gzip[0], gunzipSync(gzip[1])]).toEqual(['gzip', plain])
+    expect(none).toEqual([undefined, plain])
   })
 
   it('are at the root too, and unknown files and endpoints are not pages', async () => {

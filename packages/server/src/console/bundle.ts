@@ -7,8 +7,8 @@ export interface Bundle {
   main: string
   styles: string
   icon: string
-  /** All files, by name, with their sizes in bytes. */
-  files: Record<string, { bytes: number; gzip_bytes: number; is_initial: boolean }>
+  /** All files, by name, with their sizes in bytes. Beside each is its compressed form, with `.br` behind the name. */
+  files: Record<string, { bytes: number; brotli_bytes: number; is_initial: boolean }>
 }
 
 /** The folder of the built console in this package. */

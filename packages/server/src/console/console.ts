@@ -69,6 +69,7 @@ export async function serveConsole(
     servePage(app, admission, {
       path: `${base}/assets/${name}`,
       file: `${folder}/${name}`,
+      brotli: `${folder}/${name}.br`,
       // A page has about ten files, so that the limit for clients without a credential would be reached too early.
       rate: 'exempt',
       cache: IMMUTABLE,

@@ -32,6 +32,8 @@ export type Page = PageRoute & {
   type?: string
   /** The header `Cache-Control`; default: a browser asks for changes before it uses the page again. */
   cache?: string
+  /** The path of the content compressed with Brotli, for browsers that take it. */
+  brotli?: string
 } & ({ html: string } | { file: string } | { text: () => string | Promise<string> })
 
 /** Allows only the page's own files: no inline script or style, no other host, no frame around it. */
@@ -111,6 +113,7 @@ interface Content {
   type: string
   etag: string
   plain: Buffer
+  brotli: Buffer | null
   gzipped: Buffer | null
 }
 
@@ -125,6 +128,7 @@ async function contentOf(page: Page): Promise<Content> {
     type,
     etag,
     plain,
+    brotli: isLong && page.brotli ? await readFile(page.brotli) : null,
     gzipped: isLong && COMPRESSIBLE.test(type) ? await compress(plain) : null,
   }
 }
@@ -144,11 +148,19 @@ function namesTag(header: string, etag: string): boolean {
 }
 
 function send(content: Content, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { type, etag, plain, gzipped } = content
+  const { type, etag, plain } = content
   const { 'if-none-match': known = '', 'accept-encoding': encodings = '' } = request.headers
   reply.headers({ etag, vary: 'accept-encoding' })
   if (namesTag(known, etag)) return reply.code(304).send()
   reply.header('content-type', type)
-  if (!gzipped || !/\bgzip\b/.test(String(encodings))) return reply.send(plain)
-  return reply.header('content-encoding', 'gzip').send(gzipped)
+  const encoded = encodedFor(String(encodings), content)
+  if (!encoded) return reply.send(plain)
+  return reply.header('content-encoding', encoded.encoding).send(encoded.bytes)
+}
+
+/** The smallest form of a content that a browser takes; null: the plain one. */
+function encodedFor(accepted: string, { brotli, gzipped }: Content) {
+  if (brotli && /\bbr\b/.test(accepted)) return { encoding: 'br', bytes: brotli }
+  if (gzipped && /\bgzip\b/.test(accepted)) return { encoding: 'gzip', bytes: gzipped }
+  return null
 }
