@@ -1,0 +1,45 @@
+import { type ErrorCode, SvcError, ValidationError } from '@svc/client'
+import { base } from './facts.ts'
+import { choiceHeaders, loadSession } from './session.ts'
+
+interface Envelope<T> {
+  success: boolean
+  data: T
+  error: ErrorCode
+  message: string
+  details?: ValidationError['details']
+}
+
+/** The endpoints that only the console has, below its `/api/`. Errors are those of `api`: @throws SvcError */
+export const ownApi = {
+  /** `path`: such as `/history`; undefined values of the query are left out. */
+  get<T>(
+    path: string,
+    query: Record<string, string | undefined> = {},
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const known = Object.entries(query).filter(([, value]) => value !== undefined)
+    const text = new URLSearchParams(known as [string, string][]).toString()
+    return ask(path + (text && `?${text}`), { ...(signal && { signal }) })
+  },
+  /** Sends a change. */
+  send<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object): Promise<T> {
+    return ask(path, { method, ...(body && { body: JSON.stringify(body) }) })
+  },
+}
+
+async function ask<T>(path: string, init: RequestInit): Promise<T> {
+  const headers = { ...choiceHeaders(), ...(init.body && { 'content-type': 'application/json' }) }
+  const response = await fetch(`${base}/api${path}`, { ...init, headers }).catch((error) => {
+    if (init.signal?.aborted) throw error
+    throw new SvcError('connection_failed', 'The service cannot be reached.')
+  })
+  if (response.status === 401) void loadSession().catch(() => {})
+  const { status } = response
+  const facts = { status, requestId: response.headers.get('x-request-id') }
+  const answer = (await response.json().catch(() => null)) as Envelope<T> | null
+  if (answer?.success) return answer.data
+  const text = answer?.message ?? `The service answered with status ${status}.`
+  if (answer?.details) throw new ValidationError(text, answer.details, facts)
+  throw new SvcError(answer?.error ?? 'unexpected_answer', text, facts)
+}
