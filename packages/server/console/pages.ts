@@ -5,4 +5,7 @@ import type { PageEntry } from './shell/page.ts'
 export const PAGES: readonly PageEntry[] = [
   { path: '/', label: 'Home', icon: 'home', needs: 'belong', load: () => import('./pages/home/home.tsx') },
   { path: '/messages/:id?', label: 'Messages', icon: 'messages', group: 'Messaging', needs: 'read', load: () => import('./pages/messages/messages.tsx') },
+  { path: '/webhooks/:id?/:delivery?', label: 'Webhooks', icon: 'webhooks', group: 'Build', needs: 'read', load: () => import('./pages/webhooks/webhooks.tsx') },
+  { path: '/keys', label: 'API keys', icon: 'keys', group: 'Build', needs: 'read', load: () => import('./pages/keys/keys.tsx') },
+  { path: '/domains/:id?', label: 'Sending domains', icon: 'domains', group: 'Build', needs: 'read', load: () => import('./pages/domains/domains.tsx') },
 ]

@@ -155,7 +155,8 @@ export async function serveApi(
     serveOidc(app, admission, { core, authenticator, settings, public_url, base, frame })
   }
   if (access && options.console) {
-    const more = { brand, ...options.console, oidc: config.oidc != null }
+    const oidc = config.oidc != null
+    const more = { brand, ...options.console, oidc, self_service_domains }
     await serveConsole(app, admission, { core, authenticator, access, options: more })
   }
   serveUnsubscribe(app, admission, { core, frame })

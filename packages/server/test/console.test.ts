@@ -87,9 +87,10 @@ describe('the bundle', () => {
     for (const name of readdirSync(folder).filter((each) => each.endsWith('.js'))) {
       const text = readFileSync(join(folder, name), 'utf8')
       const hosts = [...text.matchAll(/https?:\/\/[\w.-]+/g)].map(([url]) => url)
-      // The namespace of SVG, and the address of `svc dev` in the client.
+      // The namespace of SVG, the address of `svc dev` in the client, and examples in fields.
       const known = ['http://www.w3.org', 'http://127.0.0.1']
-      expect(hosts.filter((url) => !known.includes(url))).toEqual([])
+      const isKnown = (url: string) => known.includes(url) || url.endsWith('.example.com')
+      expect(hosts.filter((url) => !isKnown(url))).toEqual([])
       expect(text).not.toMatch(/\beval\(|new Function\(|localStorage/)
     }
   })
@@ -362,6 +363,20 @@ describe('a console with the sign-in of its host', () => {
     expect((await get('/mail/api/v1/account', { ...SAME, cookie })).statusCode).toBe(401)
     const login = { method: 'POST', url: '/mail/api/session', headers: SAME } as const
     expect((await hosted().app.inject({ ...login, payload: account })).statusCode).toBe(403)
+  })
+})
+
+describe('the requests of a delivery', () => {
+  it('are shown to people who develop', async () => {
+    const account = await hosted().signup()
+    const id = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+    const statusFor = async (role: 'viewer' | 'developer') => {
+      trusted = { workspace_id: account.id, role }
+      const url = `/mail/api/webhooks/${id}/deliveries/${id}/requests`
+      return (await hosted().app.inject({ url, headers: SAME })).statusCode
+    }
+    expect([await statusFor('viewer'), await statusFor('developer')]).toEqual([403, 404])
+    trusted = null
   })
 })
 

@@ -32,6 +32,7 @@ async function hooked(answer: (arrival: Arrival) => number) {
     return answered
   }
   return {
+    account,
     receiver,
     webhook,
     call,
@@ -98,6 +99,35 @@ describe('POST /:id/test', () => {
     expect(await deliveries()).toMatchObject([
       { status: 'failed', attempt_count: 1, next_attempt_at: null, response_status: 500 },
     ])
+  })
+})
+
+describe('the requests of a delivery', () => {
+  it('have the headers and bytes of each attempt, without the values of own headers', async () => {
+    let status = 500
+    const { account, receiver, webhook, call, send, deliveries } = await hooked(() => status)
+    await call('PUT', '', { headers: { Authorization: 'Bearer own' } })
+    await send()
+    status = 200
+    await world().advance(6_000)
+    const [{ id }] = await deliveries()
+    const requests = await world().core.webhooks.requests(account.id, webhook.id, id)
+    expect(requests.map(({ number }) => number)).toEqual([1, 2])
+    for (const [i, { headers, body }] of requests.entries()) {
+      const arrival = receiver.arrivals[i]
+      expect(body).toBe(`${arrival?.body}`)
+      for (const { name, value } of headers) {
+        const arrived = arrival?.headers[name.toLowerCase()]
+        if (name === 'Authorization') expect([value, arrived]).toEqual([null, 'Bearer own'])
+        else expect([name, value]).toEqual([name, arrived])
+      }
+    }
+    const stranger = await world().signup()
+    await expect(world().core.webhooks.requests(stranger.id, webhook.id, id)).rejects.toMatchObject(
+      {
+        code: 'not_found',
+      },
+    )
   })
 })
 

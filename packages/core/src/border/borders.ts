@@ -220,6 +220,7 @@ function webhookBorders(api: Api['webhooks']) {
     test: takes(viewer(api.test), webhook),
     deliveries: takes(own, webhook, checked<z.output<typeof page>>('', page)),
     delivery: takes(own, webhook, delivery),
+    requests: takes(own, webhook, delivery),
     retry: takes(viewer(api.retry), webhook, delivery),
     recover: takes(viewer(api.recover), webhook, body(api.recover), actor),
     ofMessage: takes(workspaceId, id({ not_found: 'Message not found' } as Endpoint)),

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { builders, testRuntime } from '../../test/fixtures.ts'
+import { builders, plainSealer, testRuntime } from '../../test/fixtures.ts'
 import { type FanOut, fanOut } from '../rules/fan-out.ts'
 import { openStorage } from '../storage/open.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -57,6 +57,7 @@ describe('recover', () => {
     const { recover } = createWebhookDeliveries({
       storage: counted,
       runtime,
+      sealer: plainSealer(runtime),
       onQueued() {
         wakes += 1
       },

@@ -14,9 +14,11 @@ import type { DeliveryRow, WebhookRow } from '../rows/rows.ts'
 import { type FanOut, fanOut } from '../rules/fan-out.ts'
 import { MAX_ATTEMPTS } from '../rules/schedule.ts'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
+import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { DeliveryFilter } from '../storage/ports/webhooks.ts'
 import { isErasedBody } from './erased-body.ts'
+import { type SentRequest, sentRequests } from './sent-requests.ts'
 import { deliveryOf, visibleWebhook } from './views.ts'
 
 /**
@@ -34,6 +36,8 @@ export interface WebhookDeliveries<F extends Form = 'given'> {
   ): Promise<{ deliveries: Delivery[]; total: number; next_after: string | null }>
   /** One delivery with its attempts, oldest first. */
   delivery(viewer: Viewer, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
+  /** The requests of a delivery's attempts, oldest first, with their signatures by the current secret. */
+  requests(viewer: Viewer, webhookId: string, deliveryId: string): Promise<SentRequest[]>
   /**
    * Makes a delivery due now. A pending delivery keeps its remaining attempts, and a finished delivery gets one more attempt.
    * While an attempt is in flight, the retry follows that attempt if it fails; until then `next_attempt_at` is null.
@@ -62,10 +66,12 @@ const ID_SKEW_MS = 60 * 60_000
 export function createWebhookDeliveries({
   storage,
   runtime,
+  sealer,
   onQueued,
 }: {
   storage: Storage
   runtime: Runtime
+  sealer: Sealer
   /** Called with the webhook whose deliveries were queued. */
   onQueued: (webhookId: string) => void
 }): WebhookDeliveries<'decoded'> {
@@ -150,6 +156,15 @@ export function createWebhookDeliveries({
         read.attempts(row.workspace_id, webhookId, deliveryId),
       ])
       return { ...deliveryOf(row), payload: JSON.parse(event?.body ?? '{}'), attempts }
+    },
+    async requests(viewer, webhookId, deliveryId) {
+      const view = viewOf(viewer)
+      const row = await deliveryRow(view, webhookId, deliveryId)
+      const [webhook, attempts] = await Promise.all([
+        webhookRow(view, webhookId),
+        read.attempts(row.workspace_id, webhookId, deliveryId),
+      ])
+      return sentRequests({ storage, sealer, runtime }, webhook, row, attempts)
     },
     async retry(viewer, webhookId, deliveryId) {
       const view = viewOf(viewer)

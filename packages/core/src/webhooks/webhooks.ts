@@ -96,7 +96,7 @@ export function createWebhooks({
 
   return {
     ...createWebhookChanges({ storage, runtime, sealer, quotas, targets, onEnabled: onQueued }),
-    ...createWebhookDeliveries({ storage, runtime, onQueued }),
+    ...createWebhookDeliveries({ storage, runtime, sealer, onQueued }),
     async create(viewer, request, actor = SERVICE) {
       const view = viewOf(viewer)
       checkMode(view, request.mode)

@@ -12,6 +12,7 @@ export function Dialog({
   children,
   actions,
   side = false,
+  isKept = false,
   onClose,
 }: {
   title: ComponentChildren
@@ -19,6 +20,8 @@ export function Dialog({
   /** Buttons at the end. */
   actions?: ComponentChildren
   side?: boolean
+  /** Whether a click beside the dialog leaves it open. */
+  isKept?: boolean
   onClose(): void
 }) {
   const element = useRef<HTMLDialogElement>(null)
@@ -41,7 +44,7 @@ export function Dialog({
         onClose()
       }}
       onMouseDown={(event) => {
-        if (event.target === element.current) onClose()
+        if (event.target === element.current && !isKept) onClose()
       }}
     >
       <div class="dialog-box">

@@ -1,4 +1,4 @@
-import { number } from '../shell/format.ts'
+import { count } from '../shell/format.ts'
 import { query, setQuery } from '../shell/router.ts'
 import { Button } from './button.tsx'
 
@@ -10,16 +10,19 @@ export function Pager({
   next,
   total,
   noun,
+  plural,
 }: {
   next: string | null
   total?: number
   noun: string
+  /** Default: `noun` with an `s`. */
+  plural?: string
 }) {
   const after = query.value.get('after')
   if (!next && !after && total === undefined) return null
   return (
     <nav class="pager" aria-label="Pages">
-      <span>{total !== undefined && `${number(total)} ${total === 1 ? noun : `${noun}s`}`}</span>
+      <span>{total !== undefined && count(total, noun, plural)}</span>
       {(after || next) && (
         <span class="actions">
           {after && (

@@ -9,6 +9,7 @@ import type { ConsoleAccess } from './access.ts'
 import { BUNDLE_FOLDER, type Bundle, readBundle } from './bundle.ts'
 import { historyEndpoints, sessionEndpoints } from './endpoints.ts'
 import { indexHtml } from './index-html.ts'
+import { sentRequestEndpoints, sentRequestHandlers } from './sent-requests.ts'
 import { sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
 import type { ConsoleFacts } from './wire.ts'
@@ -29,6 +30,13 @@ export interface ConsoleOptions {
   folder?: string | undefined
 }
 
+/** What the console must know about the service. */
+interface ServiceFacts {
+  /** Whether people may sign in with OIDC. */
+  oidc: boolean
+  self_service_domains: boolean
+}
+
 const HTML = 'text/html; charset=utf-8'
 
 /** A file's name has a hash of its content. */
@@ -47,7 +55,7 @@ export async function serveConsole(
     core: DecodedCore
     authenticator: Authenticator
     access: ConsoleAccess
-    options: ConsoleOptions & { oidc: boolean }
+    options: ConsoleOptions & ServiceFacts
   },
 ): Promise<void> {
   const { base } = access
@@ -62,6 +70,7 @@ export async function serveConsole(
     }),
   }
   mount(app, admission, historyEndpoints, history, { console: access })
+  mount(app, admission, sentRequestEndpoints, sentRequestHandlers(core), { console: access })
   mount(app, admission, streamEndpoints, streamHandlers(app, core, authenticator), {
     console: { ...access, chooses_by_query: true },
   })
@@ -94,9 +103,11 @@ function factsOf({
   dev = false,
   authenticate,
   oidc,
-}: ConsoleOptions & { oidc: boolean }): ConsoleFacts {
-  if (authenticate && !dev) return { brand, dev, sign_in: ['host'] }
-  return { brand, dev, sign_in: oidc ? ['password', 'oidc'] : ['password'] }
+  self_service_domains,
+}: ConsoleOptions & ServiceFacts): ConsoleFacts {
+  const facts = { brand, dev, self_service_domains }
+  if (authenticate && !dev) return { ...facts, sign_in: ['host'] }
+  return { ...facts, sign_in: oidc ? ['password', 'oidc'] : ['password'] }
 }
 
 /** All pages are one document; its script shows the page of the path. */

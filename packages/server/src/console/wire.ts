@@ -8,6 +8,8 @@ export interface ConsoleFacts {
   dev: boolean
   /** The ways to sign in. `host`: the program that serves the console does it. */
   sign_in: readonly ('password' | 'oidc' | 'host')[]
+  /** Whether workspaces add and remove their sending domains themselves. */
+  self_service_domains: boolean
 }
 
 /** What a page can need; `belong`: every member. The capabilities of the contract's roles. */

@@ -17,6 +17,9 @@ interface Place {
 const PAGES = [
   { path: '', heading: 'Home' },
   { path: '/messages', heading: 'Messages' },
+  { path: '/webhooks', heading: 'Webhooks' },
+  { path: '/keys', heading: 'API keys' },
+  { path: '/domains', heading: 'Sending domains' },
 ] as const
 
 /** Where pictures are written; null: none. */

@@ -10,12 +10,12 @@ import {
   Select,
 } from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
-import { base } from '../../shell/facts.ts'
 import { number } from '../../shell/format.ts'
 import { useLive } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
-import { choiceHeaders, may } from '../../shell/session.ts'
+import { may } from '../../shell/session.ts'
 
 interface Point {
   since: string
@@ -32,15 +32,8 @@ const UNITS = [
 /** A stream of messages would otherwise load the sums with each of them. */
 const RELOAD_MS = 2_000
 
-async function history(unit: string, signal: AbortSignal): Promise<Point[]> {
-  const response = await fetch(`${base}/api/history?unit=${unit}`, {
-    headers: choiceHeaders(),
-    signal,
-  })
-  const answer = await response.json()
-  if (!answer.success) throw new Error(answer.message)
-  return answer.data.points
-}
+const history = (unit: string, signal: AbortSignal) =>
+  ownApi.get<{ points: Point[] }>('/history', { unit }, signal).then(({ points }) => points)
 
 function Home() {
   const unit = query.value.get('unit') === 'hour' ? 'hour' : 'day'

@@ -1,0 +1,254 @@
+import type { ApiKey, ApiKeysCreateData } from '@svc/client'
+import { useState } from 'preact/hooks'
+import {
+  Badge,
+  Button,
+  Checks,
+  type Column,
+  Copy,
+  confirm,
+  Empty,
+  Facts,
+  FormDialog,
+  Loaded,
+  PageHead,
+  Pager,
+  SecretDialog,
+  Select,
+  Table,
+  TextArea,
+  TextInput,
+  Time,
+  toast,
+} from '../../parts/index.ts'
+import { api, fieldError } from '../../shell/api.ts'
+import { credits } from '../../shell/format.ts'
+import { useLoad } from '../../shell/load.ts'
+import { query } from '../../shell/router.ts'
+import { may, mode as shownMode } from '../../shell/session.ts'
+
+const SCOPES = [
+  ['send_messages', 'Send messages'],
+  ['read_messages', 'Read messages'],
+  ['manage_contacts', 'Manage contacts'],
+  ['manage_webhooks', 'Manage webhooks'],
+] as const
+
+const MODES = [
+  ['live', 'Live: messages are sent and cost credits'],
+  ['test', 'Test: messages are simulated and free'],
+] as const
+
+function limitsOf({ daily_credit_limit: limit, allowed_ips, expires_at }: ApiKey) {
+  const isOver = expires_at !== null && new Date(expires_at) <= new Date()
+  return (
+    <>
+      {limit !== null && <div>{credits(limit)} a day</div>}
+      {allowed_ips && <div>from {allowed_ips.join(', ')}</div>}
+      {expires_at && (
+        <div>
+          {isOver ? 'expired' : 'expires'} <Time at={expires_at} />
+        </div>
+      )}
+      {limit === null && !allowed_ips && !expires_at && 'none'}
+    </>
+  )
+}
+
+const COLUMNS: readonly Column<ApiKey>[] = [
+  { name: 'Name', kind: 'main', value: ({ name }) => name },
+  {
+    name: 'Key',
+    value: ({ key_prefix, mode, is_active, signs }) => (
+      <>
+        <code>{key_prefix}</code> {mode === 'test' && <Badge tone="warn">test</Badge>}{' '}
+        {signs && <Badge>Twilio</Badge>} {!is_active && <Badge>revoked</Badge>}
+      </>
+    ),
+  },
+  {
+    name: 'Scopes',
+    value: ({ scopes }) =>
+      scopes.length === SCOPES.length ? 'all' : scopes.join(', ').replaceAll('_', ' '),
+  },
+  { name: 'Limits', value: limitsOf },
+  { name: 'Last use', value: ({ last_used_at: at }) => (at ? <Time at={at} /> : 'never') },
+]
+
+function Keys() {
+  const after = query.value.get('after') ?? undefined
+  const list = useLoad((signal) => api.apiKeys.list({ after, limit: 50 }, { signal }), [after])
+  const [isOpen, setOpen] = useState(false)
+  const [created, setCreated] = useState<ApiKeysCreateData | null>(null)
+  async function revoke({ id, name }: ApiKey) {
+    const isSure = await confirm({
+      title: `Revoke “${name}”?`,
+      text: 'Programs that use this key are refused from now on. A revoked key cannot be used again.',
+      action: 'Revoke key',
+      danger: true,
+    })
+    if (!isSure) return
+    await api.apiKeys.deactivate(id)
+    toast('The key is revoked.')
+    list.reload()
+  }
+  const add = may('develop') && (
+    <Button kind="primary" icon="plus" onClick={() => setOpen(true)}>
+      Create key
+    </Button>
+  )
+  return (
+    <>
+      <PageHead title="API keys" text="Your programs send and read messages with a key.">
+        {add}
+      </PageHead>
+      <Loaded of={list}>
+        {({ api_keys, pagination, next_after }) =>
+          api_keys.length === 0 ? (
+            <Empty icon="keys" title="No keys yet">
+              <p>Create one, and your program can send its first message.</p>
+              {add}
+            </Empty>
+          ) : (
+            <>
+              <Table
+                label="API keys"
+                columns={COLUMNS}
+                rows={api_keys}
+                keyOf={({ id }) => id}
+                actions={(key) =>
+                  key.is_active &&
+                  may('develop') && <Button onClick={() => revoke(key)}>Revoke</Button>
+                }
+              />
+              <Pager next={next_after} total={pagination.total} noun="key" />
+            </>
+          )
+        }
+      </Loaded>
+      {isOpen && (
+        <KeyForm
+          onClose={() => setOpen(false)}
+          onCreated={(key) => {
+            setOpen(false)
+            setCreated(key)
+            list.reload()
+          }}
+        />
+      )}
+      {created && (
+        <SecretDialog
+          title={`Key “${created.name}”`}
+          secret={created.key}
+          onClose={() => setCreated(null)}
+        >
+          {created.account_sid && (
+            <Facts
+              of={{
+                'Account SID': <Copy value={created.account_sid} />,
+                'Auth token': 'the key above',
+              }}
+            />
+          )}
+        </SecretDialog>
+      )}
+    </>
+  )
+}
+
+function KeyForm({
+  onCreated,
+  onClose,
+}: {
+  onCreated(key: ApiKeysCreateData): void
+  onClose(): void
+}) {
+  const [name, setName] = useState('')
+  const [mode, setMode] = useState<string>(shownMode.value)
+  const [chosen, setChosen] = useState<readonly string[] | null>(null)
+  const [limit, setLimit] = useState('')
+  const [ips, setIps] = useState('')
+  const [expires, setExpires] = useState('')
+  const [options, setOptions] = useState<readonly string[]>([])
+  const all: string[] = SCOPES.map(([scope]) => scope)
+  const scopes = chosen ?? (mode === 'test' ? all.slice(0, 2) : all)
+  const create = async () => {
+    const allowed_ips = ips.split(/[\s,]+/).filter(Boolean)
+    const key = await api.apiKeys.create({
+      name: name.trim(),
+      mode: mode as 'live',
+      scopes: scopes as ['send_messages'],
+      ...(limit && { daily_credit_limit: Number(limit) }),
+      ...(allowed_ips.length > 0 && { allowed_ips }),
+      // The last moment of the day, in the zone of the browser.
+      ...(expires && { expires_at: new Date(`${expires}T23:59:59`).toISOString() }),
+      ...(options.includes('signs') && { signs: true }),
+    })
+    onCreated(key)
+  }
+  return (
+    <FormDialog title="Create key" action="Create key" onSubmit={create} onClose={onClose}>
+      {(error) => (
+        <>
+          <TextInput
+            label="Name"
+            required
+            autofocus
+            placeholder="Shop, production"
+            value={name}
+            onInput={setName}
+            error={fieldError(error, 'name')}
+          />
+          <Select label="Mode" value={mode} options={MODES} onInput={setMode} />
+          <Checks
+            label="Scopes"
+            options={SCOPES}
+            chosen={scopes}
+            onChange={setChosen}
+            error={fieldError(error, 'scopes')}
+          />
+          <Checks
+            label="Compatibility"
+            options={[
+              [
+                'signs',
+                'Works as an auth token of Twilio',
+                'The service keeps it, encrypted, to sign callbacks.',
+              ],
+            ]}
+            chosen={options}
+            onChange={setOptions}
+          />
+          <TextInput
+            label="Credits a day"
+            type="number"
+            min="0"
+            step="any"
+            hint="Empty: no limit of its own"
+            value={limit}
+            onInput={setLimit}
+            error={fieldError(error, 'daily_credit_limit')}
+          />
+          <TextArea
+            label="Allowed addresses"
+            rows={2}
+            placeholder="192.0.2.0/24"
+            hint="IP addresses or networks. Empty: any"
+            value={ips}
+            onInput={setIps}
+          />
+          <TextInput
+            label="Last day"
+            type="date"
+            hint="Empty: never expires"
+            value={expires}
+            onInput={setExpires}
+            error={fieldError(error, 'expires_at')}
+          />
+        </>
+      )}
+    </FormDialog>
+  )
+}
+
+export default { title: 'API keys', Page: Keys }

@@ -1,0 +1,143 @@
+import type { Delivery, DeliveryWithAttempts } from '@svc/client'
+import { useEffect } from 'preact/hooks'
+import {
+  Badge,
+  Button,
+  Copy,
+  Drawer,
+  Facts,
+  Loaded,
+  StatusBadge,
+  Time,
+  toast,
+} from '../../parts/index.ts'
+import { api } from '../../shell/api.ts'
+import { duration } from '../../shell/format.ts'
+import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
+import { hrefOf } from '../../shell/router.ts'
+import { may } from '../../shell/session.ts'
+
+interface SentRequest {
+  number: number
+  headers: { name: string; value: string | null }[]
+  body: string
+}
+
+type Answer = Pick<Delivery, 'response_status' | 'error'>
+
+/** The answer of the receiver, or the reason why there is none. */
+export function answerText({ response_status: status, error }: Answer): string {
+  return status === null ? (error ?? '').replaceAll('_', ' ') : `${status}`
+}
+
+/** When a delivery is attempted next, and why not now. */
+export function NextAttempt({ next_attempt_at: at, status }: Delivery) {
+  if (status !== 'pending') return null
+  return at ? <Time at={at} /> : <>now</>
+}
+
+const RELOAD_MS = 1_000
+
+/** A delivery with the request and the answer of each attempt. */
+export function DeliveryDrawer({
+  webhookId,
+  id,
+  onChange,
+  onClose,
+}: {
+  webhookId: string
+  id: string
+  onChange(): void
+  onClose(): void
+}) {
+  const load = useLoad((signal) => api.webhooks.delivery(webhookId, id, { signal }), [id])
+  const made = load.data?.delivery.attempt_count ?? 0
+  const sent = useLoad(
+    async (signal) => {
+      if (made === 0 || !may('develop')) return []
+      const path = `/webhooks/${webhookId}/deliveries/${id}/requests`
+      return (await ownApi.get<{ requests: SentRequest[] }>(path, {}, signal)).requests
+    },
+    [id, made],
+  )
+  useEffect(() => {
+    const isPending = load.data?.delivery.status === 'pending'
+    const timer = isPending ? setTimeout(load.reload, RELOAD_MS) : undefined
+    return () => clearTimeout(timer)
+  }, [load.data])
+  async function replay() {
+    await api.webhooks.retry(webhookId, id)
+    toast('The delivery is attempted now.')
+    load.reload()
+    onChange()
+  }
+  return (
+    <Drawer
+      title="Delivery"
+      onClose={onClose}
+      actions={may('develop') && <Button onClick={replay}>Replay</Button>}
+    >
+      <Loaded of={load}>
+        {({ delivery }) => (
+          <div class="stack">
+            <Facts
+              of={{
+                Event: delivery.event,
+                Status: <StatusBadge status={delivery.status} />,
+                Message: delivery.message_id && (
+                  <a href={hrefOf(`/messages/${delivery.message_id}`)}>{delivery.message_id}</a>
+                ),
+                'Next attempt': delivery.status === 'pending' && <NextAttempt {...delivery} />,
+                Created: <Time at={delivery.created_at} exact />,
+                Id: <Copy value={delivery.id} />,
+              }}
+            />
+            <section>
+              <h3>Body</h3>
+              <pre>{JSON.stringify(delivery.payload, null, 2)}</pre>
+            </section>
+            {delivery.attempts.toReversed().map((attempt) => (
+              <Attempt
+                key={attempt.number}
+                attempt={attempt}
+                request={sent.data?.find(({ number }) => number === attempt.number)}
+              />
+            ))}
+          </div>
+        )}
+      </Loaded>
+    </Drawer>
+  )
+}
+
+function Attempt({
+  attempt,
+  request,
+}: {
+  attempt: DeliveryWithAttempts['attempts'][number]
+  request: SentRequest | undefined
+}) {
+  const { number, started_at, duration_ms, response_status: status, response_body } = attempt
+  const isGood = status !== null && status >= 200 && status < 300
+  return (
+    <section class="card">
+      <h2>
+        Attempt {number} · <Time at={started_at} exact /> · {duration(duration_ms)}{' '}
+        <Badge tone={isGood ? 'good' : 'bad'}>{answerText(attempt)}</Badge>
+      </h2>
+      {response_body ? <pre>{response_body}</pre> : <p class="muted">No body in the answer</p>}
+      {request && (
+        <details>
+          <summary>Headers of the request</summary>
+          <pre>
+            {request.headers
+              .map(({ name, value }) => `${name}: ${value ?? '(not shown)'}`)
+              .join('\n')}
+          </pre>
+          <small>Signed with the current secret of the webhook.</small>
+        </details>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,314 @@
+import type { Delivery, Webhook } from '@svc/client'
+import { useEffect, useState } from 'preact/hooks'
+import {
+  Button,
+  type Column,
+  Copy,
+  confirm,
+  Empty,
+  Facts,
+  FormDialog,
+  Loaded,
+  PageHead,
+  Pager,
+  SecretDialog,
+  Select,
+  StatusBadge,
+  Table,
+  TextInput,
+  Time,
+  toast,
+} from '../../parts/index.ts'
+import { api } from '../../shell/api.ts'
+import { count, exactTime } from '../../shell/format.ts'
+import { useLive } from '../../shell/live.ts'
+import { type Load, useLoad } from '../../shell/load.ts'
+import { go, query, setQuery } from '../../shell/router.ts'
+import { may } from '../../shell/session.ts'
+import { answerText, DeliveryDrawer, NextAttempt } from './delivery.tsx'
+import { WebhookForm } from './webhook-form.tsx'
+import { eventsText, WebhookState } from './webhooks.tsx'
+
+/** Why a webhook is disabled, and what follows from it. */
+const REASONS: Record<string, string> = {
+  gone: 'The receiver answered 410 Gone.',
+  failing: 'No delivery succeeded for five days.',
+  manual: 'A member of the workspace disabled it.',
+  email_verified: 'It was added before the e-mail address of the workspace was verified.',
+  password_reset: 'It was added before the password of the owner was reset.',
+  key_deactivated: 'The API key that signs it was deactivated.',
+  secret_lost: 'Its secret cannot be read after the keys of the service changed.',
+}
+
+const STATUSES = [
+  ['', 'All deliveries'],
+  ['pending', 'Pending'],
+  ['delivered', 'Delivered'],
+  ['failed', 'Failed'],
+  ['discarded', 'Discarded'],
+] as const
+
+const COLUMNS: readonly Column<Delivery>[] = [
+  { name: 'Event', kind: 'main', value: ({ event }) => event },
+  { name: 'Status', value: ({ status }) => <StatusBadge status={status} /> },
+  { name: 'Answer', value: answerText },
+  {
+    name: 'Attempts',
+    kind: 'number',
+    value: (one) => `${one.attempt_count} of ${one.max_attempts}`,
+  },
+  { name: 'Next attempt', value: (one) => <NextAttempt {...one} /> },
+  { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
+]
+
+/** How often deliveries with a pending one are read: events say nothing about attempts. */
+const RELOAD_MS = 2_000
+
+/** One webhook: its state, and its deliveries. */
+export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string | undefined }) {
+  const status = query.value.get('status') ?? ''
+  const after = query.value.get('after') ?? undefined
+  const webhook = useLoad((signal) => api.webhooks.get(id, { signal }), [id])
+  const deliveries = useLoad(
+    (signal) => {
+      const filter = { ...(status && { status: status as 'pending' }), after, limit: 25 }
+      return api.webhooks.deliveries(id, filter, { signal })
+    },
+    [id, status, after],
+  )
+  function reload() {
+    webhook.reload()
+    deliveries.reload()
+  }
+  useLive('', reload, reload)
+  const isPending = deliveries.data?.deliveries.some((one) => one.status === 'pending')
+  useEffect(() => {
+    const timer = isPending ? setTimeout(reload, RELOAD_MS) : undefined
+    return () => clearTimeout(timer)
+  }, [deliveries.data])
+  const { search } = location
+  return (
+    <>
+      <Loaded of={webhook}>
+        {({ webhook: found }) => <Head webhook={found} load={webhook} onChange={reload} />}
+      </Loaded>
+      <div class="filters">
+        <Select
+          bare
+          label="Status"
+          value={status}
+          options={STATUSES}
+          onInput={(one) => setQuery({ status: one }, { to: `/webhooks/${id}` })}
+        />
+      </div>
+      <Loaded of={deliveries}>
+        {({ deliveries: rows, pagination, next_after }) =>
+          rows.length === 0 ? (
+            <Empty icon="webhooks" title="No deliveries">
+              <p>Events for this webhook appear here. A test event shows whether it works.</p>
+            </Empty>
+          ) : (
+            <>
+              <Table
+                label="Deliveries"
+                columns={COLUMNS}
+                rows={rows}
+                keyOf={(one) => one.id}
+                to={(one) => `/webhooks/${id}/${one.id}${search}`}
+                current={deliveryId}
+              />
+              <Pager
+                next={next_after}
+                total={pagination.total}
+                noun="delivery"
+                plural="deliveries"
+              />
+            </>
+          )
+        }
+      </Loaded>
+      {deliveryId && (
+        <DeliveryDrawer
+          webhookId={id}
+          id={deliveryId}
+          onChange={reload}
+          onClose={() => go(`/webhooks/${id}${search}`)}
+        />
+      )}
+    </>
+  )
+}
+
+type Opened = 'edit' | 'recover' | null
+
+function Head({
+  webhook,
+  load,
+  onChange,
+}: {
+  webhook: Webhook
+  load: Load<{ webhook: Webhook }>
+  onChange(): void
+}) {
+  const { id } = webhook
+  const [opened, setOpened] = useState<Opened>(null)
+  const [secret, setSecret] = useState<{ text: string; ends_at: string } | null>(null)
+  async function test() {
+    const { delivery } = await api.webhooks.test(id)
+    onChange()
+    go(`/webhooks/${id}/${delivery.id}`)
+  }
+  async function rotate() {
+    const isSure = await confirm({
+      title: 'Replace the secret?',
+      text: 'The old secret stays valid for 24 hours, so that your server can change to the new one.',
+      action: 'Replace secret',
+    })
+    if (!isSure) return
+    const { webhook: rotated } = await api.webhooks.rotateSecret(id)
+    setSecret({ text: rotated.secret, ends_at: rotated.previous_secret_ends_at })
+    onChange()
+  }
+  async function enable() {
+    load.set(await api.webhooks.enable(id))
+    toast('The webhook is enabled. Missed deliveries can be recovered.')
+    onChange()
+  }
+  async function remove() {
+    const isSure = await confirm({
+      title: 'Delete the webhook?',
+      text: `${webhook.url} gets no more events, and its pending deliveries end.`,
+      action: 'Delete webhook',
+      danger: true,
+    })
+    if (!isSure) return
+    await api.webhooks.delete(id)
+    go('/webhooks')
+  }
+  const events = webhook.events
+  return (
+    <>
+      <PageHead title={webhook.url} text={webhook.description}>
+        {may('develop') && (
+          <>
+            <Button kind="primary" onClick={test}>
+              Send test event
+            </Button>
+            <Button onClick={() => setOpened('edit')}>Edit</Button>
+            {webhook.api_key_id === null && <Button onClick={rotate}>Replace secret</Button>}
+            {webhook.is_active && <Button onClick={() => setOpened('recover')}>Recover</Button>}
+            <Button kind="danger" icon="trash" label="Delete webhook" onClick={remove} />
+          </>
+        )}
+      </PageHead>
+      {!webhook.is_active && (
+        <div class="notice">
+          <p>
+            <strong>Disabled.</strong>{' '}
+            {REASONS[webhook.disabled_reason ?? ''] ?? webhook.disabled_reason}
+          </p>
+          {may('develop') && <Button onClick={enable}>Enable</Button>}
+        </div>
+      )}
+      <section class="card">
+        <Facts
+          of={{
+            State: <WebhookState {...webhook} />,
+            Events: eventsText(events),
+            Messages: webhook.mode === 'all' ? 'live and test' : webhook.mode,
+            Format: webhook.format === 'svc' ? null : webhook.format,
+            'Own headers': webhook.headers.join(', ') || null,
+            Secret: webhook.api_key_id ? 'an API key signs' : <code>{webhook.secret_prefix}</code>,
+            'Failures in a row': webhook.consecutive_failures || null,
+            'Last success': webhook.last_success_at ? (
+              <Time at={webhook.last_success_at} />
+            ) : (
+              'never'
+            ),
+            'Last failure': webhook.last_failure_at && <Time at={webhook.last_failure_at} />,
+            Id: <Copy value={id} />,
+          }}
+        />
+      </section>
+      {opened === 'edit' && (
+        <WebhookForm
+          webhook={webhook}
+          onClose={() => setOpened(null)}
+          onSaved={() => {
+            setOpened(null)
+            onChange()
+          }}
+        />
+      )}
+      {opened === 'recover' && (
+        <Recover
+          webhook={webhook}
+          onClose={() => setOpened(null)}
+          onDone={() => {
+            setOpened(null)
+            onChange()
+          }}
+        />
+      )}
+      {secret && (
+        <SecretDialog
+          title="New signing secret"
+          secret={secret.text}
+          onClose={() => setSecret(null)}
+        >
+          <p class="muted">The old secret is valid until {exactTime(secret.ends_at)}.</p>
+        </SecretDialog>
+      )}
+    </>
+  )
+}
+
+/** A time as a field of the browser has it, in the zone of the browser. */
+function localText(at: string | number): string {
+  const date = new Date(at)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+const DAY_MS = 86_400_000
+
+function Recover({
+  webhook: { id, last_success_at },
+  onDone,
+  onClose,
+}: {
+  webhook: Webhook
+  onDone(): void
+  onClose(): void
+}) {
+  const [since, setSince] = useState(() => localText(last_success_at ?? Date.now() - DAY_MS))
+  const [until, setUntil] = useState('')
+  async function recover() {
+    const until_at = new Date(until || Date.now()).toISOString()
+    const window = { since: new Date(since).toISOString(), until: until_at }
+    let total = 0
+    for (let hasMore = true; hasMore; ) {
+      const { recovered, has_more } = await api.webhooks.recover(id, window)
+      total += recovered
+      hasMore = has_more
+    }
+    toast(`${count(total, 'delivery', 'deliveries')} queued again`)
+    onDone()
+  }
+  return (
+    <FormDialog title="Recover deliveries" action="Recover" onSubmit={recover} onClose={onClose}>
+      {() => (
+        <>
+          <p>Sends failed and discarded deliveries of a period again, at most 30 days back.</p>
+          <TextInput label="From" type="datetime-local" required value={since} onInput={setSince} />
+          <TextInput
+            label="Until"
+            type="datetime-local"
+            hint="Empty: now"
+            value={until}
+            onInput={setUntil}
+          />
+        </>
+      )}
+    </FormDialog>
+  )
+}

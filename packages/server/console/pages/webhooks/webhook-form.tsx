@@ -1,0 +1,153 @@
+import type { Webhook } from '@svc/client'
+import { useState } from 'preact/hooks'
+import { Checks, FormDialog, Select, TextArea, TextInput, toast } from '../../parts/index.ts'
+import { api, fieldError } from '../../shell/api.ts'
+import { useLoad } from '../../shell/load.ts'
+import { mode as shownMode } from '../../shell/session.ts'
+
+const MODES = [
+  ['all', 'Live and test messages'],
+  ['live', 'Live messages'],
+  ['test', 'Test messages'],
+] as const
+
+const FORMATS = [
+  ['svc', 'Standard'],
+  ['twilio', 'As Twilio sends them (SMS, WhatsApp)'],
+  ['resend', 'As Resend sends them (e-mail)'],
+] as const
+
+const HEADER_CHANGES = [
+  ['keep', 'Keep them'],
+  ['replace', 'Replace them'],
+  ['none', 'Remove them'],
+] as const
+
+/** Lines `Name: value` as an object. */
+function headersOf(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim())
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [name = '', ...value] = line.split(':')
+      return [name.trim(), value.join(':').trim()]
+    }),
+  )
+}
+
+/** Creates a webhook, or changes one. */
+export function WebhookForm({
+  webhook,
+  onSaved,
+  onClose,
+}: {
+  webhook?: Webhook
+  onSaved(saved: { id: string; secret?: string }): void
+  onClose(): void
+}) {
+  const [url, setUrl] = useState(webhook?.url ?? '')
+  const [description, setDescription] = useState(webhook?.description ?? '')
+  const [events, setEvents] = useState<readonly string[]>(webhook?.events ?? ['*'])
+  const [mode, setMode] = useState<string>(webhook?.mode ?? 'all')
+  const [format, setFormat] = useState<string>('svc')
+  const [key, setKey] = useState('')
+  const [headers, setHeaders] = useState('')
+  const [change, setChange] = useState(webhook?.headers.length ? 'keep' : 'replace')
+  const kinds = useLoad((signal) => api.webhooks.events({ signal }), [])
+  const keys = useLoad((signal) => api.apiKeys.list({ limit: 100 }, { signal }), [])
+  const signing = keys.data?.api_keys.filter(({ signs, is_active }) => signs && is_active) ?? []
+
+  async function save() {
+    const fields = { url: url.trim(), events: events as ['*'] }
+    const sent = headersOf(headers)
+    const isLive = shownMode.value === 'live'
+    const chosen = isLive && { mode: mode as 'all' }
+    const { webhook: saved, warning } = webhook
+      ? await api.webhooks.update(webhook.id, {
+          ...fields,
+          ...chosen,
+          description: description.trim() || null,
+          ...(change !== 'keep' && { headers: change === 'none' ? null : sent }),
+        })
+      : await api.webhooks.create({
+          ...fields,
+          ...chosen,
+          ...(description.trim() && { description: description.trim() }),
+          ...(headers.trim() && { headers: sent }),
+          format: format as 'svc',
+          ...(format === 'twilio' && { api_key_id: key || signing[0]?.id }),
+        })
+    if (warning) toast(warning, 'bad')
+    onSaved(saved)
+  }
+
+  return (
+    <FormDialog
+      title={webhook ? 'Edit webhook' : 'Add webhook'}
+      action={webhook ? 'Save' : 'Add webhook'}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      {(error) => (
+        <>
+          <TextInput
+            label="URL"
+            type="url"
+            required
+            autofocus
+            placeholder="https://app.example.com/hooks/svc"
+            value={url}
+            onInput={setUrl}
+            error={fieldError(error, 'url')}
+          />
+          <TextInput label="Description" value={description} onInput={setDescription} />
+          <Checks
+            label="Events"
+            options={[
+              ['*', 'All events, also future ones'],
+              ...(events.includes('*') ? [] : (kinds.data?.events ?? [])).map(
+                ({ name, description: hint }) => [name, name, hint] as const,
+              ),
+            ]}
+            chosen={events}
+            onChange={(next) => setEvents(next.includes('*') ? ['*'] : next)}
+            error={fieldError(error, 'events')}
+          />
+          {shownMode.value === 'live' && (
+            <Select label="Messages" value={mode} options={MODES} onInput={setMode} />
+          )}
+          {!webhook && (
+            <Select label="Format" value={format} options={FORMATS} onInput={setFormat} />
+          )}
+          {format === 'twilio' && (
+            <Select
+              label="API key that signs"
+              value={key}
+              options={signing.map(({ id, name }) => [id, name])}
+              onInput={setKey}
+              hint={signing.length === 0 && 'Create an API key for Twilio’s libraries first.'}
+              error={fieldError(error, 'api_key_id')}
+            />
+          )}
+          {webhook && webhook.headers.length > 0 && (
+            <Select
+              label={`Own headers: ${webhook.headers.join(', ')}`}
+              value={change}
+              options={HEADER_CHANGES}
+              onInput={setChange}
+            />
+          )}
+          {change === 'replace' && (
+            <TextArea
+              label="Own headers"
+              rows={3}
+              placeholder="Authorization: Bearer …"
+              hint="One a line. The values are never shown again."
+              value={headers}
+              onInput={setHeaders}
+            />
+          )}
+        </>
+      )}
+    </FormDialog>
+  )
+}

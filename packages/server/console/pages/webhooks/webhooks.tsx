@@ -1,0 +1,111 @@
+import type { Webhook } from '@svc/client'
+import { useState } from 'preact/hooks'
+import {
+  Badge,
+  Button,
+  type Column,
+  Empty,
+  Loaded,
+  PageHead,
+  Pager,
+  SecretDialog,
+  Table,
+  Time,
+} from '../../parts/index.ts'
+import { api } from '../../shell/api.ts'
+import { useLoad } from '../../shell/load.ts'
+import type { PageProps } from '../../shell/page.ts'
+import { go, query } from '../../shell/router.ts'
+import { may } from '../../shell/session.ts'
+import { OneWebhook } from './one-webhook.tsx'
+import { WebhookForm } from './webhook-form.tsx'
+
+const TONES = { active: 'good', failing: 'bad', disabled: 'warn' } as const
+
+/** The state of a webhook. */
+export function WebhookState({ status }: Pick<Webhook, 'status'>) {
+  return <Badge tone={TONES[status]}>{status}</Badge>
+}
+
+/** The events of a webhook in words. */
+export function eventsText(events: Webhook['events']): string {
+  return events.includes('*') ? 'all events' : events.join(', ')
+}
+
+const COLUMNS: readonly Column<Webhook>[] = [
+  { name: 'URL', kind: 'main', value: ({ url }) => url },
+  { name: 'State', value: (webhook) => <WebhookState {...webhook} /> },
+  { name: 'Events', kind: 'wide', value: ({ events }) => eventsText(events) },
+  {
+    name: 'Last success',
+    value: ({ last_success_at: at }) => (at ? <Time at={at} /> : 'never'),
+  },
+]
+
+function Webhooks({ params: { id, delivery } }: PageProps) {
+  return id ? <OneWebhook id={id} deliveryId={delivery} /> : <List />
+}
+
+function List() {
+  const after = query.value.get('after') ?? undefined
+  const list = useLoad((signal) => api.webhooks.list({ after, limit: 25 }, { signal }), [after])
+  const [isOpen, setOpen] = useState(false)
+  const [created, setCreated] = useState<{ id: string; secret: string } | null>(null)
+  const add = may('develop') && (
+    <Button kind="primary" icon="plus" onClick={() => setOpen(true)}>
+      Add webhook
+    </Button>
+  )
+  return (
+    <>
+      <PageHead
+        title="Webhooks"
+        text="Events of this workspace, sent to your server as signed requests."
+      >
+        {add}
+      </PageHead>
+      <Loaded of={list}>
+        {({ webhooks, pagination, next_after }) =>
+          webhooks.length === 0 ? (
+            <Empty icon="webhooks" title="No webhooks yet">
+              <p>A webhook tells your server when a message is delivered, fails or is received.</p>
+              {add}
+            </Empty>
+          ) : (
+            <>
+              <Table
+                label="Webhooks"
+                columns={COLUMNS}
+                rows={webhooks}
+                keyOf={({ id }) => id}
+                to={({ id }) => `/webhooks/${id}`}
+              />
+              <Pager next={next_after} total={pagination.total} noun="webhook" />
+            </>
+          )
+        }
+      </Loaded>
+      {isOpen && (
+        <WebhookForm
+          onClose={() => setOpen(false)}
+          onSaved={({ id, secret }) => {
+            setOpen(false)
+            if (secret) setCreated({ id, secret })
+            else go(`/webhooks/${id}`)
+          }}
+        />
+      )}
+      {created && (
+        <SecretDialog
+          title="Signing secret"
+          secret={created.secret}
+          onClose={() => go(`/webhooks/${created.id}`)}
+        >
+          <p class="muted">Your server verifies each request with it.</p>
+        </SecretDialog>
+      )}
+    </>
+  )
+}
+
+export default { title: 'Webhooks', Page: Webhooks }
