@@ -86,6 +86,8 @@ export function TextInput({
         <input
           {...control}
           {...({ ...more, type } as object)}
+          // A dialog focuses the field with this attribute when it opens.
+          autofocus={autofocus}
           ref={element}
           value={value}
           onInput={({ currentTarget }) => onInput(currentTarget.value)}

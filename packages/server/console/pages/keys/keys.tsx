@@ -42,7 +42,7 @@ const MODES = [
 function limitsOf({ daily_credit_limit: limit, allowed_ips, expires_at }: ApiKey) {
   const isOver = expires_at !== null && new Date(expires_at) <= new Date()
   return (
-    <>
+    <div>
       {limit !== null && <div>{credits(limit)} a day</div>}
       {allowed_ips && <div>from {allowed_ips.join(', ')}</div>}
       {expires_at && (
@@ -51,7 +51,7 @@ function limitsOf({ daily_credit_limit: limit, allowed_ips, expires_at }: ApiKey
         </div>
       )}
       {limit === null && !allowed_ips && !expires_at && 'none'}
-    </>
+    </div>
   )
 }
 
@@ -60,10 +60,10 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   {
     name: 'Key',
     value: ({ key_prefix, mode, is_active, signs }) => (
-      <>
+      <span>
         <code>{key_prefix}</code> {mode === 'test' && <Badge tone="warn">test</Badge>}{' '}
         {signs && <Badge>Twilio</Badge>} {!is_active && <Badge>revoked</Badge>}
-      </>
+      </span>
     ),
   },
   {

@@ -88,15 +88,12 @@ export function DeliveryDrawer({
                 Message: delivery.message_id && (
                   <a href={hrefOf(`/messages/${delivery.message_id}`)}>{delivery.message_id}</a>
                 ),
-                'Next attempt': delivery.status === 'pending' && <NextAttempt {...delivery} />,
+                'Next attempt':
+                  delivery.status === 'pending' ? <NextAttempt {...delivery} /> : null,
                 Created: <Time at={delivery.created_at} exact />,
                 Id: <Copy value={delivery.id} />,
               }}
             />
-            <section>
-              <h3>Body</h3>
-              <pre>{JSON.stringify(delivery.payload, null, 2)}</pre>
-            </section>
             {delivery.attempts.toReversed().map((attempt) => (
               <Attempt
                 key={attempt.number}
@@ -104,6 +101,10 @@ export function DeliveryDrawer({
                 request={sent.data?.find(({ number }) => number === attempt.number)}
               />
             ))}
+            <section>
+              <h3>Body</h3>
+              <pre>{JSON.stringify(delivery.payload, null, 2)}</pre>
+            </section>
           </div>
         )}
       </Loaded>

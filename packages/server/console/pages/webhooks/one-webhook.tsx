@@ -88,11 +88,11 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
   }, [deliveries.data])
   const { search } = location
   return (
-    <>
+    <div class="stack">
       <Loaded of={webhook}>
         {({ webhook: found }) => <Head webhook={found} load={webhook} onChange={reload} />}
       </Loaded>
-      <div class="filters">
+      <div class="actions">
         <Select
           bare
           label="Status"
@@ -135,7 +135,7 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
           onClose={() => go(`/webhooks/${id}${search}`)}
         />
       )}
-    </>
+    </div>
   )
 }
 
