@@ -9,13 +9,23 @@ export async function inTurns<T, R>(
   work: (item: T, index: number) => R,
 ): Promise<R[]> {
   const results: R[] = []
+  await stepsInTurns(
+    (function* () {
+      for (const [index, item] of items.entries()) yield results.push(work(item, index))
+    })(),
+  )
+  return results
+}
+
+/** Runs a generator to its end and yields to the event loop every 10 ms. Returns its result. */
+export async function stepsInTurns<R>(steps: Iterator<unknown, R>): Promise<R> {
   let began = performance.now()
-  for (let index = 0; index < items.length; index++) {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
     if (performance.now() - began > TURN_MS) {
       await turn()
       began = performance.now()
     }
-    results.push(work(items[index] as T, index))
   }
-  return results
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Api, type OpenApiDocument, openapi } from '@svc/core/contract'
+import { type Api, type OpenApiDocument, openapiSteps } from '@svc/core/contract'
+import { stepsInTurns } from '@svc/core/operate'
 import type { FastifyInstance } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { isLocal } from '../dev/local-only.ts'
@@ -25,24 +25,21 @@ export function serveDocs(
   api: Api,
   { public_url, brand, demoKey }: DocsOptions,
 ): void {
-  let made: OpenApiDocument | null = null
+  let made: Promise<OpenApiDocument> | null = null
   const document = () => {
-    made ??= openapi(api, { version: versionOf('@svc/server'), url: public_url() })
+    made ??= stepsInTurns(
+      openapiSteps(api, { version: versionOf('@svc/server'), url: public_url() }),
+    )
     return made
   }
   servePage(app, admission, {
     path: '/openapi.json',
     type: 'application/json; charset=utf-8',
-    text: () => JSON.stringify(document()),
+    text: async () => JSON.stringify(await document()),
   })
   servePage(app, admission, {
     path: '/docs',
-    async text() {
-      const known = document()
-      // Other requests are served between the two halves of the work.
-      await nextTurn()
-      return referenceHtml(known, { brand })
-    },
+    text: async () => referenceHtml(await document(), { brand }),
   })
   for (const name of FILES) {
     const file = packageFile('@svc/server', `docs/${name}`)

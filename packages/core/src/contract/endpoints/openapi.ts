@@ -20,14 +20,26 @@ export type OpenApiDocument = {
   components: Record<string, JsonObject>
 }
 
-/**
- * The OpenAPI 3.1 document of an API. `url`: the address of the service, without a slash at its end. The same input gives
- * the same document.
- */
-export function openapi(
+/** What the document says about the service. `url`: its address, without a slash at its end. */
+export interface OpenApiAbout {
+  version: string
+  url: string
+}
+
+/** The OpenAPI 3.1 document of an API. The same input gives the same document. */
+export function openapi(api: Api, about: OpenApiAbout): OpenApiDocument {
+  const steps = openapiSteps(api, about)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+}
+
+/** Makes the document of `openapi` in steps of one endpoint, for a server that serves other requests meanwhile. */
+export function* openapiSteps(
   api: Api,
-  { version, url }: { version: string; url: string },
-): OpenApiDocument {
+  { version, url }: OpenApiAbout,
+): Generator<void, OpenApiDocument> {
   const schemas: JsonObject = {}
   const paths: OpenApiDocument['paths'] = {}
   for (const [group, endpoints] of Object.entries(api)) {
@@ -35,6 +47,7 @@ export function openapi(
       const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
       paths[path] ??= {}
       paths[path][endpoint.method.toLowerCase()] = operation(group, name, endpoint, schemas)
+      yield
     }
   }
   schemaOf(failureEnvelope, schemas)

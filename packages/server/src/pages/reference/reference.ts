@@ -1,4 +1,5 @@
 import { LIMITS, type OpenApiDocument } from '@svc/core/contract'
+import { inTurns } from '@svc/core/operate'
 import { escapeHtml } from '../plain-page.ts'
 import { type Operation, operationsOf, recordsOf } from './document.ts'
 import { ERROR_CATALOGUE, FAILURE_CATALOGUE } from './error-catalogue.ts'
@@ -28,13 +29,26 @@ interface Group {
 
 /**
  * The API reference as one HTML page: sending first, samples, errors and records. It is complete without a script; the script
- * `docs/docs.js` adds the search, the choice of the language and the sending of requests.
+ * `docs/docs.js` adds the search, the choice of the language and the sending of requests. Other requests are served meanwhile.
  */
-export function referenceHtml(document: OpenApiDocument, { brand }: { brand: string }): string {
+export async function referenceHtml(
+  document: OpenApiDocument,
+  { brand }: { brand: string },
+): Promise<string> {
   const records = recordsOf(document)
   const schemas = schemaHtml(records)
   const base_url = String(document.servers[0]?.url ?? '')
   const groups = groupsOf(document)
+  const articles = await inTurns(
+    groups.flatMap((group) => group.operations),
+    (operation) => [operation, operationHtml(operation, { schemas, base_url })] as const,
+  )
+  const articleOf = new Map(articles)
+  const recordItems = await inTurns(
+    Object.entries(records),
+    ([name, schema]) =>
+      `<details id="record-${escapeHtml(name)}" class="record"><summary><h3>${escapeHtml(name)}</h3></summary>${schemas.fields(schema)}</details>`,
+  )
   const title = `${escapeHtml(brand)} API`
   return `<!doctype html>
 <html lang="en" data-language="curl">
@@ -71,19 +85,14 @@ ${groups
     ({ name, description, operations }) => `<section id="${name}" aria-labelledby="${name}-title">
 <h2 id="${name}-title">${titleOf(name)}</h2>
 <p>${wordsHtml(description)}</p>
-${operations.map((operation) => operationHtml(operation, { schemas, base_url })).join('\n')}
+${operations.map((operation) => articleOf.get(operation)).join('\n')}
 </section>`,
   )
   .join('\n')}
 ${errorsHtml()}
 <section id="records" aria-labelledby="records-title">
 <h2 id="records-title">Records</h2>
-${Object.entries(records)
-  .map(
-    ([name, schema]) =>
-      `<details id="record-${escapeHtml(name)}" class="record"><summary><h3>${escapeHtml(name)}</h3></summary>${schemas.fields(schema)}</details>`,
-  )
-  .join('\n')}
+${recordItems.join('\n')}
 </section>
 </main>
 </div>
