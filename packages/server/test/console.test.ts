@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import type { Core } from '@svc/core'
+import { units } from '@svc/core/contract'
 import express from 'express'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { BUNDLE_MAX_BYTES, buildConsole, sizeLine, totalOf } from '../console/build.ts'
@@ -281,6 +282,90 @@ describe('the history', () => {
     const hours = await points('?unit=hour', { 'x-svc-mode': 'test' })
     expect(hours).toHaveLength(48)
     expect(hours.at(-1)).toMatchObject({ since: '2026-05-04T09:00:00.000Z', accepted: 1 })
+  })
+})
+
+describe('conversations', () => {
+  const dispatching = useWorld({ dispatch: true, console: { folder } })
+  const get = async (account: Account, url: string, headers = {}) => {
+    const cookie = `svc_session=${account.token}`
+    const asked = { headers: { ...SAME, cookie, ...headers }, method: 'GET', url } as const
+    return (await dispatching().app.inject(asked)).json()
+  }
+  const conversations = async (account: Account, query = '', headers = {}) =>
+    (await get(account, `/console/api/conversations${query}`, headers)).data
+
+  it('show the newest message of an author with its contact, and none of another workspace', async () => {
+    const account = await dispatching().signup({ credits: 10 })
+    const other = await dispatching().signup()
+    const { key } = await dispatching().key(account)
+    const phone = '+15005550008'
+    await dispatching().call('POST', '/api/v1/contacts', {
+      token: account.token,
+      json: { phone, name: 'Asha' },
+    })
+    for (const _ of [1, 2]) {
+      await dispatching().send(key, { to: phone })
+      await dispatching().advance(1_000)
+    }
+    const { conversations: found, next_after } = await conversations(account)
+    const received = (await get(account, '/console/api/v1/messages/received')).data.received
+    expect(received).toHaveLength(2)
+    const contact = { id: expect.any(String), name: 'Asha' }
+    expect(found).toEqual([{ ...received[0], contact }])
+    expect(next_after).toBeNull()
+    expect(await conversations(account, `?after=${found[0].id}`)).toEqual({
+      conversations: [],
+      next_after: null,
+    })
+    expect((await conversations(account, '', { 'x-svc-mode': 'test' })).conversations).toEqual([])
+    expect((await conversations(other)).conversations).toEqual([])
+  })
+})
+
+describe('credits', () => {
+  const get = async (cookie: string, path: string) =>
+    (await request('GET', `/console/api/${path}`, { cookie })).body
+
+  it('show purchases, limits, and the changes that no message caused, of one workspace', async () => {
+    const cookie = await signIn(owner)
+    await send(cookie)
+    const begun = await request('POST', '/console/api/v1/billing/checkout', {
+      cookie,
+      json: { package_id: 'starter' },
+    })
+    expect(begun.status).toBe(201)
+    const { purchases } = (await get(cookie, 'purchases')).data
+    expect(purchases).toEqual([
+      {
+        id: begun.body.data.purchase_id,
+        package_id: 'starter',
+        status: 'pending',
+        in_review: false,
+        credits: 1_000,
+        amount: 1_000,
+        currency: 'USD',
+        checkout_url: begun.body.data.checkout_url,
+        created_at: expect.any(String),
+      },
+    ])
+    await world().core.credits.grant(owner.id, { amount: units(5_000_000), actor: 'test' })
+    await send(cookie)
+    const first = (await get(cookie, 'funding?limit=1')).data
+    expect(first.transactions).toMatchObject([{ type: 'grant', credits: 5, balance_after: 14 }])
+    const rest = (await get(cookie, `funding?limit=5&after=${first.next_after}`)).data
+    expect(rest.transactions).toMatchObject([{ type: 'grant', credits: 10, balance_after: 10 }])
+    expect(rest.next_after).toBeNull()
+    await world().core.credits.setTerms(owner.id, { daily_limit: units(50_000_000) })
+    expect((await get(cookie, 'spending')).data).toEqual({
+      is_frozen: false,
+      spent_today: 2,
+      daily_limit: 50,
+    })
+    const other = await signIn(await world().signup())
+    expect((await get(other, 'purchases')).data.purchases).toEqual([])
+    expect((await get(other, 'funding')).data.transactions).toEqual([])
+    expect((await get(other, 'spending')).data.daily_limit).toBeNull()
   })
 })
 

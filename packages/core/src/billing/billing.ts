@@ -56,12 +56,13 @@ export interface Billing<F extends Form = 'given'> {
    */
   checkout: Checkout<F>
   /**
-   * Returns a page of the changes of the balance, newest first, and the total number of changes. `after` is a `next_after`.
+   * Returns a page of the changes of the balance, newest first, and the total number of all changes. `after` is a `next_after`.
+   * `is_funding`: only the changes that no message caused, such as purchases and grants; `offset` is then ignored.
    * @throws SvcError `validation_error` for any other `after`.
    */
   transactions(
     workspaceId: string,
-    page: Slice,
+    page: Slice & { is_funding?: boolean | undefined },
   ): Promise<{ transactions: Transaction[]; total: number; next_after: string | null }>
   /**
    * Synchronizes the purchase of a notification with the payment's current state at the provider. The content of the
@@ -117,14 +118,17 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
   return {
     packages: () => [...packages],
     checkout: createCheckout(parts),
-    async transactions(workspaceId, { limit, offset, after }) {
+    async transactions(workspaceId, { limit, offset, after, is_funding = false }) {
       // Entries are numbered from 1 without gaps, so the newest number is the number of entries.
       const total = (await storage.read.credits.account(workspaceId))?.seq ?? 0
-      const newest = (after === undefined ? total : Math.min(total, numberOf(after) - 1)) - offset
+      const skipped = is_funding ? 0 : offset
+      const newest = (after === undefined ? total : Math.min(total, numberOf(after) - 1)) - skipped
       if (newest <= 0) return { transactions: [], total, next_after: null }
-      const entries = await storage.read.credits.entriesFrom(workspaceId, { seq: newest, limit })
+      const page = { seq: newest, limit, is_funding }
+      const entries = await storage.read.credits.entriesFrom(workspaceId, page)
       const oldest = entries.at(-1)?.seq ?? 1
-      const next_after = oldest > 1 ? String(oldest) : null
+      const isLast = is_funding ? entries.length < limit : oldest <= 1
+      const next_after = isLast ? null : String(oldest)
       return { transactions: entries.map(transactionOf), total, next_after }
     },
     async notify(notification) {

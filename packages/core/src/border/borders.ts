@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { apiFor } from '../contract/api.ts'
 import type { Body, Endpoint } from '../contract/endpoints/endpoint.ts'
+import type { Slice } from '../contract/endpoints/paging.ts'
 import { ASSIGNED_ROLES } from '../contract/endpoints/roles.ts'
 import { SvcError } from '../contract/errors.ts'
 import { httpUrl } from '../contract/fields/fields.ts'
@@ -51,6 +52,13 @@ export function bordersOf({ voice }: { voice: boolean }) {
     received: {
       list: takes(viewer(api.received.list), query(api.received.list.query)),
       get: takes(viewer(api.received.list), id({ not_found: 'Message not found' } as Endpoint)),
+      conversations: takes(
+        viewer(api.received.list),
+        checked<Pick<Slice, 'limit' | 'after'>>(
+          '',
+          z.object({ limit: sliceFields.limit, after: sliceFields.after }),
+        ),
+      ),
     },
     webhooks: webhookBorders(api.webhooks),
     domains: domainBorders(api.domains),
@@ -176,7 +184,13 @@ function billingBorders(api: Api['billing']) {
   return {
     packages: takesAtOnce(),
     checkout: takes(workspaceId, body(api.checkout), keyed),
-    transactions: takes(workspaceId, slice),
+    transactions: takes(
+      workspaceId,
+      checked<Slice & { is_funding?: boolean | undefined }>(
+        '',
+        z.object({ ...sliceFields, is_funding: z.boolean().optional() }),
+      ),
+    ),
   }
 }
 

@@ -1,9 +1,15 @@
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import type { Form, QueryIn } from '../contract/endpoints/endpoint.ts'
-import { pageOf, sliceOf, withNext } from '../contract/endpoints/paging.ts'
+import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import { SvcError } from '../contract/errors.ts'
 import type { ReceivedMessage, received } from '../contract/resources/received.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+
+/** The newest message of an author on a channel. */
+export interface Conversation extends ReceivedMessage {
+  /** The contact with the address of the author. */
+  contact: { id: string; name: string | null } | null
+}
 
 /** Messages from recipients to a workspace. */
 export interface ReceivedMessages<F extends Form = 'given'> {
@@ -14,6 +20,14 @@ export interface ReceivedMessages<F extends Form = 'given'> {
   ): Promise<{ received: ReceivedMessage[]; total: number; next_after: string | null }>
   /** One message. @throws SvcError `not_found`, also for a message that the viewer may not see. */
   get(viewer: Viewer, id: string): Promise<ReceivedMessage>
+  /**
+   * The newest message of each author on a channel, newest first. A page can have fewer conversations than `limit` although
+   * another page follows. A test key sees only answers to test messages.
+   */
+  conversations(
+    viewer: Viewer,
+    page: Pick<Slice, 'limit' | 'after'>,
+  ): Promise<{ conversations: Conversation[]; next_after: string | null }>
 }
 
 export function createReceivedMessages({
@@ -39,6 +53,26 @@ export function createReceivedMessages({
       const row = seen(view, await storage.read.receivedMessages.byId(view.workspace_id, id))
       if (!row) throw new SvcError('not_found', 'Message not found')
       return row
+    },
+    async conversations(viewer, { limit, after }) {
+      const { workspace_id, livemode } = viewOf(viewer)
+      const { receivedMessages, contacts } = storage.read
+      const page = { limit: limit + 1, after }
+      const found = await receivedMessages.newestOfAuthors(workspace_id, { livemode }, page)
+      const { rows, next_after } = pageOf(found.rows, { limit }, ({ id }) => id)
+      const senders = rows.map(({ sender }) => sender)
+      const known = await contacts.holding(workspace_id, {
+        phones: senders,
+        email_keys: senders.map((sender) => sender.toLowerCase()),
+        external_ids: [],
+      })
+      const conversations = rows.map((row) => {
+        const mine = known.find(
+          ({ phone, email_key }) => phone === row.sender || email_key === row.sender.toLowerCase(),
+        )
+        return { ...row, contact: mine ? { id: mine.id, name: mine.name } : null }
+      })
+      return { conversations, next_after: next_after ?? found.searched_to }
     },
   }
 }

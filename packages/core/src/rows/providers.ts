@@ -93,6 +93,8 @@ export function providerTables(d: Dialect) {
         .uniqueIndex('received_messages_provider')
         .on(t.workspace_id, t.provider, t.provider_message_id)
         .where(sql`provider_message_id is not null`),
+      // This index serves the messages of one author, and finds the newest message of each.
+      d.index('received_messages_author').on(t.workspace_id, t.channel, t.sender, t.id),
       d
         .index('received_messages_test')
         .on(t.workspace_id, t.livemode, t.id)

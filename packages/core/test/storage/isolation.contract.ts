@@ -283,6 +283,8 @@ export function isolationContract(open: OpenStorage): void {
           },
           list: () => receivedMessages.list(asker, { sender: '+255700000009' }, EVERYTHING),
           count: () => receivedMessages.count(asker, {}),
+          newestOfAuthors: async () =>
+            (await receivedMessages.newestOfAuthors(asker, {}, { limit: 10 })).rows,
         },
         webhooks: {
           byId: () => webhooks.byId(asker, webhook.id),

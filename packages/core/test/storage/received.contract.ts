@@ -8,6 +8,7 @@ import type {
   SuppressionRow,
 } from '../../src/rows/rows.ts'
 import type { ReceivedFilter } from '../../src/storage/ports/inbound.ts'
+import { AUTHORS_SEARCHED } from '../../src/storage/stores/received-messages.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 const PERSON = '+255700000001'
@@ -705,6 +706,52 @@ export function receivedContract(open: OpenStorage): void {
       await bench.webhook(workspaceId)
       await inbound({ onQueued }).receive(CARRIER, [incoming()])
       expect(woken).toBe(2)
+    })
+  })
+
+  describe('the newest message of each author', () => {
+    const ANOTHER = '+255700000002'
+
+    it('comes newest first, for each channel, page by page', async () => {
+      const workspaceId = await writer()
+      await writer({ sender: OTHER_NUMBER, channel: 'whatsapp', address: ANOTHER })
+      await wrote(workspaceId, { channel: 'whatsapp' })
+      await wrote(workspaceId, { address: ANOTHER })
+      await arrives('1')
+      await arrives('2', { channel: 'whatsapp' })
+      await arrives('3', { sender: ANOTHER })
+      await arrives('4')
+      const page = (limit: number, after?: string) =>
+        bench.storage.read.receivedMessages.newestOfAuthors(workspaceId, {}, { limit, after })
+      const { rows, searched_to } = await page(10)
+      expect([textsOf(rows), searched_to]).toEqual([['4', '3', '2'], null])
+      expect(textsOf((await page(2)).rows)).toEqual(['4', '3'])
+      // The older message of an author is on no later page.
+      expect(textsOf((await page(10, rows[0]?.id)).rows)).toEqual(['3', '2'])
+      expect(textsOf((await page(10, rows[2]?.id)).rows)).toEqual([])
+      const replies = bench.storage.read.receivedMessages
+      const test = await replies.newestOfAuthors(workspaceId, { livemode: false }, { limit: 10 })
+      expect(test.rows).toEqual([])
+    })
+
+    it('is searched in a part of the messages at a time', async () => {
+      const workspaceId = await writer()
+      await wrote(workspaceId, { address: ANOTHER })
+      await arrives('oldest', { sender: ANOTHER })
+      await bench.storage.write(async ({ receivedMessages }) => {
+        const [row] = await receivedMessages.list(workspaceId, {}, EVERYTHING)
+        for (let i = 0; i < AUTHORS_SEARCHED; i++) {
+          bench.clock.advance(1)
+          const one = { id: bench.clock.id(), sender: PERSON, provider_message_id: null }
+          if (row) await receivedMessages.insert({ ...row, ...one })
+        }
+      })
+      const page = (after?: string) =>
+        bench.storage.read.receivedMessages.newestOfAuthors(workspaceId, {}, { limit: 10, after })
+      const first = await page()
+      expect(first.rows.map(({ sender }) => sender)).toEqual([PERSON])
+      const next = await page(first.searched_to ?? '')
+      expect([textsOf(next.rows), next.searched_to]).toEqual([['oldest'], null])
     })
   })
 

@@ -7,6 +7,8 @@ import { notice } from '../pages/plain-page.ts'
 import { type Handlers, mount } from '../routes/mount.ts'
 import type { ConsoleAccess } from './access.ts'
 import { BUNDLE_FOLDER, type Bundle, readBundle } from './bundle.ts'
+import { conversationEndpoints, conversationHandlers } from './conversations.ts'
+import { creditEndpoints, creditHandlers } from './credits.ts'
 import { historyEndpoints, sessionEndpoints } from './endpoints.ts'
 import { indexHtml } from './index-html.ts'
 import { sentRequestEndpoints, sentRequestHandlers } from './sent-requests.ts'
@@ -71,6 +73,8 @@ export async function serveConsole(
   }
   mount(app, admission, historyEndpoints, history, { console: access })
   mount(app, admission, sentRequestEndpoints, sentRequestHandlers(core), { console: access })
+  mount(app, admission, conversationEndpoints, conversationHandlers(core), { console: access })
+  mount(app, admission, creditEndpoints, creditHandlers(core), { console: access })
   mount(app, admission, streamEndpoints, streamHandlers(app, core, authenticator), {
     console: { ...access, chooses_by_query: true },
   })

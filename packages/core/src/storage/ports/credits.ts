@@ -24,8 +24,11 @@ export interface CreditReads {
   account(workspaceId: string): Promise<AccountRecord | null>
   /** Returns the newest first. */
   entries(workspaceId: string, page: Slice): Promise<Entry[]>
-  /** Returns the newest first, starting with entry `seq`. */
-  entriesFrom(workspaceId: string, from: { seq: number; limit: number }): Promise<Entry[]>
+  /** Returns the newest first, starting with entry `seq`. `is_funding`: only entries that no message caused. */
+  entriesFrom(
+    workspaceId: string,
+    from: { seq: number; limit: number; is_funding?: boolean },
+  ): Promise<Entry[]>
   /** The entries that refer to one of these ids, oldest first. */
   entriesAbout(workspaceId: string, referenceIds: readonly string[]): Promise<Entry[]>
 }

@@ -27,6 +27,15 @@ export interface ReceivedMessageReads {
   /** Returns the newest first. */
   list(workspaceId: string, filter: ReceivedFilter, page: Slice): Promise<ReceivedMessageRow[]>
   count(workspaceId: string, filter: ReceivedFilter): Promise<number>
+  /**
+   * The newest message of each author on a channel, newest first. Searches only the next `AUTHORS_SEARCHED` messages after the
+   * position; `searched_to` is the id of the last one of them, and null if there are fewer.
+   */
+  newestOfAuthors(
+    workspaceId: string,
+    filter: Pick<ReceivedFilter, 'livemode'>,
+    page: Pick<Slice, 'limit' | 'after'>,
+  ): Promise<{ rows: ReceivedMessageRow[]; searched_to: string | null }>
 }
 
 /** The common columns of the parts of one text. */

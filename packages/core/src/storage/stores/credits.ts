@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, inArray, lte } from 'drizzle-orm'
+import { isFunding } from '../../rows/credits.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { decide, type Entry, isRepetition, newAccount } from '../../rules/decide.ts'
@@ -27,8 +28,12 @@ export function creditStore(
       )
       return (await db.select().from(entries).where(about).orderBy(asc(entries.seq))) as Entry[]
     },
-    async entriesFrom(workspaceId, { seq, limit }) {
-      const older = and(eq(entries.workspace_id, workspaceId), lte(entries.seq, seq))
+    async entriesFrom(workspaceId, { seq, limit, is_funding }) {
+      const older = and(
+        eq(entries.workspace_id, workspaceId),
+        lte(entries.seq, seq),
+        is_funding ? isFunding(entries.kind) : undefined,
+      )
       const found = db.select().from(entries).where(older)
       return (await found.orderBy(desc(entries.seq)).limit(limit)) as Entry[]
     },

@@ -1,4 +1,18 @@
-import { and, asc, desc, eq, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  gt,
+  gte,
+  inArray,
+  lt,
+  lte,
+  notExists,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
@@ -12,6 +26,9 @@ import type {
 import { blocksOf, filledUp } from './batches.ts'
 import type { StoreDialect } from './dialect.ts'
 import { isBelow, removeOldest } from './pages.ts'
+
+/** The number of messages in which one page of conversations is searched: one author may have written all of them. */
+export const AUTHORS_SEARCHED = 500
 
 export function receivedMessageStore(
   db: Db,
@@ -69,6 +86,23 @@ export function receivedMessageStore(
     async count(workspaceId, filter) {
       const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
       return (await found)[0]?.n ?? 0
+    },
+    async newestOfAuthors(workspaceId, filter, { limit, after }) {
+      const mine = and(matching(workspaceId, filter), isBelow(t.id, after))
+      const ids = db.select({ id: t.id }).from(t).where(mine).orderBy(desc(t.id))
+      const [last] = await ids.limit(1).offset(AUTHORS_SEARCHED - 1)
+      const later = alias(t, 'later')
+      const isNewer = and(
+        eq(later.workspace_id, workspaceId),
+        eq(later.channel, t.channel),
+        eq(later.sender, t.sender),
+        gt(later.id, t.id),
+        filter.livemode === false ? eq(later.livemode, false) : undefined,
+      )
+      const hasLater = db.select({ id: later.id }).from(later).where(isNewer)
+      const found = and(mine, last && gte(t.id, last.id), notExists(hasLater))
+      const rows = await db.select().from(t).where(found).orderBy(desc(t.id)).limit(limit)
+      return { rows, searched_to: last?.id ?? null }
     },
     async insert(received) {
       const stored = await db

@@ -1,0 +1,2 @@
+CREATE INDEX "ledger_entries_funding" ON "ledger_entries" USING btree ("workspace_id","seq") WHERE kind not in ('send', 'refund', 'hold', 'settle', 'void');--> statement-breakpoint
+CREATE INDEX "received_messages_author" ON "received_messages" USING btree ("workspace_id","channel","sender","id");

@@ -1,0 +1,2 @@
+CREATE INDEX `ledger_entries_funding` ON `ledger_entries` (`workspace_id`,`seq`) WHERE kind not in ('send', 'refund', 'hold', 'settle', 'void');--> statement-breakpoint
+CREATE INDEX `received_messages_author` ON `received_messages` (`workspace_id`,`channel`,`sender`,`id`);

@@ -1,0 +1,89 @@
+import {
+  afterText,
+  credits,
+  endpoint,
+  limit,
+  nextAfter,
+  timestamp,
+  transaction,
+  uuid,
+} from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
+import * as z from 'zod'
+import type { Handlers } from '../routes/mount.ts'
+
+/** A workspace buys rarely: older purchases are in the ledger. */
+const PURCHASES_SHOWN = 50
+
+const shared = { method: 'GET', auth: 'jwt', rate: 'general', status: 200 } as const
+
+/** What the page of the credits shows beside the API. */
+export const creditEndpoints = {
+  funding: endpoint({
+    ...shared,
+    path: '/api/funding',
+    needs: 'belong',
+    query: z.object({ limit, after: afterText.optional() }),
+    data: z.object({ transactions: z.array(transaction), next_after: nextAfter }),
+    summary: 'List the changes of the balance that no message caused, newest first',
+  }),
+  purchases: endpoint({
+    ...shared,
+    path: '/api/purchases',
+    needs: 'bill',
+    data: z.object({
+      purchases: z.array(
+        z.object({
+          id: uuid,
+          package_id: z.string(),
+          status: z.string(),
+          in_review: z.boolean(),
+          credits,
+          /** In minor units of the currency. */
+          amount: z.int(),
+          currency: z.string(),
+          /** The page to pay on, while the purchase is pending. */
+          checkout_url: z.string().nullable(),
+          created_at: timestamp,
+        }),
+      ),
+    }),
+    summary: `List the newest ${PURCHASES_SHOWN} purchases`,
+  }),
+  spending: endpoint({
+    ...shared,
+    path: '/api/spending',
+    needs: 'belong',
+    data: z.object({
+      is_frozen: z.boolean(),
+      spent_today: credits,
+      daily_limit: credits.nullable(),
+    }),
+    summary: 'Get the spending limits of the workspace',
+  }),
+} as const
+
+/** The handlers of the page of the credits. */
+export function creditHandlers(core: DecodedCore): Handlers<typeof creditEndpoints> {
+  return {
+    async funding({ workspace_id, query }) {
+      const page = { ...query, offset: 0, is_funding: true }
+      const { transactions, next_after } = await core.billing.transactions(workspace_id, page)
+      return { transactions, next_after }
+    },
+    async purchases({ workspace_id }) {
+      const page = { limit: PURCHASES_SHOWN, offset: 0 }
+      const found = await core.billing.purchases({ workspace_id }, page)
+      const purchases = found.map(({ review_reason, checkout_url, ...purchase }) => ({
+        ...purchase,
+        in_review: review_reason !== null,
+        checkout_url: purchase.status === 'pending' ? checkout_url : null,
+      }))
+      return { purchases }
+    },
+    async spending({ workspace_id }) {
+      const { status, spent_today, daily_limit } = await core.credits.account(workspace_id)
+      return { is_frozen: status === 'frozen', spent_today, daily_limit }
+    },
+  }
+}
