@@ -19,6 +19,7 @@ import { addLedger } from './commands/ledger.ts'
 import { addMembers } from './commands/members.ts'
 import { addMessages } from './commands/messages.ts'
 import { addMigrate } from './commands/migrate.ts'
+import { addOperators } from './commands/operators.ts'
 import { addPauseAll } from './commands/pause.ts'
 import { addProfiles } from './commands/profiles.ts'
 import { addProviders } from './commands/providers.ts'
@@ -61,6 +62,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
   },
   'Operate it, on its database:': {
     top: addTop,
+    operators: addOperators,
     workspaces: addWorkspaces,
     members: addMembers,
     keys: addKeys,

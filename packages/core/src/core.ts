@@ -35,8 +35,10 @@ import { createRecipients, type Recipients } from './operating/erasure.ts'
 import { openSecrets } from './operating/open-secrets.ts'
 import { createOverviews, type Overviews } from './operating/overview.ts'
 import { createProviderDesk, type ProviderDesk } from './operating/provider-desk.ts'
+import { createProviderRecord } from './operating/provider-record.ts'
 import { createRetention } from './operating/retention.ts'
 import type { SecretsAtRest } from './operating/secrets-at-rest.ts'
+import { createOperators, type Operators } from './operators/operators.ts'
 import { installProviders } from './providers/install.ts'
 import { smtpMailerOf } from './providers/owner-mailer.ts'
 import { readOptions } from './read-options.ts'
@@ -78,6 +80,8 @@ export interface Core<F extends Form = 'given'> {
   providers: ProviderDesk<F>
   /** The state of the whole service, for its operator. */
   overviews: Overviews
+  /** The people who operate the service in the console. */
+  operators: Operators
   /** Erases a recipient. */
   recipients: Recipients
   /** Pauses and resumes all sending and delivering. */
@@ -256,11 +260,13 @@ async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage:
     runtime,
     required: options.require_secrets_keys ?? true,
   })
+  const record = createProviderRecord(runtime)
   const dispatching = createDispatching({
     storage,
     runtime,
     sealer: secrets.sealer,
     tracing,
+    record,
     providers,
     targets,
     public_url,
@@ -279,6 +285,7 @@ async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage:
     storage,
     ...secrets,
     dispatching,
+    record,
     carriers: createCarriers(providers),
     txtLookup: createTxtLookup(options.domains_dns ?? null),
     smtpMailer,
@@ -316,6 +323,7 @@ function bindApi(parts: Parts) {
     providers: parts.providers,
     open: dispatching.provider,
     connectionsOf: dispatching.connectionsOf,
+    record: parts.record,
     receiveReports: intake.reports.receiveReports,
     onResumed: dispatching.wake,
   })
@@ -346,6 +354,7 @@ function bindApi(parts: Parts) {
       providers: providers.status,
       pause: dispatch.pause,
     }),
+    operators: createOperators({ storage, runtime, passwords }),
     recipients: createRecipients({ storage, runtime }),
     dispatch,
     hasVoice: carriers.serves('voice'),

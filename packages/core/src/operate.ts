@@ -21,14 +21,27 @@ export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
 export { type DecodedCore, decodedOf } from './core.ts'
 export { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './credits/ledger-lines.ts'
 export { readSequenceLimit } from './messages/sequence-detector.ts'
+export {
+  agoText,
+  countText,
+  creditsText,
+  durationText,
+  rateText,
+  sparkline,
+} from './operating/amounts.ts'
 export { AUDIT_DAYS_DEFAULT } from './operating/audit-retention.ts'
 export type { DiscardReport } from './operating/discard-secrets.ts'
 export type { DispatchPause, DoubtfulChoice, Resumed } from './operating/dispatch-control.ts'
 export type { ErasureOptions, ErasureReport } from './operating/erasure.ts'
+export { type Finding, findingsOf, pauseText } from './operating/findings.ts'
+export { createHistory, type History, type Rates, SERIES } from './operating/history.ts'
+export { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from './operating/late.ts'
 export type { Overview, Troubles } from './operating/overview.ts'
 export type { ProviderStatus } from './operating/provider-desk.ts'
+export { type Reading, readOnce } from './operating/reading.ts'
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './operating/retention.ts'
 export type { ResealOptions, ResealReport, SecretsStatus } from './operating/secrets-at-rest.ts'
+export type { Operator, OperatorSession } from './operators/operators.ts'
 export { makesCallbacks } from './providers/registry.ts'
 export { RESEND_EVENTS } from './rules/formats/resend.ts'
 export { SUPPRESSED_TEXT } from './rules/suppression.ts'

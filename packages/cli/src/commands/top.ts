@@ -1,15 +1,14 @@
 import type { Core } from '@svc/core'
 import type { Channel } from '@svc/core/contract'
+import type { Reading } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { databaseFile, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { timelineRow } from '../messages/timeline-rows.ts'
 import { explain, usage } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
-import { createHistory } from '../top/history.ts'
-import { keepReading, type Reading, readOnce } from '../top/reading.ts'
+import { keepReading } from '../top/reading.ts'
 import { createSameFile } from '../top/same-file.ts'
-import { readingDocument, readingRows, WATCH_HEADINGS, watchRow } from '../top/snapshot.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
 
 /** The maximum number of failures and failing webhooks in the view, and in printed output. */
@@ -54,6 +53,7 @@ async function showTop(context: Context, options: TopOptions): Promise<void> {
   }
   const channel = await channelOf(options.channel)
   const assertSame = await createSameFile(databaseFile(context.io))
+  const { readOnce } = await import('@svc/core/operate')
   await withCore(context.io, (core) => {
     const read = async (limit: number, chosen: Channel | null) => {
       await assertSame()
@@ -97,6 +97,7 @@ async function view(
 }
 
 async function printOnce({ output }: Context, core: Core, channel: Channel | null): Promise<void> {
+  const [{ createHistory, readOnce }, { readingDocument, readingRows }] = await shownParts()
   const reading = await readOnce(core, { limit: PRINTED_MAX, channel })
   const history = createHistory()
   history.add(reading.overview)
@@ -110,6 +111,7 @@ async function watch(
   { interval_ms, channel, read }: TopSettings,
 ): Promise<void> {
   const { creditsOf } = await import('@svc/core/contract')
+  const [{ createHistory }, { readingDocument, WATCH_HEADINGS, watchRow }] = await shownParts()
   const history = createHistory()
   let isOut = false
   output.note(WATCH_HEADINGS.join(output.isTerminal ? '  ' : '\t'))
@@ -128,6 +130,11 @@ async function watch(
       isOut = true
     },
   })
+}
+
+/** Loaded on use: other commands start faster without them. */
+function shownParts() {
+  return Promise.all([import('@svc/core/operate'), import('../top/snapshot.ts')])
 }
 
 async function channelOf(text: string | undefined): Promise<Channel | null> {

@@ -1,5 +1,5 @@
 import type { Core } from '@svc/core'
-import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from '../connect/late.ts'
+import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from '@svc/core/operate'
 import { type Finding, findingsOf } from './finding.ts'
 
 /** Checks that due messages and deliveries are sent. */

@@ -1,7 +1,7 @@
 import type { Troubles } from '@svc/core/operate'
+import { agoText } from '@svc/core/operate'
 import type { Style } from '../show/style.ts'
 import { column, cut, printable } from '../show/text.ts'
-import { agoText } from './amounts.ts'
 
 /** A failed message of a reading. */
 export type FailedMessage = Troubles['failures'][number]

@@ -1,25 +1,5 @@
-import type { Core } from '@svc/core'
-import type { Channel } from '@svc/core/contract'
-import type { Overview, Troubles } from '@svc/core/operate'
+import type { Reading } from '@svc/core/operate'
 import { pause } from '../connect/polling.ts'
-
-/** The state of the service at one moment. */
-export interface Reading {
-  overview: Overview
-  troubles: Troubles
-}
-
-/** Reads once, with at most `limit` failing webhooks and `limit` failed messages. */
-export async function readOnce(
-  { overviews }: Pick<Core, 'overviews'>,
-  { limit, channel }: { limit: number; channel: Channel | null },
-): Promise<Reading> {
-  const [overview, troubles] = await Promise.all([
-    overviews.overview(),
-    overviews.troubles(limit, { channel: channel ?? undefined }),
-  ])
-  return { overview, troubles }
-}
 
 /**
  * Reads every `interval_ms` until `signal` aborts, one reading after the other. After a slow reading it waits as long

@@ -1,10 +1,8 @@
 import type { Channel } from '@svc/core/contract'
+import { countText, durationText, type History, type Reading } from '@svc/core/operate'
 import type { Style } from '../show/style.ts'
 import { column, cut, printable, type TerminalSize, textWidth, wrapped } from '../show/text.ts'
-import { countText, durationText } from './amounts.ts'
 import { type FailedMessage, failureHeading, failureLine } from './failure-lines.ts'
-import type { History } from './history.ts'
-import type { Reading } from './reading.ts'
 import { queueLines, rateLines, type Section, stateLines, stockLines } from './sections.ts'
 
 /** The data that `svc top` shows. */

@@ -1,10 +1,19 @@
 import type { Channel } from '@svc/core/contract'
+import {
+  agoText,
+  countText,
+  creditsText,
+  type Finding,
+  findingsOf,
+  type History,
+  pauseText,
+  type Reading,
+  rateText,
+  SERIES,
+  sparkline,
+} from '@svc/core/operate'
 import type { Style } from '../show/style.ts'
 import { column, columnRight, cut, printable } from '../show/text.ts'
-import { agoText, countText, creditsText, rateText, sparkline } from './amounts.ts'
-import { type Finding, findingsOf, pauseText } from './findings.ts'
-import { type History, SERIES } from './history.ts'
-import type { Reading } from './reading.ts'
 
 /** The input of a section. The lines of a section fit into `columns`, and the section makes foreign texts printable. */
 export interface Section {

@@ -1,8 +1,6 @@
 import type { Units } from '@svc/core/contract'
+import { findingsOf, type History, pauseText, type Reading, SERIES } from '@svc/core/operate'
 import type { Cell } from '../show/output.ts'
-import { findingsOf, pauseText } from './findings.ts'
-import { type History, SERIES } from './history.ts'
-import type { Reading } from './reading.ts'
 
 /** A reading in JSON; `rates` is null if there is no earlier reading. Amounts are in credits. */
 export function readingDocument(

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
+import type { Reading } from '@svc/core/operate'
 import { cleanup, render } from 'ink-testing-library'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { failure, idOf, provider, reading, START } from '../../test/top-readings.ts'
+import { failure, idOf, provider, reading, START } from '../../../core/test/operating-readings.ts'
 import type { Style } from '../show/style.ts'
 import { textWidth } from '../show/text.ts'
-import type { Reading } from '../top/reading.ts'
 import { type TopProps, topView } from './top.tsx'
 
 afterEach(cleanup)

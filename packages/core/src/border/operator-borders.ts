@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { Notification } from '../billing/payment.ts'
 import type { SyncOptions } from '../billing/sync-all.ts'
+import { LIMITS } from '../contract/limits.ts'
 import type { CallbackRequest } from '../contract/outside/provider.ts'
 import { AUDIT_ACTIONS } from '../contract/resources/audit.ts'
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
@@ -12,6 +13,7 @@ import type { KeptMail } from '../mail/sandbox-mailer.ts'
 import type { DoubtfulChoice } from '../operating/dispatch-control.ts'
 import type { ErasureOptions } from '../operating/erasure.ts'
 import type { ResealOptions } from '../operating/secrets-at-rest.ts'
+import type { Operators } from '../operators/operators.ts'
 import type { OperatorAuditFilter } from '../storage/ports/audit.ts'
 import type { WhichPurchases } from '../storage/ports/billing.ts'
 import type { Counting } from '../storage/ports/hot.ts'
@@ -48,6 +50,7 @@ export function operatorBorders() {
     providers: providerBorders(),
     overviews: {
       overview: takes(),
+      queues: takes(checked<number>('limit', z.int().min(1).max(1_000))),
       troubles: takes(
         checked<number>('limit', z.int().min(1).max(1_000)),
         checked<{ channel?: Channel | undefined } | undefined>(
@@ -56,6 +59,7 @@ export function operatorBorders() {
         ),
       ),
     },
+    operators: operatorsBorders(),
     recipients: {
       look: takes(name('address'), checked<ErasureOptions | undefined>('options', lookOptions)),
       erase: takes(
@@ -133,6 +137,21 @@ function token(given: unknown): string {
   return typeof given === 'string' && given.length <= 1_000 ? given : ''
 }
 
+function operatorsBorders() {
+  const named = { name: text, password: z.string().max(LIMITS.password_length_max) }
+  const added = z.strictObject({ ...named, expires_at: z.date().nullable().optional() })
+  const secret = checked<string>('password', named.password)
+  return {
+    list: takes(),
+    add: takes(checked<Parameters<Operators['add']>[0]>('', added), actor),
+    remove: takes(name('name'), actor),
+    reset: takes(name('name'), secret, actor),
+    signIn: takes(checked<Parameters<Operators['signIn']>[0]>('', z.strictObject(named)), actor),
+    ofToken: takes(token),
+    signOut: takes(token, actor),
+  }
+}
+
 function creditBorders() {
   const grant = z.strictObject({
     amount: units,
@@ -167,7 +186,7 @@ function creditBorders() {
     description: noteOrNull,
   })
   return {
-    grant: takes(workspaceId, checked<Grant>('', grant)),
+    grant: takes(workspaceId, checked<Grant>('', grant), actor),
     adjust: takes(workspaceId, checked<Adjustment>('', adjustment)),
     setTerms: takes(workspaceId, checked<TermsChange>('', terms), actor),
     account: takes(workspaceId),
@@ -243,9 +262,9 @@ function providerBorders() {
     ),
     resume: takes(
       provider,
-      checked<{ sender?: string | undefined } | undefined>(
+      checked<{ sender?: string | undefined; reason?: string | undefined } | undefined>(
         'options',
-        z.strictObject({ sender }).optional(),
+        z.strictObject({ sender, reason: note.optional() }).optional(),
       ),
       actor,
     ),

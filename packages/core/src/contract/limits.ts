@@ -114,6 +114,11 @@ export const LIMITS = {
   session_touch_s: 5 * MINUTE_S,
   session_agent_length: 200,
   user_name_length: 100,
+  /** The name of an operator, which may be an e-mail address. */
+  operator_name_length: 254,
+  operator_session_s: 12 * HOUR_S,
+  /** Simultaneous sessions of an operator; a further one ends the oldest. */
+  operator_sessions: 10,
   /** Issuer, subject and other claims of an OIDC provider. */
   oidc_claim_length: 1_000,
 

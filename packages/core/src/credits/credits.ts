@@ -56,7 +56,7 @@ export interface Credits extends Holding {
    * @throws SvcError `not_found`; `validation_error` for an amount of 0 or less, another amount than the earlier grant, a
    * balance above 500,000,000 credits, or an expiry that is not in the future.
    */
-  grant(workspaceId: string, grant: Grant): Promise<Booked>
+  grant(workspaceId: string, grant: Grant, actor?: Actor): Promise<Booked>
   /**
    * Corrects a balance.
    * @throws SvcError `not_found`; `validation_error` for an amount of 0, an empty reason, another amount than an earlier
@@ -99,34 +99,37 @@ export function createCredits(options: {
   async function recordBooked(
     { audit }: Writes,
     action: 'credits.granted' | 'credits.adjusted',
-    operator: string,
+    by: Pick<Actor, 'id'> & Partial<Actor>,
     { entry, repeated }: Booked,
   ): Promise<void> {
     if (repeated) return
-    const actor: Actor = { ...SERVICE, kind: 'operator', id: operator }
+    const actor: Actor = { ...SERVICE, kind: 'operator', ...by }
     const booked = {
       workspace_id: entry.workspace_id,
       action,
       target: { type: 'transaction', id: entry.id },
-      details: { credits: formatCredits(entry.amount) },
+      details: {
+        credits: formatCredits(entry.amount),
+        ...(entry.description && { reason: entry.description }),
+      },
     }
     await audit.record(auditRow(runtime, actor, booked))
   }
 
   return {
     ...createHolding(options),
-    grant: (workspaceId, grant) =>
+    grant: (workspaceId, grant, actor) =>
       storage.write(async (stores) => {
         await assertThere(stores, workspaceId)
         const booked = await give(stores, workspaceId, { grant, runtime })
-        await recordBooked(stores, 'credits.granted', grant.actor, booked)
+        await recordBooked(stores, 'credits.granted', actor ?? { id: grant.actor }, booked)
         return booked
       }),
     adjust: (workspaceId, adjustment) =>
       storage.write(async (stores) => {
         await assertThere(stores, workspaceId)
         const booked = await adjust(stores, workspaceId, adjustment, runtime)
-        await recordBooked(stores, 'credits.adjusted', adjustment.actor, booked)
+        await recordBooked(stores, 'credits.adjusted', { id: adjustment.actor }, booked)
         return booked
       }),
     async setTerms(workspaceId, change, actor = SERVICE) {
@@ -159,11 +162,11 @@ export function createCredits(options: {
 
 /** A freeze and its end have their own actions. */
 function auditedTerms(change: TermsChange): Pick<AuditedChange, 'action' | 'details'> {
-  if (change.status === 'frozen') {
-    return { action: 'workspace.frozen', details: { reason: change.reason ?? '' } }
-  }
-  if (change.status === 'active') return { action: 'workspace.unfrozen' }
-  return { action: 'terms.updated', details: { changed: Object.keys(change) } }
+  const { reason: _, ...fields } = change
+  const reason = change.reason?.trim() ? { reason: change.reason.trim() } : {}
+  if (change.status === 'frozen') return { action: 'workspace.frozen', details: reason }
+  if (change.status === 'active') return { action: 'workspace.unfrozen', details: reason }
+  return { action: 'terms.updated', details: { changed: Object.keys(fields), ...reason } }
 }
 
 async function assertThere({ workspaces }: Writes, workspaceId: string): Promise<void> {

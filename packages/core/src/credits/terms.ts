@@ -13,7 +13,7 @@ export interface TermsChange {
   low_balance?: Units | null | 'default' | undefined
   /** A frozen workspace spends nothing; its accepted messages are sent. */
   status?: 'active' | 'frozen' | undefined
-  /** The reason of a freeze; each freeze requires a reason. */
+  /** The reason, for the audit log; each freeze requires one. */
   reason?: string | undefined
 }
 

@@ -7,6 +7,7 @@ import type { Incoming } from '../inbound/inbound.ts'
 import type { createReportIntake } from '../messages/reports.ts'
 import type { AuditRetention } from '../operating/audit-retention.ts'
 import type { DispatchGate } from '../operating/dispatch-gate.ts'
+import type { ProviderRecord } from '../operating/provider-record.ts'
 import type { Retention } from '../operating/retention.ts'
 import type { ProviderFault } from '../providers/defined/definition.ts'
 import { type InstalledProvider, SANDBOX } from '../providers/installed.ts'
@@ -67,6 +68,7 @@ export function createDispatching({
   runtime,
   sealer,
   tracing,
+  record,
   providers,
   targets,
   public_url,
@@ -78,6 +80,7 @@ export function createDispatching({
   runtime: Runtime
   sealer: Sealer
   tracing: Tracing | null
+  record: ProviderRecord
   providers: readonly InstalledProvider[]
   targets: TargetPolicy
   public_url: () => string
@@ -143,7 +146,7 @@ export function createDispatching({
       sealer,
       right,
       performer: await openPerformer(runtime, threads, opened),
-      routing: createRouting({ carriers, pace: createPace(), pauses, elapsed }),
+      routing: createRouting({ carriers, pace: createPace(), pauses, elapsed, record }),
       gate,
       watch: startProviderWatch({ pauses, gate, settleParked: reports.settleParked, runtime }),
       listeners,

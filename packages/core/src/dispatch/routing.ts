@@ -2,6 +2,7 @@ import type { Carrier, Carriers } from '../channels/carriers.ts'
 import type { Pace } from '../channels/pace.ts'
 import type { Pauses } from '../channels/pauses.ts'
 import type { Outcome } from '../contract/outside/provider.ts'
+import type { ProviderRecord } from '../operating/provider-record.ts'
 import type { Route, Routed } from '../rules/claim.ts'
 import type { Settlement } from '../rules/settlement.ts'
 
@@ -17,7 +18,7 @@ export interface Routing {
   /** Whether the provider signs mails with the keys of sending domains. */
   signs(provider: string): boolean
   abilitiesOf(provider: string): Settlement['abilities']
-  /** Starts and ends pauses according to a provider's outcomes. */
+  /** Counts a provider's outcomes, and starts and ends pauses according to them. */
   noteOutcomes(
     provider: string,
     results: readonly { sender: string | null; outcome: Outcome }[],
@@ -45,11 +46,14 @@ export function createRouting({
   pace,
   pauses,
   elapsed,
+  record,
 }: {
   carriers: Carriers
   pace: Pace
   pauses: Pauses
   elapsed: () => number
+  /** Counts the outcomes for operators. */
+  record?: Pick<ProviderRecord, 'note'> | undefined
 }): Routing {
   const spread = createSpread()
 
@@ -98,6 +102,10 @@ export function createRouting({
       return { idempotent, lookup }
     },
     async noteOutcomes(provider, results) {
+      record?.note(
+        provider,
+        results.map(({ outcome }) => outcome),
+      )
       for (const { sender, outcome } of results) {
         if (outcome.type === 'accepted') await pauses.noteAccepted(provider, sender)
         if (outcome.type !== 'retry' || !outcome.misconfigured) continue

@@ -1,12 +1,16 @@
 import type { Channel } from '../contract/resources/content.ts'
+import { SANDBOX } from '../providers/installed.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type {
   CreditTotals,
   FailedMessage,
   MessageQueueState,
   MessageTotal,
+  QueuePart,
   QueueState,
+  QueueStates,
   TroubledWebhook,
+  UnknownMessage,
   WebhookTotals,
 } from '../storage/ports/overview.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -21,8 +25,18 @@ export interface Overview {
   delivery_queue: QueueState
   credits: CreditTotals
   webhooks: WebhookTotals
+  /** The messages that wait for each provider, and those in flight to it. */
+  provider_queues: ProviderQueue[]
   /** The pause of all sending and delivering, or null. */
   pause: DispatchPause | null
+}
+
+/**
+ * The messages that wait for a provider, and those in flight to it. A message without an attempt counts for the provider that
+ * is tried first. At most 10,000 messages are counted.
+ */
+export interface ProviderQueue extends Omit<QueuePart, 'channel' | 'livemode' | 'provider'> {
+  provider: string
 }
 
 /** The state of every provider, webhooks in trouble and failed messages, for the operator. */
@@ -32,12 +46,22 @@ export interface Troubles {
   failures: FailedMessage[]
 }
 
+/** The queues in detail, and the messages with an unknown outcome. */
+export interface Queues {
+  at: Date
+  messages: QueueStates
+  deliveries: QueueStates
+  unknown: UnknownMessage[]
+}
+
 /** The operator's views of the service. All data is in the database, so another process than the server may read it. */
 export interface Overviews {
   /** Totals and queues. The number of reads does not grow with the history. */
   overview(): Promise<Overview>
   /** All providers, at most `limit` webhooks and `limit` messages, newest first. `channel` filters the messages. */
   troubles(limit: number, options?: { channel?: Channel | undefined }): Promise<Troubles>
+  /** The states of both queues, and at most `limit` messages with an unknown outcome, the oldest first. */
+  queues(limit: number): Promise<Queues>
 }
 
 export function createOverviews({
@@ -55,7 +79,7 @@ export function createOverviews({
   return {
     async overview() {
       const at = runtime.now()
-      const [messages, message_queue, delivery_queue, credits, webhooks, paused] =
+      const [messages, message_queue, delivery_queue, credits, webhooks, paused, parts, states] =
         await Promise.all([
           reads.messageTotals(),
           reads.messageQueue(at),
@@ -63,8 +87,12 @@ export function createOverviews({
           reads.creditTotals(),
           reads.webhookTotals(),
           pause(),
+          reads.queueParts(at),
+          providers(),
         ])
-      return { at, messages, message_queue, delivery_queue, credits, webhooks, pause: paused }
+      const provider_queues = queuesOf(parts, states)
+      const queues = { message_queue, delivery_queue, provider_queues }
+      return { at, messages, ...queues, credits, webhooks, pause: paused }
     },
     async troubles(limit, { channel } = {}) {
       const [states, webhooks, failures] = await Promise.all([
@@ -74,5 +102,48 @@ export function createOverviews({
       ])
       return { providers: states, webhooks, failures }
     },
+    async queues(limit) {
+      const at = runtime.now()
+      const [messages, deliveries, unknown] = await Promise.all([
+        reads.messageQueueStates(at),
+        reads.deliveryQueueStates(at),
+        reads.unknownMessages(limit),
+      ])
+      return { at, messages, deliveries, unknown }
+    },
   }
+}
+
+/** The parts of the queue by provider: those of the settings in their order, and others that have messages. */
+function queuesOf(parts: readonly QueuePart[], states: readonly ProviderStatus[]): ProviderQueue[] {
+  const queues = new Map<string, ProviderQueue>()
+  const queueOf = (provider: string): ProviderQueue => {
+    const queue = queues.get(provider) ?? { provider, ...EMPTY }
+    queues.set(provider, queue)
+    return queue
+  }
+  for (const { name } of states) queueOf(name)
+  for (const { channel, livemode, provider, ...part } of parts) {
+    const first = livemode ? states.find(({ channels }) => channels.includes(channel)) : undefined
+    const queue = queueOf(provider ?? first?.name ?? SANDBOX.name)
+    for (const name of ['waiting', 'calls', 'unknown'] as const) queue[name] += part[name]
+    for (const name of ['oldest_waiting_at', 'oldest_call_at', 'oldest_unknown_at'] as const) {
+      queue[name] = earliest(queue[name], part[name])
+    }
+  }
+  return [...queues.values()]
+}
+
+const EMPTY = {
+  waiting: 0,
+  oldest_waiting_at: null,
+  calls: 0,
+  oldest_call_at: null,
+  unknown: 0,
+  oldest_unknown_at: null,
+} satisfies Omit<ProviderQueue, 'provider'>
+
+function earliest(a: Date | null, b: Date | null): Date | null {
+  if (a === null || b === null) return a ?? b
+  return a < b ? a : b
 }

@@ -15,6 +15,7 @@ import type { InstalledProvider } from '../providers/installed.ts'
 import type { PauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { ProviderRecord, RecentOutcomes } from './provider-record.ts'
 import { tryProvider } from './try-provider.ts'
 
 /** The state of a provider, for operators. */
@@ -36,6 +37,8 @@ export interface ProviderStatus {
     retry_at: Date | null
     created_at: Date
   }[]
+  /** The answers to the calls of this process. */
+  recent: RecentOutcomes
   /** Its persistent connections; empty when another process holds them. */
   connections: ReturnType<Listening['states']>
 }
@@ -57,7 +60,11 @@ export interface ProviderDesk<F extends Form = 'given'> {
     actor?: Actor,
   ): Promise<void>
   /** Ends a pause. Returns whether there was a pause. @throws SvcError `not_found`. */
-  resume(name: string, options?: { sender?: string | undefined }, actor?: Actor): Promise<boolean>
+  resume(
+    name: string,
+    options?: { sender?: string | undefined; reason?: string | undefined },
+    actor?: Actor,
+  ): Promise<boolean>
   /**
    * Makes a request without side effects with the provider's credentials.
    * @throws SvcError `not_found`.
@@ -84,6 +91,7 @@ export function createProviderDesk({
   providers,
   open,
   connectionsOf,
+  record,
   receiveReports,
   onResumed,
 }: {
@@ -92,6 +100,7 @@ export function createProviderDesk({
   providers: readonly InstalledProvider[]
   open: (name: string) => Promise<Provider>
   connectionsOf: (name: string) => ReturnType<Listening['states']>
+  record: ProviderRecord
   receiveReports: ReceiveReports
   onResumed: () => void
 }): ProviderDesk<'decoded'> {
@@ -117,6 +126,7 @@ export function createProviderDesk({
           pauses: pauses
             .filter(({ provider }) => provider === name)
             .map(({ provider: _, failures: __, ...pause }) => pause),
+          recent: record.of(name),
           connections: connectionsOf(name),
         }
       })
@@ -147,7 +157,7 @@ export function createProviderDesk({
         await audit.record(auditRow(runtime, actor, paused))
       })
     },
-    async resume(name, { sender = '' } = {}, actor = SERVICE) {
+    async resume(name, { sender = '', reason } = {}, actor = SERVICE) {
       known(name)
       const pause = { provider: name, sender }
       const wasPaused = await storage.write(async ({ providerPauses, audit }) => {
@@ -156,7 +166,7 @@ export function createProviderDesk({
           workspace_id: '',
           action: 'provider.resumed',
           target: { type: 'provider', id: name },
-          details: { sender: sender || null },
+          details: { sender: sender || null, ...(reason && { reason }) },
         } as const
         await audit.record(auditRow(runtime, actor, resumed))
         return true

@@ -41,3 +41,5 @@ export type SendingDomainRow = Row<'sending_domains'>
 export type DispatchPauseRow = Row<'dispatch_pauses'>
 export type RetentionMarkRow = Row<'retention_marks'>
 export type AuditEntryRow = Row<'audit_entries'>
+export type OperatorRow = Row<'operators'>
+export type OperatorSessionRow = Row<'operator_sessions'>

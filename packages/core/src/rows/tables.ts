@@ -5,6 +5,7 @@ import { domainTables } from './domains.ts'
 import { memberTables } from './members.ts'
 import { messageTables } from './messages.ts'
 import { operatingTables } from './operating.ts'
+import { operatorTables } from './operators.ts'
 import { providerTables } from './providers.ts'
 import { webhookTables } from './webhooks.ts'
 import { accountTables } from './workspaces.ts'
@@ -25,6 +26,7 @@ export function tables(d: Dialect) {
     ...webhookTables(d),
     ...domainTables(d),
     ...operatingTables(d),
+    ...operatorTables(d),
   }
 }
 

@@ -183,6 +183,7 @@ export function isolationContract(open: OpenStorage): void {
       | 'providerPauses'
       | 'dispatchPauses'
       | 'parkedReceipts'
+      | 'operators'
     > => {
       const {
         apiKeys,

@@ -150,6 +150,7 @@ describe('a database that does not answer', () => {
           return overview()
         },
         troubles: silent,
+        queues: silent,
       },
       providers: { status: async () => [] } as never,
     })

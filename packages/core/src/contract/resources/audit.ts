@@ -54,6 +54,11 @@ export const AUDIT_ACTIONS = {
   'secrets.encrypted': 'The encryption of all secrets with the first key began; `key_id` names it.',
   'secrets.decrypted': 'The storing of all secrets as plain text began.',
   'secrets.discarded': 'The removal of all secrets whose key is lost began.',
+  'operator.added': 'A person got access to the console of operators.',
+  'operator.removed': 'The access of an operator and the sessions ended.',
+  'operator.reset': 'An operator got a new password, and the sessions ended.',
+  'operator.signed_in': 'An operator signed in to the console.',
+  'operator.signed_out': 'An operator signed out.',
   'settings.changed': 'The service started with other settings than before; `changed` names them.',
 } as const satisfies Record<string, string>
 
@@ -64,7 +69,7 @@ const action = z.enum(Object.keys(AUDIT_ACTIONS) as [AuditAction, ...AuditAction
 
 /**
  * The kinds of actors. `session`: a login; `api_key`: an API key; `client`: a request without a credential, such as a signup
- * or a request with a token from an e-mail; `operator`: the command line on the server; `service`: svc, or the program that
+ * or a request with a token from an e-mail; `operator`: the command line on the server, or an operator in the console; `service`: svc, or the program that
  * embeds `@svc/core`.
  */
 export const ACTOR_KINDS = ['session', 'api_key', 'client', 'operator', 'service'] as const

@@ -15,6 +15,49 @@ export interface MessageQueueState extends QueueState {
   unknown: number
 }
 
+/** The waiting messages of a channel whose last attempt was with one provider, and the messages in flight to it. */
+export interface QueuePart {
+  channel: Channel
+  livemode: boolean
+  /** The provider of the last attempt; null for messages without one. */
+  provider: string | null
+  /** Messages that are due within a minute: a message that finds its provider slow or paused waits less than that. */
+  waiting: number
+  /** The time at which the oldest of them was created, or for which it was scheduled. */
+  oldest_waiting_at: Date | null
+  /** Messages that were passed to the provider and have no outcome yet. */
+  calls: number
+  oldest_call_at: Date | null
+  /** Messages for which it is unknown whether the provider has them. */
+  unknown: number
+  oldest_unknown_at: Date | null
+}
+
+/** A message for which it is unknown whether a provider has it, without its content. */
+export interface UnknownMessage {
+  id: string
+  workspace_id: string
+  channel: Channel
+  recipient: string
+  provider: string | null
+  attempt: number
+  unknown_since: Date
+  /** The time of the next look-up. */
+  due_at: Date
+}
+
+/** The rows of a queue by their state. A row is in one state. */
+export interface QueueStates {
+  /** Claimed by a server. */
+  leased: number
+  /** Due, and not claimed. */
+  due: number
+  /** Due later: scheduled, or waiting for another attempt. */
+  later: number
+  /** The earliest time at which a row that is not claimed is due; null for none. */
+  first_due_at: Date | null
+}
+
 /** The number of messages of all workspaces that have this status now. */
 export interface MessageTotal {
   channel: Channel
@@ -64,6 +107,15 @@ export interface OverviewReads {
   messageTotals(): Promise<MessageTotal[]>
   messageQueue(now: Date): Promise<MessageQueueState>
   deliveryQueue(now: Date): Promise<QueueState>
+  /**
+   * The queue of messages by channel and provider. Reads at most 10,000 rows of each kind, those that are due first, so that
+   * a long backlog does not make it slow.
+   */
+  queueParts(now: Date): Promise<QueuePart[]>
+  messageQueueStates(now: Date): Promise<QueueStates>
+  deliveryQueueStates(now: Date): Promise<QueueStates>
+  /** The messages with an unknown outcome, the oldest first. */
+  unknownMessages(limit: number): Promise<UnknownMessage[]>
   creditTotals(): Promise<CreditTotals>
   webhookTotals(): Promise<WebhookTotals>
   /** Failing or disabled webhooks, the latest failure first. */

@@ -11,6 +11,7 @@ export const NEAR_READS = {
   workspaces: ['byId', 'byEmail'],
   sessions: ['byHash'],
   users: ['byId', 'byEmail', 'byIdentity'],
+  operators: ['byName', 'byToken'],
   members: ['byId'],
   invitations: ['byToken'],
   loginNetworks: ['byEmail'],

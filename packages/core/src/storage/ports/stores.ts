@@ -40,6 +40,7 @@ import type {
   UserWrites,
 } from './members.ts'
 import type { BulkReads, MessagePartReads, MessageReads, MessageWrites } from './messages.ts'
+import type { OperatorReads, OperatorWrites } from './operators.ts'
 import type { OverviewReads } from './overview.ts'
 import type { DispatchPauseReads, DispatchPauseWrites, PauseReads, PauseWrites } from './pauses.ts'
 import type { RetentionReads, RetentionWrites } from './retention.ts'
@@ -93,6 +94,7 @@ export interface Reads {
   retention: RetentionReads
   erasure: ErasureReads
   audit: AuditReads
+  operators: OperatorReads
   eventLog: EventLogReads
 }
 
@@ -131,5 +133,6 @@ export interface Writes {
   retention: RetentionReads & RetentionWrites
   erasure: ErasureReads & ErasureWrites
   audit: AuditReads & AuditWrites
+  operators: OperatorReads & OperatorWrites
   eventLog: EventLogReads & EventLogWrites
 }

@@ -1,15 +1,43 @@
-import { and, desc, eq, gt, inArray, lte, ne, type SQL, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lte,
+  ne,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { OverviewReads, QueueState } from '../ports/overview.ts'
+import type { OverviewReads, QueuePart, QueueState, QueueStates } from '../ports/overview.ts'
 
 /** The number of histories (workspace and channel) searched for the last failures: those with the most failures. */
 const HISTORIES_MAX = 100
 
+/** The number of queue rows of each kind that are read one by one. */
+const PARTS_MAX = 10_000
+
+/** Messages that are due within this time wait now: a slow or paused provider postpones a message by less. */
+const WAITING_MS = 60_000
+
+/** The longest lease. A claimed row is due again at the end of its lease. */
+const LEASE_MAX_MS = 3_600_000
+
 /** The operator's view of all workspaces: its queries name no workspace. */
 export function overviewStore(db: Db, tables: Tables): OverviewReads {
-  const { messages, message_counts: counts, message_queue, delivery_queue } = tables
+  const {
+    messages,
+    message_counts: counts,
+    message_queue,
+    delivery_queue,
+    message_attempts,
+  } = tables
   const { credit_accounts: accounts, webhooks } = tables
 
   // The condition has the same text as in the index: with a parameter, no engine uses the index.
@@ -25,6 +53,66 @@ export function overviewStore(db: Db, tables: Tables): OverviewReads {
     ])
     const oldest = first && first.due_at <= now ? first.due_at : null
     return { waiting: all[0]?.waiting ?? 0, due: all[0]?.due ?? 0, oldest_due_at: oldest }
+  }
+
+  async function queueStates(
+    queue: typeof message_queue | typeof delivery_queue,
+    now: Date,
+  ): Promise<QueueStates> {
+    const isFree = isNull(queue.token)
+    const isDue = lte(queue.due_at, now)
+    const [[sums], [first]] = await Promise.all([
+      db
+        .select({
+          leased: countWhere(isNotNull(queue.token)),
+          due: countWhere(sql`${isFree} and ${isDue}`),
+          later: countWhere(sql`${isFree} and not (${isDue})`),
+        })
+        .from(queue),
+      db.select({ due_at: queue.due_at }).from(queue).where(isFree).orderBy(queue.due_at).limit(1),
+    ])
+    const { leased = 0, due = 0, later = 0 } = sums ?? {}
+    return { leased, due, later, first_due_at: first?.due_at ?? null }
+  }
+
+  /** The oldest rows of the message queue of one kind, summed by channel and provider. */
+  async function partsOf(condition: SQL | undefined, at: 'waiting' | 'call' | 'unknown') {
+    const { message_id, workspace_id, due_at, attempt, unknown_since } = message_queue
+    const head = db
+      .select({ message_id, workspace_id, due_at, attempt, unknown_since })
+      .from(message_queue)
+      .where(condition)
+      .orderBy(due_at)
+      .limit(PARTS_MAX)
+      .as('head')
+    const { provider, started_at } = message_attempts
+    const { channel, livemode, created_at, scheduled_at } = messages
+    const oldest = {
+      waiting: sql`coalesce(${scheduled_at}, ${created_at})`,
+      call: started_at,
+      unknown: head.unknown_since,
+    }[at]
+    const attempts = message_attempts
+    return db
+      .select({
+        ...{ channel, livemode, provider },
+        count: rowCount,
+        oldest_at: sql<Date | null>`min(${oldest})`.mapWith(created_at),
+      })
+      .from(head)
+      .innerJoin(
+        messages,
+        and(eq(messages.workspace_id, head.workspace_id), eq(messages.id, head.message_id)),
+      )
+      .leftJoin(
+        attempts,
+        and(
+          eq(attempts.workspace_id, head.workspace_id),
+          eq(attempts.message_id, head.message_id),
+          eq(attempts.number, head.attempt),
+        ),
+      )
+      .groupBy(channel, livemode, provider)
   }
 
   return {
@@ -44,6 +132,55 @@ export function overviewStore(db: Db, tables: Tables): OverviewReads {
       return { ...state, unknown: found?.unknown ?? 0 }
     },
     deliveryQueue: (now) => queueState(delivery_queue, now),
+    async queueParts(now) {
+      const { due_at, token, unknown_since, task } = message_queue
+      const within = (ms: number) => lte(due_at, new Date(now.getTime() + ms))
+      const isSend = and(eq(task, 'send'), isNull(unknown_since))
+      const [waiting, calls, unknown] = await Promise.all([
+        partsOf(and(isSend, isNull(token), within(WAITING_MS)), 'waiting'),
+        partsOf(and(isSend, isNotNull(token), gt(due_at, now), within(LEASE_MAX_MS)), 'call'),
+        partsOf(isNotNull(unknown_since), 'unknown'),
+      ])
+      const parts = new Map<string, QueuePart>()
+      const partOf = ({ channel, livemode, provider }: (typeof waiting)[number]): QueuePart => {
+        const key = `${channel} ${livemode} ${provider ?? ''}`
+        const part = parts.get(key) ?? { channel, livemode, provider, ...NO_PART }
+        parts.set(key, part)
+        return part
+      }
+      for (const row of waiting) {
+        Object.assign(partOf(row), { waiting: row.count, oldest_waiting_at: row.oldest_at })
+      }
+      for (const row of calls) {
+        Object.assign(partOf(row), { calls: row.count, oldest_call_at: row.oldest_at })
+      }
+      for (const row of unknown) {
+        Object.assign(partOf(row), { unknown: row.count, oldest_unknown_at: row.oldest_at })
+      }
+      return [...parts.values()]
+    },
+    messageQueueStates: (now) => queueStates(message_queue, now),
+    deliveryQueueStates: (now) => queueStates(delivery_queue, now),
+    async unknownMessages(limit) {
+      const { id, workspace_id, channel, recipient, provider } = messages
+      const { attempt, due_at, unknown_since } = message_queue
+      const rows = await db
+        .select({ id, workspace_id, channel, recipient, provider, attempt, due_at, unknown_since })
+        .from(message_queue)
+        .innerJoin(
+          messages,
+          and(
+            eq(messages.workspace_id, message_queue.workspace_id),
+            eq(messages.id, message_queue.message_id),
+          ),
+        )
+        .where(isNotNull(unknown_since))
+        .orderBy(asc(unknown_since), asc(id))
+        .limit(limit)
+      return rows.flatMap(({ unknown_since: since, ...row }) =>
+        since ? [{ ...row, unknown_since: since }] : [],
+      )
+    },
     async creditTotals() {
       const [found] = await db
         .select({
@@ -115,6 +252,15 @@ export function overviewStore(db: Db, tables: Tables): OverviewReads {
         .limit(limit)
     },
   }
+}
+
+const NO_PART = {
+  waiting: 0,
+  oldest_waiting_at: null,
+  calls: 0,
+  oldest_call_at: null,
+  unknown: 0,
+  oldest_unknown_at: null,
 }
 
 /** The number of matching rows, as a JavaScript number on both engines. */

@@ -21,6 +21,7 @@ import { loginNetworkStore } from './login-networks.ts'
 import { lowBalanceStore } from './low-balances.ts'
 import { memberStore } from './members.ts'
 import { messagePartStore, messageStore } from './messages.ts'
+import { operatorStore } from './operators.ts'
 import { overviewStore } from './overview.ts'
 import { ownerMailStore } from './owner-mails.ts'
 import { parkedReceiptStore } from './parked-receipts.ts'
@@ -72,6 +73,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     retention: retentionStore(db, tables),
     erasure: erasureStore(db, tables, dialect),
     audit: auditStore(db, tables),
+    operators: operatorStore(db, tables),
     eventLog,
   }
 }

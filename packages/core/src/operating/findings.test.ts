@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { provider, reading, START } from '../../test/top-readings.ts'
+import { provider, reading, START } from '../../test/operating-readings.ts'
 import { findingsOf } from './findings.ts'
 import { createHistory } from './history.ts'
 import type { Reading } from './reading.ts'
@@ -46,6 +46,27 @@ test('reports a paused provider with reason and end, problems before notices', (
     'problem: provider two: paused by an operator 4 min ago, until svc providers resume: Maintenance',
     'problem: provider three: paused, refuses its settings (20003), retried in 40 s: Bad token',
     'notice: provider one: +15005550006 paused by an operator 4 min ago, until svc providers resume: Maintenance',
+  ])
+})
+
+test('reports a provider that does not answer, with the messages that wait', () => {
+  const queue = {
+    provider: 'gateway',
+    waiting: 0,
+    oldest_waiting_at: null,
+    calls: 2,
+    oldest_call_at: ago(14),
+    unknown: 2,
+    oldest_unknown_at: ago(300),
+  }
+  const found = (changes: Partial<typeof queue> | object) =>
+    textsOf(reading({ overview: { provider_queues: [{ ...queue, ...changes }] } }))
+  expect(found({})).toEqual([])
+  expect(found({ oldest_call_at: ago(15), unknown: 0 })).toEqual([
+    'problem: provider gateway does not answer: 2 calls are open, the oldest for 15 s',
+  ])
+  expect(found({ unknown: 3, waiting: 40, oldest_waiting_at: ago(70) })).toEqual([
+    'problem: provider gateway does not answer: 3 outcomes are unknown; 40 messages wait, the oldest for 70 s',
   ])
 })
 

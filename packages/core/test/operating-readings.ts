@@ -1,5 +1,5 @@
-import type { Overview, Troubles } from '@svc/core/operate'
-import type { Reading } from '../src/top/reading.ts'
+import type { Overview, Troubles } from '../src/operating/overview.ts'
+import type { Reading } from '../src/operating/reading.ts'
 
 export const START = new Date('2026-05-04T09:00:00Z')
 
@@ -36,6 +36,7 @@ export function reading(
       messages: [],
       message_queue: { ...empty, unknown: 0 },
       delivery_queue: empty,
+      provider_queues: [],
       credits: { workspaces: 1, frozen: 0, balance: 12_500_000, held: 0 },
       webhooks: { active: 1, failing: 0, disabled: 0 },
       pause: null,
@@ -65,6 +66,7 @@ export function provider(
     senders: {},
     messages_per_second: null,
     pauses: pause ? [{ ...base, ...pause }] : [],
+    recent: { period_s: 900, accepted: 0, rejected: 0, retried: 0, unknown: 0, last_error: null },
     connections: [],
   }
 }

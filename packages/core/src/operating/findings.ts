@@ -1,7 +1,8 @@
-import type { ProviderStatus } from '@svc/core/operate'
-import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from '../connect/late.ts'
 import { countText, durationText } from './amounts.ts'
 import type { History } from './history.ts'
+import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from './late.ts'
+import type { ProviderQueue } from './overview.ts'
+import type { ProviderStatus } from './provider-desk.ts'
 import type { Reading } from './reading.ts'
 
 /** A state that needs action (`problem`) or attention (`notice`). */
@@ -19,12 +20,17 @@ const FAILED_MIN = 5
 const FAILED_SHARE = 0.1
 const MINUTE_MS = 60_000
 
+/** A provider is silent after this time without an answer, or with this number of unknown outcomes. */
+const SILENT_MS = 15_000
+const UNKNOWN_MIN = 3
+
 /** The findings of a reading, problems first; empty when all is well. */
 export function findingsOf({ overview, troubles }: Reading, history: History): Finding[] {
   const found = [
     allPaused(overview),
     overview.pause === null ? lateMessages(overview, history) : null,
     ...troubles.providers.flatMap((provider) => pausesOf(provider, overview.at)),
+    ...overview.provider_queues.map((queue) => silentProvider(queue, overview.at)),
     manyFailures(history),
     unknownOutcomes(overview.message_queue.unknown),
     overview.pause === null ? lateDeliveries(overview) : null,
@@ -79,6 +85,30 @@ function pausesOf({ name, pauses }: ProviderStatus, now: Date): Finding[] {
     const text = `provider ${name}: ${pauseText(pause, now)}`
     return pause.sender === '' ? problem('provider_paused', text) : notice('sender_paused', text)
   })
+}
+
+/**
+ * A provider that does not answer: calls without an outcome for longer than an answer takes, or several unknown outcomes. It is
+ * found at once, long before its messages are late or fail.
+ */
+function silentProvider(queue: ProviderQueue, now: Date): Finding | null {
+  const { provider, calls, oldest_call_at, unknown, waiting, oldest_waiting_at } = queue
+  const since = (at: Date | null) => (at ? now.getTime() - at.getTime() : 0)
+  const isHanging = since(oldest_call_at) >= SILENT_MS
+  if (!isHanging && unknown < UNKNOWN_MIN) return null
+  const open = isHanging
+    ? `${countText(calls)} ${calls === 1 ? 'call is' : 'calls are'} open, the oldest for ${durationText(since(oldest_call_at))}`
+    : null
+  const lost =
+    unknown > 0
+      ? `${countText(unknown)} ${unknown === 1 ? 'outcome is' : 'outcomes are'} unknown`
+      : null
+  const wait =
+    waiting > 0
+      ? `${countText(waiting)} ${waiting === 1 ? 'message waits' : 'messages wait'}, the oldest for ${durationText(since(oldest_waiting_at))}`
+      : null
+  const facts = [open, lost, wait].filter((text) => text !== null).join('; ')
+  return problem('provider_silent', `provider ${provider} does not answer: ${facts}`)
 }
 
 function manyFailures(history: History) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reading } from '../../test/top-readings.ts'
+import { reading } from '../../test/operating-readings.ts'
 import { sparkline } from './amounts.ts'
 import { createHistory, HISTORY_MS } from './history.ts'
 

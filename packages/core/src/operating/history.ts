@@ -1,5 +1,5 @@
-import type { Channel } from '@svc/core/contract'
-import type { Overview } from '@svc/core/operate'
+import type { Channel } from '../contract/resources/content.ts'
+import type { Overview } from './overview.ts'
 
 /** The counted messages. `sent` messages were handed to a provider; `dequeued` messages are no longer queued. */
 export const SERIES = ['accepted', 'sent', 'delivered', 'failed'] as const

@@ -1,0 +1,183 @@
+import { hash } from 'node:crypto'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
+import { emailKey } from '../contract/fields/email-address.ts'
+import { LIMITS } from '../contract/limits.ts'
+import type { AuditAction } from '../contract/resources/audit.ts'
+import type { OperatorRow } from '../rows/rows.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage } from '../storage/ports/storage.ts'
+import { checkNewPassword, checkNotOwn } from '../workspaces/new-password.ts'
+import type { Passwords } from '../workspaces/password.ts'
+
+/** A person who operates the service in the console, and is a member of no workspace. */
+export interface Operator {
+  id: string
+  /** An e-mail address or another name, with which the operator signs in. */
+  name: string
+  /** The end of the access; null for none. */
+  expires_at: Date | null
+  last_sign_in_at: Date | null
+  created_at: Date
+}
+
+/** A session that began. The token is shown once. */
+export interface OperatorSession {
+  operator: Operator
+  token: string
+  ends_at: Date
+}
+
+/** The operators of the service. Each change and its audit entry are one transaction. */
+export interface Operators {
+  /** All operators, by name. */
+  list(): Promise<Operator[]>
+  /**
+   * Adds an operator.
+   * @throws SvcError `validation_error` for a name that an operator has, a password that is easy to guess, or an end that is
+   * not in the future.
+   */
+  add(
+    operator: { name: string; password: string; expires_at?: Date | null | undefined },
+    actor?: Actor,
+  ): Promise<Operator>
+  /** Removes an operator and ends the sessions at once. @throws SvcError `not_found`. */
+  remove(name: string, actor?: Actor): Promise<void>
+  /** Sets a new password and ends the sessions at once. @throws SvcError `not_found` or `validation_error`. */
+  reset(name: string, password: string, actor?: Actor): Promise<Operator>
+  /** Begins a session of 12 hours. @throws SvcError `unauthorized` for a wrong name or password, and after the end of the access. */
+  signIn(credentials: { name: string; password: string }, actor?: Actor): Promise<OperatorSession>
+  /** The operator of a session; null for a session that ended. Makes one query. */
+  ofToken(token: string): Promise<Operator | null>
+  /** Ends a session on every server. */
+  signOut(token: string, actor?: Actor): Promise<void>
+}
+
+/** The beginning of every token, so that it cannot be taken for the token of a member. */
+const TOKEN_START = 'svcop_'
+
+const TOKEN = /^svcop_[\w-]{43}$/
+
+export function createOperators({
+  storage,
+  runtime,
+  passwords,
+}: {
+  storage: Storage
+  runtime: Runtime
+  passwords: Passwords
+}): Operators {
+  const entry = (actor: Actor, action: AuditAction, { name }: Pick<OperatorRow, 'name'>) =>
+    auditRow(runtime, actor, { workspace_id: '', action, target: { type: 'operator', id: name } })
+
+  async function hashOf(name: string, password: string): Promise<string> {
+    if (password.length < LIMITS.password_length_min) {
+      const text = `Password must have at least ${LIMITS.password_length_min} characters`
+      throw invalid('password', text)
+    }
+    await checkNewPassword('password', password)
+    checkNotOwn('password', password, { email: name, name })
+    return passwords.hash(password)
+  }
+
+  return {
+    async list() {
+      return (await storage.read.operators.list()).map(operatorOf)
+    },
+    async add({ name, password, expires_at = null }, actor = SERVICE) {
+      const at = runtime.now()
+      const trimmed = name.trim()
+      if (trimmed === '' || trimmed.length > LIMITS.operator_name_length) {
+        throw invalid('name', `name must have 1 to ${LIMITS.operator_name_length} characters`)
+      }
+      if (expires_at !== null && expires_at <= at) {
+        throw invalid('expires_at', 'expires_at must be in the future')
+      }
+      const row: OperatorRow = {
+        id: runtime.id(),
+        name: trimmed,
+        name_key: emailKey(trimmed),
+        password_hash: await hashOf(trimmed, password),
+        expires_at,
+        last_sign_in_at: null,
+        created_at: at,
+      }
+      await storage.write(async ({ operators, audit }) => {
+        if (!(await operators.insert(row))) {
+          throw invalid('name', `There is an operator ${trimmed} already`)
+        }
+        await audit.record(entry(actor, 'operator.added', row))
+      })
+      return operatorOf(row)
+    },
+    async remove(name, actor = SERVICE) {
+      await storage.write(async ({ operators, audit }) => {
+        const row = await operators.byName(name)
+        if (!row || !(await operators.remove(row.id))) throw notFound()
+        await audit.record(entry(actor, 'operator.removed', row))
+      })
+    },
+    async reset(name, password, actor = SERVICE) {
+      const password_hash = await hashOf(name, password)
+      return storage.write(async ({ operators, audit }) => {
+        const row = await operators.byName(name)
+        if (!row) throw notFound()
+        await operators.change(row.id, { password_hash })
+        await operators.endSessions(row.id)
+        await audit.record(entry(actor, 'operator.reset', row))
+        return operatorOf(row)
+      })
+    },
+    async signIn({ name, password }, actor = SERVICE) {
+      const known = await storage.read.operators.byName(name)
+      const isRight = await passwords.verify(known?.password_hash ?? null, password)
+      const token = TOKEN_START + runtime.bytes(LIMITS.token_bytes).toString('base64url')
+      const session = await storage.write(async ({ operators, audit }) => {
+        const at = runtime.now()
+        const row = isRight ? await operators.byName(name) : null
+        // A reset or an end between the check of the password and this transaction counts.
+        if (!row || row.password_hash !== known?.password_hash) return null
+        if (row.expires_at !== null && row.expires_at <= at) return null
+        const ends_at = new Date(at.getTime() + LIMITS.operator_session_s * 1000)
+        const token_hash = hashOfToken(token)
+        const begun = { token_hash, operator_id: row.id, created_at: at, ends_at }
+        await operators.beginSession(begun, LIMITS.operator_sessions)
+        await operators.change(row.id, { last_sign_in_at: at })
+        await audit.record(entry({ ...actor, ...nameOf(row) }, 'operator.signed_in', row))
+        return { operator: operatorOf({ ...row, last_sign_in_at: at }), token, ends_at }
+      })
+      if (!session) throw new SvcError('unauthorized', 'Invalid name or password')
+      return session
+    },
+    async ofToken(token) {
+      if (!TOKEN.test(token)) return null
+      const row = await storage.read.operators.byToken(hashOfToken(token), runtime.now())
+      return row && operatorOf(row)
+    },
+    async signOut(token, actor = SERVICE) {
+      await storage.write(async ({ operators, audit }) => {
+        const row = await operators.byToken(hashOfToken(token), runtime.now())
+        if (!row || !(await operators.endSession(hashOfToken(token)))) return
+        await audit.record(entry({ ...actor, ...nameOf(row) }, 'operator.signed_out', row))
+      })
+    },
+  }
+}
+
+/** A fast hash suffices for a secret of 256 random bits. */
+function hashOfToken(token: string): string {
+  return hash('sha256', token)
+}
+
+function nameOf({ name }: OperatorRow): Pick<Actor, 'kind' | 'id'> {
+  return { kind: 'operator', id: name }
+}
+
+function operatorOf(row: OperatorRow): Operator {
+  const { name_key: _, password_hash: __, ...operator } = row
+  return operator
+}
+
+function notFound(): SvcError {
+  return new SvcError('not_found', 'Operator not found')
+}

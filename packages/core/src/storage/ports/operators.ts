@@ -1,0 +1,28 @@
+import type { OperatorRow, OperatorSessionRow } from '../../rows/rows.ts'
+
+/** The operators of the service; they belong to no workspace. */
+export interface OperatorReads {
+  /** All operators, by name. They are few. */
+  list(): Promise<OperatorRow[]>
+  /** Names are compared in lower case. */
+  byName(name: string): Promise<OperatorRow | null>
+  /** The operator of a session that has not ended; null for none. */
+  byToken(tokenHash: string, now: Date): Promise<OperatorRow | null>
+}
+
+export interface OperatorWrites {
+  /** Returns false, and writes nothing, when an operator has the name. */
+  insert(operator: OperatorRow): Promise<boolean>
+  change(
+    operatorId: string,
+    change: Partial<Pick<OperatorRow, 'password_hash' | 'last_sign_in_at'>>,
+  ): Promise<void>
+  /** Removes an operator with its sessions. Returns false if there is none. */
+  remove(operatorId: string): Promise<boolean>
+  /** Begins a session, and ends all except the newest `keep` and those that are over. */
+  beginSession(session: OperatorSessionRow, keep: number): Promise<void>
+  /** Ends a session. Returns false if there is none. */
+  endSession(tokenHash: string): Promise<boolean>
+  /** Ends all sessions of an operator. */
+  endSessions(operatorId: string): Promise<void>
+}

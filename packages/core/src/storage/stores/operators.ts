@@ -1,0 +1,77 @@
+import { and, asc, desc, eq, gt, isNull, lte, notInArray, or } from 'drizzle-orm'
+import { emailKey } from '../../contract/fields/email-address.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { OperatorReads, OperatorWrites } from '../ports/operators.ts'
+
+/** More operators are a fault. */
+const OPERATORS_MAX = 1_000
+
+export function operatorStore(
+  db: Db,
+  { operators: t, operator_sessions: sessions }: Tables,
+): OperatorReads & OperatorWrites {
+  return {
+    async list() {
+      return db.select().from(t).orderBy(asc(t.name_key)).limit(OPERATORS_MAX)
+    },
+    async byName(name) {
+      const [row] = await db
+        .select()
+        .from(t)
+        .where(eq(t.name_key, emailKey(name)))
+      return row ?? null
+    },
+    async byToken(tokenHash, now) {
+      const valid = and(
+        eq(sessions.token_hash, tokenHash),
+        gt(sessions.ends_at, now),
+        or(isNull(t.expires_at), gt(t.expires_at, now)),
+      )
+      const [row] = await db
+        .select({ operator: t })
+        .from(sessions)
+        .innerJoin(t, eq(t.id, sessions.operator_id))
+        .where(valid)
+      return row?.operator ?? null
+    },
+    async insert(operator) {
+      const inserted = await db
+        .insert(t)
+        .values(operator)
+        .onConflictDoNothing({ target: t.name_key })
+        .returning({ id: t.id })
+      return inserted.length === 1
+    },
+    async change(operatorId, change) {
+      await db.update(t).set(change).where(eq(t.id, operatorId))
+    },
+    async remove(operatorId) {
+      await db.delete(sessions).where(eq(sessions.operator_id, operatorId))
+      const removed = await db.delete(t).where(eq(t.id, operatorId)).returning({ id: t.id })
+      return removed.length === 1
+    },
+    async beginSession(session, keep) {
+      await db.insert(sessions).values(session)
+      const own = eq(sessions.operator_id, session.operator_id)
+      const newest = db
+        .select({ hash: sessions.token_hash })
+        .from(sessions)
+        .where(own)
+        .orderBy(desc(sessions.created_at), asc(sessions.token_hash))
+        .limit(keep)
+      await db.delete(sessions).where(and(own, notInArray(sessions.token_hash, newest)))
+      await db.delete(sessions).where(and(own, lte(sessions.ends_at, session.created_at)))
+    },
+    async endSession(tokenHash) {
+      const ended = await db
+        .delete(sessions)
+        .where(eq(sessions.token_hash, tokenHash))
+        .returning({ hash: sessions.token_hash })
+      return ended.length === 1
+    },
+    async endSessions(operatorId) {
+      await db.delete(sessions).where(eq(sessions.operator_id, operatorId))
+    },
+  }
+}
