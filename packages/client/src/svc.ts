@@ -8,6 +8,7 @@ import type {
   BulksResource,
   ContactsResource,
   DomainsResource,
+  EventsResource,
   HealthResource,
   InvitationsResource,
   MembersResource,
@@ -48,6 +49,7 @@ export class Svc {
   readonly suppressions: SuppressionsResource
   readonly domains: DomainsResource
   readonly webhooks: WebhooksResource & { unwrap: typeof unwrapWebhook }
+  readonly events: EventsResource
   readonly billing: BillingResource
   readonly audit: AuditResource
   readonly health: HealthResource
@@ -69,6 +71,7 @@ export class Svc {
     this.domains = methodsOf(connection, ENDPOINTS.domains)
     const webhooks = methodsOf<WebhooksResource>(connection, ENDPOINTS.webhooks)
     this.webhooks = { ...webhooks, unwrap: unwrapWebhook }
+    this.events = methodsOf(connection, ENDPOINTS.events)
     this.billing = methodsOf(connection, ENDPOINTS.billing)
     this.audit = methodsOf(connection, ENDPOINTS.audit)
     this.health = methodsOf(connection, ENDPOINTS.health)

@@ -110,6 +110,8 @@ export interface Core<F extends Form = 'given'> {
   on: EventFeed['on']
   /** Iterates over the same events, also from an earlier cursor. */
   events: EventFeed['events']
+  /** The next events of a workspace, for a client that asks again and again. */
+  eventPage: EventFeed['eventPage']
   /** Whether the database keeps the counters, so that all its servers share them. */
   sharesCounters: boolean
   /** Counts a request, or reads its counter: exact over all servers on one PostgreSQL; with SQLite, in this process. */
@@ -388,6 +390,7 @@ function bindApi(parts: Parts) {
     },
     on: parts.feed.on,
     events: parts.feed.events,
+    eventPage: parts.feed.eventPage,
     contacts,
     suppressions: createSuppressions({ storage, runtime }),
     files: { fetch: parts.files.fetch },

@@ -25,6 +25,7 @@ POST   /api/v1/auth/change-password  jwt?  in    old   bad    jwt?  jwt?  jwt?  
 PUT    /api/v1/account               jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET    /api/v1/account               jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET    /api/v1/balance               any?  in    old   bad    -read in    -read -read  off   odd   odd   far
+GET    /api/v1/events                any?  in    old   bad    -read in    -read -read  off   odd   odd   far
 GET    /api/v1/audit                 jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET /api/v1/members jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 PUT /api/v1/members/:id jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?

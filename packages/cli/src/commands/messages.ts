@@ -64,9 +64,14 @@ function addTail(messages: Command, context: Context): void {
       .summary('follow new messages and status changes')
       .description(
         `Prints a line for every new message and every change of a status until Ctrl-C; with --json, each line is one
-JSON document. On a terminal, keys filter and pause the list, and open the timeline of a message.`,
+JSON document. On a terminal, keys filter and pause the list, and open the timeline of a message. The server reports
+changes as they happen; a message that waits in the queue appears within ten seconds.`,
       )
-      .option('--interval <seconds>', 'the time between two polls, 0.1 to 60', '2'),
+      .option(
+        '--interval <seconds>',
+        'the minimum time between two requests while messages change, 0.1 to 60',
+        '2',
+      ),
   ).action((options: TailOptions) => tailMessages(context, options))
   withExamples(tail, 'svc messages tail', 'svc messages tail --json | jq -r .status')
 }

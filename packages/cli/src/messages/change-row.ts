@@ -38,6 +38,6 @@ export function changeLine({ message, status, at }: Change, columns: number, sty
 
 /** The text that a filter searches. */
 export function changeWords({ message, status }: Change): string {
-  const { channel, recipient, id, error_code, error_message, provider } = message
-  return [channel, recipient, status, id, error_code, error_message, provider].join(' ')
+  const { channel, recipient, id, error_code, error_message } = message
+  return [channel, recipient, status, id, error_code, error_message].join(' ')
 }

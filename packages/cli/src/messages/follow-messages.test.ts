@@ -3,45 +3,26 @@ import { describe, expect, test } from 'vitest'
 import { unreachable } from '../process/failure.ts'
 import { type Change, createFollower, followMessages } from './follow-messages.ts'
 
-const at = (second: number) => new Date(Date.UTC(2026, 4, 4, 9, 0, second)).toISOString()
 const idOf = (n: number) => `01934f5e-8c00-7a3b-9d2e-${String(n).padStart(12, '0')}`
+const at = (second: number) => new Date(Date.UTC(2026, 4, 4, 9, 0, second)).toISOString()
 
-/** A message of the API; `n` gives its time. */
-function message(n: number, fields: object = {}) {
-  return {
-    id: idOf(n),
-    workspace_id: idOf(0),
-    channel: 'sms',
-    recipient: '+14155552671',
-    content: { text: 'x' },
-    status: 'queued',
-    credits_used: 1,
-    credits_refunded: 0,
-    provider: null,
-    provider_message_id: null,
-    error_code: null,
-    error_message: null,
-    metadata: {},
-    segments: 1,
-    encoding: 'GSM-7',
-    bulk_id: null,
-    livemode: true,
-    created_at: at(n % 60),
-    updated_at: at(n % 60),
-    scheduled_at: null,
-    expires_at: null,
-    sent_at: null,
-    delivered_at: null,
-    read_at: null,
-    failed_at: null,
-    erased_at: null,
-    ...fields,
-  }
+/** What a record and an event say about a message. */
+const fields = {
+  channel: 'sms',
+  recipient: '+14155552671',
+  credits_used: 1,
+  metadata: {},
+  bulk_id: null,
+  livemode: true,
+  provider_message_id: null,
+  error_code: null,
+  error_message: null,
 }
 
-/** A server with messages, newest last; each of `faults` replaces one answer. */
+/** A server with queued messages and events; each of `faults` replaces one answer. */
 function server() {
-  const messages: ReturnType<typeof message>[] = []
+  const messages: { id: string; status: string }[] = []
+  const events: object[] = []
   const requests: string[] = []
   const faults: (() => Response)[] = []
   const answer = (data: object) => Response.json({ success: true, data })
@@ -50,21 +31,29 @@ function server() {
     apiKey: 'svc_k',
     maxRetries: 0,
     async fetch(input) {
-      const url = new URL(String(input))
-      requests.push(url.pathname)
+      const { pathname, searchParams } = new URL(String(input))
+      requests.push(`${pathname}?${searchParams}`.replace('/api/v1', ''))
       const fault = faults.shift()
       if (fault) return fault()
-      const found = messages.find(({ id }) => url.pathname.endsWith(id))
-      if (found) return answer({ message: found })
-      const from = Number(url.searchParams.get('after') ?? 0)
-      const limit = Number(url.searchParams.get('limit'))
-      const page = messages.toReversed().slice(from, from + limit)
-      const next_after = from + limit < messages.length ? String(from + limit) : null
+      if (pathname.endsWith('/events')) {
+        const after = searchParams.get('after')
+        const found = after === null ? [] : events.slice(Number(after))
+        return answer({ events: found, next_after: String(events.length) })
+      }
+      const limit = Number(searchParams.get('limit'))
+      const page = messages.map((one) => ({ ...fields, ...one })).toReversed()
       const pagination = { total: messages.length, page: 1, pages: 1, limit }
-      return answer({ messages: page, pagination, next_after })
+      return answer({ messages: page.slice(0, limit), pagination, next_after: null })
     },
   })
-  return { client, messages, requests, faults }
+  const happen = (n: number, status: string, second: number) =>
+    events.push({
+      id: idOf(n),
+      event: `message.${status}`,
+      data: { ...fields, message_id: idOf(n), status, occurred_at: at(second) },
+      created_at: at(second),
+    })
+  return { client, messages, requests, faults, happen }
 }
 
 const stepsOf = (changes: readonly Change[]) =>
@@ -72,63 +61,73 @@ const stepsOf = (changes: readonly Change[]) =>
 const never = new AbortController().signal
 
 describe('a follower', () => {
-  test('skips existing messages, and reports each later step once, in order', async () => {
-    const { client, messages } = server()
-    messages.push(message(1))
+  test('begins at the present, and reports each later step once, in order', async () => {
+    const { client, messages, happen } = server()
+    messages.push({ id: idOf(1), status: 'queued' })
+    happen(1, 'sent', 1)
     const follower = createFollower(client, never)
-    expect(await follower.poll()).toEqual([])
-    messages.push(message(2, { status: 'delivered', sent_at: at(3), delivered_at: at(5) }))
-    messages[0] = message(1, { status: 'sent', sent_at: at(4) })
-    expect(stepsOf(await follower.poll())).toEqual([
+    expect(await follower.next()).toEqual([])
+    happen(2, 'sent', 3)
+    happen(1, 'failed', 4)
+    happen(2, 'delivered', 5)
+    const changes = await follower.next()
+    expect(stepsOf(changes)).toEqual([
       [idOf(2), 'queued'],
       [idOf(2), 'sent'],
-      [idOf(1), 'sent'],
+      [idOf(1), 'failed'],
       [idOf(2), 'delivered'],
     ])
-    expect(await follower.poll()).toEqual([])
+    // The id has the time of the acceptance.
+    expect(changes[0]?.at.toISOString()).toBe('2024-11-21T15:36:56.576Z')
+    expect(changes[3]?.at.toISOString()).toBe(at(5))
+    expect(await follower.next()).toEqual([])
   })
 
-  test('reads pages until it finds a known message', async () => {
+  test('waits on the server: one request while nothing happens, and a look at the queue every ten seconds', async () => {
     const { client, messages, requests } = server()
-    for (let n = 1; n <= 150; n++) messages.push(message(n))
-    const follower = createFollower(client, never)
-    await follower.poll()
-    expect(requests).toHaveLength(1)
-    const delivered = { status: 'delivered', delivered_at: at(59) }
-    for (let n = 151; n <= 400; n++) messages.push(message(n, delivered))
-    expect(new Set(stepsOf(await follower.poll()).map(([id]) => id)).size).toBe(250)
+    let now_ms = 0
+    const follower = createFollower(
+      client,
+      never,
+      () => {},
+      () => now_ms,
+    )
+    await follower.next()
+    requests.length = 0
+    await follower.next()
+    messages.push({ id: idOf(7), status: 'queued' })
+    now_ms = 10_000
+    expect(stepsOf(await follower.next())).toEqual([[idOf(7), 'queued']])
+    await follower.next()
+    expect(requests).toEqual([
+      '/events?after=0&wait=10',
+      '/messages?status=queued&limit=100',
+      '/events?after=0&wait=10',
+    ])
   })
 
-  test('reports a gap when more messages came than one poll reads', async () => {
-    const { client, messages } = server()
-    messages.push(message(1))
+  test('begins again and reports a gap when the server has no events behind its position', async () => {
+    const { client, faults, happen } = server()
     let gaps = 0
     const follower = createFollower(client, never, () => gaps++)
-    await follower.poll()
-    for (let n = 2; n <= 400; n++) messages.push(message(n))
-    await follower.poll()
-    expect(gaps).toBe(0)
-    for (let n = 401; n <= 1_000; n++) messages.push(message(n))
-    await follower.poll()
+    await follower.next()
+    const details = [{ path: 'after', message: 'x' }]
+    const refusal = { success: false, error: 'validation_error', message: 'x', details }
+    faults.push(() => Response.json(refusal, { status: 400 }))
+    expect(await follower.next()).toEqual([])
     expect(gaps).toBe(1)
-  })
-
-  test('still reads an unfinished message that is far down', async () => {
-    const { client, messages } = server()
-    messages.push(message(1))
-    const follower = createFollower(client, never)
-    await follower.poll()
-    const delivered = { status: 'delivered', delivered_at: at(59) }
-    for (let n = 2; n <= 202; n++) messages.push(message(n, delivered))
-    await follower.poll()
-    messages[0] = message(1, { status: 'failed', failed_at: at(30) })
-    expect(stepsOf(await follower.poll())).toEqual([[idOf(1), 'failed']])
+    await follower.next()
+    happen(3, 'sent', 1)
+    expect(stepsOf(await follower.next())).toEqual([
+      [idOf(3), 'queued'],
+      [idOf(3), 'sent'],
+    ])
   })
 })
 
 describe('following', () => {
   test('continues after an outage and a rate limit, and reports the outage', async () => {
-    const { client, messages, faults } = server()
+    const { client, happen, faults } = server()
     const stop = new AbortController()
     const log: string[] = []
     const outOfReach = () => {
@@ -145,21 +144,21 @@ describe('following', () => {
         // As nginx answers while the server behind it restarts.
         const proxied = () => new Response('<h1>502 Bad Gateway</h1>', { status: 502 })
         faults.push(outOfReach, proxied, outOfReach, limited)
-        messages.push(message(1))
+        happen(1, 'sent', 1)
       },
       onChange({ status }) {
         log.push(status)
-        stop.abort()
+        if (status === 'sent') stop.abort()
       },
       onOutage: (isOut) => log.push(isOut ? 'out' : 'back'),
     })
-    expect(log).toEqual(['ready', 'out', 'back', 'queued'])
+    expect(log).toEqual(['ready', 'out', 'back', 'queued', 'sent'])
   })
 
   test.each([
-    ['the first poll', [0]],
+    ['the first request', [0]],
     ['a later refusal', [0, 1]],
-  ])('ends with the error of %s', async (_, polls) => {
+  ])('ends with the error of %s', async (_, requests) => {
     const { client, faults } = server()
     const refusal = {
       success: false,
@@ -167,7 +166,7 @@ describe('following', () => {
       message: 'API key has been deactivated',
     }
     const refuse = () => Response.json(refusal, { status: 401 })
-    if (polls.length === 1) faults.push(refuse)
+    if (requests.length === 1) faults.push(refuse)
     const following = followMessages(createFollower(client, never), {
       interval_ms: 1,
       signal: never,

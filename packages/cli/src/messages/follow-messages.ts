@@ -1,108 +1,164 @@
-import type { Message, Svc } from '@svc/client'
+import type { EventKind, Message, MessageStatus, Svc } from '@svc/client'
 import { isOutage, pause, retryAfterMs } from '../connect/polling.ts'
-import { isFinal, type Step, stepsOf } from './message-steps.ts'
+import type { Step } from './message-steps.ts'
 
+/** The wait of one request for events: below the wait after which a command gives up an answer. */
+const WAIT_S = 25
+
+/** The time between two looks at the queue: no event says that a message was accepted. */
+const LOOK_EVERY_MS = 10_000
+
+/** The messages of one look. */
 const PAGE_SIZE = 100
-
-/** The maximum number of pages of one poll. The oldest messages of a larger burst are not reported. */
-const PAGES_MAX = 5
 
 /** The maximum number of messages that are tracked; the oldest are dropped first. */
 const TRACKED_MAX = 10_000
 
+/** A text below every id. */
+const NO_ID = ' '
+
+/** The events that change the status of a message. */
+const STATUS_OF: Partial<Record<EventKind, MessageStatus>> = {
+  'message.sent': 'sent',
+  'message.delivered': 'delivered',
+  'message.failed': 'failed',
+  'message.read': 'read',
+}
+
+/** What an event and a record both say about a message. */
+export type ChangedMessage = Pick<
+  Message,
+  | 'id'
+  | 'channel'
+  | 'recipient'
+  | 'status'
+  | 'credits_used'
+  | 'metadata'
+  | 'bulk_id'
+  | 'livemode'
+  | 'provider_message_id'
+  | 'error_code'
+  | 'error_message'
+>
+
 /** A new status of a message. */
 export interface Change extends Step {
-  message: Message
+  message: ChangedMessage
 }
 
-interface Tracked {
-  reported: Set<string>
-  finished: boolean
-}
-
-/** Polls the newest messages; each poll returns the changes since the previous one. */
+/** Reads the changes since the last call. */
 export interface Follower {
-  /** Returns the changes. The first poll returns none, because it only reads the existing messages. */
-  poll(): Promise<Change[]>
+  /** Returns the changes; waits for one. The first call returns none: it begins at the present. */
+  next(): Promise<Change[]>
 }
 
 /**
- * Follows the messages that a client may read.
+ * Follows the messages that a client may read: a request waits on the server until an event happens, and a look at the queue
+ * every ten seconds finds messages without an event.
  *
- * @param onGap called when more messages came between two polls than one poll reads. The oldest are not reported.
+ * @param onGap called when events are missing, for example after a restore.
+ * @param now the time in ms, for tests.
  */
 export function createFollower(
   client: Svc,
   signal: AbortSignal,
   onGap: () => void = () => {},
+  now: () => number = Date.now,
 ): Follower {
-  const tracked = new Map<string, Tracked>()
-  let isFirst = true
+  /** The messages whose acceptance was reported. */
+  const accepted = new Set<string>()
+  let after: string | undefined
+  /** The newest message before the command: later ones have a higher id. */
+  let newest_before = ''
+  let looks_at_ms = 0
 
-  function changesOf(message: Message): Change[] {
-    const before = tracked.get(message.id)
-    const reported = before?.reported ?? new Set<string>()
-    const news = stepsOf(message).filter(({ status }) => !reported.has(status))
-    for (const { status } of news) reported.add(status)
-    // Move the message to the end, so that `oneUnfinished` polls the unfinished messages in turn.
-    tracked.delete(message.id)
-    tracked.set(message.id, { reported, finished: isFinal(message) })
-    return news.map((step) => ({ ...step, message }))
+  /** The acceptance of a message, unless it was reported or is older than the command. */
+  function acceptanceOf(message: ChangedMessage): Change[] {
+    if (accepted.has(message.id) || message.id <= newest_before) return []
+    accepted.add(message.id)
+    for (const id of accepted) {
+      if (accepted.size <= TRACKED_MAX) break
+      accepted.delete(id)
+    }
+    const at = timeOf(message.id)
+    return [{ status: 'queued', at, message: { ...message, status: 'queued' } }]
   }
 
-  /** Reads one unfinished message that is older than the pages: the rate limit allows only one more request a poll. */
-  async function oneUnfinished(seen: ReadonlySet<string>): Promise<Message[]> {
-    for (const [id, { finished }] of tracked) {
-      if (!finished && !seen.has(id)) return [(await client.messages.get(id, { signal })).message]
-    }
-    return []
+  async function queued(): Promise<Change[]> {
+    looks_at_ms = now() + LOOK_EVERY_MS
+    const query = { status: 'queued', limit: PAGE_SIZE } as const
+    const { messages } = await client.messages.list(query, { signal })
+    return messages.toReversed().flatMap((message) => acceptanceOf(changedOf(message)))
+  }
+
+  async function events(): Promise<Change[]> {
+    const wait = Math.min(WAIT_S, Math.max(1, Math.ceil((looks_at_ms - now()) / 1000)))
+    const found = await client.events.list({ after, wait }, { signal })
+    after = found.next_after
+    return found.events.flatMap(({ event, data }) => {
+      const status = STATUS_OF[event]
+      if (!status) return []
+      const change = data as unknown as ChangedMessage & { message_id: string; occurred_at: string }
+      const message = changedOf({ ...change, id: change.message_id, status })
+      return [...acceptanceOf(message), { status, at: new Date(change.occurred_at), message }]
+    })
   }
 
   return {
-    async poll() {
-      const isKnown = (id: string) => isFirst || tracked.has(id)
-      const { recent, isWhole } = await newestUntil(client, isKnown, signal)
-      if (!isWhole) onGap()
-      const older = isFirst ? [] : await oneUnfinished(new Set(recent.map(({ id }) => id)))
-      const changes = [...older, ...recent.toReversed()].flatMap(changesOf)
-      for (const id of tracked.keys()) {
-        if (tracked.size <= TRACKED_MAX) break
-        tracked.delete(id)
-      }
-      if (isFirst) {
-        isFirst = false
+    async next() {
+      if (after === undefined) {
+        const { next_after } = await client.events.list({}, { signal })
+        const { messages } = await client.messages.list({ limit: 1 }, { signal })
+        newest_before ||= messages[0]?.id ?? NO_ID
+        looks_at_ms = now() + LOOK_EVERY_MS
+        after = next_after
         return []
       }
-      return changes.sort((a, b) => a.at.getTime() - b.at.getTime())
+      if (now() >= looks_at_ms) {
+        const changes = await queued()
+        if (changes.length > 0) return changes
+      }
+      try {
+        return await events()
+      } catch (error) {
+        if (!isGap(error)) throw error
+        after = undefined
+        onGap()
+        return []
+      }
     },
   }
 }
 
-/** Reads the newest messages, newest first, until it finds a known message or reaches the page limit. */
-async function newestUntil(
-  client: Svc,
-  isKnown: (id: string) => boolean,
-  signal: AbortSignal,
-): Promise<{ recent: Message[]; isWhole: boolean }> {
-  const recent: Message[] = []
-  let after: string | undefined
-  for (let page = 0; page < PAGES_MAX; page++) {
-    const response = await client.messages.list({ limit: PAGE_SIZE, after }, { signal })
-    recent.push(...response.messages)
-    const oldest = response.messages.at(-1)
-    after = response.next_after ?? undefined
-    if (!oldest || isKnown(oldest.id) || after === undefined) return { recent, isWhole: true }
-  }
-  return { recent, isWhole: false }
+function isGap(error: unknown): boolean {
+  const { code, details } = error as { code?: unknown; details?: { path: string }[] }
+  return code === 'validation_error' && details?.[0]?.path === 'after'
 }
 
-/** Polls every `interval_ms` until `signal` aborts. It continues after an outage, except at the first poll. */
+function changedOf(message: ChangedMessage): ChangedMessage {
+  const { id, channel, recipient, status, credits_used, metadata, bulk_id, livemode } = message
+  const { provider_message_id, error_code, error_message } = message
+  return {
+    ...{ id, channel, recipient, status, credits_used, metadata, bulk_id, livemode },
+    ...{ provider_message_id, error_code, error_message },
+  }
+}
+
+/** The time of creation, which the id of a message begins with (UUIDv7: 48 bits of milliseconds). */
+function timeOf(id: string): Date {
+  return new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16))
+}
+
+/**
+ * Follows until `signal` aborts. It continues after an outage, except at the first request.
+ * @param options.interval_ms the minimum time between two requests that find something
+ */
 export async function followMessages(
   follower: Follower,
   options: {
     interval_ms: number
     signal: AbortSignal
-    /** Called after the first poll. Only later changes are reported. */
+    /** Called after the first request. Only later changes are reported. */
     onReady: () => void
     onChange: (change: Change) => void
     /** Called when an outage of the server starts (true) and ends (false). */
@@ -113,14 +169,15 @@ export async function followMessages(
   let isOut = false
   let isFirst = true
   while (!signal.aborted) {
-    let wait_ms = interval_ms
+    let wait_ms = 0
     try {
-      const changes = await follower.poll()
+      const changes = await follower.next()
       if (isFirst) onReady()
       if (isOut) onOutage(false)
       isFirst = false
       isOut = false
       changes.forEach(onChange)
+      if (changes.length > 0) wait_ms = interval_ms
     } catch (error) {
       if (signal.aborted) return
       if (isFirst) throw error

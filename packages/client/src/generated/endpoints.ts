@@ -87,6 +87,9 @@ export const ENDPOINTS = {
     retry: { method: 'POST', path: '/api/v1/webhooks/:id/deliveries/:delivery_id/retry', auth: 'jwt_or_api_key', has: 'delivery' },
     recover: { method: 'POST', path: '/api/v1/webhooks/:id/recover', auth: 'jwt_or_api_key', body: true, has: 'recovered' },
   },
+  events: {
+    list: { method: 'GET', path: '/api/v1/events', auth: 'jwt_or_api_key', query: true, list: 'events' },
+  },
   domains: {
     create: { method: 'POST', path: '/api/v1/domains', auth: 'jwt', body: true, has: 'domain' },
     list: { method: 'GET', path: '/api/v1/domains', auth: 'jwt', query: true, list: 'domains' },

@@ -306,6 +306,15 @@ export interface Invitation {
   created_at: string
 }
 
+/** `ListedEvent` in JSON. */
+export interface ListedEvent {
+  /** The id of the event: the header `webhook-id` of its deliveries. */
+  id: string
+  event: EventKind
+  data: { [field: string]: unknown }
+  created_at: string
+}
+
 /** `MailRecipient` in JSON. */
 export interface MailRecipient {
   address: string
@@ -1442,6 +1451,26 @@ export interface WebhooksResource {
   retry(id: string, deliveryId: string, options?: CallOptions): Call<{ delivery: Delivery }>
   /** Queue the missed deliveries of a webhook again. Failed and discarded deliveries of events between `since` and `until` (default: now), each with all its attempts; at most 10000 in one request and 30 days back. */
   recover(id: string, body: WebhooksRecoverBody, options?: CallOptions): Call<WebhooksRecoverData>
+}
+
+/** The answer of `GET /api/v1/events`. */
+export interface EventsListData {
+  events: ListedEvent[]
+  /** The `after` of the next request. */
+  next_after: string
+}
+
+/** The query of `GET /api/v1/events`. */
+export interface EventsListQuery {
+  /** `next_after` of the last answer. Default: the present; the answer has no events then. */
+  after?: string | undefined
+  wait?: number | undefined
+}
+
+/** The methods of `svc.events`. */
+export interface EventsResource {
+  /** List the events of the workspace, and wait for new ones. The events that webhooks get, in the order in which they happened, at most 100 in one answer. With `wait`, an answer without events is sent after that number of seconds. A test key gets events of test messages only. At most 5 requests of one API key or session, and 20 of a workspace, may wait at the same time; others get 429. An `after` behind which events are missing, for example after a restore, is 400: begin again without `after`. */
+  list(query?: EventsListQuery, options?: CallOptions): List<EventsListData, ListedEvent>
 }
 
 /** The body of `POST /api/v1/domains`. */

@@ -9,7 +9,7 @@ import { LIMITS } from '../contract/limits.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
 import type { CoreEvent } from '../events/event.ts'
-import type { EventsOptions, HandlerOptions } from '../events/feed.ts'
+import type { EventPageOptions, EventsOptions, HandlerOptions } from '../events/feed.ts'
 import { whenReady } from '../runtime/awaitable.ts'
 import type { Members } from '../workspaces/members.ts'
 import type { OidcPerson } from '../workspaces/sign-in.ts'
@@ -65,7 +65,7 @@ export function bordersOf({ voice }: { voice: boolean }) {
     contacts: contactBorders(api.contacts),
     files: { fetch: takes(checked<string>('url', httpUrl)) },
     suppressions: suppressionBorders(api.suppressions),
-    ...eventBorders(),
+    ...eventBorders(api.events),
   }
 }
 
@@ -281,7 +281,7 @@ function contactBorders(api: Api['contacts']) {
   }
 }
 
-function eventBorders() {
+function eventBorders(api: Api['events']) {
   const options = { workspace_id: z.guid().optional() }
   const kinds = z.enum(SUBSCRIPTIONS)
   return {
@@ -297,6 +297,18 @@ function eventBorders() {
           .strictObject({
             ...options,
             after: z.string().max(LIMITS.cursor_length).nullable().optional(),
+            signal: fields.signal.optional(),
+          })
+          .optional(),
+      ),
+    ),
+    eventPage: takes(
+      viewer(api.list),
+      checked<EventPageOptions | undefined>(
+        'options',
+        z
+          .strictObject({
+            after: api.list.query.shape.after,
             signal: fields.signal.optional(),
           })
           .optional(),

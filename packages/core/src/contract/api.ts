@@ -4,6 +4,7 @@ import { billing } from './resources/billing.ts'
 import { bulks } from './resources/bulk.ts'
 import { contacts } from './resources/contacts.ts'
 import { domains } from './resources/domains.ts'
+import { events } from './resources/event-feed.ts'
 import { health } from './resources/health.ts'
 import { invitations, members, sessions } from './resources/members.ts'
 import { messagesFor } from './resources/messages.ts'
@@ -22,6 +23,7 @@ export * from './resources/content.ts'
 export * from './resources/credit-packages.ts'
 export * from './resources/domains.ts'
 export * from './resources/estimate.ts'
+export * from './resources/event-feed.ts'
 export * from './resources/events.ts'
 export * from './resources/health.ts'
 export * from './resources/members.ts'
@@ -48,6 +50,7 @@ export const apiFor = ({ voice }: { voice: boolean }) =>
     contacts,
     suppressions,
     webhooks,
+    events,
     domains,
     billing,
     audit,
@@ -70,6 +73,7 @@ export const GROUPS: Readonly<Record<keyof typeof api, string>> = {
   contacts: 'People and their addresses.',
   suppressions: 'Addresses that get no messages.',
   webhooks: 'Signed events, their deliveries, and repeats.',
+  events: 'Events for programs that cannot receive webhooks.',
   domains: 'Own domains in the sender addresses of e-mails, and their DNS records.',
   billing: 'Credits: packages, purchases and the ledger.',
   audit: 'Who changed what in the workspace.',

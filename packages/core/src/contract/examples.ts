@@ -10,6 +10,7 @@ type ExampleOf<E> = { readonly data: WireData<E> } & (WireBody<E> extends undefi
 type Examples<A> = { readonly [G in keyof A]: { readonly [N in keyof A[G]]: ExampleOf<A[G][N]> } }
 
 const WORKSPACE_ID = '019a9c5e-1d00-7c3a-9a51-3f0c6d1b2e01'
+const EVENT_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d31'
 const KEY_ID = '019a9c5e-2e10-7d41-8b62-4a1d7e2c3f02'
 const MESSAGE_ID = '019a9c60-4f20-7e52-9c73-5b2e8f3d4a03'
 const BULK_ID = '019a9c61-5a30-7f63-8d84-6c3f9a4e5b04'
@@ -635,6 +636,21 @@ export const EXAMPLES: Examples<typeof api> = {
     },
     retry: { data: { delivery: { ...delivery, status: 'pending', next_attempt_at: NOW } } },
     recover: { body: { since: EARLIER }, data: { recovered: 12, has_more: false } },
+  },
+  events: {
+    list: {
+      data: {
+        events: [
+          {
+            id: EVENT_ID,
+            event: 'message.delivered',
+            data: { ...EVENTS['message.delivered'].example },
+            created_at: EVENT_TIME,
+          },
+        ],
+        next_after: '1207',
+      },
+    },
   },
   billing: {
     packages: {

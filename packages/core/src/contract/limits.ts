@@ -86,6 +86,13 @@ export const LIMITS = {
   page_size_default: 50,
   page_size_max: 100,
   cursor_length: 512,
+  /** Events in one answer. */
+  events_page: 100,
+  /** Below the 30 s after which clients and proxies give up a request. */
+  events_wait_s: 25,
+  /** Requests that wait for events: of one API key or session, and of one workspace. */
+  events_waiting_per_key: 5,
+  events_waiting_per_workspace: 20,
   /** A longer JSON content is read separately, because 100 e-mails of 2 MB would block the event loop for seconds. */
   list_content_length: 32 * KB,
 

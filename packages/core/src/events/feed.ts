@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { invalid } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { EventLogState, LoggedEvent } from '../storage/ports/event-log.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { type CoreEvent, type EventOf, eventOf, positionOf } from './event.ts'
+import { type CoreEvent, cursorOf, type EventOf, eventOf, positionOf } from './event.ts'
 import { createNewest, nameOf } from './newest.ts'
 
 /** Which events a handler gets. */
@@ -49,6 +51,23 @@ export interface EventFeed {
    *   database was restored. Rejects with the error of the database when it fails; continue with `after`.
    */
   events(options?: EventsOptions): AsyncGenerator<CoreEvent, void, undefined>
+  /**
+   * The next events of a workspace, at most `LIMITS.events_page`, oldest first; a test key gets events of test messages. Waits
+   * for the first until `signal` aborts. `next_after` is the `after` of the next page, also if this page has no events.
+   * @throws SvcError `validation_error` in the same cases as `events`.
+   */
+  eventPage(
+    viewer: Viewer,
+    options?: EventPageOptions,
+  ): Promise<{ events: CoreEvent[]; next_after: string }>
+}
+
+/** Which events a page has, and how long it waits for the first. */
+export interface EventPageOptions {
+  /** Continues behind the `next_after` of the last page. Default: the present, so that the page has no events. */
+  after?: string | undefined
+  /** Ends the wait. Without a signal the page does not wait. */
+  signal?: AbortSignal | undefined
 }
 
 /** The feed of an open core. */
@@ -59,7 +78,7 @@ export interface OpenFeed extends EventFeed {
 }
 
 /** The maximum number of events that one query returns. */
-const PAGE = 100
+const PAGE = LIMITS.events_page
 
 /** The wait before a handler's reading is tried again after a failure of the database. */
 const AGAIN_MS = 1_000
@@ -201,6 +220,25 @@ export function createEventFeed(parts: { storage: Storage; runtime: Runtime }): 
       // The first step of the iteration reports the failure.
       start.catch(() => {})
       return iterate(options, start, signal)
+    },
+    async eventPage(viewer, { after, signal } = {}) {
+      const { workspace_id, livemode } = viewOf(viewer)
+      let at = await startOf({ after }, newest.position())
+      if (after === undefined) return { events: [], next_after: cursorOf(at) }
+      const ending = AbortSignal.any(signal ? [signal, closing.signal] : [closing.signal])
+      for (;;) {
+        const until = Math.min(at + PAGE, newest.position() ?? at)
+        if (until > at) {
+          const rows = await storage.read.eventLog.between({ after: at, until }, workspace_id)
+          at = until
+          const events = rows
+            .map(known)
+            .filter((event) => event !== null)
+            .filter(({ data }) => livemode !== false || !data.livemode)
+          if (events.length > 0) return { events, next_after: cursorOf(at) }
+        } else if (!signal || ending.aborted) return { events: [], next_after: cursorOf(at) }
+        else await newest.above(at, ending)
+      }
     },
     async open(keeps) {
       if (keeps === true) await keep()

@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import type { CoreEvent } from '@svc/core'
-import { EVENTS, endpoint, mayDo, SvcError, uuid } from '@svc/core/contract'
+import { endpoint, mayDo, SvcError, uuid } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import * as z from 'zod'
 import type { Authenticator } from '../admission/authenticator.ts'
 import { tooBusy } from '../failures.ts'
+import { eventJson } from '../routes/events.ts'
 import type { Handlers } from '../routes/mount.ts'
 import { chosenMode } from './access.ts'
 
@@ -130,8 +131,6 @@ async function pipe(
   }
 }
 
-function textOf({ event, data, id, cursor, created_at }: CoreEvent): string {
-  const schema: { encode(data: never): unknown } = EVENTS[event].data
-  const body = { event, data: schema.encode(data as never), id, created_at }
-  return `id: ${cursor}\nevent: event\ndata: ${JSON.stringify(body)}\n\n`
+function textOf(event: CoreEvent): string {
+  return `id: ${event.cursor}\nevent: event\ndata: ${JSON.stringify(eventJson(event))}\n\n`
 }

@@ -10,6 +10,7 @@ import { billingRoutes } from './billing.ts'
 import { bulkRoutes } from './bulks.ts'
 import { contactRoutes } from './contacts.ts'
 import { domainRoutes } from './domains.ts'
+import { eventRoutes } from './events.ts'
 import { healthRoutes } from './health.ts'
 import { invitationRoutes, memberRoutes, sessionRoutes } from './members.ts'
 import { messageRoutes, receivedRoutes } from './messages.ts'
@@ -30,13 +31,10 @@ export interface GroupParts {
 }
 
 /** The handlers of all groups of the API. A group without handlers does not compile. */
-function handlersOf({
-  core,
-  authenticator,
-  self_service_domains: self_service,
-  isClosing,
-  now,
-}: GroupParts): { [Name in keyof Groups]: Handlers<Groups[Name]> } {
+function handlersOf(
+  app: FastifyInstance,
+  { core, authenticator, self_service_domains: self_service, isClosing, now }: GroupParts,
+): { [Name in keyof Groups]: Handlers<Groups[Name]> } {
   return {
     workspaces: workspaceRoutes(core, authenticator),
     members: memberRoutes(core),
@@ -49,6 +47,7 @@ function handlersOf({
     contacts: contactRoutes(core),
     suppressions: suppressionRoutes(core),
     webhooks: webhookRoutes(core),
+    events: eventRoutes(app, core, authenticator),
     domains: domainRoutes(core, { self_service }),
     billing: billingRoutes(core),
     audit: auditRoutes(core),
@@ -63,7 +62,7 @@ export function mountGroups(
   api: Groups,
   { console, ...parts }: GroupParts & { console: ConsoleAccess | null },
 ): void {
-  const handlers = handlersOf(parts)
+  const handlers = handlersOf(app, parts)
   for (const name of Object.keys(api) as (keyof Groups)[]) {
     mount(app, admission, api[name], handlers[name] as never)
     if (console) mount(app, admission, api[name], handlers[name] as never, { console })

@@ -136,6 +136,7 @@ describe('the document', () => {
       'EmailRequest',
       'Error',
       'Invitation',
+      'ListedEvent',
       'MailRecipient',
       'Member',
       'Message',

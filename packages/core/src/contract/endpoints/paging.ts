@@ -59,11 +59,14 @@ export const nextAfter = z.string().nullable().meta({
   description: 'The `after` of the next page; null on the last page.',
 })
 
-function wholeNumber({
+/** A whole number of a query. */
+export function wholeNumber({
+  min = 1,
   max,
   byDefault,
   otherwise,
 }: {
+  min?: number
   max: number
   byDefault: number
   otherwise: string
@@ -71,11 +74,11 @@ function wholeNumber({
   // The default is set twice, because OpenAPI describes the encoded form.
   const wire = z
     .string(otherwise)
-    .meta({ type: 'integer', minimum: 1, maximum: max, default: byDefault })
-  return z.codec(wire, z.int().min(1).max(max), {
+    .meta({ type: 'integer', minimum: min, maximum: max, default: byDefault })
+  return z.codec(wire, z.int().min(min).max(max), {
     decode: (value, ctx) => {
-      const n = WHOLE_NUMBER.test(value) ? Number(value) : 0
-      if (n >= 1 && n <= max) return n
+      const n = WHOLE_NUMBER.test(value) ? Number(value) : min - 1
+      if (n >= min && n <= max) return n
       ctx.issues.push({ code: 'custom', message: otherwise, input: value })
       return z.NEVER
     },
