@@ -123,6 +123,7 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
         consecutive_failures: 0,
         last_success_at: null,
         last_failure_at: null,
+        waits_until: null,
         created_at: at,
         updated_at: at,
         format: 'svc',

@@ -206,7 +206,8 @@ function addHooks(
   })
   app.addHook('onResponse', (request, reply, done) => {
     const { statusCode } = reply
-    onAnswered?.(request.method, request.routeOptions?.url, statusCode, reply.elapsedTime)
+    const { method, url } = request
+    onAnswered?.(method, request.routeOptions?.url, statusCode, reply.elapsedTime, url)
     // The 503 of a probe is an answer, not a fault.
     const level = statusCode === 500 ? 'error' : statusCode >= 400 ? 'info' : 'debug'
     // Checked first, because collecting the fields of a line costs time.

@@ -11,6 +11,7 @@ import type { ConsoleOptions } from './console/console.ts'
 import type { InboxOptions } from './dev/inbox.ts'
 import { isLocal } from './dev/local-only.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { OnAnswered } from './metrics/request-metrics.ts'
 import { versionOf } from './pages/docs.ts'
 import type { Backups } from './service/backups.ts'
 import { stdoutLog } from './service/log-destination.ts'
@@ -49,6 +50,7 @@ export async function startServer({
   demo,
   log_level = config.log_level,
   lease_ms,
+  onAnswered,
 }: {
   config: Config
   /**
@@ -60,6 +62,8 @@ export async function startServer({
   demo?: InboxOptions['demo']
   log_level?: string
   lease_ms?: CoreOptions['lease_ms']
+  /** Called after each answered request. */
+  onAnswered?: OnAnswered
 }): Promise<RunningServer> {
   const log = stdoutLog()
   const logger = pino(logOptions(log_level), log)
@@ -122,7 +126,10 @@ export async function startServer({
       payment_landing: payments !== undefined,
       inbox: dev ? { demo } : undefined,
       console: consoleOf(config, { dev, demo }),
-      onAnswered: metrics?.onAnswered,
+      onAnswered: (...answered) => {
+        metrics?.onAnswered(...answered)
+        onAnswered?.(...answered)
+      },
       // `svc dev` is stopped by hand and must end at once.
       ...(dev && { linger_ms: 0 }),
     })

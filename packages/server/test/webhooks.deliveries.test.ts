@@ -33,6 +33,7 @@ async function hooked(answer: (arrival: Arrival) => number) {
   }
   return {
     account,
+    key,
     receiver,
     webhook,
     call,
@@ -99,6 +100,40 @@ describe('POST /:id/test', () => {
     expect(await deliveries()).toMatchObject([
       { status: 'failed', attempt_count: 1, next_attempt_at: null, response_status: 500 },
     ])
+  })
+})
+
+describe('a receiver that fails several times in a row', () => {
+  it('makes later deliveries wait, and they name the time and the reason', async () => {
+    let status = 500
+    const { account, key, send, deliveries } = await hooked(() => status)
+    await send()
+    const retried = world().now().getTime() + 5_000
+    expect((await deliveries())[0]).toMatchObject({ next_attempt_reason: 'retry' })
+    for (let i = 0; i < 5; i++) await send()
+    const waits = {
+      status: 'pending',
+      next_attempt_at: new Date(world().now().getTime() + 30_000).toISOString(),
+      next_attempt_reason: 'receiver_unavailable',
+    }
+    const pending = await deliveries()
+    expect(pending[0]).toMatchObject({ ...waits, attempt_count: 0 })
+    expect(pending.at(-1)).toMatchObject({ ...waits, attempt_count: 1 })
+    expect(Date.parse(pending.at(-1).next_attempt_at)).toBeGreaterThan(retried)
+    const { message_id } = pending[0]
+    const path = `/api/v1/messages/${message_id}/timeline`
+    const timeline = (await world().call('GET', path, { key })).body.data.timeline
+    const { status: _, ...next } = waits
+    expect(timeline).toContainEqual(expect.objectContaining({ kind: 'webhook', ...next }))
+    expect(await world().core.webhooks.ofMessage(account.id, message_id)).toMatchObject([
+      { next_attempt_reason: 'receiver_unavailable' },
+    ])
+    status = 200
+    await world().advance(30_000)
+    await world().advance(10_000)
+    expect(new Set((await deliveries()).map((one: { status: string }) => one.status))).toEqual(
+      new Set(['delivered']),
+    )
   })
 })
 

@@ -4,6 +4,7 @@ import type { Context } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
 import { explain, Failure, usage } from '../process/failure.ts'
 import { aborted, stopSignalOf } from '../process/process-io.ts'
+import { counted } from '../show/counted.ts'
 import type { BatchLimits } from './batches.ts'
 import type { BulkMessage } from './bulk-message.ts'
 import { type Check, checkRows } from './check-rows.ts'
@@ -60,7 +61,8 @@ export async function checkOnly(run: Run): Promise<void> {
   if (output.isJson()) output.document(await checkDocument(check))
   else await reportCheck(context, check)
   const { rejected, rows } = check.totals
-  if (rejected > 0) throw new Failure('rejected', `${rejected} of ${rows} rows would be rejected`)
+  if (rejected > 0)
+    throw new Failure('rejected', `${rejected} of ${counted(rows, 'row')} would be rejected`)
   if (check.block_reason !== null) {
     throw new Failure(check.block_reason, `it would not be sent: ${check.block_reason}`)
   }
@@ -115,7 +117,7 @@ async function stateOf(run: ActiveRun): Promise<RunState> {
   if (found === null) return newRun(input, message, target)
   if (settings.restart) {
     if (!settings.yes) {
-      const sent = `${found.totals.accepted} messages of this file were already sent`
+      const sent = `${counted(found.totals.accepted, 'message of this file was', 'messages of this file were')} already sent`
       await confirmOrStop(run, `${sent}. Send all messages again?`)
     }
     context.output.note(`The result file is now ${await moveAside(path, found)}`)
@@ -141,7 +143,7 @@ async function assertConfirmed(run: ActiveRun, state: RunState): Promise<void> {
   const { accepted, rejected, rows, credits } = check.totals
   if (settings.strict && rejected > 0) {
     if (!output.isJson()) await reportCheck(context, check)
-    const message = `${rejected} of ${rows} rows would be rejected; nothing ${state.bytes > 0 ? 'more ' : ''}was sent`
+    const message = `${rejected} of ${counted(rows, 'row')} would be rejected; nothing ${state.bytes > 0 ? 'more ' : ''}was sent`
     throw new Failure('rejected', message)
   }
   if (settings.yes) return
@@ -150,7 +152,7 @@ async function assertConfirmed(run: ActiveRun, state: RunState): Promise<void> {
   const { formatCredits } = await import('@svc/core/contract')
   await confirmOrStop(
     run,
-    `Send ${accepted} messages by ${run.message.request.channel} for ${formatCredits(credits)} credits?`,
+    `Send ${counted(accepted, 'message')} by ${run.message.request.channel} for ${counted(formatCredits(credits), 'credit')}?`,
   )
 }
 
@@ -234,6 +236,6 @@ async function endOf({ context, settings }: Run, state: RunState): Promise<void>
   if (rejected === 0) return
   throw new Failure(
     'rejected',
-    `${rejected} of ${rows} rows were rejected: see ${settings.results}`,
+    `${rejected} of ${counted(rows, 'row was', 'rows were')} rejected: see ${settings.results}`,
   )
 }

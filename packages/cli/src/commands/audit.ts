@@ -61,7 +61,7 @@ async function showAudit({ io, output }: Context, options: AuditOptions): Promis
   })
   const found = await withCore(io, async (core) => {
     const { workspace: selector } = options
-    const workspace = selector === undefined ? null : await findWorkspace(core, selector)
+    const workspace = selector === undefined ? null : await findWorkspace(core, selector, io)
     const filter = { workspace_id: workspace?.id, action, from: startDate, until: endDate }
     return core.audit.ofAll(filter, { limit: limit + 1, offset: (page - 1) * limit })
   })

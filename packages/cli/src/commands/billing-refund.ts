@@ -3,6 +3,7 @@ import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/o
 import { paymentsOf } from '../connect/payments.ts'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
+import { counted } from '../show/counted.ts'
 import { purchaseDocument } from '../show/purchase-report.ts'
 
 interface RefundOptions {
@@ -41,13 +42,13 @@ async function refundPurchase(
     import('@svc/server'),
   ])
   const { email, purchase } = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, selector)
+    const workspace = await findWorkspace(core, selector, io)
     return {
       email: workspace.email,
       purchase: await core.billing.purchase(workspace.id, purchaseId),
     }
   })
-  const price = `${priceText(purchase)} for ${formatCredits(purchase.credits)} credits`
+  const price = `${priceText(purchase)} for ${counted(formatCredits(purchase.credits), 'credit')}`
   const title =
     purchase.review_reason === null
       ? price
@@ -69,7 +70,7 @@ async function refundPurchase(
       credits_balance: creditsOf(credits_balance),
     })
   }
-  const balance = `${email} has ${formatCredits(credits_balance)} credits available`
+  const balance = `${email} has ${counted(formatCredits(credits_balance), 'credit')} available`
   const result = `${title[0]?.toUpperCase()}${title.slice(1)} is ${refunded.status}`
   output.line(
     refunded.status === purchase.status

@@ -44,7 +44,7 @@ async function syncPurchases(context: Context, options: SyncOptions): Promise<vo
     io,
     async (core) => {
       const { workspace: selector } = options
-      const workspace = selector === undefined ? null : await findWorkspace(core, selector)
+      const workspace = selector === undefined ? null : await findWorkspace(core, selector, io)
       const onProgress = (progress: { done: number; total: number }) =>
         bars.report({ name: 'purchases', ...progress })
       return core.billing.sync({ since, workspaceId: workspace?.id, onProgress })

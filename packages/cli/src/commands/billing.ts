@@ -59,7 +59,7 @@ async function listPurchases({ io, output }: Context, options: ListOptions): Pro
   })
   const found = await withCore(io, async (core) => {
     const { workspace: selector, review: in_review } = options
-    const workspace = selector === undefined ? null : await findWorkspace(core, selector)
+    const workspace = selector === undefined ? null : await findWorkspace(core, selector, io)
     const filter = { workspace_id: workspace?.id, status, in_review }
     return core.billing.purchases(filter, { limit: limit + 1, offset: (page - 1) * limit })
   })

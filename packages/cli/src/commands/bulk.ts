@@ -3,6 +3,7 @@ import { type ConnectionOptions, connect, withConnection } from '../connect/conn
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
 import { Failure } from '../process/failure.ts'
+import { counted } from '../show/counted.ts'
 import type { Cell } from '../show/output.ts'
 import { printable } from '../show/text.ts'
 import { addBulkSend } from './bulk-send.ts'
@@ -113,7 +114,7 @@ async function cancelBulk(
   const found = await client.bulks.cancel(id)
   if (output.isJson()) return output.document(found)
   const { canceled, bulk } = found
-  output.line(`${canceled} of ${bulk.accepted} messages canceled`)
+  output.line(`${canceled} of ${counted(bulk.accepted, 'message')} canceled`)
 }
 
 async function retryBulk(
@@ -127,7 +128,12 @@ async function retryBulk(
   if (output.isJson()) output.document(sent)
   else {
     for (const { to, error, message } of errors) output.row([to ?? '', error, message])
-    output.row(['queued', bulk_id, `${accepted} of ${total}`, `${String(credits_used)} credits`])
+    output.row([
+      'queued',
+      bulk_id,
+      `${accepted} of ${total}`,
+      counted(String(credits_used), 'credit'),
+    ])
   }
   if (rejected > 0) throw new Failure('rejected', `${rejected} of ${total} were rejected`)
 }

@@ -7,6 +7,7 @@ import { type ConnectionOptions, connect, withConnection } from '../connect/conn
 import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
 import { readInputFile } from '../input/read-input.ts'
 import { Failure, usage } from '../process/failure.ts'
+import { counted } from '../show/counted.ts'
 
 interface Filters {
   search?: string
@@ -112,7 +113,8 @@ async function listContacts(
   )
   const { total, pages, page: shown } = found.pagination
   if (total === 0) output.note('No contacts.')
-  if (pages > shown) output.note(`${total} contacts; more: --page ${shown + 1} (of ${pages})`)
+  if (pages > shown)
+    output.note(`${counted(total, 'contact')}; more: --page ${shown + 1} (of ${pages})`)
 }
 
 async function importFrom(
@@ -187,5 +189,5 @@ async function exportTo(
   const stream = createWriteStream(resolve(io.cwd, file), { mode: 0o600 })
   stream.end(text)
   await finished(stream)
-  output.note(`${found.contacts.length} contacts written to ${file}`)
+  output.note(`${counted(found.contacts.length, 'contact')} written to ${file}`)
 }

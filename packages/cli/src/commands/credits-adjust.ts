@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { findWorkspace, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
+import { counted } from '../show/counted.ts'
 import { transactionDocument } from '../show/credit-report.ts'
 import { printable } from '../show/text.ts'
 import { readCredits, withActor, withRetryHint } from './credits-entry.ts'
@@ -46,7 +47,7 @@ async function adjustCredits(
   const { creditsOf, formatCredits, units } = await import('@svc/core/contract')
   const amount = await readCredits('<amount>', text.replace(/^\+(?=\d)/, ''))
   const { entry, repeated, workspace } = await withCore(io, async (core) => {
-    const { id: workspaceId } = await findWorkspace(core, selector)
+    const { id: workspaceId } = await findWorkspace(core, selector, io)
     const adjustment = { amount, id, actor, reason, force }
     const adjusted = await withRetryHint(id, () => core.credits.adjust(workspaceId, adjustment))
     return { ...adjusted, workspace: await core.workspaces.account(workspaceId) }
@@ -58,12 +59,12 @@ async function adjustCredits(
       credits_balance: creditsOf(workspace.credits_balance),
     })
   }
-  const size = `${formatCredits(units(Math.abs(entry.amount)))} credits`
+  const size = counted(formatCredits(units(Math.abs(entry.amount))), 'credit')
   const moved = entry.amount < 0 ? `Took ${size} from` : `Gave ${size} to`
-  const balance = `${formatCredits(workspace.credits_balance)} credits available`
+  const balance = `${counted(formatCredits(workspace.credits_balance), 'credit')} available`
   output.line(
     repeated
-      ? `${printable(id)} was booked before (${formatCredits(entry.amount)} credits); nothing was changed. ${workspace.email} has ${balance}.`
+      ? `${printable(id)} was booked before (${counted(formatCredits(entry.amount), 'credit')}); nothing was changed. ${workspace.email} has ${balance}.`
       : `${moved} ${workspace.email}: ${balance}. Adjustment ${printable(id)}.`,
   )
 }

@@ -63,7 +63,7 @@ async function setStatus(
   { change, result }: { change: TermsChange; result: string },
 ): Promise<void> {
   const { workspace, account } = await withCore(io, async (core) => {
-    const found = await findWorkspace(core, selector)
+    const found = await findWorkspace(core, selector, io)
     return {
       workspace: found,
       account: await core.credits.setTerms(found.id, change, operatorOf(io)),

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { findWorkspace, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { momentText } from '../input/time.ts'
+import { counted } from '../show/counted.ts'
 import { transactionDocument } from '../show/credit-report.ts'
 import { printable } from '../show/text.ts'
 import { readCredits, withActor, withRetryHint } from './credits-entry.ts'
@@ -53,7 +54,7 @@ async function grantCredits(
   const expires_at =
     expires === undefined ? undefined : decode(dateTime, momentText(expires, { now: new Date() }))
   const { entry, repeated, workspace } = await withCore(io, async (core) => {
-    const { id: workspaceId } = await findWorkspace(core, selector)
+    const { id: workspaceId } = await findWorkspace(core, selector, io)
     const grant = { amount, id, actor, description: reason, expires_at }
     const granted = await withRetryHint(id, () => core.credits.grant(workspaceId, grant))
     return { ...granted, workspace: await core.workspaces.account(workspaceId) }
@@ -65,8 +66,8 @@ async function grantCredits(
       credits_balance: creditsOf(workspace.credits_balance),
     })
   }
-  const balance = `${formatCredits(workspace.credits_balance)} credits available`
-  const size = `${formatCredits(entry.amount)} credits`
+  const balance = `${counted(formatCredits(workspace.credits_balance), 'credit')} available`
+  const size = counted(formatCredits(entry.amount), 'credit')
   const until = expires_at ? `, which expire at ${expires_at.toISOString()}` : ''
   output.line(
     repeated

@@ -31,7 +31,7 @@ async function showHistory(
     limit: options.limit,
   })
   const found = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace)
+    const workspace = await findWorkspace(core, options.workspace, io)
     return core.credits.entries(workspace.id, { limit: limit + 1, offset: (page - 1) * limit })
   })
   const shown = found.slice(0, limit)

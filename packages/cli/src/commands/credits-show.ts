@@ -28,7 +28,7 @@ async function showCredits(
   const contract = await import('@svc/core/contract')
   const { creditsOf, formatCredits } = contract
   const { workspace, account, holds, lots } = await withCore(io, async (core) => {
-    const found = await findWorkspace(core, selector)
+    const found = await findWorkspace(core, selector, io)
     const { credits } = core
     return {
       workspace: found,

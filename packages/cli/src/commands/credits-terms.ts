@@ -42,7 +42,7 @@ export function addTerms(credits: Command, context: Context): void {
 async function setTerms({ io, output }: Context, options: TermsOptions): Promise<void> {
   const change = await changeOf(options)
   const { workspace, account } = await withCore(io, async (core) => {
-    const found = await findWorkspace(core, options.workspace)
+    const found = await findWorkspace(core, options.workspace, io)
     return {
       workspace: found,
       account: await core.credits.setTerms(found.id, change, operatorOf(io)),

@@ -11,6 +11,7 @@ import {
   withListening,
 } from '../settings/listen-options.ts'
 import { defaultOf } from '../settings/setting-texts.ts'
+import { styleFor } from '../show/style.ts'
 import { printable } from '../show/text.ts'
 
 const DEFAULT_HOST = defaultOf('HOST')
@@ -32,11 +33,17 @@ sandbox serves channels without a provider. Webhooks may use plain http. They ma
 machine can reach the service. Prints the commands that send the first message, and serves an inbox at /dev that shows
 every message. The settings are those of svc serve.`,
       ),
-  ).action((options: ListenOptions) => dev(context, options))
+  )
+    .option('--no-requests', 'do not print a line for each request')
+    .action((options: DevOptions) => dev(context, options))
   withExamples(command, 'svc dev', 'svc dev --port 8080 --data-dir /tmp/svc')
 }
 
-async function dev(context: Context, options: ListenOptions): Promise<void> {
+interface DevOptions extends ListenOptions {
+  requests: boolean
+}
+
+async function dev(context: Context, options: DevOptions): Promise<void> {
   const { output } = context
   const io = applyListenOptions(context, options)
   const stop = stopSignalOf(io, { needs_output: false })
@@ -46,22 +53,32 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
     { DEMO_PACKAGES, prepareDemo },
     { sidOf, workspaceSummary, isLoopback },
     { mailLine, welcomeText },
+    { requestLine },
   ] = await Promise.all([
     import('@svc/server'),
     import('../dev/demo.ts'),
     import('@svc/core/contract'),
     import('../dev/welcome.ts'),
+    import('../dev/request-line.ts'),
   ])
   const { port, taken_port } = await choosePort(io)
   const config = readConfig(
     devSettings(io, { port, packages: DEMO_PACKAGES, smtp_listen: await chooseSmtp(io) }),
   )
+  const lineStyle = styleFor(io.stderr, io.env)
+  let isReady = false
   let key: { workspace_id: string; api_key: string } | null = null
   const server = await startServer({
     config,
     dev: true,
     demo: () => key,
     log_level: config.log_level,
+    onAnswered(method, route, status, duration_ms, url) {
+      if (!isReady || !options.requests) return
+      const request = { method, url, route, status, duration_ms }
+      const line = requestLine(request, new Date(), lineStyle)
+      if (line !== null) output.note(line)
+    },
   })
   try {
     const url = localAddress(server.url)
@@ -94,6 +111,7 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
       const welcome = { url, demo, smtp_urls, taken_port, data_place, svc, providers }
       output.line(welcomeText(welcome, output.style))
     }
+    isReady = true
     server.core.mails.onMail((mail) => output.note(printable(mailLine(mail))))
     await aborted(stop)
     output.note('Stopping…')

@@ -110,7 +110,7 @@ async function addDomain(context: Context, name: string, options: WorkspaceOptio
   // Decoded here too, so that a wrong name is reported before the database is opened.
   const request = decode(api.domains.create.body, { domain: name })
   const domain = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace)
+    const workspace = await findWorkspace(core, options.workspace, io)
     return core.domains.create(workspace.id, request, operatorOf(io))
   })
   await showDomain(context, domain)
@@ -124,7 +124,7 @@ async function onDomain(
   work: (core: Core, domain: Domain, workspaceId: string) => Promise<Domain>,
 ): Promise<void> {
   const domain = await withCore(context.io, async (core) => {
-    const workspace = await findWorkspace(core, selector)
+    const workspace = await findWorkspace(core, selector, context.io)
     return work(core, await findDomain(core, workspace.id, name), workspace.id)
   })
   await showDomain(context, domain)
@@ -200,7 +200,7 @@ async function listDomains(
     limit: options.limit,
   })
   const { domains, total, next_after } = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace)
+    const workspace = await findWorkspace(core, options.workspace, io)
     return core.domains.list(workspace.id, sliceOf({ page, limit }))
   })
   const pagination = { total, page, pages: Math.ceil(total / limit), limit }
@@ -230,7 +230,7 @@ async function removeDomain(
     await confirm(io, question)
   }
   const { id, domain } = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace)
+    const workspace = await findWorkspace(core, options.workspace, io)
     const found = await findDomain(core, workspace.id, name)
     await core.domains.delete(workspace.id, found.id, operatorOf(io))
     return found

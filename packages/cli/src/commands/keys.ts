@@ -104,7 +104,7 @@ async function createKey({ io, output }: Context, options: CreateOptions): Promi
     ...(options.twilio && { signs: true }),
   })
   const created = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace)
+    const workspace = await findWorkspace(core, options.workspace, io)
     return core.apiKeys.create(workspace.id, request, operatorOf(io))
   })
   if (output.isJson()) return output.document(api.api_keys.create.data.encode(created))
@@ -145,7 +145,7 @@ async function listKeys(
     limit: options.limit,
   })
   const { api_keys, total, next_after } = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace)
+    const workspace = await findWorkspace(core, options.workspace, io)
     return core.apiKeys.list(workspace.id, sliceOf({ page, limit }))
   })
   const pagination = { total, page, pages: Math.ceil(total / limit), limit }
@@ -183,7 +183,7 @@ async function revokeKey(
     await confirm(io, question)
   }
   await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace)
+    const workspace = await findWorkspace(core, options.workspace, io)
     await core.apiKeys.deactivate(workspace.id, id, operatorOf(io))
   })
   if (output.isJson()) return output.document({ id, message: 'API key deactivated' })

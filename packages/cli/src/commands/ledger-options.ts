@@ -30,5 +30,5 @@ export async function workspaceIdOf(
   selector: string | undefined,
 ): Promise<string | undefined> {
   if (selector === undefined) return undefined
-  return withCore(io, async (core) => (await findWorkspace(core, selector)).id)
+  return withCore(io, async (core) => (await findWorkspace(core, selector, io)).id)
 }

@@ -60,7 +60,7 @@ A member invites people in the API or the console.`,
 async function listMembers({ io, output }: Context, options: WorkspaceOption): Promise<void> {
   const { api } = await import('@svc/core/contract')
   const members = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace)
+    const workspace = await findWorkspace(core, options.workspace, io)
     return core.members.list(workspace.id)
   })
   if (output.isJson()) return output.document(api.members.list.data.encode({ members }))
@@ -79,7 +79,7 @@ async function changeRole(
   // Decoded here too, so that a wrong role is reported before the database is opened.
   const request = decode(api.members.update.body, { role })
   const member = await withCore(io, async (core) => {
-    const { id } = await findWorkspace(core, options.workspace)
+    const { id } = await findWorkspace(core, options.workspace, io)
     const found = await findMember(core, id, name)
     return core.members.update(id, found.id, request, operatorOf(io))
   })
@@ -94,7 +94,7 @@ async function removeMember(
 ): Promise<void> {
   if (!options.yes) await confirm(io, `Remove the member ${printable(name)}?`)
   const { id, email } = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace)
+    const workspace = await findWorkspace(core, options.workspace, io)
     const found = await findMember(core, workspace.id, name)
     await core.members.remove(workspace.id, found.id, operatorOf(io))
     return found

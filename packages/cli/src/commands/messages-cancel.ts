@@ -3,6 +3,7 @@ import { type ConnectionOptions, connect, withConnection } from '../connect/conn
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
 import { statusCell } from '../messages/message-steps.ts'
+import { counted } from '../show/counted.ts'
 import { printable } from '../show/text.ts'
 
 interface CancelOptions extends ConnectionOptions {
@@ -39,6 +40,6 @@ async function cancelMessage(
     statusCell(status),
     id,
     error_code ?? '',
-    output.isTerminal ? `${credits} credits refunded` : credits,
+    output.isTerminal ? `${counted(credits, 'credit')} refunded` : credits,
   ])
 }

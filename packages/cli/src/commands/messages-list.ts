@@ -4,6 +4,7 @@ import { type ConnectionOptions, connect, withConnection } from '../connect/conn
 import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
 import { momentText } from '../input/time.ts'
 import { statusCell } from '../messages/message-steps.ts'
+import { counted } from '../show/counted.ts'
 
 interface ListOptions extends ConnectionOptions, PageOptions {
   status?: 'queued' | 'sent' | 'delivered' | 'failed'
@@ -99,5 +100,5 @@ async function listMessages(
   const { total, pages, page: shown } = found.pagination
   if (total === 0) output.note('No messages.')
   if (pages > shown && cursor === undefined)
-    output.note(`${total} messages; more: --page ${shown + 1} (of ${pages})`)
+    output.note(`${counted(total, 'message')}; more: --page ${shown + 1} (of ${pages})`)
 }

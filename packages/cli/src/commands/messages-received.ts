@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
 import { momentText } from '../input/time.ts'
+import { counted } from '../show/counted.ts'
 
 interface ReceivedOptions extends ConnectionOptions, PageOptions {
   channel?: ReceivedMessage['channel']
@@ -69,7 +70,8 @@ async function listReceived(
   )
   const { total, pages, page: shown } = found.pagination
   if (total === 0) output.note('No messages.')
-  if (pages > shown) output.note(`${total} messages; more: --page ${shown + 1} (of ${pages})`)
+  if (pages > shown)
+    output.note(`${counted(total, 'message')}; more: --page ${shown + 1} (of ${pages})`)
 }
 
 /** The text and the number of media in one line. */

@@ -33,5 +33,6 @@ async function showTimeline(
   output.table(
     TIMELINE_HEADINGS,
     found.timeline.map((entry) => timelineRow(entry)),
+    { exact: true },
   )
 }

@@ -59,7 +59,7 @@ async function eraseRecipient(
   { workspace: selector, dryRun, forgetSuppressions, yes }: EraseOptions,
 ): Promise<void> {
   await withCore(io, async (core) => {
-    const workspace = selector === undefined ? null : await findWorkspace(core, selector)
+    const workspace = selector === undefined ? null : await findWorkspace(core, selector, io)
     const scope = { workspace_id: workspace?.id }
     const bars = progressBars(io, { isQuiet: output.isJson() })
     const reportAs = (name: string) => (progress: { done: number; total: number }) =>

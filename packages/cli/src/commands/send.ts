@@ -12,6 +12,7 @@ import { awaitMessage } from '../messages/await-message.ts'
 import { failureOf, isFinal, statusCell } from '../messages/message-steps.ts'
 import { readSendRequest, type SendOptions, withRequest } from '../messages/send-request.ts'
 import { Failure, usage } from '../process/failure.ts'
+import { counted } from '../show/counted.ts'
 
 /** The characters that a header can have. */
 const HEADER_TEXT = /^[\x20-\x7e]{1,255}$/
@@ -64,7 +65,7 @@ async function send({ io, output }: Context, options: Options): Promise<void> {
   output.row([
     statusCell(sent.status),
     sent.message_id,
-    output.isTerminal ? `${credits} credits` : credits,
+    output.isTerminal ? counted(credits, 'credit') : credits,
   ])
   if (output.isTerminal) {
     const svc = io.invocation ?? 'svc'

@@ -10,7 +10,9 @@ import {
   withPage,
 } from '../context.ts'
 import { usage } from '../process/failure.ts'
+import { counted } from '../show/counted.ts'
 import type { Cell } from '../show/output.ts'
+import { NEXT_REASONS } from '../webhooks/next-reasons.ts'
 
 interface UpdateOptions extends ConnectionOptions {
   to?: string
@@ -121,7 +123,8 @@ async function listWebhooks(
   output.table(['ID', 'STATUS', 'URL', 'EVENTS', 'MODE'], found.webhooks.map(webhookRow))
   const { total, pages, page: shown } = found.pagination
   if (total === 0) output.note('No webhooks.')
-  if (pages > shown) output.note(`${total} webhooks; more: --page ${shown + 1} (of ${pages})`)
+  if (pages > shown)
+    output.note(`${counted(total, 'webhook')}; more: --page ${shown + 1} (of ${pages})`)
 }
 
 async function updateWebhook(
@@ -195,12 +198,15 @@ async function listDeliveries(
   const found = await client.webhooks.deliveries(id, { status, event, ...pageOf({ page, limit }) })
   if (output.isJson()) return output.document(found)
   output.table(
-    ['ID', 'TIME', 'EVENT', 'STATUS', 'TRIES', 'ANSWER'],
+    ['ID', 'TIME', 'EVENT', 'STATUS', 'TRIES', 'ANSWER', 'NEXT TRY'],
     found.deliveries.map(deliveryRow),
   )
   const { total, pages, page: shown } = found.pagination
   if (total === 0) output.note('No deliveries.')
-  if (pages > shown) output.note(`${total} deliveries; more: --page ${shown + 1} (of ${pages})`)
+  if (pages > shown)
+    output.note(
+      `${counted(total, 'delivery', 'deliveries')}; more: --page ${shown + 1} (of ${pages})`,
+    )
 }
 
 async function retryDelivery(
@@ -223,7 +229,13 @@ function webhookRow({ id, status, disabled_reason, url, events, mode }: Webhook)
 
 function deliveryRow(delivery: Delivery): Cell[] {
   const { id, created_at, event, status, attempt_count, response_status, error } = delivery
+  const { next_attempt_at, next_attempt_reason } = delivery
   const style = { pending: 'yellow', delivered: 'green', failed: 'red', discarded: 'dim' } as const
   const answer = error ?? response_status?.toString() ?? ''
-  return [id, created_at, event, { text: status, style: style[status] }, `${attempt_count}`, answer]
+  const next: Cell[] =
+    next_attempt_at === null || next_attempt_reason === null
+      ? []
+      : [next_attempt_at, NEXT_REASONS[next_attempt_reason]]
+  const state = { text: status, style: style[status] }
+  return [id, created_at, event, state, `${attempt_count}`, answer, ...next]
 }

@@ -7,6 +7,7 @@ import type { Command } from 'commander'
 import { Failure, misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { dataFolder, pathFrom, settingsOf } from '../settings/data-folder.ts'
+import { readDevFile } from './dev-file.ts'
 
 /**
  * Opens the core on the configured database, calls `work`, and closes the core. Nothing is dispatched, so a server may
@@ -57,15 +58,26 @@ export function operatorOf({ env }: Pick<ProcessIo, 'env'>): Actor {
 
 /** Adds the option that selects the workspace. */
 export function withWorkspace(command: Command): Command {
-  return command.option('--workspace <id-or-email>', 'the workspace (default: the only one)')
+  return command.option(
+    '--workspace <id-or-email>',
+    'the workspace (default: the demo of svc dev, else the only one)',
+  )
 }
 
 /**
- * Returns the workspace whose id or e-mail address is `selector`. Without a selector it returns the only workspace.
+ * Returns the workspace whose id or e-mail address is `selector`. Without a selector it returns the demo workspace of the file
+ * of `svc dev` if it is in this database, else the only workspace.
  * @throws Failure when there is no such workspace, and when there are several workspaces and no selector.
  */
-export async function findWorkspace(core: Core, selector: string | undefined): Promise<Workspace> {
+export async function findWorkspace(
+  core: Core,
+  selector: string | undefined,
+  io: ProcessIo,
+): Promise<Workspace> {
   if (selector === undefined) {
+    const dev = await readDevFile(dataFolder(io))
+    const demo = dev && (await core.workspaces.account(dev.workspace.id).catch(nullWhenNotFound))
+    if (demo) return demo
     const [first, second] = await core.workspaces.list({ limit: 2, offset: 0 })
     if (!first)
       throw misconfigured('there is no workspace yet: create one with svc workspaces create')

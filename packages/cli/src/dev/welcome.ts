@@ -1,5 +1,6 @@
 import type { Mail, MailKind } from '@svc/core'
 import { formatCredits, sidOf } from '@svc/core/contract'
+import { counted } from '../show/counted.ts'
 import type { Style } from '../show/style.ts'
 import type { Demo } from './demo.ts'
 
@@ -70,7 +71,7 @@ export function welcomeText(
   const { api_key, workspace, password } = demo
   const moved = taken_port === null ? '' : `  (port ${taken_port} is in use)`
   const login = password === null ? '' : `, password ${password}`
-  const credits = `${formatCredits(workspace.credits_balance)} credits`
+  const credits = counted(formatCredits(workspace.credits_balance), 'credit')
   const step = (text: string) => style('bold', text)
   return [
     '',

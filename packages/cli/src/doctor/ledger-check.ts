@@ -1,3 +1,4 @@
+import { counted } from '../show/counted.ts'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 /** Checks that the ledger is consistent. */
@@ -10,7 +11,9 @@ export async function checkLedger(url: string, thorough: boolean): Promise<Findi
     })
     if (ok) {
       return [
-        is.ok(`consistent: ${entries.toLocaleString('en')} entries of ${workspaces} workspaces`),
+        is.ok(
+          `consistent: ${counted(entries, 'entry', 'entries')} of ${counted(workspaces, 'workspace')}`,
+        ),
       ]
     }
     const [first] = differences

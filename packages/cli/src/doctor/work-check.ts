@@ -1,5 +1,6 @@
 import type { Core } from '@svc/core'
 import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from '@svc/core/operate'
+import { counted } from '../show/counted.ts'
 import { type Finding, findingsOf } from './finding.ts'
 
 /** Checks that due messages and deliveries are sent. */
@@ -22,7 +23,7 @@ export async function checkWork(core: Core): Promise<Finding[]> {
     if (message_ms > MESSAGE_LATE_MS) {
       findings.push(
         is.error(
-          `${message_queue.due} messages are due, the oldest for ${minutes(message_ms)}`,
+          `${counted(message_queue.due, 'message is', 'messages are')} due, the oldest for ${minutes(message_ms)}`,
           'check that a server runs on this database, and that its providers are not paused (svc providers status)',
         ),
       )
@@ -39,13 +40,15 @@ export async function checkWork(core: Core): Promise<Finding[]> {
   if (message_queue.unknown > 0) {
     findings.push(
       is.warning(
-        `it is unknown whether a provider has accepted ${message_queue.unknown} messages`,
+        `it is unknown whether a provider has accepted ${counted(message_queue.unknown, 'message')}`,
         'the service queries the provider; without an answer a message ends as outcome_unknown after ten minutes. If there are many, a provider does not answer',
       ),
     )
   }
   const { waiting } = message_queue
-  return findings.length > 0 ? findings : [is.ok(`${waiting} messages wait, none is late`)]
+  return findings.length > 0
+    ? findings
+    : [is.ok(`${counted(waiting, 'message waits', 'messages wait')}, none is late`)]
 }
 
 function minutes(ms: number): string {

@@ -1,5 +1,7 @@
 import type { MessageStatus, MessagesTimelineData } from '@svc/client'
+import { counted } from '../show/counted.ts'
 import type { Cell } from '../show/output.ts'
+import { NEXT_REASONS } from '../webhooks/next-reasons.ts'
 import { failureOf, statusCell } from './message-steps.ts'
 
 /** The headings of the columns of `timelineRow`. */
@@ -33,9 +35,13 @@ function detailsOf(entry: TimelineEntry): Details {
     }
     case 'webhook': {
       const { event, status, attempt_count, response_status, error } = entry
-      const tries = `${attempt_count} ${attempt_count === 1 ? 'try' : 'tries'}`
+      const { next_attempt_at: next_at, next_attempt_reason: reason } = entry
+      const tries = counted(attempt_count, 'try', 'tries')
       const answer = error ?? response_status?.toString()
-      return [event, status, answer === undefined ? tries : `${tries}, ${answer}`]
+      const made = answer === undefined ? tries : `${tries}, ${answer}`
+      if (next_at === null || reason === null) return [event, status, made]
+      const why = NEXT_REASONS[reason]
+      return [event, status, `${made}; next ${next_at}${why && `, ${why}`}`]
     }
   }
 }

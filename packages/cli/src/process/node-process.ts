@@ -1,15 +1,23 @@
 import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
-import { basename, join, relative } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import type { StopOptions } from './process-io.ts'
+
+/** The folder with the commands of installed packages. */
+const SHIMS = join('node_modules', '.bin')
 
 /**
  * The text that calls this program from `cwd`, so that printed commands can be pasted: `svc` if the program was called
- * as `svc`, `npx svc` if the package is installed in `cwd`, else `node` with the file.
+ * as `svc`, `npx svc` in a clone, `npx @svc/cli` beside the installed package or if npx called it, else `node` with the
+ * file. Elsewhere `npx svc` would run another package of the public registry.
  */
 export function invocationOf(script: string, cwd: string): string {
-  if (basename(script) === 'svc') return 'svc'
-  if (existsSync(join(cwd, 'node_modules', '.bin', 'svc'))) return 'npx svc'
+  const isShim = dirname(script).endsWith(SHIMS)
+  if (basename(script) === 'svc' && !isShim) return 'svc'
+  if (existsSync(join(cwd, SHIMS, 'svc'))) {
+    return existsSync(join(cwd, 'packages', 'cli', 'bin', 'svc.js')) ? 'npx svc' : 'npx @svc/cli'
+  }
+  if (isShim || script.split(sep).includes('_npx')) return 'npx @svc/cli'
   const short = relative(cwd, script)
   const path = short.startsWith('..') ? script : short
   return `node ${/^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`}`

@@ -1,5 +1,6 @@
 import type { BackupCheck, Verification } from '@svc/core/operate'
 import { misconfigured, usage } from '../process/failure.ts'
+import { counted } from './counted.ts'
 
 const LEVELS: readonly Verification[] = ['full', 'fast', 'none']
 
@@ -21,7 +22,7 @@ export function contentOf({ bytes, ledger }: Pick<BackupCheck, 'bytes' | 'ledger
   const size = `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`
   if (!ledger) return size
   const { messages, entries } = ledger
-  return `${size}: ${messages.toLocaleString('en')} messages, ${entries.toLocaleString('en')} ledger entries`
+  return `${size}: ${counted(messages, 'message')}, ${counted(entries, 'ledger entry', 'ledger entries')}`
 }
 
 /** The result of the verification, as part of a sentence. */

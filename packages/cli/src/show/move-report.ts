@@ -1,5 +1,6 @@
 import type { MoveReport, OnProgress } from '@svc/core/operate'
 import type { ProcessIo } from '../process/process-io.ts'
+import { counted } from './counted.ts'
 import { type ProgressBars, progressBars } from './progress-bar.ts'
 
 const SUFFIXES = { export: '', import: '', verify: ' (verify)' }
@@ -21,7 +22,7 @@ export function moveProgress(
 /** The number of rows and tables, as part of a sentence. */
 export function amountOf({ tables }: MoveReport): string {
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
-  return `${rows.toLocaleString('en')} rows in ${tables.length} tables`
+  return `${counted(rows, 'row')} in ${counted(tables.length, 'table')}`
 }
 
 /** The counts and checksums in JSON. */

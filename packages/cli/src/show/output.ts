@@ -1,5 +1,6 @@
 import { explain } from '../process/failure.ts'
 import type { OutputStream, ProcessIo } from '../process/process-io.ts'
+import { INSTANT, relativeTime } from './relative-time.ts'
 import { type Style, type StyleName, styleFor } from './style.ts'
 import { printable, textWidth } from './text.ts'
 
@@ -20,8 +21,15 @@ export interface Output {
   note(text: string): void
   /** Writes one line of values. It separates them with tabs in a pipe and with two spaces on a terminal. */
   row(cells: readonly Cell[]): void
-  /** Writes rows under headings to a terminal, and rows with tabs and without headings to a pipe. */
-  table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void
+  /**
+   * Writes rows to a pipe with tabs and without headings, and to a terminal under headings. A terminal shows times relative to
+   * now, unless they are `exact`; columns that do not fit its width stand on a second line.
+   */
+  table(
+    headings: readonly string[],
+    rows: readonly (readonly Cell[])[],
+    options?: { exact?: boolean },
+  ): void
   /** Writes names and values, one pair on each line. Pairs without a value are left out. */
   fields(pairs: readonly (readonly [name: string, value: Cell | null])[]): void
   /** Reports the reason of a failure, with a hint for people. Returns the exit code. */
@@ -46,9 +54,11 @@ export function createOutput(io: ProcessIo, isJson: () => boolean): Output {
       if (!isJson()) write(stderr, text)
     },
     row,
-    table(headings, rows) {
-      if (!isTerminal) rows.forEach(row)
-      else for (const line of columns(headings, rows, style)) write(stdout, line)
+    table(headings, rows, { exact = false } = {}) {
+      if (!isTerminal) return rows.forEach(row)
+      const now = new Date()
+      const shown = exact ? rows : rows.map((cells) => cells.map((cell) => relativeCell(cell, now)))
+      for (const line of columns(headings, shown, style, stdout.columns)) write(stdout, line)
     },
     fields(pairs) {
       const rows = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
@@ -77,6 +87,7 @@ function columns(
   headings: readonly string[] | null,
   rows: readonly (readonly Cell[])[],
   style: Style,
+  width = Number.POSITIVE_INFINITY,
 ): string[] {
   const head = headings ? [headings.map((text): Cell => ({ text, style: 'dim' }))] : []
   const all = [...head, ...rows]
@@ -86,12 +97,44 @@ function columns(
       widths[i] = Math.max(widths[i] ?? 0, widthOf(cell))
     })
   }
-  return all.map((cells) =>
-    cells
-      .map((cell, i) => cellText(cell, style) + ' '.repeat((widths[i] ?? 0) - widthOf(cell)))
-      .join('  ')
-      .trimEnd(),
+  const groups = groupsOf(widths, width)
+  return all.flatMap((cells) =>
+    groups.flatMap(({ from, until }, n) => {
+      const texts = cells.slice(from, until).map((cell, i) => {
+        const padding = (widths[from + i] ?? 0) - widthOf(cell)
+        return cellText(cell, style) + ' '.repeat(padding)
+      })
+      const line = texts.join(GAP).trimEnd()
+      return n > 0 && line === '' ? [] : [n > 0 ? GAP + line : line]
+    }),
   )
+}
+
+const GAP = '  '
+
+/** The columns of each line of a row: as many as fit, and at least one. Later lines are indented. */
+function groupsOf(widths: readonly number[], width: number): { from: number; until: number }[] {
+  const groups = [{ from: 0, until: 0 }]
+  let left = width
+  for (const [i, needed] of widths.entries()) {
+    const group = groups.at(-1) as { from: number; until: number }
+    const isFirst = group.until === group.from
+    if (!isFirst && needed > left) {
+      groups.push({ from: i, until: i + 1 })
+      left = width - GAP.length - needed - GAP.length
+    } else {
+      group.until = i + 1
+      left -= needed + GAP.length
+    }
+  }
+  return groups
+}
+
+function relativeCell(cell: Cell, now: Date): Cell {
+  const text = typeof cell === 'string' ? cell : cell.text
+  if (!INSTANT.test(text)) return cell
+  const shown = relativeTime(new Date(text), now)
+  return typeof cell === 'string' ? shown : { ...cell, text: shown }
 }
 
 function widthOf(cell: Cell): number {

@@ -160,6 +160,8 @@ export interface Delivery {
   attempt_count: number
   max_attempts: number
   next_attempt_at: string | null
+  /** Why the delivery is not attempted before: `due` for its turn, `retry` after a failed attempt, `receiver_unavailable` while the receiver gets nothing because it failed several times in a row or asked to wait. */
+  next_attempt_reason: 'due' | 'retry' | 'receiver_unavailable' | null
   response_status: number | null
   response_time_ms: number | null
   error: string | null
@@ -189,6 +191,8 @@ export interface DeliveryWithAttempts {
   attempt_count: number
   max_attempts: number
   next_attempt_at: string | null
+  /** Why the delivery is not attempted before: `due` for its turn, `retry` after a failed attempt, `receiver_unavailable` while the receiver gets nothing because it failed several times in a row or asked to wait. */
+  next_attempt_reason: 'due' | 'retry' | 'receiver_unavailable' | null
   response_status: number | null
   response_time_ms: number | null
   error: string | null
@@ -945,6 +949,8 @@ export interface MessagesTimelineData {
     attempt_count: number
     response_status: number | null
     error: string | null
+    next_attempt_at: string | null
+    next_attempt_reason: 'due' | 'retry' | 'receiver_unavailable' | null
   })[]
 }
 

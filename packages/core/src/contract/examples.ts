@@ -255,6 +255,7 @@ const delivery = {
   attempt_count: 1,
   max_attempts: 11,
   next_attempt_at: null,
+  next_attempt_reason: null,
   response_status: 200,
   response_time_ms: 41,
   error: null,
@@ -445,6 +446,8 @@ export const EXAMPLES: Examples<typeof api> = {
             attempt_count: 1,
             response_status: 200,
             error: null,
+            next_attempt_at: null,
+            next_attempt_reason: null,
           },
         ],
       },
@@ -606,6 +609,7 @@ export const EXAMPLES: Examples<typeof api> = {
           attempt_count: 0,
           max_attempts: 1,
           next_attempt_at: NOW,
+          next_attempt_reason: 'due',
           response_status: null,
           response_time_ms: null,
           delivered_at: null,
@@ -634,7 +638,16 @@ export const EXAMPLES: Examples<typeof api> = {
         },
       },
     },
-    retry: { data: { delivery: { ...delivery, status: 'pending', next_attempt_at: NOW } } },
+    retry: {
+      data: {
+        delivery: {
+          ...delivery,
+          status: 'pending',
+          next_attempt_at: NOW,
+          next_attempt_reason: 'due',
+        },
+      },
+    },
     recover: { body: { since: EARLIER }, data: { recovered: 12, has_more: false } },
   },
   events: {

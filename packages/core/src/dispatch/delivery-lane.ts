@@ -172,6 +172,8 @@ async function deliverBatch(
   const answers = received ?? batch.map(() => null)
   const mayWait = freeSlots(shares, batch, answers, { began, at: runtime.elapsed() })
   const results = batch.map((each, i) => resultOf(parts, each, answers[i] ?? null, was_called))
+  const waits_until = receiverWait(parts, batch)
+  for (const result of results) result.receiver_waits_until = waits_until
   const record = mayWait ? storage.hot.recordDeliveries : recordTogether
   const stored = persist(results, record, runtime.log)
   // The lane claims the deliveries that wait for these slots now, so that the claim shares the commit of these results.
@@ -214,6 +216,15 @@ function freeSlots(
     mayWait = shares.ended(delivery, answer && { ...answer, status }, when) || mayWait
   }
   return mayWait
+}
+
+/** Until when the receiver of a batch gets nothing; null for no wait. */
+function receiverWait(
+  { shares, runtime }: BatchParts,
+  [first]: readonly Begun<ReceiverRef>[],
+): Date | null {
+  const wait_ms = first ? shares.waitsUntil(first.delivery.webhook_id) - runtime.elapsed() : 0
+  return wait_ms > 0 ? new Date(runtime.now().getTime() + wait_ms) : null
 }
 
 /** `was_called`: whether the batch started in time. `answer` is null if the thread died. */

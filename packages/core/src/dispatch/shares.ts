@@ -34,6 +34,8 @@ export interface Shares {
   rooms(at: number): Rooms
   /** Takes a slot. Returns whether the delivery is a probe, because the receiver's breaker is open. */
   began(ref: ReceiverRef, at: number): boolean
+  /** The `Runtime.elapsed` in ms before which the receiver gets nothing. */
+  waitsUntil(webhookId: string): number
   /** Makes the next probe of a receiver with an open breaker due at once. */
   probeNow(webhookId: string): void
   /**
@@ -187,6 +189,7 @@ export function createShares({ slots }: { slots: number }): Shares {
       })
       return isOpen(receiver)
     },
+    waitsUntil: (webhookId) => receivers.get(webhookId)?.waits_until ?? 0,
     probeNow(webhookId) {
       const receiver = receivers.get(webhookId)
       if (receiver) probeNow(receiver)

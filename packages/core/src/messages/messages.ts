@@ -331,7 +331,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     listShort,
     history: (viewer, unit) => historyOf(storage, viewer, { unit, now: runtime.now() }),
     async timeline(viewer, messageId) {
-      return timelineOf(storage, await byId(viewer, messageId))
+      return timelineOf({ read: storage.read, now: runtime.now() }, await byId(viewer, messageId))
     },
     async cancel(viewer, messageId) {
       const { workspace_id } = await byId(viewer, messageId)

@@ -4,6 +4,7 @@ import type { TimelineEntry } from '../contract/resources/timeline.ts'
 import type { EntryKind } from '../rows/credits.ts'
 import type { DeliveryRow, MessageAttemptRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
+import type { NextAttempt } from '../rules/next-attempt.ts'
 import { reportsOf, type StatusReport } from '../rules/status.ts'
 import { timelineFrom } from './timeline.ts'
 
@@ -36,9 +37,10 @@ function historyAt(times: Readonly<Record<string, number>>) {
     const rest = { description: null, created_at: at(name) }
     return { ...ids, ...amounts, ...after, ...reference, ...other, ...rest, kind }
   })
-  const deliveries = named('webhook').map((name, i): DeliveryRow => {
+  const deliveries = named('webhook').map((name, i): DeliveryRow & NextAttempt => {
     const ids = { id: `d${i}`, workspace_id: 'w', webhook_id: 'h', event_id: 'v', message_id: 'm' }
-    const counts = { attempt_count: 1, max_attempts: 12, next_attempt_at: null }
+    const counts = { attempt_count: 1, max_attempts: 12 }
+    const next = { next_attempt_at: null, next_attempt_reason: null }
     const answer = { response_status: 200, response_time_ms: 1, error: null, response_body: null }
     const times = {
       created_at: at(name),
@@ -47,7 +49,7 @@ function historyAt(times: Readonly<Record<string, number>>) {
       started_at: null,
     }
     const kind = { event: what(name), status: 'delivered', trigger: 'event' } as const
-    return { livemode: true, ...ids, ...counts, ...answer, ...times, ...kind }
+    return { livemode: true, ...ids, ...counts, ...next, ...answer, ...times, ...kind }
   })
   const none_at = { sent_at: null, delivered_at: null, read_at: null }
   const history = { attempts, reports: reportsOf(none_at, reports), entries, deliveries }

@@ -2,6 +2,7 @@ import type { Units } from '../contract/fields/units.ts'
 import type { TimelineEntry } from '../contract/resources/timeline.ts'
 import type { DeliveryRow, MessageAttemptRow, MessageRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
+import { type NextAttempt, nextAttempt } from '../rules/next-attempt.ts'
 import {
   advance,
   type Reported,
@@ -19,7 +20,7 @@ export interface History {
   attempts: readonly MessageAttemptRow[]
   reports: readonly StatusReport[]
   entries: readonly Entry[]
-  deliveries: readonly DeliveryRow[]
+  deliveries: readonly (DeliveryRow & NextAttempt)[]
 }
 
 /**
@@ -27,17 +28,26 @@ export interface History {
  * of a bulk is in the timeline of each of its messages.
  */
 export async function timelineOf(
-  { read: { messages, credits, webhooks } }: Pick<Storage, 'read'>,
+  { read: { messages, credits, webhooks }, now }: Pick<Storage, 'read'> & { now: Date },
   message: MessageRow,
 ): Promise<TimelineEntry[]> {
   const { workspace_id, id, bulk_id } = message
-  const [events, attempts, entries, deliveries] = await Promise.all([
+  const [events, attempts, entries, rows] = await Promise.all([
     messages.events(workspace_id, id),
     messages.attempts(workspace_id, id),
     credits.entriesAbout(workspace_id, bulk_id ? [id, bulk_id] : [id]),
     webhooks.deliveriesOf(workspace_id, id),
   ])
   const reports = reportsOf(message, events)
+  const pending = rows.filter(({ next_attempt_at }) => next_attempt_at !== null)
+  const waits = new Map<string, Date | null>()
+  for (const webhookId of new Set(pending.map(({ webhook_id }) => webhook_id))) {
+    waits.set(webhookId, (await webhooks.byId(workspace_id, webhookId))?.waits_until ?? null)
+  }
+  const deliveries = rows.map((row) => {
+    const waits_until = waits.get(row.webhook_id) ?? null
+    return { ...row, ...nextAttempt(row, { waits_until, now }) }
+  })
   return timelineFrom(message, { reports, attempts, entries, deliveries })
 }
 
@@ -137,7 +147,7 @@ function ledgerEntry(entry: Entry): TimelineEntry {
   }
 }
 
-function webhookEntry(row: DeliveryRow): TimelineEntry {
+function webhookEntry(row: DeliveryRow & NextAttempt): TimelineEntry {
   const at = row.delivered_at ?? row.updated_at
   return { ...row, kind: 'webhook', at, delivery_id: row.id }
 }

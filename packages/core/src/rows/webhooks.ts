@@ -29,6 +29,11 @@ export function webhookTables(d: Dialect) {
       consecutive_failures: d.int().notNull(),
       last_success_at: d.time(),
       last_failure_at: d.time(),
+      /**
+       * The receiver gets nothing before this time, because it failed several times in a row or asked to wait; null for no
+       * wait. It is for people: each process decides by its own results.
+       */
+      waits_until: d.time(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
       /** The form of the requests. */

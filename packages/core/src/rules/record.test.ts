@@ -42,6 +42,7 @@ function health(overrides: Partial<WebhookHealth> = {}): WebhookHealth {
     last_success_at: null,
     last_failure_at: null,
     accepted_secret: null,
+    waits_until: null,
     enabled_at: null,
     created_at: AT,
     updated_at: AT,

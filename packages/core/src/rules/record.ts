@@ -19,6 +19,8 @@ export interface DeliveryResult {
   retry_after_ms: number | null
   /** The fingerprint of the secret that signed the request, during a rotation's overlap; null otherwise. */
   signed_with?: string | null
+  /** Until when this process sends nothing more to the receiver; null for no wait. */
+  receiver_waits_until?: Date | null
   /** Whether the try tests a dead receiver. The receiver's other deliveries wait meanwhile. */
   is_probe?: boolean
   /** Whether the server does not know if it sent the request. Such a try is not counted and is repeated. */
@@ -45,6 +47,7 @@ export const HEALTH = [
   'last_success_at',
   'last_failure_at',
   'accepted_secret',
+  'waits_until',
   'updated_at',
 ] as const
 
@@ -257,10 +260,11 @@ function isOverdue(
 
 function noteHealth(
   webhook: WebhookHealth,
-  { response_status: status, signed_with = null }: DeliveryResult,
+  { response_status: status, signed_with = null, receiver_waits_until = null }: DeliveryResult,
   at: Date,
 ): void {
   webhook.updated_at = at
+  webhook.waits_until = receiver_waits_until
   if (isSuccess(status)) {
     if (signed_with !== null) webhook.accepted_secret = signed_with
     webhook.consecutive_failures = 0

@@ -201,7 +201,8 @@ function headersForNewOrigin(
 }
 
 function enablingAt(enabled_at: Date): (before: OpenedWebhook) => PlainChange {
-  const change = { is_active: true, status: 'active', disabled_reason: null } as const
+  const waits_until = null
+  const change = { is_active: true, status: 'active', disabled_reason: null, waits_until } as const
   return ({ is_active }) => (is_active ? {} : { ...change, consecutive_failures: 0, enabled_at })
 }
 

@@ -133,11 +133,11 @@ export function createWebhookDeliveries({
         return announced
       })
       onQueued(webhookId)
-      return deliveryOf(announced.deliveries[0] as DeliveryRow)
+      return deliveryOf(announced.deliveries[0] as DeliveryRow, AT_ONCE, runtime.now())
     },
     async deliveries(viewer, webhookId, page) {
       const view = viewOf(viewer)
-      await webhookRow(view, webhookId)
+      const webhook = await webhookRow(view, webhookId)
       const { workspace_id, ...mode } = view
       const { limit, offset, after, ...requested } = page
       const slice = { limit, offset, after }
@@ -147,15 +147,19 @@ export function createWebhookDeliveries({
         read.countDeliveries(workspace_id, webhookId, filter),
       ])
       const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
-      return { deliveries: rows.map(deliveryOf), total, next_after }
+      const now = runtime.now()
+      return { deliveries: rows.map((row) => deliveryOf(row, webhook, now)), total, next_after }
     },
     async delivery(viewer, webhookId, deliveryId) {
-      const row = await deliveryRow(viewOf(viewer), webhookId, deliveryId)
-      const [[event], attempts] = await Promise.all([
+      const view = viewOf(viewer)
+      const row = await deliveryRow(view, webhookId, deliveryId)
+      const [webhook, [event], attempts] = await Promise.all([
+        webhookRow(view, webhookId),
         read.eventBodies(row.workspace_id, [row.event_id]),
         read.attempts(row.workspace_id, webhookId, deliveryId),
       ])
-      return { ...deliveryOf(row), payload: JSON.parse(event?.body ?? '{}'), attempts }
+      const shown = deliveryOf(row, webhook, runtime.now())
+      return { ...shown, payload: JSON.parse(event?.body ?? '{}'), attempts }
     },
     async requests(viewer, webhookId, deliveryId) {
       const view = viewOf(viewer)
@@ -172,7 +176,8 @@ export function createWebhookDeliveries({
       const erased = await erasedAmong(view.workspace_id, [event_id])
       if (erased.size > 0) throw invalid('delivery_id', ERASED_TEXT)
       await requeue(view, webhookId, [deliveryId], 1)
-      return deliveryOf(await deliveryRow(view, webhookId, deliveryId))
+      const row = await deliveryRow(view, webhookId, deliveryId)
+      return deliveryOf(row, AT_ONCE, runtime.now())
     },
     async recover(viewer, webhookId, { since, until = runtime.now() }, actor = SERVICE) {
       const view = viewOf(viewer)
@@ -212,6 +217,9 @@ export function createWebhookDeliveries({
     },
   }
 }
+
+/** A requested delivery is a probe: it does not wait for its receiver. */
+const AT_ONCE = { waits_until: null }
 
 const ERASED_TEXT = 'The data of this delivery was erased: there is nothing to send again'
 

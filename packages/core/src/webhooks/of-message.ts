@@ -1,4 +1,5 @@
 import type { Delivery } from '../contract/resources/webhook-deliveries.ts'
+import { nextAttempt } from '../rules/next-attempt.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 /** A delivery with its request and its attempts. */
@@ -11,6 +12,7 @@ export type MessageDelivery = Pick<
   | 'attempt_count'
   | 'max_attempts'
   | 'next_attempt_at'
+  | 'next_attempt_reason'
   | 'created_at'
   | 'delivered_at'
 > & {
@@ -32,7 +34,7 @@ export type MessageDelivery = Pick<
 
 /** The deliveries about one message, oldest first. */
 export async function deliveriesOfMessage(
-  { read: { webhooks } }: Pick<Storage, 'read'>,
+  { read: { webhooks }, now }: Pick<Storage, 'read'> & { now: Date },
   workspaceId: string,
   messageId: string,
 ): Promise<MessageDelivery[]> {
@@ -43,14 +45,15 @@ export async function deliveriesOfMessage(
   return Promise.all(
     rows.map(async (row) => {
       const { id, webhook_id, event, status, trigger } = row
-      const { attempt_count, max_attempts, next_attempt_at, created_at, delivered_at } = row
+      const { attempt_count, max_attempts, created_at, delivered_at } = row
       const [webhook, attempts] = await Promise.all([
         webhooks.byId(workspaceId, webhook_id),
         webhooks.attempts(workspaceId, webhook_id, id),
       ])
       return {
         ...{ id, webhook_id, event, status, trigger },
-        ...{ attempt_count, max_attempts, next_attempt_at, created_at, delivered_at },
+        ...{ attempt_count, max_attempts, created_at, delivered_at },
+        ...nextAttempt(row, { waits_until: webhook?.waits_until ?? null, now }),
         url: webhook?.url ?? null,
         payload: bodies.get(row.event_id) ?? null,
         attempts: attempts.map(({ workspace_id: _, delivery_id: __, ...attempt }) => attempt),

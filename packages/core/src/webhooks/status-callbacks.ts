@@ -131,6 +131,7 @@ function newWebhook(
     consecutive_failures: 0,
     last_success_at: null,
     last_failure_at: null,
+    waits_until: null,
     created_at: at,
     updated_at: at,
     format: 'twilio',

@@ -3,6 +3,7 @@ import { SvcError } from '../contract/errors.ts'
 import type { Delivery } from '../contract/resources/webhook-deliveries.ts'
 import type { Subscription, Webhook, WebhookMode } from '../contract/resources/webhooks.ts'
 import type { DeliveryRow, WebhookRow } from '../rows/rows.ts'
+import { nextAttempt } from '../rules/next-attempt.ts'
 import type { OpenedWebhook } from './sealed-webhook.ts'
 
 /**
@@ -39,6 +40,7 @@ export function webhookOf({
   previous_secret_ends_at: __,
   accepted_secret: ___,
   enabled_at: ____,
+  waits_until: ______,
   callback_origin: _____,
   ...row
 }: OpenedWebhook): Webhook {
@@ -51,6 +53,14 @@ export function webhookOf({
 }
 
 /** The public record. */
-export function deliveryOf(row: DeliveryRow): Delivery {
-  return { ...row, event: row.event as Delivery['event'] }
+export function deliveryOf(
+  row: DeliveryRow,
+  { waits_until }: Pick<WebhookRow, 'waits_until'>,
+  now: Date,
+): Delivery {
+  return {
+    ...row,
+    ...nextAttempt(row, { waits_until, now }),
+    event: row.event as Delivery['event'],
+  }
 }

@@ -123,6 +123,7 @@ export function createWebhooks({
         consecutive_failures: 0,
         last_success_at: null,
         last_failure_at: null,
+        waits_until: null,
         created_at: at,
         updated_at: at,
         format,
@@ -177,7 +178,8 @@ export function createWebhooks({
         await audit.record(auditRow(runtime, actor, deleted))
       })
     },
-    ofMessage: (workspaceId, messageId) => deliveriesOfMessage(storage, workspaceId, messageId),
+    ofMessage: (workspaceId, messageId) =>
+      deliveriesOfMessage({ read: storage.read, now: runtime.now() }, workspaceId, messageId),
     events: () =>
       EVENT_KINDS.map((name) => ({
         name,

@@ -7,6 +7,7 @@ export type OnAnswered = (
   route: string | undefined,
   status: number,
   duration_ms: number,
+  url: string,
 ) => void
 
 /** The label of all requests without a route. */

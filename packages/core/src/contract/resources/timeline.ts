@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { credits, timestamp, uuid } from '../fields/fields.ts'
+import { NEXT_ATTEMPT_REASONS } from './next-attempt.ts'
 
 const at = timestamp
 
@@ -43,6 +44,8 @@ export const timelineEntry = z.discriminatedUnion('kind', [
     attempt_count: z.int(),
     response_status: z.int().nullable(),
     error: z.string().nullable(),
+    next_attempt_at: timestamp.nullable(),
+    next_attempt_reason: z.enum(NEXT_ATTEMPT_REASONS).nullable(),
   }),
 ])
 

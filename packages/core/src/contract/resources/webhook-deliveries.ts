@@ -4,6 +4,7 @@ import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { dateTime, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { EVENT_KINDS } from './events.ts'
+import { NEXT_ATTEMPT_REASONS } from './next-attempt.ts'
 
 /** The statuses of a delivery. Source: contract section 7. */
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'discarded'] as const
@@ -31,6 +32,10 @@ export const delivery = z
     attempt_count: z.int().min(0),
     max_attempts: z.int().min(1),
     next_attempt_at: timestamp.nullable(),
+    next_attempt_reason: z.enum(NEXT_ATTEMPT_REASONS).nullable().meta({
+      description:
+        'Why the delivery is not attempted before: `due` for its turn, `retry` after a failed attempt, `receiver_unavailable` while the receiver gets nothing because it failed several times in a row or asked to wait.',
+    }),
     response_status: z.int().nullable(),
     response_time_ms: z.int().nullable(),
     error: z.string().nullable(),

@@ -116,6 +116,7 @@ test('a delivery is encoded as its record', () => {
     attempt_count: 0,
     max_attempts: 12,
     next_attempt_at: at,
+    next_attempt_reason: 'due' as const,
     response_status: null,
     response_time_ms: null,
     error: null,

@@ -32,9 +32,16 @@ export function answerText({ response_status: status, error }: Answer): string {
 }
 
 /** When a delivery is attempted next, and why not now. */
-export function NextAttempt({ next_attempt_at: at, status }: Delivery) {
+export function NextAttempt({ next_attempt_at: at, next_attempt_reason, status }: Delivery) {
   if (status !== 'pending') return null
-  return at ? <Time at={at} /> : <>now</>
+  if (!at) return <>now</>
+  const isAway = next_attempt_reason === 'receiver_unavailable'
+  return (
+    <span>
+      <Time at={at} />
+      {isAway && <small> the receiver is unavailable</small>}
+    </span>
+  )
 }
 
 const RELOAD_MS = 1_000

@@ -1,0 +1,1 @@
+ALTER TABLE `webhooks` ADD `waits_until` integer;
