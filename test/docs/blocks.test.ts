@@ -45,7 +45,7 @@ it('blocks that are not run here are valid', async () => {
 it('commands within sentences exist, with their options', () => {
   const faults = pages.flatMap((page) =>
     prose(page).flatMap((line, i) =>
-      [...line.matchAll(/`(?:npx )?svc ([a-z][^`]*)`/g)].flatMap(([, call = '']) => {
+      [...line.matchAll(/`(?:npx )?(?:@svc\/cli|svc) ([a-z][^`]*)`/g)].flatMap(([, call = '']) => {
         try {
           isCommand(call.replace(/[.,…].*$| \d?[<>|].*$/, ''))
           return []

@@ -389,7 +389,7 @@ describe('on a terminal', () => {
     const no = await answer('n\n')
     expect(no).toMatchObject({ code: 1, text: expect.stringContaining('nothing was changed') })
     expect(no.text).toContain('3\tx\tinvalid_recipient')
-    expect(no.text).toContain('Send 1 messages by sms for 1 credits? [y/N]')
+    expect(no.text).toContain('Send 1 message by sms for 1 credit? [y/N]')
     expect(await sentTo('+255710000099')).toEqual([])
     expect(await answer('y\n')).toMatchObject({ code: 1 })
     expect(await sentTo('+255710000099')).toHaveLength(1)
@@ -410,7 +410,7 @@ describe('one bulk', () => {
     })
     const retried = await run('retry', id, '--yes')
     expect(retried).toMatchObject({ code: 0, stderr: '' })
-    expect(retried.stdout).toMatch(/^queued\t\S+\t1 of 1\t1 credits\n$/)
+    expect(retried.stdout).toMatch(/^queued\t\S+\t1 of 1\t1 credit\n$/)
     expect(await run('retry', id)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--yes'),

@@ -38,7 +38,7 @@ describe('svc send', () => {
     expect(piped.stdout).toMatch(/^queued\t[0-9a-f-]{36}\t1\n$/)
     expect(piped.stderr).toBe('')
     const shown = await svc(argv, { ...server.here, terminal: true })
-    expect(shown.stdout).toMatch(/queued.*[0-9a-f-]{36} {2}1 credits\n$/)
+    expect(shown.stdout).toMatch(/queued.*[0-9a-f-]{36} {2}1 credit\n$/)
     expect(shown.stderr).toMatch(/svc messages show [0-9a-f-]{36}/)
   })
 

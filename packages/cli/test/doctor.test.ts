@@ -82,7 +82,7 @@ describe('svc doctor', () => {
 
   test('prints one line for each finding, and one for its advice', async () => {
     const piped = await svc(['doctor', '--offline'], here)
-    expect(piped.stdout).toMatch(/^ok\tledger\tconsistent: 1 entries of 1 workspaces\t$/m)
+    expect(piped.stdout).toMatch(/^ok\tledger\tconsistent: 1 entry of 1 workspace\t$/m)
     expect(piped.stdout).toMatch(/^warning\tbackups\t[^\t]+\tset SVC_BACKUP_EVERY=24h/m)
     const shown = await svc(['doctor', '--offline'], { ...here, terminal: true })
     expect(shown.stdout).toMatch(/\n {18} {2}\S*set SVC_BACKUP_EVERY=24h/)
@@ -205,7 +205,7 @@ describe('svc doctor', () => {
       '1 rows of the delivery queue have no delivery',
       '1 rows are claimed for more than an hour: a clock was fast at the claim',
       '1 totals of lists differ from the lists',
-      expect.stringMatching(/^1 messages are due, the oldest for \d+ min$/),
+      expect.stringMatching(/^1 message is due, the oldest for \d+ min$/),
     ])
   })
 

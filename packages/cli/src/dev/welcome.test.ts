@@ -38,6 +38,10 @@ it('names the real providers and their channels', () => {
   expect(shown).not.toContain('no message leaves this machine')
 })
 
+it('shows the line that sets address and key in another shell', () => {
+  expect(text([]).split('\n')).toContain('export SVC_URL=http://127.0.0.1:3000 SVC_API_KEY=svc_key')
+})
+
 it('shows the changed line for Twilio, Resend and SMTP, with working credentials', () => {
   const lines = text([]).split('\n')
   expect(lines).toContain(

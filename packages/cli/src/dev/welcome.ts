@@ -38,6 +38,11 @@ export function statusCurl(url: string, key: string): string {
   return `curl -s '${url}/api/v1/messages?limit=1' -H 'X-API-Key: ${key}'`
 }
 
+/** The shell command that sets the variables that the docs use, ready to paste. */
+function exportLine(url: string, key: string): string {
+  return `export SVC_URL=${url} SVC_API_KEY=${key}`
+}
+
 /** The line that says which messages leave this machine. */
 function carriersLine(providers: Welcome['providers']): string {
   if (providers.length === 0) {
@@ -95,6 +100,10 @@ export function welcomeText(
     step('Receive its webhook events, verified and printed (in a second terminal):'),
     '',
     `${svc} webhooks listen`,
+    '',
+    step('Set the address and the key in another shell, for programs and the docs:'),
+    '',
+    exportLine(url, api_key),
     '',
     step('Or change one line of a program for Twilio, Resend or SMTP:'),
     '',
