@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { base } from './facts.ts'
-import { chosenWorkspace, mode, session } from './session.ts'
+import { chosenWorkspace, may, mode, session } from './session.ts'
 
 /** An event of the workspace, with the body that a webhook gets. */
 export interface LiveEvent {
@@ -23,7 +23,9 @@ let openFor = ''
 function adjust(): void {
   const { value } = session
   const workspace = chosenWorkspace.value ?? value?.workspace_id ?? ''
-  const wanted = listeners.size > 0 && value ? `${workspace} ${mode.value}` : ''
+  // A role that reads no messages gets no events of them.
+  const isOpen = listeners.size > 0 && may('read')
+  const wanted = isOpen ? `${workspace} ${mode.value}` : ''
   if (wanted === openFor) return
   source?.close()
   source = null
@@ -74,4 +76,23 @@ export function useLive(
       adjust()
     }
   })
+}
+
+/** A stream of events would otherwise load a list with each of them. */
+const RELOAD_EVERY_MS = 1_000
+
+/** Loads again after an event whose name begins with `start`: at once, but at most once a second. */
+export function useLiveReload(start: string, reload: () => void): void {
+  const state = useRef<{ timer?: ReturnType<typeof setTimeout> | undefined; isDue?: boolean }>({})
+  const soon = () => {
+    const { current } = state
+    current.isDue = current.timer !== undefined
+    if (current.isDue) return
+    reload()
+    current.timer = setTimeout(() => {
+      current.timer = undefined
+      if (current.isDue) soon()
+    }, RELOAD_EVERY_MS)
+  }
+  useLive(start, soon, reload)
 }

@@ -78,10 +78,10 @@ function Audit() {
     const person = people?.find((one) => (id ? one.id === id : one.role === 'owner'))
     const name = kind === 'session' ? person?.email : kind.replace('_', ' ')
     return (
-      <>
+      <div>
         {name ?? id ?? kind}
         <small class="line">{address}</small>
-      </>
+      </div>
     )
   }
   const columns: Column<AuditEntry>[] = [

@@ -19,7 +19,7 @@ import {
 } from '../../parts/index.ts'
 import { api, fieldError } from '../../shell/api.ts'
 import { credits, price } from '../../shell/format.ts'
-import { useLive } from '../../shell/live.ts'
+import { useLiveReload } from '../../shell/live.ts'
 import { type Load, useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf, query, setQuery } from '../../shell/router.ts'
@@ -108,7 +108,7 @@ function Credits() {
   function reload() {
     for (const load of [account, spending, purchases, ledger]) load.reload()
   }
-  useLive('credits.', reload, reload)
+  useLiveReload('message.', reload)
   const low = account.data?.low_balance
   return (
     <>

@@ -1,6 +1,6 @@
 import type { Channel, ReceivedMessage } from '@svc/client'
 import { channelName, Empty, Icon, Loaded, PageHead, Pager, Time } from '../../parts/index.ts'
-import { useLive } from '../../shell/live.ts'
+import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
@@ -27,7 +27,7 @@ function Received({ params: { channel, address } }: PageProps) {
       ),
     [after],
   )
-  useLive('message.received', list.reload, list.reload)
+  useLiveReload('message.received', list.reload)
   return (
     <>
       <PageHead title="Received" />
