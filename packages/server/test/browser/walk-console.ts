@@ -5,7 +5,7 @@ import { Svc } from '@svc/client'
 import type { Browser, Page } from 'playwright-core'
 import { type Place, signIn, watchPolicy } from './console-page.ts'
 import { expectAccessible, expectToFit } from './page-checks.ts'
-import { walkConversation, walkPurchase, walkTwoWorkspaces } from './walk-people.ts'
+import { walkConversation, walkImport, walkPurchase, walkTwoWorkspaces } from './walk-people.ts'
 
 /** Every page of the console, with the text that shows that it is loaded. A new page adds its line here. */
 const PAGES = [
@@ -52,6 +52,7 @@ export async function walkConsole(browser: Browser, place: Place): Promise<void>
     }
     await openMessage(page, place)
     await walkConversation(page, place)
+    await walkImport(page, place)
     await walkPurchase(page, place)
     deepStrictEqual(faults, [])
     await page.close()

@@ -1,4 +1,5 @@
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { Svc } from '@svc/client'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type Place, signIn, watchPolicy } from './console-page.ts'
@@ -32,6 +33,28 @@ export async function walkConversation(page: Page, place: Place): Promise<void> 
   const list = page.getByRole('navigation', { name: 'Conversations' })
   await list.getByRole('link', { name: TALKATIVE }).first().click()
   await thread.getByText('Are you there?').last().waitFor()
+}
+
+/** Imports a file with a faulty row, and gets this row back, with a cell that no spreadsheet runs. */
+export async function walkImport(page: Page, { url }: Place): Promise<void> {
+  await page.goto(`${url}/console/contacts/import`)
+  const text = 'name,phone,shoe size\r\nJuma,+255700000041,42\r\n=1+1,0700,43\r\n'
+  const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
+  await page.getByLabel('CSV file').setInputFiles(file)
+  await page.getByRole('cell', { name: '=1+1' }).waitFor()
+  await page.getByRole('button', { name: 'Import 2 rows' }).click()
+  await page.getByText('2 of 2').waitFor()
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Rejected rows as CSV' }).click(),
+  ])
+  const [head, row] = (await readFile(await saved.path(), 'utf8')).split('\r\n')
+  strictEqual(head, 'name,phone,shoe size,import_error')
+  ok(row?.startsWith("'=1+1,0700,43,"), row)
+  await page.keyboard.press('Escape')
+  await page.getByRole('link', { name: 'Juma' }).first().click()
+  const attributes = await page.getByLabel('Attributes').inputValue()
+  deepStrictEqual(JSON.parse(attributes), { 'shoe size': '42' })
 }
 
 /** Buys credits with the sandbox of payments: the person comes back and sees the new balance and its entry in the ledger. */

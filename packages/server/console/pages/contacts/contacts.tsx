@@ -1,5 +1,6 @@
 import type { Contact } from '@svc/client'
 import { useState } from 'preact/hooks'
+import { download } from '../../parts/csv.ts'
 import {
   Badge,
   Button,
@@ -28,7 +29,6 @@ import { base } from '../../shell/facts.ts'
 import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, go, setQuery } from '../../shell/router.ts'
-import { saveFile } from '../../shell/save-file.ts'
 import { choiceHeaders, may } from '../../shell/session.ts'
 import { Import } from './import.tsx'
 
@@ -69,7 +69,7 @@ function Contacts({ params: { id } }: PageProps) {
     const url = `${base}/api/v1/contacts/export?${part}`
     const response = await fetch(url, { headers: choiceHeaders() })
     if (!response.ok) throw new Error('The contacts could not be exported.')
-    saveFile('contacts.csv', await response.blob())
+    download('contacts.csv', await response.text())
   }
   return (
     <>

@@ -1,10 +1,9 @@
 import type { ContactsImportData } from '@svc/client'
 import { useRef, useState } from 'preact/hooks'
+import { csvRows, csvText, download } from '../../parts/csv.ts'
 import { Button, Drawer, ErrorBox, Facts, Field } from '../../parts/index.ts'
-import { guarded, readCsv, writeCsv } from '../../shell/csv.ts'
 import { count, number } from '../../shell/format.ts'
 import { ownApi } from '../../shell/own-api.ts'
-import { saveFile } from '../../shell/save-file.ts'
 
 /** Below the limits of a request: 10,000 contacts and 4 MiB. */
 const ROWS_PER_REQUEST = 1_000
@@ -41,11 +40,9 @@ async function read(file: globalThis.File): Promise<File> {
   const bytes = await file.arrayBuffer()
   let rows: string[][]
   try {
-    rows = readCsv(text.decode(bytes))
-  } catch (error) {
-    if (error instanceof TypeError)
-      throw new Error('The file is not UTF-8. Save it as “CSV UTF-8”.')
-    throw error
+    rows = csvRows(text.decode(bytes)).map((row) => row.map(unguarded))
+  } catch {
+    throw new Error('The file is not UTF-8. Save it as “CSV UTF-8”.')
   }
   // A corrected file of rejected rows.
   if (rows[0]?.at(-1) === REASON) rows = rows.map((row) => row.slice(0, -1))
@@ -55,6 +52,11 @@ async function read(file: globalThis.File): Promise<File> {
   }
   if (contacts.length === 0) throw new Error('The file has no rows below its header.')
   return { name: file.name, header, rows: contacts }
+}
+
+/** A cell without the apostrophe that keeps a spreadsheet from running it. `csvText` writes the apostrophe again. */
+function unguarded(cell: string): string {
+  return cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '')
 }
 
 /** Sends the next rows; the service rejects faulty ones without the others. */
@@ -74,7 +76,7 @@ async function sendNext({ header, rows }: File, before: Progress): Promise<Progr
       ? await ownApi.send<ContactsImportData>(
           'POST',
           '/v1/contacts/import',
-          writeCsv([header, ...fitting]),
+          csvText([header, ...fitting]),
         )
       : { created: 0, updated: 0, unchanged: 0, errors: [] }
   return {
@@ -190,11 +192,11 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
             <Button
               icon="download"
               onClick={() =>
-                saveFile(
+                download(
                   'rejected.csv',
-                  writeCsv([
+                  csvText([
                     [...(file?.header ?? []), REASON],
-                    ...rejected.map(([row, reason]) => [...row.map(guarded), reason]),
+                    ...rejected.map(([row, reason]) => [...row, reason]),
                   ]),
                 )
               }

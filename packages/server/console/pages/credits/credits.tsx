@@ -82,8 +82,11 @@ const COLUMNS: readonly Column<Transaction>[] = [
   },
 ]
 
-/** How long the page waits for the payment provider after the payment. */
-const PAYMENT_EVERY_MS = 2_000
+/** The requests of the page must leave most of the workspace's rate limit to its programs. */
+const RELOAD_EVERY_MS = 5_000
+
+/** How often the page asks whether the payment provider has confirmed the payment. */
+const PAYMENT_EVERY_MS = 3_000
 
 function Credits() {
   const [open, setOpen] = useState<'buy' | 'limit' | null>(null)
@@ -106,9 +109,10 @@ function Credits() {
     [isFunding, after],
   )
   function reload() {
-    for (const load of [account, spending, purchases, ledger]) load.reload()
+    account.reload()
+    ledger.reload()
   }
-  useLiveReload('message.', reload)
+  useLiveReload('message.', reload, { every_ms: RELOAD_EVERY_MS })
   const low = account.data?.low_balance
   return (
     <>
@@ -236,8 +240,8 @@ function Paid({
   const newest = purchases.data?.purchases[0]
   const isPending = newest?.status === 'pending'
   useEffect(() => {
-    if (!isPending) return
-    const timer = setInterval(onPaid, PAYMENT_EVERY_MS)
+    if (!isPending) return onPaid()
+    const timer = setInterval(purchases.reload, PAYMENT_EVERY_MS)
     return () => clearInterval(timer)
   }, [isPending])
   if (!newest) return null

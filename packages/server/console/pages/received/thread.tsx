@@ -11,13 +11,14 @@ import {
 } from '../../parts/index.ts'
 import { api, errorText } from '../../shell/api.ts'
 import { count, credits } from '../../shell/format.ts'
-import { useLive } from '../../shell/live.ts'
+import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 
 const SHOWN = 100
 const TYPING_MS = 400
+const RELOAD_EVERY_MS = 1_000
 /** WhatsApp takes free texts for a day after the recipient's last message. */
 const WINDOW_MS = 24 * 60 * 60_000
 
@@ -52,13 +53,10 @@ export function Thread({
     },
     [channel, address],
   )
-  useLive(
-    'message.',
-    ({ data }) => {
-      if (data.sender === address || data.recipient === address) load.reload()
-    },
-    load.reload,
-  )
+  useLiveReload('message.', load.reload, {
+    isAbout: ({ data }) => data.sender === address || data.recipient === address,
+    every_ms: RELOAD_EVERY_MS,
+  })
   const end = useRef<HTMLDivElement>(null)
   const last = load.data?.lines.at(-1)?.at
   useEffect(() => {

@@ -89,7 +89,7 @@ function WorkspaceSettings() {
               }}
             />
             <div class="actions section">
-              {!workspace.email_verified && (
+              {!workspace.email_verified && may('bill') && (
                 <Button
                   onClick={async () => {
                     await api.workspaces.resendVerification({ email: workspace.email })
