@@ -8,4 +8,11 @@ export const PAGES: readonly PageEntry[] = [
   { path: '/webhooks/:id?/:delivery?', label: 'Webhooks', icon: 'webhooks', group: 'Build', needs: 'read', load: () => import('./pages/webhooks/webhooks.tsx') },
   { path: '/keys', label: 'API keys', icon: 'keys', group: 'Build', needs: 'read', load: () => import('./pages/keys/keys.tsx') },
   { path: '/domains/:id?', label: 'Sending domains', icon: 'domains', group: 'Build', needs: 'read', load: () => import('./pages/domains/domains.tsx') },
+  { path: '/received/:channel?/:address?', label: 'Received', icon: 'received', group: 'Messaging', needs: 'read', load: async () => ({ default: (await import('./pages/audience.ts')).received }) },
+  { path: '/contacts/:id?', label: 'Contacts', icon: 'contacts', group: 'Audience', needs: 'read', load: async () => ({ default: (await import('./pages/audience.ts')).contacts }) },
+  { path: '/suppressions', label: 'Suppressions', icon: 'suppressions', group: 'Audience', needs: 'read', load: async () => ({ default: (await import('./pages/audience.ts')).suppressions }) },
+  { path: '/credits', label: 'Credits', icon: 'credits', group: 'Workspace', needs: 'belong', load: async () => ({ default: (await import('./pages/workspace.ts')).credits }) },
+  { path: '/team', label: 'Team', icon: 'team', group: 'Workspace', needs: 'belong', load: async () => ({ default: (await import('./pages/workspace.ts')).team }) },
+  { path: '/audit', label: 'Audit log', icon: 'audit', group: 'Workspace', needs: 'administer', load: async () => ({ default: (await import('./pages/workspace.ts')).audit }) },
+  { path: '/settings', label: 'Settings', icon: 'settings', group: 'Workspace', needs: 'belong', load: async () => ({ default: (await import('./pages/workspace.ts')).settings }) },
 ]

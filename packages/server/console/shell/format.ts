@@ -49,3 +49,13 @@ export function duration(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
   return `${Math.round(ms / 60_000)} min`
 }
+
+/** A price in minor units of its currency: `10.00 USD`, `1,000 JPY`. */
+export function price(amount: number, currency: string): string {
+  const { maximumFractionDigits: digits = 2 } = new Intl.NumberFormat('en', {
+    style: 'currency',
+    currency,
+  }).resolvedOptions()
+  const decimal = new Intl.NumberFormat('en', { minimumFractionDigits: digits })
+  return `${decimal.format(amount / 10 ** digits)} ${currency}`
+}

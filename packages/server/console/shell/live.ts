@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { base } from './facts.ts'
-import { chosenWorkspace, mode, session } from './session.ts'
+import { chosenWorkspace, may, mode, session } from './session.ts'
 
 /** An event of the workspace, with the body that a webhook gets. */
 export interface LiveEvent {
@@ -19,11 +19,20 @@ const listeners = new Set<(event: LiveEvent) => void>()
 let source: EventSource | null = null
 let openFor = ''
 
+function loadAgain(): void {
+  for (const again of resets) again()
+}
+
+/** How long the stream stays open when no page listens. */
+const IDLE_MS = 1_000
+
 /** Opens the stream while a page listens, and closes it when none does or the workspace changes. */
 function adjust(): void {
   const { value } = session
   const workspace = chosenWorkspace.value ?? value?.workspace_id ?? ''
-  const wanted = listeners.size > 0 && value ? `${workspace} ${mode.value}` : ''
+  // A role that reads no messages gets no events of them.
+  const isWanted = listeners.size > 0 && may('read')
+  const wanted = isWanted ? `${workspace} ${mode.value}` : ''
   if (wanted === openFor) return
   source?.close()
   source = null
@@ -32,16 +41,18 @@ function adjust(): void {
   if (wanted === '') return
   const query = new URLSearchParams({ workspace, mode: mode.value })
   source = new EventSource(`${base}/api/stream?${query}`)
+  let isFirst = true
   source.onopen = () => {
     liveState.value = 'live'
+    // Pages loaded their data before events arrived. A later connection continues behind the last event by itself.
+    if (isFirst) loadAgain()
+    isFirst = false
   }
   source.onerror = () => {
     liveState.value = 'connecting'
   }
   // Events are missing: every listener loads its data again.
-  source.addEventListener('reset', () => {
-    for (const again of resets) again()
-  })
+  source.addEventListener('reset', loadAgain)
   source.addEventListener('event', ({ data }) => {
     const event = JSON.parse(data) as LiveEvent
     for (const listener of listeners) listener(event)
@@ -61,17 +72,56 @@ export function useLive(
   listener: (event: LiveEvent) => void,
   onReset?: () => void,
 ): void {
+  const latest = useRef({ listener, onReset })
+  latest.current = { listener, onReset }
   useEffect(() => {
     const listen = (event: LiveEvent) => {
-      if (event.event.startsWith(start)) listener(event)
+      if (event.event.startsWith(start)) latest.current.listener(event)
     }
+    const reset = () => latest.current.onReset?.()
     listeners.add(listen)
-    if (onReset) resets.add(onReset)
+    resets.add(reset)
     adjust()
     return () => {
       listeners.delete(listen)
-      if (onReset) resets.delete(onReset)
-      adjust()
+      resets.delete(reset)
+      // The next page probably listens too.
+      setTimeout(adjust, IDLE_MS)
     }
-  })
+  }, [start])
+}
+
+/** At most 20 reloads a minute for a page, whatever the number of events: the rate limit of a workspace is 100 requests. */
+const RELOAD_EVERY_MS = 3_000
+
+/**
+ * Loads again after events whose name begins with `start`: at once after the first event, then at most once in `every_ms`.
+ * `isAbout` selects among the events.
+ */
+export function useLiveReload(
+  start: string,
+  reload: () => void,
+  {
+    isAbout = () => true,
+    every_ms = RELOAD_EVERY_MS,
+  }: { isAbout?: (event: LiveEvent) => boolean; every_ms?: number } = {},
+): void {
+  const latest = useRef(reload)
+  latest.current = reload
+  const last_ms = useRef(0)
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null)
+  useEffect(() => () => clearTimeout(timer.current ?? undefined), [])
+  useLive(
+    start,
+    (event) => {
+      if (timer.current !== null || !isAbout(event)) return
+      const wait_ms = Math.max(0, last_ms.current + every_ms - Date.now())
+      timer.current = setTimeout(() => {
+        timer.current = null
+        last_ms.current = Date.now()
+        latest.current()
+      }, wait_ms)
+    },
+    () => latest.current(),
+  )
 }

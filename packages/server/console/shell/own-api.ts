@@ -22,14 +22,15 @@ export const ownApi = {
     const text = new URLSearchParams(known as [string, string][]).toString()
     return ask(path + (text && `?${text}`), { ...(signal && { signal }) })
   },
-  /** Sends a change. */
-  send<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object): Promise<T> {
+  /** Sends a change: JSON, or CSV if the body is a text. */
+  send<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object | string): Promise<T> {
+    if (typeof body === 'string') return ask(path, { method, body }, 'text/csv')
     return ask(path, { method, ...(body && { body: JSON.stringify(body) }) })
   },
 }
 
-async function ask<T>(path: string, init: RequestInit): Promise<T> {
-  const headers = { ...choiceHeaders(), ...(init.body && { 'content-type': 'application/json' }) }
+async function ask<T>(path: string, init: RequestInit, type = 'application/json'): Promise<T> {
+  const headers = { ...choiceHeaders(), ...(init.body && { 'content-type': type }) }
   const response = await fetch(`${base}/api${path}`, { ...init, headers }).catch((error) => {
     if (init.signal?.aborted) throw error
     throw new SvcError('connection_failed', 'The service cannot be reached.')

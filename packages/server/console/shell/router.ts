@@ -57,6 +57,13 @@ export function setQuery(
   go(to + (text && `?${text}`), { replace })
 }
 
+/** The values of the query that have one of these names, for a request. */
+export function filtersOf(...names: string[]): Record<string, string> {
+  return Object.fromEntries(
+    [...query.value].filter(([name, value]) => value && names.includes(name)),
+  )
+}
+
 /** The parameters of a path for a pattern such as `/messages/:id?`; null if the path is another one. */
 export function match(pattern: string, given: string): Record<string, string> | null {
   const names = pattern.split('/')

@@ -48,6 +48,7 @@ const env = {
   // The walks make more requests than a person.
   SVC_RATE_LIMIT_GENERAL: '5000/60',
   SVC_RATE_LIMIT_ANONYMOUS: '5000/60',
+  SVC_RATE_LIMIT_AUTH: '500/60',
   SVC_LOG_LEVEL: 'warn',
 }
 let demo: { workspace_id: string; api_key: string } | null = null

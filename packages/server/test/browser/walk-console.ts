@@ -1,17 +1,11 @@
-import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { deepStrictEqual, ok } from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Svc } from '@svc/client'
 import type { Browser, Page } from 'playwright-core'
-import { expectAccessible, expectToFit, watch } from './page-checks.ts'
-
-interface Place {
-  url: string
-  /** The login of the shown workspace. */
-  login: { email: string; password: string }
-  /** A live key of the workspace. */
-  key: string
-}
+import { type Place, signIn, watchPolicy } from './console-page.ts'
+import { expectAccessible, expectToFit } from './page-checks.ts'
+import { walkConversation, walkImport, walkPurchase, walkTwoWorkspaces } from './walk-people.ts'
 
 /** Every page of the console, with the text that shows that it is loaded. A new page adds its line here. */
 const PAGES = [
@@ -20,6 +14,17 @@ const PAGES = [
   { path: '/webhooks', heading: 'Webhooks' },
   { path: '/keys', heading: 'API keys' },
   { path: '/domains', heading: 'Sending domains' },
+  { path: '/received', heading: 'Received' },
+  { path: '/received/sms/%2B15005550008', heading: 'Received' },
+  { path: '/contacts', heading: 'Contacts' },
+  { path: '/contacts/new', heading: 'Contacts' },
+  { path: '/contacts/import', heading: 'Contacts' },
+  { path: '/suppressions', heading: 'Suppressions' },
+  { path: '/credits', heading: 'Credits' },
+  { path: '/team', heading: 'Team' },
+  { path: '/audit', heading: 'Audit log' },
+  { path: '/settings', heading: 'Settings' },
+  { path: '/settings?tab=you', heading: 'Settings' },
 ] as const
 
 /** Where pictures are written; null: none. */
@@ -40,43 +45,23 @@ export async function walkConsole(browser: Browser, place: Place): Promise<void>
     for (const { path, heading } of PAGES) {
       await page.goto(`${url}/console${path}`)
       await page.getByRole('heading', { level: 1, name: heading }).waitFor()
-      await page.locator('[aria-busy=true]').waitFor({ state: 'detached' })
+      await page.locator('body:not(:has([aria-busy=true]))').waitFor()
       await expectToFit(page)
-      await pictures(page, heading)
+      await pictures(page, path.replace(/\W+/g, '-') || heading)
       await expectAccessible(page)
     }
     await openMessage(page, place)
+    await walkConversation(page, place)
+    await walkImport(page, place)
+    await walkPurchase(page, place)
     deepStrictEqual(faults, [])
     await page.close()
   }
-}
-
-/** The faults of a page; a load or style that the policy refuses is one. */
-async function watchPolicy(page: Page, url: string): Promise<string[]> {
-  const faults = watch(page, url)
-  await page.addInitScript(
-    `addEventListener('securitypolicyviolation', (event) => console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI))`,
+  await walkTwoWorkspaces(
+    browser,
+    place,
+    PAGES.map(({ path }) => path),
   )
-  page.on('dialog', async (dialog) => {
-    faults.push(`a script of a hostile text ran: ${dialog.message()}`)
-    await dialog.dismiss()
-  })
-  return faults
-}
-
-async function signIn(page: Page, { url, login }: Place): Promise<void> {
-  await page.goto(`${url}/console/sign-in?next=/messages`)
-  await page.getByLabel('E-mail address').waitFor()
-  // The first field has the focus.
-  await page.keyboard.type(login.email)
-  await page.keyboard.press('Tab')
-  await page.keyboard.type(login.password)
-  await page.keyboard.press('Enter')
-  await page.getByRole('heading', { level: 1, name: 'Messages' }).waitFor()
-  const cookies = await page.context().cookies(`${url}/console/api/session`)
-  const session = cookies.find(({ name }) => name === 'svc_session')
-  ok(session?.httpOnly && session.sameSite === 'Lax')
-  strictEqual(await page.evaluate('document.cookie + JSON.stringify(localStorage)'), '{}')
 }
 
 /** A new message appears without a reload; Enter opens it, Esc closes it, and the focus is where it was. */

@@ -1,4 +1,3 @@
-import { useRef } from 'preact/hooks'
 import {
   Chart,
   Empty,
@@ -11,7 +10,7 @@ import {
 } from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
 import { number } from '../../shell/format.ts'
-import { useLive } from '../../shell/live.ts'
+import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
@@ -29,9 +28,6 @@ const UNITS = [
   ['hour', 'Last 48 hours'],
 ] as const
 
-/** A stream of messages would otherwise load the sums with each of them. */
-const RELOAD_MS = 2_000
-
 const history = (unit: string, signal: AbortSignal) =>
   ownApi.get<{ points: Point[] }>('/history', { unit }, signal).then(({ points }) => points)
 
@@ -39,7 +35,7 @@ function Home() {
   const unit = query.value.get('unit') === 'hour' ? 'hour' : 'day'
   const points = useLoad((signal) => history(unit, signal), [unit])
   const balance = useLoad((signal) => api.workspaces.balance({ signal }), [])
-  useReload(() => {
+  useLiveReload('message.', () => {
     points.reload()
     balance.reload()
   })
@@ -75,19 +71,6 @@ function Home() {
       </Loaded>
     </>
   )
-}
-
-/** Reloads after events, at most once in 2 s. */
-function useReload(reload: () => void): void {
-  const timer = useRef<ReturnType<typeof setTimeout> | null>(null)
-  const soon = () => {
-    if (timer.current !== null) return
-    timer.current = setTimeout(() => {
-      timer.current = null
-      reload()
-    }, RELOAD_MS)
-  }
-  useLive('message.', soon, reload)
 }
 
 function sum(points: readonly Point[], name: 'accepted' | 'delivered' | 'failed'): number {

@@ -1,0 +1,275 @@
+import type { Contact } from '@svc/client'
+import { useState } from 'preact/hooks'
+import { download } from '../../parts/csv.ts'
+import {
+  Badge,
+  Button,
+  CHANNELS,
+  Checks,
+  type Column,
+  channelName,
+  confirm,
+  Drawer,
+  Empty,
+  Facts,
+  Form,
+  LinkButton,
+  Loaded,
+  PageHead,
+  Pager,
+  Search,
+  Table,
+  TextArea,
+  TextInput,
+  Time,
+  toast,
+} from '../../parts/index.ts'
+import { api, fieldError } from '../../shell/api.ts'
+import { base } from '../../shell/facts.ts'
+import { useLoad } from '../../shell/load.ts'
+import type { PageProps } from '../../shell/page.ts'
+import { filtersOf, go, setQuery } from '../../shell/router.ts'
+import { choiceHeaders, may } from '../../shell/session.ts'
+import { Import } from './import.tsx'
+
+const COLUMNS: readonly Column<Contact>[] = [
+  { name: 'Name', kind: 'main', value: ({ name }) => name ?? 'No name' },
+  { name: 'Phone', value: ({ phone }) => phone },
+  { name: 'E-mail', value: ({ email }) => email },
+  {
+    name: 'Tags',
+    value: ({ tags }) => (
+      <span class="tags">
+        {tags.map((tag) => (
+          <button key={tag} type="button" class="badge" onClick={() => setQuery({ tag })}>
+            {tag}
+          </button>
+        ))}
+      </span>
+    ),
+  },
+  { name: 'Changed', value: ({ updated_at }) => <Time at={updated_at} /> },
+]
+
+function Contacts({ params: { id } }: PageProps) {
+  const filter = filtersOf('search', 'tag', 'after')
+  const { search, tag } = filter
+  const list = useLoad(
+    (signal) => api.contacts.list({ ...filter, limit: 50 }, { signal }),
+    [filter],
+  )
+  const close = () => go(`/contacts${location.search}`)
+  const opened = (name: string) => `/contacts/${name}${location.search}`
+  async function exportAll() {
+    const part = new URLSearchParams({
+      format: 'csv',
+      ...(search && { search }),
+      ...(tag && { tag }),
+    })
+    const url = `${base}/api/v1/contacts/export?${part}`
+    const response = await fetch(url, { headers: choiceHeaders() })
+    if (!response.ok) throw new Error('The contacts could not be exported.')
+    download('contacts.csv', await response.text())
+  }
+  return (
+    <>
+      <PageHead title="Contacts">
+        <Button icon="download" onClick={exportAll}>
+          Export
+        </Button>
+        {may('send') && (
+          <>
+            <LinkButton icon="upload" to={opened('import')}>
+              Import
+            </LinkButton>
+            <LinkButton kind="primary" icon="plus" to={opened('new')}>
+              Add
+            </LinkButton>
+          </>
+        )}
+      </PageHead>
+      <div class="filters">
+        <Search
+          placeholder="Search by name, phone, e-mail or own id"
+          value={search ?? ''}
+          onInput={(text) => setQuery({ search: text })}
+        />
+        {tag && (
+          <Button icon="close" onClick={() => setQuery({ tag: '' })}>
+            Tag: {tag}
+          </Button>
+        )}
+      </div>
+      <Loaded of={list}>
+        {({ contacts, pagination, next_after }) =>
+          contacts.length === 0 ? (
+            <Empty icon="contacts" title={search || tag ? 'No such contacts' : 'No contacts yet'}>
+              <p>People and their addresses, for bulks and names in conversations.</p>
+            </Empty>
+          ) : (
+            <>
+              <Table
+                label="Contacts"
+                columns={COLUMNS}
+                rows={contacts}
+                keyOf={(one) => one.id}
+                to={(one) => opened(one.id)}
+                current={id}
+              />
+              <Pager next={next_after} total={pagination.total} noun="contact" />
+            </>
+          )
+        }
+      </Loaded>
+      {id === 'import' && may('send') && <Import onClose={close} onDone={list.reload} />}
+      {id === 'new' && (
+        <Drawer title="New contact" onClose={close}>
+          <Edit onDone={close} onChange={list.reload} />
+        </Drawer>
+      )}
+      {id && id !== 'new' && id !== 'import' && (
+        <Details key={id} id={id} onClose={close} onChange={list.reload} />
+      )}
+    </>
+  )
+}
+
+function Details({ id, onClose, onChange }: { id: string; onClose(): void; onChange(): void }) {
+  const load = useLoad((signal) => api.contacts.get(id, { signal }), [id])
+  async function remove() {
+    const isConfirmed = await confirm({
+      title: 'Delete the contact?',
+      text: 'Its messages and suppressions stay.',
+      action: 'Delete',
+      danger: true,
+    })
+    if (!isConfirmed) return
+    await api.contacts.delete(id)
+    onChange()
+    onClose()
+  }
+  return (
+    <Drawer
+      title="Contact"
+      onClose={onClose}
+      actions={
+        may('send') && (
+          <Button kind="danger" icon="trash" onClick={remove}>
+            Delete
+          </Button>
+        )
+      }
+    >
+      <Loaded of={load}>
+        {({ contact }) =>
+          may('send') ? (
+            <Edit contact={contact} onDone={onClose} onChange={onChange} />
+          ) : (
+            <Facts
+              of={{
+                ...Object.fromEntries(FIELDS.map(([id, label]) => [label, contact[id]])),
+                Tags: contact.tags.map((tag) => <Badge key={tag}>{tag}</Badge>),
+                Unsubscribed: unsubscribedOf(contact).map(channelName).join(', ') || 'no channel',
+                Attributes: <pre>{JSON.stringify(contact.attributes, null, 2)}</pre>,
+              }}
+            />
+          )
+        }
+      </Loaded>
+    </Drawer>
+  )
+}
+
+function unsubscribedOf({ subscriptions }: Contact): string[] {
+  return Object.entries(subscriptions).flatMap(([channel, state]) =>
+    state === 'unsubscribed' ? [channel] : [],
+  )
+}
+
+const FIELDS = [
+  ['name', 'Name', ''],
+  ['phone', 'Phone', 'With the country code, such as +255700000001.'],
+  ['email', 'E-mail', ''],
+  ['external_id', 'Own id', 'The id of the person in your own system.'],
+] as const
+const TAGS = ['tags', 'Tags', 'With commas between them.'] as const
+
+function Edit({
+  contact,
+  onDone,
+  onChange,
+}: {
+  contact?: Contact
+  onDone(): void
+  onChange(): void
+}) {
+  const before = contact ? unsubscribedOf(contact) : []
+  const [texts, setTexts] = useState<Record<string, string>>({
+    ...Object.fromEntries(FIELDS.map(([id]) => [id, contact?.[id] ?? ''])),
+    tags: contact?.tags.join(', ') ?? '',
+  })
+  const [attributes, setAttributes] = useState(JSON.stringify(contact?.attributes ?? {}, null, 2))
+  const [unsubscribed, setUnsubscribed] = useState(before)
+  const [fault, setFault] = useState<string>()
+  async function save() {
+    const changed = CHANNELS.filter(([id]) => before.includes(id) !== unsubscribed.includes(id))
+    let values: Record<string, unknown>
+    setFault(undefined)
+    try {
+      values = JSON.parse(attributes || '{}')
+    } catch {
+      setFault('Attributes are a JSON object, such as {"city": "Dar es Salaam"}.')
+      return
+    }
+    const body = {
+      ...Object.fromEntries(FIELDS.map(([id]) => [id, texts[id]?.trim() || null])),
+      tags: texts.tags?.split(',').flatMap((tag) => tag.trim() || []) ?? [],
+      attributes: values,
+      subscriptions: Object.fromEntries(
+        changed.map(
+          ([id]) => [id, unsubscribed.includes(id) ? 'unsubscribed' : 'subscribed'] as const,
+        ),
+      ),
+    }
+    if (contact) await api.contacts.update(contact.id, body)
+    else await api.contacts.create(body)
+    toast('Saved')
+    onChange()
+    onDone()
+  }
+  return (
+    <Form action="Save" onSubmit={save}>
+      {(error) => (
+        <>
+          {[...FIELDS, TAGS].map(([id, label, hint], i) => (
+            <TextInput
+              key={id}
+              label={label}
+              hint={hint}
+              autofocus={!contact && i === 0}
+              error={fieldError(error, id)}
+              value={texts[id] ?? ''}
+              onInput={(text) => setTexts({ ...texts, [id]: text })}
+            />
+          ))}
+          <Checks
+            label="Unsubscribed from"
+            options={CHANNELS}
+            chosen={unsubscribed}
+            onChange={setUnsubscribed}
+          />
+          <TextArea
+            label="Attributes"
+            rows={4}
+            value={attributes}
+            error={fault ?? fieldError(error, 'attributes')}
+            hint="JSON. Bulks fill them into placeholders."
+            onInput={setAttributes}
+          />
+        </>
+      )}
+    </Form>
+  )
+}
+
+export default { title: 'Contacts', Page: Contacts }

@@ -1,0 +1,84 @@
+import type { Channel, ReceivedMessage } from '@svc/client'
+import { channelName, Empty, Icon, Loaded, PageHead, Pager, Time } from '../../parts/index.ts'
+import { useLiveReload } from '../../shell/live.ts'
+import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
+import type { PageProps } from '../../shell/page.ts'
+import { hrefOf, query } from '../../shell/router.ts'
+import { Thread } from './thread.tsx'
+
+interface Conversation extends ReceivedMessage {
+  contact: { id: string; name: string | null } | null
+}
+
+/** The text of a received message in one line. */
+function lineOf({ content: { text, media } }: ReceivedMessage): string {
+  return text || (media.length > 0 ? 'Media' : 'No text')
+}
+
+function Received({ params: { channel, address } }: PageProps) {
+  const after = query.value.get('after') ?? undefined
+  const list = useLoad(
+    (signal) =>
+      ownApi.get<{ conversations: Conversation[]; next_after: string | null }>(
+        '/conversations',
+        { limit: '30', after },
+        signal,
+      ),
+    [after],
+  )
+  useLiveReload('message.received', list.reload)
+  return (
+    <>
+      <PageHead title="Received" />
+      <Loaded of={list}>
+        {({ conversations, next_after }) =>
+          conversations.length === 0 && !after && !address ? (
+            <Empty icon="received" title="No messages received yet">
+              <p>Replies of recipients appear here as conversations.</p>
+            </Empty>
+          ) : (
+            <div class={address ? 'conversations open' : 'conversations'}>
+              <nav aria-label="Conversations">
+                <ul>
+                  {conversations.map((one) => (
+                    <li key={one.channel + one.sender}>
+                      <a
+                        href={hrefOf(
+                          `/received/${one.channel}/${encodeURIComponent(one.sender)}${location.search}`,
+                        )}
+                        aria-current={
+                          one.channel === channel && one.sender === address ? 'true' : undefined
+                        }
+                      >
+                        <strong>{one.contact?.name ?? one.sender}</strong>
+                        <Time at={one.created_at} />
+                        <span class="last">{lineOf(one)}</span>
+                        <small>{channelName(one.channel)}</small>
+                      </a>
+                    </li>
+                  ))}
+                </ul>
+                <Pager next={next_after} noun="conversation" />
+              </nav>
+              {channel && address ? (
+                <Thread
+                  key={channel + address}
+                  channel={channel as Channel}
+                  address={address}
+                  name={conversations.find((one) => one.sender === address)?.contact?.name ?? null}
+                />
+              ) : (
+                <p class="hint muted">
+                  <Icon name="received" /> Choose a conversation
+                </p>
+              )}
+            </div>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+export default { title: 'Received', Page: Received }

@@ -1,0 +1,232 @@
+import type { Channel, Message, MessagesSendBody, ReceivedMessage } from '@svc/client'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import {
+  Button,
+  ErrorBox,
+  LinkButton,
+  Loaded,
+  StatusBadge,
+  TextArea,
+  Time,
+} from '../../parts/index.ts'
+import { api, errorText } from '../../shell/api.ts'
+import { count, credits } from '../../shell/format.ts'
+import { useLiveReload } from '../../shell/live.ts'
+import { useLoad } from '../../shell/load.ts'
+import { hrefOf } from '../../shell/router.ts'
+import { may } from '../../shell/session.ts'
+
+const SHOWN = 100
+const TYPING_MS = 400
+const RELOAD_EVERY_MS = 1_000
+/** WhatsApp takes free texts for a day after the recipient's last message. */
+const WINDOW_MS = 24 * 60 * 60_000
+
+type Line = { at: string; received: ReceivedMessage } | { at: string; sent: Message }
+
+/** All messages from and to an address, oldest first. */
+export function Thread({
+  channel,
+  address,
+  name,
+}: {
+  channel: Channel
+  address: string
+  name: string | null
+}) {
+  const load = useLoad(
+    async (signal) => {
+      const [{ received, ...from }, { messages, ...to }] = await Promise.all([
+        api.received.list({ channel, sender: address, limit: SHOWN }, { signal }),
+        api.messages.list({ channel, recipient: address, limit: SHOWN }, { signal }),
+      ])
+      const lines: Line[] = [
+        ...received.map((one) => ({ at: one.created_at, received: one })),
+        ...messages.map((one) => ({ at: one.created_at, sent: one })),
+      ]
+      lines.sort((a, b) => (a.at < b.at ? -1 : 1))
+      return {
+        lines: lines.slice(-SHOWN),
+        newest: received[0],
+        hasMore: !!(from.next_after || to.next_after),
+      }
+    },
+    [channel, address],
+  )
+  useLiveReload('message.', load.reload, {
+    isAbout: ({ data }) => data.sender === address || data.recipient === address,
+    every_ms: RELOAD_EVERY_MS,
+  })
+  const end = useRef<HTMLDivElement>(null)
+  const last = load.data?.lines.at(-1)?.at
+  useEffect(() => {
+    const list = end.current
+    if (list) list.scrollTop = list.scrollHeight
+  }, [last])
+  return (
+    <section class="thread" aria-label={`Conversation with ${name ?? address}`}>
+      <header>
+        <LinkButton kind="quiet" icon="left" to={`/received${location.search}`}>
+          <span class="unseen">All conversations</span>
+        </LinkButton>
+        <h2>
+          {name ?? address}
+          {name && <small class="line">{address}</small>}
+        </h2>
+      </header>
+      <Loaded of={load}>
+        {({ lines, newest, hasMore }) => (
+          <>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also with the keyboard. */}
+            <div class="lines" ref={end} role="log" tabIndex={0} aria-label="Messages">
+              {hasMore && (
+                <a href={hrefOf(`/messages?recipient=${encodeURIComponent(address)}`)}>
+                  Older messages
+                </a>
+              )}
+              {lines.map((line) =>
+                'sent' in line ? (
+                  <Sent key={line.sent.id} {...line.sent} />
+                ) : (
+                  <Got key={line.received.id} {...line.received} />
+                ),
+              )}
+            </div>
+            {may('send') && (channel === 'sms' || channel === 'whatsapp') && (
+              <Reply
+                channel={channel}
+                to={address}
+                // The sandbox and some carriers name no number.
+                {...(newest && /^\+?\d+$/.test(newest.recipient) && { from: newest.recipient })}
+                isLate={
+                  channel === 'whatsapp' &&
+                  Date.now() - Date.parse(newest?.created_at ?? '1970') > WINDOW_MS
+                }
+                onSent={load.reload}
+              />
+            )}
+          </>
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
+function Got({ content: { text, media }, created_at, keyword }: ReceivedMessage) {
+  return (
+    <div class="line-in">
+      <p>{text}</p>
+      {media.map(({ url, content_type }) =>
+        // The carrier's address is opened only by a click; other schemes could run a script.
+        /^https?:/.test(url) ? (
+          <a key={url} href={url} target="_blank" rel="noreferrer">
+            {content_type ?? 'Media'}
+          </a>
+        ) : (
+          <span key={url}>{content_type ?? 'Media'}</span>
+        ),
+      )}
+      <small>
+        <Time at={created_at} /> {keyword && `· acted on as ${keyword}`}
+      </small>
+    </div>
+  )
+}
+
+function Sent({ id, content, status, created_at, error_message }: Message) {
+  return (
+    <div class="line-out">
+      <p>{content.text ?? content.subject ?? 'No text'}</p>
+      <small>
+        <a href={hrefOf(`/messages/${id}`)}>
+          <Time at={created_at} />
+        </a>{' '}
+        <StatusBadge status={status} /> {error_message}
+      </small>
+    </div>
+  )
+}
+
+function Reply({
+  channel,
+  to,
+  from,
+  isLate,
+  onSent,
+}: {
+  channel: 'sms' | 'whatsapp'
+  to: string
+  from?: string
+  isLate: boolean
+  onSent(): void
+}) {
+  const [text, setText] = useState('')
+  const [cost, setCost] = useState('')
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  const body: MessagesSendBody = { channel, to, content: { text }, ...(from && { from }) }
+  useEffect(() => {
+    setCost('')
+    if (!text.trim()) return
+    const ending = new AbortController()
+    const timer = setTimeout(() => {
+      api.messages.estimate(body, { signal: ending.signal }).then(
+        ({ credits_needed, messages: [one], block_reason }) => {
+          const why = block_reason ?? one?.block_reason
+          const parts = one?.segments ? `${count(one.segments, 'segment')}, ` : ''
+          setCost(
+            why ? `Would be refused: ${why.replaceAll('_', ' ')}` : parts + credits(credits_needed),
+          )
+        },
+        (failure) => {
+          if (!ending.signal.aborted) setCost(errorText(failure))
+        },
+      )
+    }, TYPING_MS)
+    return () => {
+      clearTimeout(timer)
+      ending.abort()
+    }
+  }, [text])
+  async function send(event: Event) {
+    event.preventDefault()
+    if (isBusy || !text.trim()) return
+    setBusy(true)
+    setError(undefined)
+    try {
+      await api.messages.send(body)
+      setText('')
+      onSent()
+    } catch (failure) {
+      setError(failure)
+    }
+    setBusy(false)
+  }
+  return (
+    <form
+      class="reply"
+      onSubmit={send}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void send(event)
+      }}
+    >
+      {error !== undefined && <ErrorBox error={error} />}
+      {isLate && (
+        <p class="mode-note">
+          WhatsApp takes free texts only within 24 hours of the recipient’s last message. Later it
+          takes templates.
+        </p>
+      )}
+      <TextArea
+        label="Reply"
+        rows={2}
+        value={text}
+        hint={cost || (from ? `From ${from}. Ctrl+Enter sends.` : 'Ctrl+Enter sends.')}
+        onInput={setText}
+      />
+      <Button kind="primary" type="submit" busy={isBusy} disabled={!text.trim()}>
+        Send
+      </Button>
+    </form>
+  )
+}

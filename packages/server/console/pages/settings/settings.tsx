@@ -1,0 +1,293 @@
+import type { Session, Workspace } from '@svc/client'
+import { useState } from 'preact/hooks'
+import {
+  Badge,
+  Button,
+  type Column,
+  Copy,
+  confirm,
+  Facts,
+  Form,
+  LinkButton,
+  Loaded,
+  Money,
+  PageHead,
+  Table,
+  Tabs,
+  TextInput,
+  Time,
+  toast,
+} from '../../parts/index.ts'
+import { api, fieldError } from '../../shell/api.ts'
+import { facts } from '../../shell/facts.ts'
+import { type Load, useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
+import { query, setQuery } from '../../shell/router.ts'
+import { loadSession, may, session, signOut } from '../../shell/session.ts'
+
+const TABS = [
+  ['workspace', 'Workspace'],
+  ['you', 'You'],
+] as const
+
+function Settings() {
+  const tab = query.value.get('tab') === 'you' ? 'you' : 'workspace'
+  return (
+    <>
+      <PageHead title="Settings" />
+      <Tabs
+        label="Settings"
+        tabs={TABS}
+        current={tab}
+        onChoose={(id) => setQuery({ tab: id === 'you' ? id : '' })}
+      />
+      {tab === 'you' ? <You /> : <WorkspaceSettings />}
+    </>
+  )
+}
+
+interface Spending {
+  is_frozen: boolean
+  daily_limit: number | null
+}
+
+function WorkspaceSettings() {
+  const account = useLoad((signal) => api.workspaces.account({ signal }), [])
+  const spending = useLoad((signal) => ownApi.get<Spending>('/spending', {}, signal), [])
+  return (
+    <Loaded of={account}>
+      {(workspace) => (
+        <div class="stack columns">
+          <section class="card">
+            <h2>Details</h2>
+            <Details key={workspace.updated_at} workspace={workspace} account={account} />
+          </section>
+          <section class="card">
+            <h2>Set by the service</h2>
+            <Facts
+              of={{
+                Id: <Copy value={workspace.id} />,
+                Owner: (
+                  <>
+                    {workspace.email}{' '}
+                    {workspace.email_verified ? (
+                      <Badge tone="good">verified</Badge>
+                    ) : (
+                      <Badge tone="warn">not verified</Badge>
+                    )}
+                  </>
+                ),
+                Created: <Time at={workspace.created_at} exact />,
+                'Daily limit': spending.data ? (
+                  spending.data.daily_limit === null ? (
+                    'none'
+                  ) : (
+                    <Money credits={spending.data.daily_limit} />
+                  )
+                ) : null,
+                Spending: spending.data?.is_frozen ? <Badge tone="bad">frozen</Badge> : null,
+              }}
+            />
+            <div class="actions section">
+              {!workspace.email_verified && may('bill') && (
+                <Button
+                  onClick={async () => {
+                    await api.workspaces.resendVerification({ email: workspace.email })
+                    toast('The link is on its way')
+                  }}
+                >
+                  Send the verification again
+                </Button>
+              )}
+              <LinkButton to="/credits">Credits and low balance</LinkButton>
+            </div>
+          </section>
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+const FIELDS = [
+  ['name', 'Name', ''],
+  ['sender_name', 'Sender name', 'The name that recipients see where a message names no sender.'],
+  ['phone', 'Phone', 'With the country code, such as +255700000001.'],
+  ['country', 'Country', 'Two letters, such as TZ.'],
+] as const
+
+function Details({ workspace, account }: { workspace: Workspace; account: Load<Workspace> }) {
+  const [values, setValues] = useState<Record<string, string>>({})
+  if (!may('bill')) {
+    return <Facts of={Object.fromEntries(FIELDS.map(([id, text]) => [text, workspace[id]]))} />
+  }
+  return (
+    <Form
+      action="Save"
+      onSubmit={async () => {
+        const changes = Object.entries(values).map(([id, value]) => [id, value.trim() || null])
+        account.set(await api.workspaces.updateAccount(Object.fromEntries(changes)))
+        await loadSession()
+        toast('Saved')
+      }}
+    >
+      {(error) =>
+        FIELDS.map(([id, text, hint]) => (
+          <TextInput
+            key={id}
+            label={text}
+            hint={hint}
+            required={id === 'name'}
+            error={fieldError(error, id)}
+            value={values[id] ?? workspace[id] ?? ''}
+            onInput={(value) => setValues({ ...values, [id]: value })}
+          />
+        ))
+      }
+    </Form>
+  )
+}
+
+function You() {
+  const user = session.value?.user
+  return (
+    <div class="stack">
+      <section class="card">
+        <h2>Your login</h2>
+        <Facts
+          of={{
+            Name: user?.name,
+            'E-mail': user?.email,
+            Role: session.value?.role,
+            Id: <Copy value={user?.id ?? ''} />,
+          }}
+        />
+      </section>
+      {!facts.sign_in.includes('host') && (
+        <>
+          <section class="card">
+            <h2>Password</h2>
+            <Password />
+          </section>
+          <Sessions />
+        </>
+      )}
+    </div>
+  )
+}
+
+function Password() {
+  const [current, setCurrent] = useState('')
+  const [next, setNext] = useState('')
+  return (
+    <Form
+      action="Change the password"
+      onSubmit={async () => {
+        await api.workspaces.changePassword({ current_password: current, new_password: next })
+        await signOut()
+        toast('Sign in with the new password')
+      }}
+    >
+      {(error) => (
+        <>
+          <input
+            type="text"
+            class="unseen"
+            autocomplete="username"
+            value={session.value?.user.email ?? ''}
+            readOnly
+            tabIndex={-1}
+            aria-hidden="true"
+          />
+          <TextInput
+            label="Current password"
+            type="password"
+            autocomplete="current-password"
+            required
+            error={fieldError(error, 'current_password')}
+            value={current}
+            onInput={setCurrent}
+          />
+          <TextInput
+            label="New password"
+            type="password"
+            autocomplete="new-password"
+            required
+            hint="All sessions end, this one too."
+            error={fieldError(error, 'new_password')}
+            value={next}
+            onInput={setNext}
+          />
+        </>
+      )}
+    </Form>
+  )
+}
+
+const SESSIONS: readonly Column<Session>[] = [
+  {
+    name: 'Browser',
+    kind: 'main',
+    value: ({ agent, is_current }) => (
+      <>
+        {browserOf(agent)} {is_current && <Badge tone="good">this browser</Badge>}
+      </>
+    ),
+  },
+  { name: 'Network', value: ({ network }) => network ?? 'unknown' },
+  { name: 'Began', value: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Last seen', value: ({ last_seen_at }) => <Time at={last_seen_at} /> },
+]
+
+/** A short name of a program, from its `User-Agent`. */
+function browserOf(agent: string | null): string {
+  const system = agent?.match(/Android|iPhone|iPad|Windows|Mac OS|Linux/)?.[0]
+  const browser = agent?.match(/(Edg|OPR|Firefox|Chrome|Safari)\//)?.[1]
+  if (!browser) return agent ?? 'Unknown'
+  return system ? `${browser} on ${system}` : browser
+}
+
+function Sessions() {
+  const load = useLoad((signal) => api.sessions.list({ signal }), [])
+  async function end({ id, is_current }: Session) {
+    if (is_current) return signOut()
+    await api.sessions.end(id)
+    toast('The session has ended')
+    load.reload()
+  }
+  async function endAll() {
+    const isConfirmed = await confirm({
+      title: 'End all sessions?',
+      text: 'You sign in again in every browser, in this one too. API keys stay valid.',
+      action: 'End all',
+      danger: true,
+    })
+    if (!isConfirmed) return
+    await api.sessions.endAll()
+    await signOut()
+  }
+  return (
+    <section>
+      <div class="filters">
+        <h2 class="section">Sessions</h2>
+        <Button kind="danger" onClick={endAll}>
+          End all
+        </Button>
+      </div>
+      <Loaded of={load}>
+        {({ sessions }) => (
+          <Table
+            label="Sessions"
+            columns={SESSIONS}
+            rows={sessions}
+            keyOf={({ id }) => id}
+            actions={(one) => (
+              <Button onClick={() => end(one)}>{one.is_current ? 'Sign out' : 'End'}</Button>
+            )}
+          />
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
+export default { title: 'Settings', Page: Settings }

@@ -1,0 +1,278 @@
+import type { Invitation, Member } from '@svc/client'
+import { useState } from 'preact/hooks'
+import {
+  Badge,
+  Button,
+  type Column,
+  confirm,
+  FormDialog,
+  Loaded,
+  PageHead,
+  Select,
+  Table,
+  TextInput,
+  Time,
+  toast,
+} from '../../parts/index.ts'
+import { api, fieldError } from '../../shell/api.ts'
+import { type Load, useLoad } from '../../shell/load.ts'
+import { chooseWorkspace, loadSession, may, session } from '../../shell/session.ts'
+
+type Role = Invitation['role']
+
+const ROLES: readonly (readonly [Role, string])[] = [
+  ['admin', 'Admin'],
+  ['developer', 'Developer'],
+  ['billing', 'Billing'],
+  ['viewer', 'Viewer'],
+]
+
+const ROLE_TEXTS: Record<Role, string> = {
+  admin: 'Everything except the change of the owner.',
+  developer: 'Messages, contacts, webhooks, keys and domains.',
+  billing: 'Credits and the account. No messages.',
+  viewer: 'Reads messages, contacts, webhooks, keys and domains.',
+}
+
+function Team() {
+  const [isInviting, setInviting] = useState(false)
+  const [newOwner, setNewOwner] = useState<Member>()
+  const members = useLoad((signal) => api.members.list({ signal }), [])
+  const invitations = useLoad(
+    (signal) =>
+      may('administer')
+        ? api.invitations.list({ signal })
+        : Promise.resolve({ invitations: [] as Invitation[] }),
+    [],
+  )
+  return (
+    <>
+      <PageHead
+        title="Team"
+        text="The people of the workspace. API keys belong to the workspace, not to people."
+      >
+        {may('administer') && (
+          <Button kind="primary" icon="plus" onClick={() => setInviting(true)}>
+            Invite
+          </Button>
+        )}
+      </PageHead>
+      <div class="stack">
+        <Loaded of={members}>
+          {({ members: people }) => (
+            <Table
+              label="Members"
+              columns={columnsOf(members)}
+              rows={people}
+              keyOf={({ id }) => id}
+              actions={(one) => (
+                <Actions one={one} members={members} onMakeOwner={() => setNewOwner(one)} />
+              )}
+            />
+          )}
+        </Loaded>
+        {invitations.data && invitations.data.invitations.length > 0 && (
+          <section>
+            <h2 class="section">Open invitations</h2>
+            <Table
+              label="Open invitations"
+              columns={INVITATIONS}
+              rows={invitations.data.invitations}
+              keyOf={({ id }) => id}
+              actions={(one) => <InvitationActions one={one} onChange={invitations.reload} />}
+            />
+          </section>
+        )}
+        {invitations.error !== undefined && <Loaded of={invitations}>{() => null}</Loaded>}
+      </div>
+      {isInviting && <Invite onClose={() => setInviting(false)} onInvited={invitations.reload} />}
+      {newOwner && <MakeOwner member={newOwner} onClose={() => setNewOwner(undefined)} />}
+    </>
+  )
+}
+
+function isMe({ id }: Member): boolean {
+  return id === session.value?.user.id
+}
+
+function columnsOf(members: Load<unknown>): Column<Member>[] {
+  async function change(member: Member, role: string) {
+    try {
+      await api.members.update(member.id, { role: role as Role })
+      toast(`${member.email} is ${role} now`)
+    } finally {
+      members.reload()
+    }
+  }
+  return [
+    {
+      name: 'Person',
+      kind: 'main',
+      value: (one) => (
+        <>
+          {one.name ?? one.email} {isMe(one) && <Badge tone="busy">you</Badge>}
+          {one.name && <small class="line">{one.email}</small>}
+        </>
+      ),
+    },
+    {
+      name: 'Role',
+      value: (one) =>
+        may('administer') && one.role !== 'owner' && !isMe(one) ? (
+          <Select
+            bare
+            label={`Role of ${one.email}`}
+            value={one.role}
+            options={ROLES}
+            onInput={(role) =>
+              change(one, role).catch((error: Error) => toast(error.message, 'bad'))
+            }
+          />
+        ) : (
+          one.role
+        ),
+    },
+    { name: 'Since', value: ({ created_at }) => <Time at={created_at} /> },
+  ]
+}
+
+function Actions({
+  one,
+  members,
+  onMakeOwner,
+}: {
+  one: Member
+  members: Load<unknown>
+  onMakeOwner(): void
+}) {
+  if (one.role === 'owner') return null
+  async function remove() {
+    const isConfirmed = await confirm({
+      title: isMe(one) ? 'Leave the workspace?' : `Remove ${one.email}?`,
+      text: `${isMe(one) ? 'You lose' : 'The person loses'} access at once, in all sessions. API keys stay valid.`,
+      action: isMe(one) ? 'Leave' : 'Remove',
+      danger: true,
+    })
+    if (!isConfirmed) return
+    await api.members.remove(one.id)
+    if (!isMe(one)) return members.reload()
+    const other = session.value?.workspaces.find(({ id }) => id !== session.value?.workspace_id)
+    if (other) await chooseWorkspace(other.id)
+    else await loadSession()
+  }
+  return (
+    <>
+      {may('own') && <Button onClick={onMakeOwner}>Make owner</Button>}{' '}
+      {(may('administer') || isMe(one)) && (
+        <Button kind="danger" onClick={remove}>
+          {isMe(one) ? 'Leave' : 'Remove'}
+        </Button>
+      )}
+    </>
+  )
+}
+
+const INVITATIONS: readonly Column<Invitation>[] = [
+  { name: 'E-mail', kind: 'main', value: ({ email }) => email },
+  { name: 'Role', value: ({ role }) => role },
+  { name: 'Valid', value: ({ expires_at }) => <Time at={expires_at} /> },
+]
+
+function InvitationActions({ one, onChange }: { one: Invitation; onChange(): void }) {
+  const { id, email, role } = one
+  async function resend() {
+    await api.invitations.create({ email, role })
+    toast(`${email} gets a new link; the earlier one is not valid any more`)
+    onChange()
+  }
+  async function withdraw() {
+    await api.invitations.delete(id)
+    toast('The link is not valid any more')
+    onChange()
+  }
+  return (
+    <>
+      <Button onClick={resend}>Send again</Button>{' '}
+      <Button kind="danger" onClick={withdraw}>
+        Withdraw
+      </Button>
+    </>
+  )
+}
+
+function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) {
+  const [email, setEmail] = useState('')
+  const [role, setRole] = useState<Role>('developer')
+  return (
+    <FormDialog
+      title="Invite a person"
+      action="Send the invitation"
+      onClose={onClose}
+      onSubmit={async () => {
+        await api.invitations.create({ email: email.trim(), role })
+        toast(`${email} gets a link that is valid for 7 days`)
+        onInvited()
+        onClose()
+      }}
+    >
+      {(error) => (
+        <>
+          <TextInput
+            label="E-mail address"
+            type="email"
+            required
+            autofocus
+            error={fieldError(error, 'email')}
+            value={email}
+            onInput={setEmail}
+          />
+          <Select
+            label="Role"
+            value={role}
+            options={ROLES}
+            hint={ROLE_TEXTS[role]}
+            onInput={(one) => setRole(one as Role)}
+          />
+        </>
+      )}
+    </FormDialog>
+  )
+}
+
+function MakeOwner({ member, onClose }: { member: Member; onClose(): void }) {
+  const [password, setPassword] = useState('')
+  return (
+    <FormDialog
+      title={`Make ${member.email} the owner?`}
+      action="Make owner"
+      danger
+      onClose={onClose}
+      onSubmit={async () => {
+        await api.members.makeOwner(member.id, { current_password: password })
+        onClose()
+        await loadSession()
+      }}
+    >
+      {(error) => (
+        <>
+          <p>
+            You become an admin. All sessions of both end, this one too. Only the new owner can undo
+            it.
+          </p>
+          <TextInput
+            label="Your password"
+            type="password"
+            autocomplete="current-password"
+            required
+            autofocus
+            error={fieldError(error, 'current_password')}
+            value={password}
+            onInput={setPassword}
+          />
+        </>
+      )}
+    </FormDialog>
+  )
+}
+
+export default { title: 'Team', Page: Team }

@@ -1,0 +1,54 @@
+/** The start of a formula in a spreadsheet, also in full-width forms. */
+const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
+/** A phone number is a harmless formula, and programs that read the file expect it unchanged. */
+const PHONE = /^\+\d+$/
+
+/** Rows as CSV (RFC 4180). No cell runs as a formula in a spreadsheet. */
+export function csvText(rows: readonly (readonly (string | number | null)[])[]): string {
+  const cell = (value: string | number | null) => {
+    const text = `${value ?? ''}`
+    const safe = FORMULA.test(text) && !PHONE.test(text) ? `'${text}` : text
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  }
+  return rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('')
+}
+
+/** The rows of a CSV text. Cells are separated by the first of comma, semicolon and tab in it. */
+export function csvRows(text: string): string[][] {
+  const separator = /[,;\t]/.exec(text)?.[0] ?? ','
+  const rows: string[][] = []
+  let row: string[] = []
+  let cell = ''
+  let isQuoted = false
+  const end = () => {
+    row.push(cell.trim())
+    cell = ''
+  }
+  const endRow = () => {
+    end()
+    if (row.some((one) => one !== '')) rows.push(row)
+    row = []
+  }
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]
+    if (isQuoted) {
+      if (char !== '"') cell += char
+      else if (text[i + 1] === '"') cell += text[i++]
+      else isQuoted = false
+    } else if (char === '"' && cell === '') isQuoted = true
+    else if (char === separator) end()
+    else if (char === '\n') endRow()
+    else if (char !== '\r' && char !== '\ufeff') cell += char
+  }
+  endRow()
+  return rows
+}
+
+/** Lets the person save a text as a file. */
+export function download(name: string, text: string, type = 'text/csv'): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text], { type }))
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1_000)
+}

@@ -1,0 +1,52 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { Button } from './button.tsx'
+import { ErrorBox } from './error-box.tsx'
+
+/**
+ * A form. While the promise of `onSubmit` is pending, its button is busy; its error is shown above the fields, and `children`
+ * gets it for `fieldError`.
+ */
+export function Form({
+  action,
+  danger = false,
+  children,
+  onSubmit,
+  onCancel,
+}: {
+  /** The text of the button that sends. */
+  action: string
+  danger?: boolean
+  children(error: unknown): ComponentChildren
+  onSubmit(): Promise<unknown>
+  /** Absent: there is no button to cancel. */
+  onCancel?: () => void
+}) {
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  async function submit(event: Event) {
+    event.preventDefault()
+    if (isBusy) return
+    setBusy(true)
+    setError(undefined)
+    try {
+      await onSubmit()
+    } catch (failure) {
+      setError(failure)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <form class="form" onSubmit={submit}>
+      {error !== undefined && <ErrorBox error={error} />}
+      {children(error)}
+      <div class={onCancel ? 'actions end' : 'actions'}>
+        {onCancel && <Button onClick={onCancel}>Cancel</Button>}
+        <Button kind={danger ? 'danger' : 'primary'} type="submit" busy={isBusy}>
+          {action}
+        </Button>
+      </div>
+    </form>
+  )
+}

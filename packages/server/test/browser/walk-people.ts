@@ -1,0 +1,130 @@
+import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { Svc } from '@svc/client'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { type Place, signIn, watchPolicy } from './console-page.ts'
+import { expectAccessible, expectToFit } from './page-checks.ts'
+
+/** A recipient that replies "Thank you!". */
+const TALKATIVE = '+15005550008'
+
+function sendTo(recipient: string, text: string, { url, key }: Pick<Place, 'url' | 'key'>) {
+  const svc = new Svc({ baseUrl: url, apiKey: key })
+  return svc.messages.send({ channel: 'sms', to: recipient, content: { text } })
+}
+
+/** A reply appears in the open conversation without a reload; an answer is sent with the keyboard, and its reply appears too. */
+export async function walkConversation(page: Page, place: Place): Promise<void> {
+  await page.goto(`${place.url}/console/received/sms/${encodeURIComponent(TALKATIVE)}`)
+  const thread = page.getByRole('log')
+  await thread.waitFor()
+  const replies = thread.getByText('Thank you!')
+  const before = await replies.count()
+  await sendTo(TALKATIVE, 'Are you there?', place)
+  await replies.nth(before).waitFor()
+  await page.getByLabel('Reply').fill('Good.')
+  await page.getByText('1 segment, 1 credit').waitFor()
+  await page.keyboard.press('Control+Enter')
+  await thread.getByText('Good.').last().waitFor()
+  await replies.nth(before + 1).waitFor()
+  await expectToFit(page)
+  await expectAccessible(page)
+  await page.goto(`${place.url}/console/received`)
+  const list = page.getByRole('navigation', { name: 'Conversations' })
+  await list.getByRole('link', { name: TALKATIVE }).first().click()
+  await thread.getByText('Are you there?').last().waitFor()
+}
+
+/** Imports a file with a faulty row, and gets this row back, with a cell that no spreadsheet runs. */
+export async function walkImport(page: Page, { url }: Place): Promise<void> {
+  await page.goto(`${url}/console/contacts/import`)
+  const text = 'name,phone,shoe size\r\nJuma,+255700000041,42\r\n=1+1,0700,43\r\n'
+  const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
+  await page.getByLabel('CSV file').setInputFiles(file)
+  await page.getByRole('cell', { name: '=1+1' }).waitFor()
+  await page.getByRole('button', { name: 'Import 2 rows' }).click()
+  await page.getByText('2 of 2').waitFor()
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Rejected rows as CSV' }).click(),
+  ])
+  const [head, row] = (await readFile(await saved.path(), 'utf8')).split('\r\n')
+  strictEqual(head, 'name,phone,shoe size,import_error')
+  ok(row?.startsWith("'=1+1,0700,43,"), row)
+  await page.keyboard.press('Escape')
+  await page.getByRole('link', { name: 'Juma' }).first().click()
+  const attributes = await page.getByLabel('Attributes').inputValue()
+  deepStrictEqual(JSON.parse(attributes), { 'shoe size': '42' })
+}
+
+/** Buys credits with the sandbox of payments: the person comes back and sees the new balance and its entry in the ledger. */
+export async function walkPurchase(page: Page, { url }: Place): Promise<void> {
+  await page.goto(`${url}/console/credits`)
+  const figure = page.locator('.card', { hasText: 'Balance' }).locator('.figure').first()
+  await figure.waitFor()
+  const balance = async () => Number(((await figure.textContent()) ?? '').replace(/[^\d.]/g, ''))
+  const before = await balance()
+  await page.getByRole('button', { name: 'Buy credits' }).click()
+  await page.getByRole('button', { name: '10.00 USD' }).click()
+  await page.getByRole('heading', { name: 'Pay 10.00 USD for 1,000 credits' }).waitFor()
+  await page.getByRole('button', { name: 'Pay 10.00 USD' }).click()
+  await page.getByText('Thank you: 1,000 credits were added.').waitFor()
+  strictEqual(await balance(), before + 1_000)
+  await expectToFit(page)
+  await expectAccessible(page)
+  await page.getByRole('combobox', { name: 'Changes' }).selectOption('funding')
+  await page.getByRole('cell', { name: '+1,000 credits' }).first().waitFor()
+  ok(page.url().includes('only=funding'))
+}
+
+/** Two workspaces in two contexts of the browser: no page shows data of the other, also not live. */
+export async function walkTwoWorkspaces(
+  browser: Browser,
+  first: Place,
+  paths: readonly string[],
+): Promise<void> {
+  const { url } = first
+  const login = { email: 'second@example.com', password: 'long enough' }
+  const open = new Svc({ baseUrl: url })
+  await open.workspaces.signup({ ...login, company_name: 'Second' })
+  const { token } = await open.workspaces.login(login)
+  const { key } = await new Svc({ baseUrl: url, token }).apiKeys.create({ name: 'second-key' })
+  const second = { url, login, key }
+  const pages: { page: Page; faults: string[]; context: BrowserContext }[] = []
+  for (const place of [first, second]) {
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    pages.push({ page, faults: await watchPolicy(page, url), context })
+    await signIn(page, place)
+  }
+  for (const path of paths) {
+    const { page } = pages[1] as { page: Page }
+    await page.goto(`${url}/console${path}`)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.locator('body:not(:has([aria-busy=true]))').waitFor()
+    const text = (await page.locator('body').textContent()) ?? ''
+    for (const foreign of [first.login.email, 'asha@example.com', 'Are you there?', 'Thank you!']) {
+      ok(!text.includes(foreign), `${path} of another workspace shows ${foreign}`)
+    }
+  }
+  for (const { page } of pages) {
+    await page.goto(`${url}/console/received/sms/${encodeURIComponent(TALKATIVE)}`)
+    await page.getByRole('log').waitFor()
+  }
+  await sendTo(TALKATIVE, 'From the first', first)
+  await sendTo(TALKATIVE, 'From the second', second)
+  const own = ['From the first', 'From the second']
+  for (const [i, { page }] of pages.entries()) {
+    const thread = page.getByRole('log')
+    await thread.getByText(own[i] ?? '').waitFor()
+    strictEqual(await thread.getByText(own[1 - i] ?? '').count(), 0)
+  }
+  // Both workspaces wrote to the number; each gets only the reply to its own message.
+  const replies = pages[1]?.page.getByRole('log').getByText('Thank you!')
+  await replies?.first().waitFor()
+  strictEqual(await replies?.count(), 1)
+  for (const { faults, context } of pages) {
+    deepStrictEqual(faults, [])
+    await context.close()
+  }
+}
