@@ -3,6 +3,9 @@ import { App } from './shell/app.tsx'
 import { loadSession, session } from './shell/session.ts'
 import { startError } from './shell/start.ts'
 
+// Relative addresses would change their meaning with the address of the page.
+for (const link of document.querySelectorAll('link')) link.setAttribute('href', link.href)
+
 const root = document.getElementById('app')
 if (root) render(<App />, root)
 
