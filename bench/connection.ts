@@ -19,6 +19,7 @@ export interface RequestParts {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: string
   headers?: Record<string, string>
+  /** A form, or a value that is sent as JSON. */
   body?: unknown
 }
 
@@ -27,14 +28,14 @@ export function requestBytes(
   url: string,
   { method, path, headers = {}, body }: RequestParts,
 ): Buffer {
-  const text = body === undefined ? '' : JSON.stringify(body)
+  const isForm = body instanceof URLSearchParams
+  const text = body === undefined ? '' : isForm ? body.toString() : JSON.stringify(body)
+  const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json'
   const lines = [
     `${method} ${path} HTTP/1.1`,
     `Host: ${new URL(url).host}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    ...(text === ''
-      ? []
-      : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`]),
+    ...(text === '' ? [] : [`Content-Type: ${type}`, `Content-Length: ${Buffer.byteLength(text)}`]),
   ]
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${text}`)
 }

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { sidOf } from '@svc/core/contract'
 import { startPostgres } from '../packages/core/test/postgres-server.ts'
 import { startChild } from './child.ts'
 import { selfTimes } from './cpu-profile.ts'
@@ -24,6 +25,7 @@ const PROFILED = [
   'steady-postgres',
   'smpp',
   'smpp-bulk',
+  'compat-twilio',
 ] as const
 
 /** A load under which the service can be profiled. */
@@ -52,16 +54,30 @@ export async function profile(name: Profiled, { quick }: BenchOptions): Promise<
       const { url, stop } = await startPostgres()
       await profileAccept(folder, ms, { dispatch: false, node_args, database_url: url })
       await stop()
-    } else await profileAccept(folder, ms, { dispatch: name === 'accept-dispatching', node_args })
+    } else {
+      const options = { dispatch: name === 'accept-dispatching', node_args }
+      await profileAccept(folder, ms, options, { is_twilio: name === 'compat-twilio' })
+    }
     for (const line of selfTimes(profiles, SHOWN)) console.log(line)
   })
 }
 
-async function profileAccept(folder: string, ms: number, options: ServiceOptions) {
+async function profileAccept(
+  folder: string,
+  ms: number,
+  options: ServiceOptions,
+  { is_twilio = false }: { is_twilio?: boolean } = {},
+) {
   const load = startChild<LoadHandlers>('load.ts', { folder })
   const service = await startService(folder, 'service', options)
-  const { url, key } = service
-  const { sent, seconds } = await load.request('run', { urls: [url], key, connections: 64, ms })
+  const { url, key, workspace_id } = service
+  const { sent, seconds } = await load.request('run', {
+    urls: [url],
+    key,
+    ...(is_twilio && { account_sid: sidOf('account', workspace_id) }),
+    connections: 64,
+    ms,
+  })
   await Promise.all([load.end(), stopped(service)])
   console.log(`${count(sent / seconds)} accepted a second while profiled`)
 }

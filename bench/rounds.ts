@@ -9,6 +9,8 @@ const CONNECTIONS = 64
 export interface Side {
   urls: string[]
   key: string
+  /** The account of a server that gets sends in Twilio's form. */
+  account_sid?: string
   usages(): Promise<Usage[]>
   /** Resolves when the remaining work of a round is finished. */
   settle(): Promise<void>
@@ -83,10 +85,16 @@ export function compare(
 
 async function measure(
   load: Child<LoadHandlers>,
-  { urls, key, usages }: Side,
+  { urls, key, account_sid, usages }: Side,
   ms: number,
 ): Promise<Round> {
-  const request: Load = { urls, key, connections: CONNECTIONS, ms }
+  const request: Load = {
+    urls,
+    key,
+    ...(account_sid !== undefined && { account_sid }),
+    connections: CONNECTIONS,
+    ms,
+  }
   const machineFrom = processors()
   const [sideFrom, loadFrom] = await Promise.all([usages(), load.usage()])
   const { sent, seconds, p99_ms } = await load.request('run', request)

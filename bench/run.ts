@@ -31,6 +31,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'webhook-deliveries': async () => (await import('./webhooks.ts')).runDeliveries,
   'webhook-fairness': async () => (await import('./webhooks.ts')).runFairness,
   smtp: async () => (await import('./smtp.ts')).run,
+  'compat-twilio': async () => (await import('./compat-twilio.ts')).run,
   'smtp-inlet': async () => (await import('./smtp-inlet.ts')).run,
   smpp: async () => (await import('./smpp.ts')).run,
   'command-start': async () => (await import('./command-start.ts')).run,
@@ -41,7 +42,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
 
 const USAGE = `usage: npm run bench [-- --quick]                 the summary: each figure with its floor and its goal
        npm run bench ${Object.keys(BENCHES).join('|')}… [-- --quick]
-       npm run bench profile accept|accept-dispatching|end-to-end|postgres-accept|postgres-end-to-end|steady|steady-postgres|smpp|smpp-bulk [-- --quick]`
+       npm run bench profile accept|accept-dispatching|end-to-end|postgres-accept|postgres-end-to-end|steady|steady-postgres|smpp|smpp-bulk|compat-twilio [-- --quick]`
 
 const names = process.argv.slice(2).filter((argument) => argument !== '--quick')
 const options: BenchOptions = { quick: process.argv.includes('--quick') }

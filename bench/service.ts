@@ -14,6 +14,7 @@ export interface ServiceHandlers extends Handlers {
   }): {
     url: string
     key: string
+    workspace_id: string
     secret: string
     metrics_url: string | null
     smtp_url: string | null
@@ -39,6 +40,8 @@ export interface Service {
   child: Child<ServiceHandlers>
   url: string
   key: string
+  /** The workspace that `start` created; empty with a key of another service. */
+  workspace_id: string
   /** The signing secret of its webhook's deliveries. */
   secret: string
   /** The address of its metrics, if it serves them. */

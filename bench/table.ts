@@ -48,6 +48,15 @@ const LINES: Record<string, Columns[]> = {
     ['HTTP → SMPP ÷ Kannel, bulks', 'smpp, bulks against Kannel', 'x', 1, 1.5],
   ],
   smtp: [['mails ÷ nodemailer pool', 'smtp, mails against nodemailer', 'x', 0.9, 1]],
+  'compat-twilio': [
+    [
+      'CPU, send in the form of Twilio : API',
+      'compat-twilio, CPU of a send against the API',
+      'times',
+      1.3,
+      1.3,
+    ],
+  ],
   'smtp-inlet': [
     ['SMTP inlet ÷ bare smtp-server', 'smtp-inlet, mails against a bare smtp-server', 'x', 0.8, 1],
   ],

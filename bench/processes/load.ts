@@ -5,6 +5,9 @@ import { answer } from './answer.mjs'
 /** The number of different requests, sent in turn, so that no cache of requests is measured. */
 const REQUESTS = 512
 
+/** Stands for the default sender, which sends of the API have here. */
+const SERVICE_SID = `MG${'0'.repeat(32)}`
+
 /** The requests of a process that generates load. */
 export type LoadHandlers = typeof handlers
 
@@ -13,6 +16,8 @@ export interface Load {
   /** The addresses; connections are spread evenly over them. */
   urls: string[]
   key: string
+  /** Sends as Twilio's packages do, with this account SID. Default: sends of the API. */
+  account_sid?: string
   connections: number
   ms: number
   /** The maximum of messages that are accepted and not yet seen at the receiver; above it, senders wait. */
@@ -30,10 +35,11 @@ let ring: (() => void)[] = []
 
 const handlers = {
   /** Sends at the rate of the answers, one request at a time on each connection. */
-  async run({ urls, key, connections, ms, backlog_max = Number.POSITIVE_INFINITY }: Load) {
+  async run(load: Load) {
+    const { urls, connections, ms, backlog_max = Number.POSITIVE_INFINITY } = load
     const targets = urls.map((url) => ({
       url,
-      requests: Array.from({ length: REQUESTS }, (_, i) => sendRequest(url, key, i)),
+      requests: Array.from({ length: REQUESTS }, (_, i) => requestOf(load, url, i)),
     }))
     const open = await Promise.all(
       Array.from({ length: connections }, async (_, i) => {
@@ -79,16 +85,22 @@ const handlers = {
   },
 }
 
-function sendRequest(url: string, key: string, i: number): Buffer {
+function requestOf({ key, account_sid }: Load, url: string, i: number): Buffer {
+  const to = `+2557000${String(10_000 + i)}`
+  const text = `Your code is ${100_000 + i}. It expires in ten minutes.`
+  if (account_sid === undefined) {
+    return requestBytes(url, {
+      method: 'POST',
+      path: '/api/v1/messages/send',
+      headers: { 'X-API-Key': key },
+      body: { to, channel: 'sms', content: { text } },
+    })
+  }
   return requestBytes(url, {
     method: 'POST',
-    path: '/api/v1/messages/send',
-    headers: { 'X-API-Key': key },
-    body: {
-      to: `+2557000${String(10_000 + i)}`,
-      channel: 'sms',
-      content: { text: `Your code is ${100_000 + i}. It expires in ten minutes.` },
-    },
+    path: `/compat/twilio/2010-04-01/Accounts/${account_sid}/Messages.json`,
+    headers: { Authorization: `Basic ${Buffer.from(`${account_sid}:${key}`).toString('base64')}` },
+    body: new URLSearchParams({ To: to, MessagingServiceSid: SERVICE_SID, Body: text }),
   })
 }
 

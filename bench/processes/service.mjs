@@ -17,7 +17,9 @@ answer({
     running = dispatch ? await startServer({ config: readConfig(process.env) }) : await accepting()
     const { core, url, metrics_url = null } = running
     const smtp_url = running.smtp_urls?.[0] ?? null
-    if (existing_key !== null) return { url, key: existing_key, secret: '', metrics_url, smtp_url }
+    if (existing_key !== null) {
+      return { url, key: existing_key, workspace_id: '', secret: '', metrics_url, smtp_url }
+    }
     const workspace = await core.workspaces.create({
       email: 'bench@example.com',
       password: 'a password without a user',
@@ -29,12 +31,12 @@ answer({
       mode: 'live',
       scopes: ['send_messages', 'read_messages'],
     })
-    if (webhook_url === null) return { url, key, secret: '', metrics_url, smtp_url }
+    if (webhook_url === null) return { url, key, workspace_id, secret: '', metrics_url, smtp_url }
     const { secret } = await core.webhooks.create(workspace.id, {
       url: webhook_url,
       events: webhook_events,
     })
-    return { url, key, secret, metrics_url, smtp_url }
+    return { url, key, workspace_id, secret, metrics_url, smtp_url }
   },
   async testKey() {
     const scopes = ['read_messages']

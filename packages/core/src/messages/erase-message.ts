@@ -3,6 +3,7 @@ import { type Actor, auditRow } from '../audit/entry.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { Writes } from '../storage/ports/stores.ts'
 import { erasedBody, redactedBody } from '../webhooks/erased-body.ts'
 
 /** The time after a message's last change within which its last event was stored. */
@@ -32,20 +33,17 @@ export async function eraseMessage(
   messageId: string,
   actor: Actor,
 ): Promise<void> {
-  const { storage, runtime } = parts
   const found = await find(parts, viewer, messageId)
-  const { workspace_id } = found
-  const events = await storage.read.erasure.eventsOf(workspace_id, messageId, found.until)
-  await storage.write(async ({ erasure, messages, audit }) => {
-    if (found.is_received) await erasure.removeReceived(workspace_id, [messageId])
-    else {
-      const erased = await erasure.messages(workspace_id, [messageId], runtime.now())
-      const row = erased.length === 0 ? await messages.byId(workspace_id, messageId) : null
-      if (row && row.erased_at === null) throw stillQueued('erased')
+  const { workspace_id, is_received } = found
+  const erasing = { found, actor, action: 'message.erased', without: erasedBody } as const
+  await rewrite(parts, erasing, async ({ erasure, messages }) => {
+    if (is_received) {
+      await erasure.removeReceived(workspace_id, [messageId])
+      return
     }
-    await erasure.rewriteEvents(workspace_id, rewritten(events, erasedBody))
-    await erasure.forgetResponsesAbout(workspace_id, [messageId])
-    await audit.record(auditRow(runtime, actor, change(found, 'message.erased')))
+    const erased = await erasure.messages(workspace_id, [messageId], parts.runtime.now())
+    const row = erased.length === 0 ? await messages.byId(workspace_id, messageId) : null
+    if (row && row.erased_at === null) throw stillQueued('erased')
   })
 }
 
@@ -59,18 +57,42 @@ export async function redactMessage(
   messageId: string,
   actor: Actor,
 ): Promise<void> {
-  const { storage, runtime } = parts
   const found = await find(parts, viewer, messageId)
-  const { workspace_id } = found
-  const events = found.is_received
-    ? await storage.read.erasure.eventsOf(workspace_id, messageId, found.until)
-    : []
-  await storage.write(async ({ erasure, audit }) => {
-    if (found.is_received) await erasure.redactReceived(workspace_id, messageId)
+  const { workspace_id, is_received } = found
+  const redacting = { found, actor, action: 'message.redacted', without: redactedBody } as const
+  await rewrite(parts, redacting, async ({ erasure }) => {
+    if (is_received) await erasure.redactReceived(workspace_id, messageId)
     else if (!(await erasure.redact(workspace_id, messageId))) throw stillQueued('redacted')
-    await erasure.rewriteEvents(workspace_id, rewritten(events, redactedBody))
-    await erasure.forgetResponsesAbout(workspace_id, [messageId])
-    await audit.record(auditRow(runtime, actor, change(found, 'message.redacted')))
+  })
+}
+
+interface Removal {
+  found: Found
+  actor: Actor
+  action: 'message.erased' | 'message.redacted'
+  /** The body of an event without the removed parts; null if it has none of them. */
+  without: (body: string) => string | null
+}
+
+/** Changes the message with `removeFrom`, and its events, answers of receivers and the audit log with it, in one commit. */
+async function rewrite(
+  { storage, runtime }: Parts,
+  { found, actor, action, without }: Removal,
+  removeFrom: (stores: Writes) => Promise<void>,
+): Promise<void> {
+  const { workspace_id, message_id, is_received, until } = found
+  const events = await storage.read.erasure.eventsOf(workspace_id, message_id, until)
+  const type = is_received ? 'received_message' : 'message'
+  const change = { workspace_id, action, target: { type, id: message_id } } as const
+  await storage.write(async (stores) => {
+    await removeFrom(stores)
+    const rewritten = events.flatMap(({ id, body }) => {
+      const rest = without(body)
+      return rest === null ? [] : [{ id, body: rest }]
+    })
+    await stores.erasure.rewriteEvents(workspace_id, rewritten)
+    await stores.erasure.forgetResponsesAbout(workspace_id, [message_id])
+    await stores.audit.record(auditRow(runtime, actor, change))
   })
 }
 
@@ -84,24 +106,6 @@ async function find({ storage }: Parts, viewer: Viewer, message_id: string): Pro
   const last = sent?.updated_at ?? one.created_at
   const until = new Date(last.getTime() + EVENT_MS)
   return { workspace_id, message_id, is_received: sent === null, until }
-}
-
-function rewritten(
-  events: readonly { id: string; body: string }[],
-  without: (body: string) => string | null,
-): { id: string; body: string }[] {
-  return events.flatMap(({ id, body }) => {
-    const rest = without(body)
-    return rest === null ? [] : [{ id, body: rest }]
-  })
-}
-
-function change(
-  { workspace_id, message_id, is_received }: Found,
-  action: 'message.erased' | 'message.redacted',
-) {
-  const type = is_received ? 'received_message' : 'message'
-  return { workspace_id, action, target: { type, id: message_id } } as const
 }
 
 function stillQueued(done: 'erased' | 'redacted'): SvcError {

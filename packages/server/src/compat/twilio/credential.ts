@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { readBasicUser } from '@svc/core/contract'
-import type { Expected, KeyCredential } from '../../admission/authenticator.ts'
+import { isSidOf } from '@svc/core/contract'
+import type { KeyCredential } from '../../admission/authenticator.ts'
 
 /** More than any user name and key of the service. */
 const LENGTH_MAX = 1024
@@ -12,15 +12,14 @@ const LENGTH_MAX = 1024
 export function readBasicKey({ authorization }: IncomingHttpHeaders): KeyCredential | null {
   if (authorization === undefined) return null
   const [, encoded = ''] = /^basic +([\w+/-]+=*) *$/i.exec(authorization.slice(0, LENGTH_MAX)) ?? []
-  const pair = Buffer.from(encoded, 'base64').toString('utf8')
+  const pair = Buffer.from(encoded, 'base64').toString('latin1')
   const colon = pair.indexOf(':')
-  const user = colon === -1 ? null : readBasicUser(pair.slice(0, colon))
+  const user = colon === -1 ? '' : pair.slice(0, colon)
   const key = colon === -1 ? '' : pair.slice(colon + 1)
-  return { kind: 'api_key', key, belongsTo: (identity) => user !== null && isOf(user, identity) }
-}
-
-function isOf(user: NonNullable<ReturnType<typeof readBasicUser>>, identity: Expected): boolean {
-  return 'workspace_id' in user
-    ? user.workspace_id === identity.workspace_id
-    : user.api_key_id === identity.api_key_id
+  return {
+    kind: 'api_key',
+    key,
+    belongsTo: ({ workspace_id, api_key_id }) =>
+      isSidOf('account', user, workspace_id) || isSidOf('api_key', user, api_key_id),
+  }
 }

@@ -55,10 +55,12 @@ export async function listMessages(
   const filter = filterOf(given)
   const page = pageOf(given)
   const found = await Promise.all(
-    filter.channels.flatMap((channel) => [
-      sent(core, viewer, { channel, filter, page, now }),
-      received(core, viewer, { channel, filter, page, workspace_id }),
-    ]),
+    filter.channels
+      .map((channel) => queryOf(channel, filter, page))
+      .flatMap((query) => [
+        sent(core, viewer, { query, now }),
+        received(core, viewer, { query, workspace_id }),
+      ]),
   )
   // Ids of both kinds are UUIDv7, so their order is the order of creation.
   const all = found.flatMap(({ rows }) => rows).sort((a, b) => (a.id < b.id ? 1 : -1))
@@ -97,27 +99,16 @@ function pageRecord(
 /** Stands for an erased message, which keeps its place in the page but is not shown. */
 const ERASED_RECORD = {}
 
-interface Query {
-  channel: 'sms' | 'whatsapp'
-  filter: Filter
-  page: Page
+interface Found {
+  rows: Listed[]
+  isFull: boolean
 }
 
 async function sent(
   { messages }: Pick<DecodedCore, 'messages'>,
   viewer: Viewer,
-  { channel, filter, page, now }: Query & { now: Date },
-): Promise<{ rows: Listed[]; isFull: boolean }> {
-  const { to: recipient, from: sender, startDate, endDate } = filter
-  const query = {
-    channel,
-    recipient,
-    sender,
-    startDate,
-    endDate,
-    limit: page.size,
-    after: page.after,
-  }
+  { query, now }: { query: Query; now: Date },
+): Promise<Found> {
   const found = await messages.listShort(viewer, query)
   const rows = found.messages.map((message) => ({
     id: message.id,
@@ -129,24 +120,22 @@ async function sent(
 async function received(
   { received }: Pick<DecodedCore, 'received'>,
   viewer: Viewer,
-  { channel, filter, page, workspace_id }: Query & { workspace_id: string },
-): Promise<{ rows: Listed[]; isFull: boolean }> {
-  const { to: recipient, from: sender, startDate, endDate } = filter
-  const query = {
-    channel,
-    recipient,
-    sender,
-    startDate,
-    endDate,
-    limit: page.size,
-    after: page.after,
-  }
+  { query, workspace_id }: { query: Query; workspace_id: string },
+): Promise<Found> {
   const found = await received.list(viewer, query)
   const rows = found.received.map((message) => ({
     id: message.id,
     record: receivedRecord(workspace_id, message),
   }))
   return { rows, isFull: found.next_after !== null }
+}
+
+type Query = ReturnType<typeof queryOf>
+
+/** The query for one channel, of sent and of received messages. */
+function queryOf(channel: 'sms' | 'whatsapp', filter: Filter, page: Page) {
+  const { to: recipient, from: sender, startDate, endDate } = filter
+  return { channel, recipient, sender, startDate, endDate, limit: page.size, after: page.after }
 }
 
 function filterOf(given: Given<Name>): Filter {

@@ -35,8 +35,10 @@ export function sentRecord(
   const { id, workspace_id, channel, status, error_code } = message
   const content = (message.content ?? {}) as Partial<SmsContent & WhatsappContent>
   const error = status === 'failed' ? twilioErrorOf(error_code) : null
-  const { scheduled_at } = message
+  const { scheduled_at, created_at, updated_at } = message
   const isScheduled = status === 'queued' && scheduled_at !== null && scheduled_at > now
+  const date_created = rfc2822(created_at)
+  const isUnchanged = updated_at.getTime() === created_at.getTime()
   return record(workspace_id, id, {
     status: isScheduled ? 'scheduled' : twilioStatusOf(status, error_code),
     body: content.text ?? content.media?.caption ?? '',
@@ -48,8 +50,8 @@ export function sentRecord(
     price: status === 'queued' ? null : priceOf(message),
     error_code: error,
     error_message: error === null ? null : message.error_message,
-    date_created: rfc2822(message.created_at),
-    date_updated: rfc2822(message.updated_at),
+    date_created,
+    date_updated: isUnchanged ? date_created : rfc2822(updated_at),
     date_sent: message.sent_at && rfc2822(message.sent_at),
   })
 }
@@ -75,17 +77,49 @@ export function receivedRecord(workspace_id: string, message: ReceivedMessage): 
   })
 }
 
-function record(workspace_id: string, id: string, fields: object): object {
+/** The fields of a message that sent and received messages fill differently. */
+interface OwnFields {
+  status: string
+  body: string
+  to: string | null
+  from: string | null
+  direction: 'inbound' | 'outbound-api'
+  num_segments: string
+  num_media: string
+  price: string | null
+  error_code: number | null
+  error_message: string | null
+  date_created: string
+  date_updated: string
+  date_sent: string | null
+}
+
+/** Names each field: `JSON.stringify` takes twice as long for an object that was made with a spread. */
+function record(workspace_id: string, id: string, own: OwnFields): object {
   const sid = sidOf('message', id)
+  const account_sid = sidOf('account', workspace_id)
+  const path = `/${API_VERSION}/Accounts/${account_sid}/Messages/${sid}`
   return {
     sid,
-    account_sid: sidOf('account', workspace_id),
+    account_sid,
     api_version: API_VERSION,
     messaging_service_sid: null,
     price_unit: PRICE_UNIT,
-    ...fields,
-    uri: pathOf(workspace_id, `/Messages/${sid}`),
-    subresource_uris: { media: pathOf(workspace_id, `/Messages/${sid}/Media`) },
+    status: own.status,
+    body: own.body,
+    to: own.to,
+    from: own.from,
+    direction: own.direction,
+    num_segments: own.num_segments,
+    num_media: own.num_media,
+    price: own.price,
+    error_code: own.error_code,
+    error_message: own.error_message,
+    date_created: own.date_created,
+    date_updated: own.date_updated,
+    date_sent: own.date_sent,
+    uri: `${path}.json`,
+    subresource_uris: { media: `${path}/Media.json` },
   }
 }
 

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { checkValue, invalid } from '@svc/core/contract'
+import { checkValue, invalid, type SvcError } from '@svc/core/contract'
 import type { FastifyInstance } from 'fastify'
-import { isDecodable } from '../../requests/readable-url.ts'
 import { TwilioError } from './errors.ts'
 
 /** The maximum number of parameters. A message has at most 30. */
@@ -26,23 +25,55 @@ export function acceptParameters(scope: FastifyInstance): void {
   )
 }
 
+/** The parameters of a form, read as a browser's `URLSearchParams` reads them. */
 function parse(bytes: Buffer): Parameters {
-  const text = bytes.toString('latin1')
-  if (text.length > 0 && text.split('&', PARAMETERS_MAX + 1).length > PARAMETERS_MAX) {
-    throw invalid('', `The form must have at most ${PARAMETERS_MAX} parameters`)
+  if (!isUtf8(bytes)) throw notUtf8()
+  const text = bytes.toString('utf8')
+  checkValue(text)
+  const pairs: [string, string][] = []
+  let pieces = 0
+  for (let from = 0; from < text.length; ) {
+    const next = text.indexOf('&', from)
+    const to = next === -1 ? text.length : next
+    pieces += 1
+    if (pieces > PARAMETERS_MAX) {
+      throw invalid('', `The form must have at most ${PARAMETERS_MAX} parameters`)
+    }
+    if (to > from) pairs.push(pairOf(text.slice(from, to)))
+    from = to + 1
   }
-  if (!isUtf8(bytes) || !isDecodable(bytes.toString('utf8'))) {
-    throw invalid('', 'The form must be percent-encoded UTF-8')
-  }
-  return grouped(new URLSearchParams(bytes.toString('utf8')))
+  return grouped(pairs)
 }
 
-/** Groups the values by name. The names of query parameters are those of the URL. */
-export function grouped(pairs: Iterable<[string, string]>): Parameters {
+function pairOf(piece: string): [string, string] {
+  const equals = piece.indexOf('=')
+  return equals === -1
+    ? [decoded(piece), '']
+    : [decoded(piece.slice(0, equals)), decoded(piece.slice(equals + 1))]
+}
+
+/** Unlike `URLSearchParams`, refuses percent-encoding that is not UTF-8, which would become another text. */
+function decoded(text: string): string {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
+  if (!spaced.includes('%')) return spaced
+  let plain: string
+  try {
+    plain = decodeURIComponent(spaced)
+  } catch {
+    throw notUtf8()
+  }
+  checkValue(plain)
+  return plain
+}
+
+function notUtf8(): SvcError {
+  return invalid('', 'The form must be percent-encoded UTF-8')
+}
+
+/** Groups values by name. They were checked before. */
+export function grouped(pairs: readonly [string, string][]): Parameters {
   const found: Record<string, string[]> = Object.create(null)
   for (const [name, value] of pairs) {
-    checkValue(value)
-    checkValue(name)
     const values = found[name]
     if (values) values.push(value)
     else found[name] = [value]

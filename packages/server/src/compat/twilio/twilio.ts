@@ -3,6 +3,7 @@ import {
   endpoint,
   formatCredits,
   idOfSid,
+  isSidOf,
   LIMITS,
   type SidKind,
   sidOf,
@@ -183,7 +184,7 @@ type AnyCall = Pick<Call<Endpoint>, 'viewer' | 'workspace_id' | 'reply'> & {
 /** Refuses an account SID in the path that is not the account of the key. */
 function ownAccount(call: AnyCall): void {
   const sid = withoutEnd(call.params.account)
-  if (idOfSid('account', sid) !== call.workspace_id) throw missing(call)
+  if (!isSidOf('account', sid, call.workspace_id)) throw missing(call)
 }
 
 function withoutEnd(name: string): string {
