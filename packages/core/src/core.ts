@@ -50,6 +50,7 @@ import { openTracing } from './runtime/tracing.ts'
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
 import type { Storage } from './storage/ports/storage.ts'
+import { createSendReplies } from './twiml/send-replies.ts'
 import { createEndSigning } from './webhooks/end-signing.ts'
 import { createStatusCallbacks } from './webhooks/status-callbacks.ts'
 import { createTargetGuard } from './webhooks/target.ts'
@@ -319,6 +320,7 @@ function bindApi(parts: Parts) {
   const intake = bindIntake(parts)
   const dispatch = createDispatchControl({ storage, runtime, gate })
   const contacts = createContacts({ storage, runtime, quotas })
+  const messages = bindMessages(parts, contacts)
   const providers = createProviderDesk({
     storage,
     runtime,
@@ -366,7 +368,7 @@ function bindApi(parts: Parts) {
       packages: options.credit_packages ?? [],
       payments: options.payments ?? null,
     }),
-    messages: bindMessages(parts, contacts),
+    messages,
     received: createReceivedMessages({ storage }),
     webhooks: createWebhooks({
       storage,
@@ -407,7 +409,7 @@ function bindApi(parts: Parts) {
     secret,
     secretsAtRest,
     ping: storage.ping,
-    startDispatch: () => dispatching.start(dispatchParts(parts, gate, intake)),
+    startDispatch: () => dispatching.start(dispatchParts(parts, gate, intake, messages)),
   } satisfies Omit<DecodedCore, 'close' | 'isDispatching' | typeof Symbol.asyncDispose>
 }
 
@@ -480,6 +482,7 @@ function dispatchParts(
   }: Parts,
   gate: DispatchGate,
   { receive, reports }: ReturnType<typeof bindIntake>,
+  messages: Messages<'decoded'>,
 ): DispatchParts {
   return {
     carriers,
@@ -487,6 +490,7 @@ function dispatchParts(
     gate,
     reports,
     receive,
+    sendReplies: createSendReplies({ storage, runtime, messages }),
     mailLowBalance: mails.lowBalance,
     async beforeStart() {
       if (options.low_balance === undefined) return

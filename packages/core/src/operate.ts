@@ -43,6 +43,7 @@ export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './operating/retention.ts
 export type { ResealOptions, ResealReport, SecretsStatus } from './operating/secrets-at-rest.ts'
 export type { Operator, OperatorSession } from './operators/operators.ts'
 export { makesCallbacks } from './providers/registry.ts'
+export type { StatusCallbackRequest } from './rows/messages.ts'
 export { RESEND_EVENTS } from './rules/formats/resend.ts'
 export { SUPPRESSED_TEXT } from './rules/suppression.ts'
 export { type Awaitable, whenReady } from './runtime/awaitable.ts'
@@ -65,4 +66,11 @@ export type { LedgerDifference, LedgerReport } from './storage/ledger/report.ts'
 export { type VerifyOptions, verifyLedger } from './storage/ledger/verify-ledger.ts'
 export type { MigrationStatus } from './storage/migrations.ts'
 export type { DoubtfulMessage, DoubtfulTotal } from './storage/ports/pauses.ts'
+export {
+  checkAttributes,
+  readVerbs,
+  type TwimlElement,
+  TwimlError,
+  unsupported,
+} from './twiml/read-verbs.ts'
 export { reachTarget } from './webhooks/reach.ts'

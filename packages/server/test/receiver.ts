@@ -4,6 +4,9 @@ import type { AddressInfo } from 'node:net'
 
 /** A received delivery. */
 export interface Arrival {
+  method: string
+  /** The path and the query. */
+  path: string
   headers: IncomingHttpHeaders
   body: Buffer
 }
@@ -12,18 +15,23 @@ export interface Arrival {
 export async function openReceiver({
   answer = () => 200,
   text = 'thanks',
+  type,
 }: {
   answer?: (arrival: Arrival) => number
-  text?: string
+  text?: string | (() => string)
+  /** The media type of the answers. */
+  type?: string
 } = {}) {
   const arrivals: Arrival[] = []
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
-    const arrival = { headers: request.headers, body: Buffer.concat(chunks) }
+    const { method = '', url: path = '', headers } = request
+    const arrival = { method, path, headers, body: Buffer.concat(chunks) }
     arrivals.push(arrival)
     response.statusCode = answer(arrival)
-    response.end(text)
+    if (type !== undefined) response.setHeader('content-type', type)
+    response.end(typeof text === 'string' ? text : text())
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -628,6 +628,8 @@ export interface MessageChangeData {
   recipients?: MailRecipient[]
   /** Only for an e-mail with tags. */
   tags?: { name: string; value: string }[]
+  /** Only for a call that ended: its duration in seconds, 0 if it was not answered. */
+  duration_s?: number
 }
 
 /** The `data` of an event. */

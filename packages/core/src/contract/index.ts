@@ -28,6 +28,9 @@ export type {
   Traits,
 } from './outside/provider.ts'
 export * from './signing/signature.ts'
+export * from './twilio/addresses.ts'
+export * from './twilio/dates.ts'
+export * from './twilio/media-type.ts'
 export * from './twilio/message-status.ts'
 export * from './twilio/sids.ts'
 export * from './twilio/signature.ts'

@@ -7,6 +7,7 @@ import type { Tracing } from '../runtime/tracing.ts'
 import { SealedError, type Sealer } from '../secrets/sealer.ts'
 import type { HotVerbs } from '../storage/ports/hot.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { SendReplies } from '../twiml/send-replies.ts'
 import type { DeliverAnswer } from '../webhooks/deliver.ts'
 import { deliveryOutcome } from '../webhooks/delivery-outcome.ts'
 import {
@@ -57,6 +58,8 @@ interface DeliveryLaneParts {
   sealer: Sealer
   performer: Performer
   tracing?: Tracing | null
+  /** Sends the replies in answers with TwiML; null: they are ignored. */
+  sendReplies?: SendReplies | null
   /** The length of a claim's lease. */
   lease_ms?: number | undefined
 }
@@ -171,7 +174,8 @@ async function deliverBatch(
   const was_called = received !== null
   const answers = received ?? batch.map(() => null)
   const mayWait = freeSlots(shares, batch, answers, { began, at: runtime.elapsed() })
-  const results = batch.map((each, i) => resultOf(parts, each, answers[i] ?? null, was_called))
+  const replied = await Promise.all(batch.map((each, i) => reply(parts, each, answers[i] ?? null)))
+  const results = batch.map((each, i) => resultOf(parts, each, replied[i] ?? null, was_called))
   const waits_until = receiverWait(parts, batch)
   for (const result of results) result.receiver_waits_until = waits_until
   const record = mayWait ? storage.hot.recordDeliveries : recordTogether
@@ -192,7 +196,7 @@ async function postpone(
   const at = runtime.elapsed()
   const answers = batch.map(() => answer)
   freeSlots(shares, batch, answers, { began: at, at })
-  const { started_at_ms, used_other_secret: _, ...rest } = answer
+  const { started_at_ms, used_other_secret: _, twiml: __, ...rest } = answer
   const results = batch.map(({ delivery, is_probe }): DeliveryResult => {
     const { workspace_id, webhook_id, delivery_id, token } = delivery
     const ids = { workspace_id, webhook_id, delivery_id, token }
@@ -227,6 +231,28 @@ function receiverWait(
   return wait_ms > 0 ? new Date(runtime.now().getTime() + wait_ms) : null
 }
 
+/**
+ * Sends the replies in an answer, before the delivery is stored as delivered. Returns the answer with the fault, if there is
+ * one; an answer whose replies could not be stored counts as a failed attempt.
+ */
+async function reply(
+  { runtime, sendReplies = null }: BatchParts,
+  { delivery }: OpenedDelivery,
+  answer: DeliverAnswer | null,
+): Promise<DeliverAnswer | null> {
+  if (!answer?.twiml || !sendReplies) return answer
+  if (answer.twiml === 'too_long') return { ...answer, error: 'twiml_too_long' }
+  const { workspace_id, delivery_id, secret, body } = delivery
+  const twiml = answer.response_body ?? ''
+  try {
+    const error = await sendReplies({ workspace_id, delivery_id, secret, body, twiml })
+    return { ...answer, error }
+  } catch (error) {
+    runtime.log.error({ err: error, workspace_id, delivery_id }, 'a reply was not sent')
+    return { ...answer, response_status: null, error: 'reply_failed' }
+  }
+}
+
 /** `was_called`: whether the batch started in time. `answer` is null if the thread died. */
 function resultOf(
   { runtime, losses }: BatchParts,
@@ -235,8 +261,12 @@ function resultOf(
   was_called: boolean,
 ): DeliveryResult {
   const { workspace_id, webhook_id, delivery_id, token, previous_secret } = delivery
-  const { started_at_ms, used_other_secret, ...rest } =
-    answer ?? lostAnswer(runtime.now().getTime())
+  const {
+    started_at_ms,
+    used_other_secret,
+    twiml: _,
+    ...rest
+  } = answer ?? lostAnswer(runtime.now().getTime())
   if (answer) losses.forget(delivery_id)
   const turn = signingSecrets(delivery)
   const signed_with = used_other_secret ? turn.other_secret : turn.secret
@@ -314,6 +344,7 @@ function lostAnswer(at_ms: number): DeliverAnswer {
     response_body: null,
     error: 'interrupted',
     retry_after_ms: null,
+    twiml: null,
     used_other_secret: false,
   }
 }

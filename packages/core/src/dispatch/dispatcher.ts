@@ -10,6 +10,7 @@ import type { Tracing } from '../runtime/tracing.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { SendReplies } from '../twiml/send-replies.ts'
 import { deliveryLane } from './delivery-lane.ts'
 import { type RunningLane, startLane } from './lane.ts'
 import type { Listeners } from './listening.ts'
@@ -49,6 +50,7 @@ export function startDispatcher({
   gate,
   lease_ms,
   receive,
+  sendReplies = null,
   mailLowBalance = () => true,
   watch,
   listeners,
@@ -70,6 +72,8 @@ export function startDispatcher({
   lease_ms?: number | undefined
   /** Stores the replies of recipients. */
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
+  /** Sends the replies in answers with TwiML; null: they are ignored. */
+  sendReplies?: SendReplies | null
   /** The watch of providers; it stops with the dispatcher. */
   watch?: ProviderWatch
   /** The listeners close after the last provider call has ended. */
@@ -85,7 +89,15 @@ export function startDispatcher({
   tracing?: Tracing | null
 }): Dispatcher {
   const { log, telemetry } = runtime
-  const lane = deliveryLane({ storage, runtime, sealer, performer, tracing, lease_ms })
+  const lane = deliveryLane({
+    storage,
+    runtime,
+    sealer,
+    performer,
+    sendReplies,
+    tracing,
+    lease_ms,
+  })
   const isPaused = () => gate?.isPaused() ?? false
   const deliveries = startLane(lane, log, telemetry, isPaused)
   const sending = messageLane({

@@ -16,6 +16,7 @@ import type { Tracing } from '../runtime/tracing.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { SendReplies } from '../twiml/send-replies.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
 import { type Dispatcher, startDispatcher } from './dispatcher.ts'
 import { type Listeners, startListening } from './listening.ts'
@@ -55,6 +56,7 @@ export interface DispatchParts {
   gate: DispatchGate
   reports: ReturnType<typeof createReportIntake>
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
+  sendReplies: SendReplies
   mailLowBalance: (low: LowBalance) => void
   /** Runs before the first claim. */
   beforeStart: () => Promise<void>

@@ -11,6 +11,7 @@ import { type NamedRecipient, namedRecipients } from '../contract/resources/mail
 import { messages as endpoints, type Message } from '../contract/resources/messages.ts'
 import { sentJson } from '../contract/resources/plain-send.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
+import type { StatusCallbackRequest } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
 import { type Awaitable, whenReady } from '../runtime/awaitable.ts'
@@ -42,8 +43,8 @@ interface DoorOptions {
    * default: the request and `status_callback`.
    */
   compared?: unknown
-  /** The URL that gets every status of the message, in Twilio's form and signed with the API key. */
-  status_callback?: string | undefined
+  /** Where the statuses of the message are reported, in Twilio's form and signed with the API key. */
+  status_callback?: StatusCallbackRequest | undefined
 }
 
 interface SendOptions {
@@ -175,8 +176,8 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     request: SendRequest,
     {
       idempotency_key: key,
-      status_callback: callbackUrl,
-      compared = callbackUrl === undefined ? request : { ...request, status_callback: callbackUrl },
+      status_callback: callback,
+      compared = callback === undefined ? request : { ...request, status_callback: callback },
     }: SendOptions & DoorOptions,
   ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
     const at = runtime.now()
@@ -197,7 +198,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     if (fault !== null) throw invalid(fault.path, fault.message)
     const sender = await senders.of(identity.workspace_id, request)
     const status_callback =
-      callbackUrl === undefined ? null : await parts.statusCallbacks(identity, callbackUrl)
+      callback === undefined ? null : await parts.statusCallbacks(identity, callback)
     await sequences?.check(identity, channel, [to])
     const several = recipients.length > 1 ? recipients : undefined
     const price = priceForSeveral(priceOf(channel, content)(to), recipients.length)

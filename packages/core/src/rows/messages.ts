@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { units } from '../contract/fields/units.ts'
 import type { EmailTag } from '../contract/resources/email-tags.ts'
+import type { EventKind } from '../contract/resources/events.ts'
 import type { MailRecipient } from '../contract/resources/mail-recipients.ts'
 import type { Channel, Content, MessageStatus, Metadata } from '../contract/resources/messages.ts'
 import type { Dialect } from './dialect.ts'
@@ -15,10 +16,18 @@ export interface StoredRecipient extends MailRecipient {
   accepted: boolean
 }
 
-/** The URL that gets the changes of one message's status, and the hidden webhook of its origin. */
-export interface StatusCallback {
-  webhook_id: string
+/** Where the changes of one message's status are reported, as the request to send it asks. */
+export interface StatusCallbackRequest {
   url: string
+  /** The events that are reported; default: all. */
+  events?: readonly EventKind[]
+  /** The method of the requests; default: POST. */
+  method?: 'GET'
+}
+
+/** The status callback of a message, and the hidden webhook of its origin. */
+export interface StatusCallback extends StatusCallbackRequest {
+  webhook_id: string
 }
 
 /** The periods for which messages are counted. */

@@ -58,14 +58,14 @@ export function fanOut<Kind extends EventKind>(
     at: Date
     newId: () => string
     keeps?: boolean | undefined
-    /** The message's status callback, which gets each event of the message. */
+    /** The message's status callback, which gets the events of the message that it names. */
     callback?: StatusCallback | null
   },
   { trigger, max_attempts }: Pick<DeliveryRow, 'trigger' | 'max_attempts'> = BY_EVENT,
 ): void {
   const { livemode } = data
   const wanting = subscribers.filter((webhook) => wants(webhook, event, data)).map(({ id }) => id)
-  if (callback) wanting.push(callback.webhook_id)
+  if (callback && (callback.events?.includes(event) ?? true)) wanting.push(callback.webhook_id)
   if (wanting.length === 0 && !keeps) return
   const event_id = newId()
   const body = eventBody(event, data)
@@ -105,10 +105,11 @@ export function fanOut<Kind extends EventKind>(
   }
 }
 
-/** The `data` of an event about a message's status. */
+/** The `data` of an event about a message's status. `duration_s`: of a call that ended. */
 export function statusData(
   message: Omit<MessageRow, 'content'>,
   at: Date,
+  { duration_s }: { duration_s?: number | undefined } = {},
 ): EventData<'message.sent'> {
   return {
     message_id: message.id,
@@ -126,5 +127,6 @@ export function statusData(
     sequence: message.sequence,
     ...(message.recipients && { recipients: message.recipients }),
     ...(message.tags && { tags: message.tags }),
+    ...(duration_s !== undefined && { duration_s }),
   }
 }

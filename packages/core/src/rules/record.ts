@@ -14,7 +14,10 @@ export interface DeliveryResult {
   /** The receiver's HTTP status; null without a response. */
   response_status: number | null
   response_body: string | null
-  /** The reason of a failure without a status, as a stable word: `timeout`, `connect`, `reset`, … */
+  /**
+   * The reason of a failure without a status, as a stable word: `timeout`, `connect`, `reset`, …; or why a reply in the answer
+   * was not sent.
+   */
   error: string | null
   retry_after_ms: number | null
   /** The fingerprint of the secret that signed the request, during a rotation's overlap; null otherwise. */
@@ -185,7 +188,7 @@ function recordOne(
   const number = before.attempt_count + 1
   const status = result.response_status
   const succeeded = isSuccess(status)
-  const error = succeeded ? null : (result.error ?? `status_${status}`)
+  const error = result.error ?? (succeeded ? null : `status_${status}`)
   const isInRow = number === 1 && (result.response_body ?? '').length <= RESPONSE_IN_ROW_MAX
   if (!isInRow) {
     const earlier = attemptInRow(before)

@@ -187,7 +187,10 @@ function applyReceipt(step: Step, report: Receipt): void {
   const whole = receipt.status === 'failed' && isWithAnother(step) ? null : take(step, receipt)
   const statuses = whole ? advance(step.message, whole.status) : []
   if (!whole || statuses.length === 0) note(step, receipt.status, false, receipt)
-  else for (const status of statuses) apply(step, status, whole.error_code, whole.error_message)
+  else {
+    const { error_code, error_message } = whole
+    for (const status of statuses) apply(step, status, error_code, error_message, whole)
+  }
 }
 
 /** Only WhatsApp messages become `read`; on other channels `read` means `delivered`. Source: interface, Status. */

@@ -1,4 +1,4 @@
-import type { SuppressionReason } from '../contract/outside/provider.ts'
+import type { Receipt, SuppressionReason } from '../contract/outside/provider.ts'
 import type { Channel } from '../contract/resources/messages.ts'
 import { fanOut, statusData } from './fan-out.ts'
 import { giveBack, giveBackShares } from './money.ts'
@@ -47,12 +47,13 @@ export function deadlineMs(message: SettledMessage): number {
   return since.getTime() + MAX_AGE_MS[message.channel]
 }
 
-/** Sets the message's next status, with its history, event and deliveries. */
+/** Sets the message's next status, with its history, event and deliveries. `duration_s`: of a call that ended. */
 export function apply(
   step: Step,
   status: Reported,
   code: string | null,
   text: string | null,
+  { duration_s }: Pick<Receipt, 'duration_s'> = {},
 ): void {
   const { message, settlement, state, plan, context } = step
   const { at } = settlement
@@ -71,7 +72,12 @@ export function apply(
   const { workspace_id, id: message_id } = message
   fanOut(
     plan,
-    { event: STATUS_EVENTS[status], data: statusData(message, at), workspace_id, message_id },
+    {
+      event: STATUS_EVENTS[status],
+      data: statusData(message, at, { duration_s }),
+      workspace_id,
+      message_id,
+    },
     state.subscribers.get(workspace_id) ?? [],
     {
       at,

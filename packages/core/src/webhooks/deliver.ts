@@ -1,9 +1,15 @@
 import { retryAfterMs } from '../contract/fields/retry-after.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { WebhookFormatName } from '../contract/resources/webhooks.ts'
-import { createHttpClient, type HttpClient, type HttpFailure } from '../http/client.ts'
+import {
+  createHttpClient,
+  type HttpClient,
+  type HttpFailure,
+  type HttpResponse,
+} from '../http/client.ts'
 import type { FormattedAttempt } from '../rules/formats/format.ts'
 import { FORMATS } from '../rules/formats/formats.ts'
+import { isSuccess } from '../rules/record.ts'
 import type { DeliveryOutcome } from '../runtime/telemetry.ts'
 import type { TargetPolicy } from './target.ts'
 import { createTargetConnector } from './target-connector.ts'
@@ -23,6 +29,8 @@ export interface DeliverAnswer {
   response_body: string | null
   error: string | null
   retry_after_ms: number | null
+  /** Whether `response_body` is TwiML with replies to the message of the delivery, or the beginning of such an answer. */
+  twiml: 'whole' | 'too_long' | null
   /** Whether this is the answer to the request that the other secret signed. */
   used_other_secret: boolean
 }
@@ -102,12 +110,12 @@ async function post(
 ): Promise<DeliverAnswer> {
   const at = now()
   const began = performance.now()
-  const { body, headers } = FORMATS[job.format].request(job, at)
+  const { method = 'POST', url = job.url, body, headers } = FORMATS[job.format].request(job, at)
   const answer = await client.call({
-    method: 'POST',
-    url: job.url,
+    method,
+    url,
     headers: Object.assign({}, job.headers, OWN_HEADERS, headers),
-    body,
+    ...(body !== undefined && { body }),
   })
   const is_answered = answer.type === 'answered'
   return {
@@ -120,8 +128,21 @@ async function post(
       is_answered && (answer.status === 429 || answer.status === 503)
         ? retryAfterMs(answer.headers, now().getTime())
         : null,
+    twiml: is_answered ? twimlIn(job, answer) : null,
     used_other_secret: false,
   }
+}
+
+const XML = /^(text|application)\/xml\s*(;|$)/i
+
+/** Only the answer to a received message in Twilio's form can have replies. */
+function twimlIn(
+  { format, event }: DeliverJob,
+  { status, headers, body, is_whole }: HttpResponse,
+): DeliverAnswer['twiml'] {
+  if (format !== 'twilio' || event !== 'message.received' || !isSuccess(status)) return null
+  if (body.length === 0 || !XML.test(`${headers['content-type'] ?? ''}`)) return null
+  return is_whole ? 'whole' : 'too_long'
 }
 
 /** Sent with every request, and in place of a header of the webhook with the same name. */

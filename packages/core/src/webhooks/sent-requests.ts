@@ -37,7 +37,7 @@ export async function sentRequests(
   const secrets = signingSecrets({ ...opened, previous_secret })
   const { subject, from_address } = (message?.content ?? {}) as Partial<Record<string, string>>
   return attempts.map(({ number, started_at }) => {
-    const { headers, body } = FORMATS[format].request(
+    const { headers, body = '' } = FORMATS[format].request(
       {
         ...{ workspace_id, event_id, event, url, ...secrets, attempt: number },
         delivery_id: delivery.id,
@@ -46,6 +46,8 @@ export async function sentRequests(
           sender: message.sender,
           subject: subject ?? null,
           from_address: from_address ?? null,
+          // Deliveries to status callbacks are not shown.
+          callback_method: null,
         },
       },
       started_at,

@@ -2,7 +2,7 @@ import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { httpUrl } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
-import type { StatusCallback } from '../rows/messages.ts'
+import type { StatusCallback, StatusCallbackRequest } from '../rows/messages.ts'
 import type { WebhookRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
@@ -17,7 +17,10 @@ import type { TargetGuard } from './target.ts'
  * @throws SvcError `validation_error` for an address that deliveries may not go to, for a key that does not sign, and for
  *   one origin more than `LIMITS.status_callback_origins`.
  */
-export type StatusCallbacks = (identity: KeyIdentity, url: string) => Promise<StatusCallback>
+export type StatusCallbacks = (
+  identity: KeyIdentity,
+  request: StatusCallbackRequest,
+) => Promise<StatusCallback>
 
 /** The time for which a webhook is used without a look-up. */
 const KNOWN_MS = 60_000
@@ -76,19 +79,21 @@ export function createStatusCallbacks({
     })
   }
 
-  return async (identity, given) => {
-    const read = httpUrl.safeParse(given)
+  return async (identity, request) => {
+    const read = httpUrl.safeParse(request.url)
     if (!read.success) throw invalid(PATH, read.error.issues[0]?.message ?? 'Invalid URL')
     const url = read.data
     const { origin } = new URL(url)
     const key = `${identity.workspace_id}\n${identity.api_key_id}\n${origin}`
     const now_ms = runtime.elapsed()
     const before = known.get(key)
-    if (before && before.until_ms > now_ms) return { webhook_id: before.webhook_id, url }
+    if (before && before.until_ms > now_ms) {
+      return { ...request, webhook_id: before.webhook_id, url }
+    }
     const webhook_id = await webhookOf(identity, url, origin)
     if (known.size >= KNOWN_MAX) known.clear()
     known.set(key, { webhook_id, until_ms: now_ms + KNOWN_MS })
-    return { webhook_id, url }
+    return { ...request, webhook_id, url }
   }
 }
 

@@ -42,6 +42,7 @@ beforeEach(async () => {
         response_body: null,
         error: null,
         retry_after_ms: null,
+        twiml: null,
         used_other_secret: false,
         ...each,
       }))

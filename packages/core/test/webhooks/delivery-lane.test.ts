@@ -59,6 +59,7 @@ function start(): RunningLane {
         response_body: null,
         error: null,
         retry_after_ms: null,
+        twiml: null,
         used_other_secret: false,
         ...each,
       }))

@@ -1,4 +1,5 @@
-import { sidOf } from '@svc/core/contract'
+import { defineProvider } from '@svc/core'
+import { idOfSid, sidOf } from '@svc/core/contract'
 import twilio from 'twilio'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createDatabase } from '../../../core/test/postgres-database.ts'
@@ -48,6 +49,33 @@ function readCallback({ headers, body }: Arrival, key: string, url: string) {
   return twilio.validateRequest(key, signature, url, form) ? form : null
 }
 
+/** A provider whose callback takes reports of a test: receipts, whose id is that of the message, and received messages. */
+const carrier = defineProvider({
+  name: 'carrier',
+  traits: {
+    channels: ['voice', 'sms'],
+    senders: { voice: [FROM], sms: [FROM] },
+    callback_bytes: 1_000,
+  },
+  async send(jobs) {
+    return jobs.map(({ message_id }) => ({
+      type: 'accepted',
+      provider_message_id: message_id,
+      lookup_after_ms: null,
+      part_ids: [message_id],
+    }))
+  },
+  readCallback({ body }) {
+    const { received, id: provider_message_id, ...end } = JSON.parse(new TextDecoder().decode(body))
+    if (received) return { type: 'read', reports: [received] }
+    const receipt = { provider_message_id, error_code: null, error_message: null, ...end }
+    return {
+      type: 'read',
+      reports: [{ type: 'receipt', about: null, provider_message_id, receipt }],
+    }
+  },
+})
+
 const codeOf = (work: Promise<unknown>) =>
   work.then(
     () => null,
@@ -92,6 +120,52 @@ describe.each(['SQLite', 'PostgreSQL'])('status callbacks with %s', (engine) => 
     expect(body.data.webhooks).toEqual([])
   })
 
+  it('posts the progress of a call, and validateRequest accepts it', async () => {
+    const { world, owner, key, client } = await openEngine({ providers: [carrier] })
+    const { arrivals, url } = await receiver()
+    const twiml = '<Response><Say>Hello</Say></Response>'
+    const common = { to: TO, from: FROM, twiml, statusCallback: url }
+    const events = ['initiated', 'ringing', 'answered', 'completed']
+    const whole = await client.calls.create({ ...common, statusCallbackEvent: events })
+    const ended = await client.calls.create({ ...common, statusCallbackMethod: 'GET' })
+    await world.dispatcher.idle()
+    const end = async (sid: string, json: object) => {
+      const id = idOfSid('call', sid)
+      const body = JSON.stringify({ id, ...json })
+      const reported = await fetch(`${world.url}/callbacks/carrier`, { method: 'POST', body })
+      expect(reported.status).toBe(200)
+      await world.dispatcher.idle()
+    }
+    await end(whole.sid, { status: 'delivered', duration_s: 42 })
+    await end(ended.sid, { status: 'failed', error_code: 'busy', duration_s: 0 })
+    const posts = arrivals.filter(({ method }) => method === 'POST')
+    const shared = {
+      CallSid: whole.sid,
+      AccountSid: sidOf('account', owner.id),
+      ApiVersion: '2010-04-01',
+      From: FROM,
+      To: TO,
+      Direction: 'outbound-api',
+      CallbackSource: 'call-progress-events',
+      Timestamp: expect.stringMatching(/^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} \+0000$/),
+    }
+    expect(posts.map((arrival) => readCallback(arrival, key.key, url))).toEqual([
+      { ...shared, CallStatus: 'initiated', SequenceNumber: '0' },
+      { ...shared, CallStatus: 'completed', SequenceNumber: '1', CallDuration: '42' },
+    ])
+    const gets = arrivals.filter(({ method }) => method === 'GET')
+    expect(gets).toHaveLength(1)
+    const asked = new URL(gets[0]?.path ?? '', url)
+    expect(Object.fromEntries(asked.searchParams)).toMatchObject({
+      CallSid: ended.sid,
+      CallStatus: 'busy',
+      CallDuration: '0',
+    })
+    const signature = String(gets[0]?.headers['x-twilio-signature'])
+    expect(twilio.validateRequest(key.key, signature, asked.href, {})).toBe(true)
+    expect(await client.calls(ended.sid).fetch()).toMatchObject({ status: 'busy' })
+  })
+
   it('ends with its key', async () => {
     const { world, owner, key, client } = await openEngine()
     const { arrivals, url } = await receiver()
@@ -107,6 +181,176 @@ describe.each(['SQLite', 'PostgreSQL'])('status callbacks with %s', (engine) => 
     await world.call('DELETE', `/api/v1/api-keys/${key.id}`, { token: owner.token })
     await world.advance(61 * MINUTE_MS)
     expect(arrivals).toEqual([])
+  })
+})
+
+async function openReplies(text: () => string, engine = 'SQLite') {
+  const database = engine === 'SQLite' ? null : await createDatabase()
+  if (database) closers.push(() => database.drop())
+  const stage = await openStage({
+    providers: [carrier],
+    ...(database && { database_url: database.url }),
+  })
+  const { world, owner, key } = stage
+  const opened = await receiver({ type: 'text/xml; charset=utf-8', text })
+  const { token } = owner
+  const json = {
+    url: opened.url,
+    format: 'twilio',
+    api_key_id: key.id,
+    events: ['message.received'],
+  }
+  const made = await world.call('POST', '/api/v1/webhooks', { token, json })
+  const webhook = `/api/v1/webhooks/${made.body.data.webhook.id}`
+  // An answer belongs to the workspace that last wrote to its author.
+  await stage.client.messages.create({ to: TO, from: FROM, body: 'Hi' })
+  await world.dispatcher.idle()
+  const receive = async (id: string) => {
+    const content = { text: 'Hello', media: [] }
+    const received = {
+      type: 'received',
+      channel: 'sms',
+      provider_message_id: id,
+      sender: TO,
+      recipient: FROM,
+      content,
+    }
+    const body = JSON.stringify({ received })
+    await fetch(`${world.url}/callbacks/carrier`, { method: 'POST', body })
+    await world.dispatcher.idle()
+  }
+  const sent = async () => {
+    const found = await stage.client.messages.list({ from: FROM })
+    return found.map(({ body }) => body).filter((body) => body !== 'Hi')
+  }
+  const deliveries = async () =>
+    (await world.call('GET', `${webhook}/deliveries`, { token })).body.data.deliveries
+  return { ...stage, ...opened, receive, sent, deliveries, webhook }
+}
+
+describe.each(['SQLite', 'PostgreSQL'])('replies in TwiML with %s', (engine) => {
+  it('sends them once, with their debit', async () => {
+    let text = 'Thanks &amp; <![CDATA[<bye>]]>'
+    const { world, owner, receive, sent, deliveries, webhook, arrivals } = await openReplies(
+      () => `<?xml version="1.0"?><Response><Message>${text}</Message></Response>`,
+      engine,
+    )
+    const before = await world.balance(owner)
+    await receive('in-1')
+    expect(await sent()).toEqual(['Thanks & <bye>'])
+    expect(await world.balance(owner)).toBe(before - 1)
+    const [delivery] = await deliveries()
+    expect(delivery).toMatchObject({ status: 'delivered', error: null, response_status: 200 })
+    // A repeated delivery sends nothing, even if the receiver now answers another text.
+    text = 'Another'
+    const { token } = owner
+    await world.call('POST', `${webhook}/deliveries/${delivery.id}/retry`, { token })
+    await world.dispatcher.idle()
+    expect(arrivals).toHaveLength(2)
+    expect(await sent()).toEqual(['Thanks & <bye>'])
+    expect(await world.balance(owner)).toBe(before - 1)
+  })
+})
+
+describe('replies in TwiML', () => {
+  const MESSAGE = '<Response><Message>Hi again</Message></Response>'
+  /** A recipient of the sandbox that answers each message. */
+  const TALKATIVE = '+15005550008'
+
+  async function openTalk(options: { type?: string; status?: number } = {}) {
+    const stage = await openStage()
+    const { url, arrivals } = await receiver({
+      text: MESSAGE,
+      type: options.type ?? 'application/xml',
+      answer: () => options.status ?? 200,
+    })
+    const listen = async (key: { id: string }) => {
+      const { token } = stage.owner
+      const json = { url, format: 'twilio', api_key_id: key.id, events: ['message.received'] }
+      const made = await stage.world.call('POST', '/api/v1/webhooks', { token, json })
+      return made.body.data.webhook.id
+    }
+    const errorsOf = async (webhook: string) => {
+      const path = `/api/v1/webhooks/${webhook}/deliveries`
+      const { body } = await stage.world.call('GET', path, { token: stage.owner.token })
+      return body.data.deliveries.map(({ error }: { error: string | null }) => error)
+    }
+    const sent = async () =>
+      (await stage.client.messages.list({ to: TALKATIVE })).map(({ body }) => body)
+    const talk = async () => {
+      await stage.client.messages.create({ to: TALKATIVE, from: FROM, body: 'Hi' })
+      await stage.world.advance(1_000)
+    }
+    return { ...stage, arrivals, listen, errorsOf, sent, talk }
+  }
+
+  it('records why a reply is not sent, and delivers once', async () => {
+    let text = ''
+    const stage = await openReplies(() => text)
+    const { world, owner, receive, sent, deliveries, arrivals } = stage
+    const message = (inner: string) => `<Response><Message${inner}</Message></Response>`
+    const cases: [string, string | null][] = [
+      ['', null],
+      ['<Response/>', null],
+      ['Hello', 'twiml_invalid'],
+      ['<Response><Message>a', 'twiml_invalid'],
+      ['<Response><Redirect>https://app.example</Redirect></Response>', 'twiml_invalid'],
+      [`<!DOCTYPE r [<!ENTITY a "b">]>${message('>&a;')}`, 'twiml_invalid'],
+      [message('><Media>https://files.example/a.png</Media>'), 'twiml_invalid'],
+      [`<Response>${'<Message>a</Message>'.repeat(11)}</Response>`, 'twiml_invalid'],
+      [message(`>${'a'.repeat(17_000)}`), 'twiml_too_long'],
+      [message('>'), 'reply_validation_error'],
+      [message(' to="12">a'), 'reply_validation_error'],
+      [message(' from="+14155550111">a'), 'reply_validation_error'],
+    ]
+    const before = await world.balance(owner)
+    const known = new Set<string>()
+    for (const [i, [answer, error]] of cases.entries()) {
+      text = answer
+      await receive(`in-${i}`)
+      const [made] = (await deliveries()).filter(({ id }: { id: string }) => !known.has(id))
+      known.add(made.id)
+      expect([answer, made.error]).toEqual([answer, error])
+      expect(made).toMatchObject({ status: 'delivered', attempt_count: 1 })
+    }
+    expect(arrivals).toHaveLength(cases.length)
+    expect(await sent()).toEqual([])
+    expect(await world.balance(owner)).toBe(before)
+  })
+
+  it.each([
+    ['a text', { type: 'text/plain' }],
+    ['a refusal', { status: 404 }],
+  ])('are not read from %s', async (_, options) => {
+    const { key, arrivals, listen, sent, talk } = await openTalk(options)
+    await listen(key)
+    await talk()
+    expect(arrivals).toHaveLength(1)
+    expect(await sent()).toEqual(['Hi'])
+  })
+
+  it('need the scope send_messages, and credits', async () => {
+    const { world, owner, listen, errorsOf, sent, talk } = await openTalk()
+    const scopes = ['read_messages'] as const
+    const reader = await listen(await world.key(owner, { signs: true, scopes: [...scopes] }))
+    await talk()
+    expect(await errorsOf(reader)).toEqual(['reply_forbidden'])
+    expect(await sent()).toEqual(['Hi'])
+    await world.call('DELETE', `/api/v1/webhooks/${reader}`, { token: owner.token })
+    const poor = await world.key(owner, { signs: true, daily_credit_limit: 0.5 })
+    const webhook = await listen(poor)
+    await talk()
+    expect(await errorsOf(webhook)).toEqual(['reply_insufficient_credits'])
+    expect(await sent()).toEqual(['Hi', 'Hi'])
+  })
+
+  it('end between two programs that answer each other', async () => {
+    const { world, key, listen, errorsOf, sent, talk } = await openTalk()
+    const webhook = await listen(key)
+    await talk()
+    for (let second = 0; second < 20; second++) await world.advance(1_000)
+    expect(await sent()).toHaveLength(1 + 15)
+    expect(await errorsOf(webhook)).toContain('reply_rate_limit_exceeded')
   })
 })
 
@@ -210,6 +454,20 @@ describe('refusals', () => {
       ),
     )
     expect(codes).toEqual(urls.map(() => 21609))
+    expect((await world.written(owner)).messages).toBe(0)
+  })
+
+  it.each([
+    [{ statusCallbackEvent: ['later'] }, 20001],
+    [{ statusCallbackEvent: ['ringing'] }, 20001],
+    [{ statusCallbackMethod: 'PUT' }, 20001],
+    [{ statusCallback: 'http://127.0.0.1/hook' }, 21609],
+  ])('refuses a call with %j, and charges nothing', async (more, code) => {
+    const { world, owner, client } = await openStage({ allow_nets: [], providers: [carrier] })
+    const twiml = '<Response><Say>Hello</Say></Response>'
+    const statusCallback = 'https://93.184.215.14/hook'
+    const call = { to: TO, from: FROM, twiml, statusCallback, ...more }
+    expect(await codeOf(client.calls.create(call))).toBe(code)
     expect((await world.written(owner)).messages).toBe(0)
   })
 

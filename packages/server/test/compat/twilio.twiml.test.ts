@@ -29,7 +29,7 @@ describe('TwiML', () => {
     ['<Say loop="2">a</Say>', "The attribute 'loop' of <Say> is not supported"],
     ['<Say voice="a">a</Say><Say>b</Say>', 'All <Say> verbs must have the same voice and language'],
     ['<Say><break/></Say>', '<break> is not supported here'],
-    ['text<Say>a</Say>', 'Text must stand in <Say> or <Play>'],
+    ['text<Say>a</Say>', 'Text must stand in a verb'],
   ])('refuses %s', async (inner, message) => {
     await expect(readTwiml(response(inner))).rejects.toMatchObject({ code: 12100, message })
   })

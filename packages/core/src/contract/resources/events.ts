@@ -29,6 +29,9 @@ const messageChange = z
       description: 'Only for an e-mail with several recipients: the state of each recipient.',
     }),
     tags: emailTags.exactOptional().meta({ description: 'Only for an e-mail with tags.' }),
+    duration_s: z.int().min(0).exactOptional().meta({
+      description: 'Only for a call that ended: its duration in seconds, 0 if it was not answered.',
+    }),
   })
   .meta({ id: 'MessageChangeData' })
 
@@ -193,6 +196,7 @@ function changeBody(kind: EventKind, change: z.output<typeof messageChange>): st
       sequence: change.sequence,
       ...(change.recipients && { recipients: change.recipients.map(recipientJson) }),
       ...(change.tags && { tags: change.tags.map(tagJson) }),
+      ...(change.duration_s !== undefined && { duration_s: change.duration_s }),
     },
   })
 }

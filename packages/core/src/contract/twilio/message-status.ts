@@ -56,6 +56,35 @@ export function twilioStatusOf(status: MessageStatus, errorCode: string | null):
   return errorCode !== null && errorOf(errorCode)?.was_sent ? 'undelivered' : 'failed'
 }
 
+/** The statuses of a call at Twilio that this service reports. */
+export type TwilioCallStatus =
+  | 'queued'
+  | 'in-progress'
+  | 'completed'
+  | 'busy'
+  | 'no-answer'
+  | 'failed'
+  | 'canceled'
+
+const ENDS_OF_CALLS: Readonly<Record<string, TwilioCallStatus>> = {
+  busy: 'busy',
+  canceled: 'canceled',
+  no_answer: 'no-answer',
+  unanswered: 'no-answer',
+}
+
+/** The status at Twilio of a call with this status and error code. */
+export function twilioCallStatusOf(
+  status: MessageStatus,
+  errorCode: string | null,
+): TwilioCallStatus {
+  if (status === 'queued') return status
+  if (status === 'sent') return 'in-progress'
+  if (status !== 'failed') return 'completed'
+  const end = errorCode !== null && Object.hasOwn(ENDS_OF_CALLS, errorCode)
+  return (end && ENDS_OF_CALLS[errorCode]) || 'failed'
+}
+
 // An own property only: a provider may report the code `constructor`.
 function errorOf(errorCode: string) {
   return Object.hasOwn(ERRORS, errorCode) ? ERRORS[errorCode] : undefined

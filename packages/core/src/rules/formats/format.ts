@@ -11,6 +11,8 @@ export interface FormattedMessage {
   subject: string | null
   /** Of an e-mail that names an address of the sender. */
   from_address: string | null
+  /** Of a status callback that is not a POST. */
+  callback_method: 'GET' | null
 }
 
 /** One attempt of a delivery. Plain data. */
@@ -37,6 +39,17 @@ export interface FormattedAttempt {
 export interface WebhookFormat {
   /** Whether the format has a form for an event; `channel` is null for an event without a channel. */
   takes(event: EventKind, channel: Channel | null): boolean
-  /** The body, and the headers with the content type and the signature. `at`: the time of the attempt. */
-  request(attempt: FormattedAttempt, at: Date): { body: string; headers: Record<string, string> }
+  /** `at`: the time of the attempt. */
+  request(attempt: FormattedAttempt, at: Date): FormattedRequest
+}
+
+/** A request, with the content type and the signature among its headers. */
+export interface FormattedRequest {
+  /** Default: POST. */
+  method?: 'GET'
+  /** Default: the URL of the attempt. */
+  url?: string
+  /** Absent with GET. */
+  body?: string
+  headers: Record<string, string>
 }

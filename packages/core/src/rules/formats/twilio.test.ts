@@ -25,7 +25,7 @@ const sent: FormattedAttempt = {
       error_code: 'undelivered',
     },
   }),
-  message: { sender: '+15005550006', subject: null, from_address: null },
+  message: { sender: '+15005550006', subject: null, from_address: null, callback_method: null },
   attempt: 1,
 }
 

@@ -1,6 +1,11 @@
-import type { Channel } from '../../contract/resources/content.ts'
 import type { WireEventData } from '../../contract/resources/events.ts'
-import { twilioErrorOf, twilioStatusOf } from '../../contract/twilio/message-status.ts'
+import { twilioAddress } from '../../contract/twilio/addresses.ts'
+import { twilioDate } from '../../contract/twilio/dates.ts'
+import {
+  twilioCallStatusOf,
+  twilioErrorOf,
+  twilioStatusOf,
+} from '../../contract/twilio/message-status.ts'
 import { sidOf } from '../../contract/twilio/sids.ts'
 import { signTwilio, TWILIO_SIGNATURE_HEADER } from '../../contract/twilio/signature.ts'
 import type { FormattedAttempt, WebhookFormat } from './format.ts'
@@ -12,7 +17,7 @@ type Form = Record<string, string>
 
 /**
  * The form of Twilio's webhooks for messages: a POST of a form, signed with the secret as Twilio signs with the auth token.
- * It has changes of a message's status and received messages.
+ * It has changes of a message's status, of a call's status for status callbacks, and received messages.
  * Source: https://www.twilio.com/docs/messaging/guides/webhook-request
  */
 export const twilioFormat: WebhookFormat = {
@@ -20,14 +25,24 @@ export const twilioFormat: WebhookFormat = {
     event === 'webhook.test' ||
     (event.startsWith('message.') && (channel === 'sms' || channel === 'whatsapp')),
   request(attempt) {
+    const { secret, message } = attempt
     const form = formOf(attempt)
+    // The same in each attempt of a delivery.
+    const token = { 'i-twilio-idempotency-token': attempt.delivery_id }
+    if (message?.callback_method === 'GET') {
+      const url = withFields(attempt.url, form)
+      return {
+        method: 'GET',
+        url,
+        headers: { ...token, [TWILIO_SIGNATURE_HEADER]: signTwilio(secret, url, {}) },
+      }
+    }
     return {
       body: new URLSearchParams(form).toString(),
       headers: {
+        ...token,
         'content-type': 'application/x-www-form-urlencoded; charset=utf-8',
-        [TWILIO_SIGNATURE_HEADER]: signTwilio(attempt.secret, attempt.url, form),
-        // The same in each attempt of a delivery.
-        'i-twilio-idempotency-token': attempt.delivery_id,
+        [TWILIO_SIGNATURE_HEADER]: signTwilio(secret, attempt.url, form),
       },
     }
   },
@@ -42,15 +57,42 @@ function formOf(attempt: FormattedAttempt): Form {
       return { ...receivedForm(data as WireEventData<'message.received'>), ...account }
     case 'webhook.test':
       return account
-    default:
-      return {
-        ...statusForm(data as WireEventData<'message.sent'>, message?.sender ?? null),
-        ...account,
-      }
+    default: {
+      const change = data as WireEventData<'message.sent'>
+      const form = change.channel === 'voice' ? callForm : statusForm
+      return { ...form(change, message?.sender ?? ''), ...account }
+    }
   }
 }
 
-function statusForm(data: WireEventData<'message.sent'>, sender: string | null): Form {
+/** Adds the fields to the query of a URL, after its own. */
+function withFields(url: string, form: Form): string {
+  const whole = new URL(url)
+  for (const [name, value] of Object.entries(form)) whole.searchParams.append(name, value)
+  return whole.href
+}
+
+/**
+ * The progress of a call. A call that was handed to the carrier is `initiated`; it is not known when the phone rings and when
+ * the call is answered.
+ * Source: https://www.twilio.com/docs/voice/api/call-resource#statuscallback
+ */
+function callForm(data: WireEventData<'message.sent'>, sender: string): Form {
+  const { message_id, recipient, status, error_code, occurred_at, sequence, duration_s } = data
+  return {
+    CallSid: sidOf('call', message_id),
+    CallStatus: status === 'sent' ? 'initiated' : twilioCallStatusOf(status, error_code),
+    From: sender,
+    To: recipient,
+    Direction: 'outbound-api',
+    Timestamp: twilioDate(new Date(occurred_at)),
+    CallbackSource: 'call-progress-events',
+    SequenceNumber: `${sequence - 1}`,
+    ...(duration_s !== undefined && { CallDuration: `${duration_s}` }),
+  }
+}
+
+function statusForm(data: WireEventData<'message.sent'>, sender: string): Form {
   const { message_id, recipient, channel, status, error_code } = data
   const sid = sidOf('message', message_id)
   const twilioStatus = twilioStatusOf(status, error_code)
@@ -61,7 +103,7 @@ function statusForm(data: WireEventData<'message.sent'>, sender: string | null):
     MessageStatus: twilioStatus,
     SmsStatus: twilioStatus,
     To: twilioAddress(channel, recipient),
-    From: sender === null ? '' : twilioAddress(channel, sender),
+    From: sender === '' ? '' : twilioAddress(channel, sender),
     ...(error !== null && { ErrorCode: `${error}` }),
   }
 }
@@ -86,9 +128,4 @@ function receivedForm(data: WireEventData<'message.received'>): Form {
     if (typeof content_type === 'string') form[`MediaContentType${i}`] = content_type
   }
   return form
-}
-
-/** An address at Twilio: with the prefix `whatsapp:` on that channel. */
-export function twilioAddress(channel: Channel, address: string): string {
-  return channel === 'whatsapp' ? `whatsapp:${address}` : address
 }

@@ -1,7 +1,6 @@
 import type { Viewer } from '@svc/core'
-import { idOfSid, LIMITS, parseDateTime, sidOf } from '@svc/core/contract'
+import { idOfSid, LIMITS, parseDateTime, readTwilioAddress, sidOf } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
-import { readAddress } from './addresses.ts'
 import { TwilioError } from './errors.ts'
 import { pathOf, receivedRecord, sentRecord } from './message-record.ts'
 import { Given, type Parameters } from './parameters.ts'
@@ -155,7 +154,7 @@ function filterOf(given: Given<Name>): Filter {
 function addressOf(given: Given<Name>, name: 'To' | 'From') {
   const text = given.filled(name)
   // An unescaped `+` of a query arrives as a space.
-  return text === undefined ? undefined : readAddress(text.replace(/ (?=[1-9]\d+$)/, '+'))
+  return text === undefined ? undefined : readTwilioAddress(text.replace(/ (?=[1-9]\d+$)/, '+'))
 }
 
 /** The dates that the filters allow. `DateSent` is a day of UTC; `<` and `>` include their instant. */

@@ -4,23 +4,19 @@ import {
   type ReceivedMessage,
   type SmsContent,
   sidOf,
+  twilioAddress,
+  twilioDate,
   twilioErrorOf,
   twilioStatusOf,
   type Units,
   type WhatsappContent,
 } from '@svc/core/contract'
-import { addressText } from './addresses.ts'
 
 /** The version in the paths of Twilio's API. */
 export const API_VERSION = '2010-04-01'
 
 /** The unit of prices: credits are no currency, and `XXX` is the code of ISO 4217 for that. */
 export const PRICE_UNIT = 'XXX'
-
-/** Twilio's form of an instant: RFC 2822, in UTC. */
-export function rfc2822(date: Date): string {
-  return date.toUTCString().replace('GMT', '+0000')
-}
 
 /** A path of Twilio's API, without the prefix of the door: the official packages add the prefix themselves. */
 export function pathOf(workspace_id: string, rest = ''): string {
@@ -37,13 +33,13 @@ export function sentRecord(
   const error = status === 'failed' ? twilioErrorOf(error_code) : null
   const { scheduled_at, created_at, updated_at } = message
   const isScheduled = status === 'queued' && scheduled_at !== null && scheduled_at > now
-  const date_created = rfc2822(created_at)
+  const date_created = twilioDate(created_at)
   const isUnchanged = updated_at.getTime() === created_at.getTime()
   return record(workspace_id, id, {
     status: isScheduled ? 'scheduled' : twilioStatusOf(status, error_code),
     body: content.text ?? content.media?.caption ?? '',
-    to: addressText(channel, message.recipient),
-    from: addressText(channel, message.sender),
+    to: twilioAddress(channel, message.recipient),
+    from: twilioAddress(channel, message.sender),
     direction: 'outbound-api',
     num_segments: String(message.segments ?? 1),
     num_media: content.media ? '1' : '0',
@@ -51,20 +47,20 @@ export function sentRecord(
     error_code: error,
     error_message: error === null ? null : message.error_message,
     date_created,
-    date_updated: isUnchanged ? date_created : rfc2822(updated_at),
-    date_sent: message.sent_at && rfc2822(message.sent_at),
+    date_updated: isUnchanged ? date_created : twilioDate(updated_at),
+    date_sent: message.sent_at && twilioDate(message.sent_at),
   })
 }
 
 /** A received message in Twilio's form. */
 export function receivedRecord(workspace_id: string, message: ReceivedMessage): object {
   const { id, channel, content } = message
-  const date = rfc2822(message.created_at)
+  const date = twilioDate(message.created_at)
   return record(workspace_id, id, {
     status: 'received',
     body: content.text ?? '',
-    to: addressText(channel, message.recipient),
-    from: addressText(channel, message.sender),
+    to: twilioAddress(channel, message.recipient),
+    from: twilioAddress(channel, message.sender),
     direction: 'inbound',
     num_segments: '1',
     num_media: String(content.media.length),

@@ -1,5 +1,12 @@
-import { apiFor, decode, LIMITS, type SendRequest } from '@svc/core/contract'
-import { readAddress } from './addresses.ts'
+import {
+  apiFor,
+  decode,
+  LIMITS,
+  mediaTypeOf,
+  readTwilioAddress,
+  type SendRequest,
+} from '@svc/core/contract'
+import type { StatusCallbackRequest } from '@svc/core/operate'
 import { TwilioError } from './errors.ts'
 import { Given, type Parameters } from './parameters.ts'
 
@@ -41,7 +48,7 @@ const VALIDITY_MAX_S = 36_000
 /** A message that is to be sent, and the URL that gets its statuses. */
 interface ReadMessage {
   request: SendRequest
-  status_callback: string | undefined
+  status_callback: StatusCallbackRequest | undefined
 }
 
 /** Reads `POST Messages.json` as a request of the API. */
@@ -50,9 +57,10 @@ export function createMessageReader({ voice }: { voice: boolean }) {
   return (parameters: Parameters): ReadMessage => {
     const given = new Given<Name>(parameters, NAMES, NEUTRAL)
     const request = requestOf(given)
+    const url = given.filled('StatusCallback')
     return {
       request: (read_plain(request) as SendRequest | null) ?? decode(schema, request),
-      status_callback: given.filled('StatusCallback'),
+      status_callback: url === undefined ? undefined : { url },
     }
   }
 }
@@ -60,7 +68,7 @@ export function createMessageReader({ voice }: { voice: boolean }) {
 function requestOf(given: Given<Name>): object {
   const to = given.filled('To')
   if (to === undefined) throw new TwilioError('no_to', "A 'To' phone number is required.")
-  const { channel, address } = readAddress(to)
+  const { channel, address } = readTwilioAddress(to)
   const from = senderOf(given, channel)
   return {
     to: address,
@@ -82,7 +90,7 @@ function senderOf(given: Given<Name>, channel: 'sms' | 'whatsapp'): string | und
     if (service !== undefined) return undefined
     throw new TwilioError('no_from', "A 'From' phone number is required.")
   }
-  const sender = readAddress(from)
+  const sender = readTwilioAddress(from)
   if (sender.channel === channel) return sender.address
   throw new TwilioError('invalid_from', "'To' and 'From' must be addresses of the same channel")
 }
@@ -134,26 +142,6 @@ function variablesOf(given: Given<Name>): object {
       "'ContentVariables' must be JSON, an object of texts",
     )
   }
-}
-
-const MEDIA: Readonly<Record<string, string>> = {
-  jpg: 'image',
-  jpeg: 'image',
-  png: 'image',
-  webp: 'image',
-  mp4: 'video',
-  '3gp': 'video',
-  aac: 'audio',
-  amr: 'audio',
-  mp3: 'audio',
-  ogg: 'audio',
-}
-
-/** The type of a file by the end of its URL. Twilio reads the type from the file itself. */
-function mediaTypeOf(url: string): string {
-  const path = url.split(/[?#]/, 1)[0] ?? ''
-  const end = path.slice(path.lastIndexOf('.') + 1).toLowerCase()
-  return (Object.hasOwn(MEDIA, end) ? MEDIA[end] : undefined) ?? 'document'
 }
 
 function timesOf(given: Given<Name>): object {

@@ -7,6 +7,7 @@ import {
   LIMITS,
   type SidKind,
   sidOf,
+  twilioDate,
 } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance } from 'fastify'
@@ -19,14 +20,7 @@ import { callRecord, readCall } from './calls.ts'
 import { readBasicKey } from './credential.ts'
 import { answerTwilioFailure, isFault, notFound, TwilioError } from './errors.ts'
 import { listMessages } from './list-messages.ts'
-import {
-  API_VERSION,
-  PRICE_UNIT,
-  pathOf,
-  receivedRecord,
-  rfc2822,
-  sentRecord,
-} from './message-record.ts'
+import { API_VERSION, PRICE_UNIT, pathOf, receivedRecord, sentRecord } from './message-record.ts'
 import { acceptParameters, Given, grouped, type Parameters } from './parameters.ts'
 import { createMessageReader } from './send-message.ts'
 
@@ -151,9 +145,10 @@ function handlersOf(core: DecodedCore, now: () => number): Handlers<typeof group
     },
     async call(call) {
       ownAccount(call)
-      const request = await readCall(call.body, { voice })
+      const { request, status_callback } = await readCall(call.body, { voice })
       const { message, replayed } = await messages.sendForRecord(keyOf(call.identity), request, {
         idempotency_key: call.idempotency_key,
+        status_callback,
       })
       if (replayed) call.replayed()
       return callRecord(message)
@@ -284,7 +279,7 @@ function accountRecord({
   created_at: Date
 }): object {
   const sid = sidOf('account', id)
-  const date = rfc2822(created_at)
+  const date = twilioDate(created_at)
   return {
     sid,
     owner_account_sid: sid,

@@ -1,24 +1,16 @@
 import type { VoiceContent } from '@svc/core/contract'
-import type { SaxesTagPlain } from 'saxes'
+import { checkAttributes, readVerbs, TwimlError, unsupported } from '@svc/core/operate'
 import { TwilioError } from './errors.ts'
 
 /** Twilio's limit of the parameter `Twiml`. */
 const LENGTH_MAX = 4000
-const DEPTH_MAX = 4
 
 /** The attributes that a verb may have. */
-const ATTRIBUTES: Readonly<Record<string, readonly string[]>> = {
-  Response: [],
-  Say: ['voice', 'language', 'loop'],
-  Play: ['loop'],
+const ATTRIBUTES = {
+  Say: ['voice', 'language', ['loop', '1']],
+  Play: [['loop', '1']],
   Hangup: [],
-}
-
-interface Verb {
-  name: string
-  attributes: Readonly<Record<string, string>>
-  text: string
-}
+} as const
 
 /**
  * The content of a call in TwiML: `<Say>` texts with one voice, or one `<Play>`, and `<Hangup>` at the end. Entities other
@@ -52,48 +44,18 @@ export async function readTwiml(text: string): Promise<VoiceContent> {
   }
 }
 
-async function verbsOf(text: string): Promise<Verb[]> {
-  // The parser is loaded for the first call only: most services make none.
-  const { SaxesParser } = await import('saxes')
-  const parser = new SaxesParser()
-  const verbs: Verb[] = []
-  const open: string[] = []
-  parser.on('error', (error) => {
-    throw refused(`'Twiml' is not well-formed: ${error.message}`)
-  })
-  parser.on('doctype', () => {
-    throw refused("'Twiml' must not have a document type")
-  })
-  parser.on('opentag', (tag) => {
-    if (open.length >= DEPTH_MAX) throw refused("'Twiml' has too many levels")
-    checkPlace(tag, open)
-    open.push(tag.name)
-    if (open.length === 2) {
-      verbs.push({ name: tag.name, attributes: tag.attributes, text: '' })
+/** The verbs, which have no verbs of their own. */
+async function verbsOf(text: string) {
+  try {
+    const verbs = await readVerbs(text)
+    for (const verb of verbs) {
+      if (!Object.hasOwn(ATTRIBUTES, verb.name)) throw unsupported(verb.name)
+      checkAttributes(verb, ATTRIBUTES[verb.name as keyof typeof ATTRIBUTES])
+      if (verb.children[0]) throw unsupported(verb.children[0].name)
     }
-  })
-  parser.on('closetag', () => void open.pop())
-  const append = (piece: string) => {
-    const verb = open.length === 2 ? verbs.at(-1) : undefined
-    if (verb) verb.text += piece
-    else if (piece.trim() !== '') throw refused('Text must stand in <Say> or <Play>')
-  }
-  parser.on('text', append)
-  parser.on('cdata', append)
-  parser.write(text).close()
-  return verbs
-}
-
-function checkPlace({ name, attributes }: SaxesTagPlain, open: readonly string[]): void {
-  const place =
-    open.length === 0 ? ['Response'] : open.length === 1 ? ['Say', 'Play', 'Hangup'] : []
-  const shown = name.slice(0, 64)
-  if (!place.includes(name)) throw refused(`<${shown}> is not supported here`)
-  for (const [attribute, value] of Object.entries(attributes)) {
-    const isKnown = ATTRIBUTES[name]?.includes(attribute) ?? false
-    if (!isKnown || (attribute === 'loop' && value !== '1')) {
-      throw refused(`The attribute '${attribute.slice(0, 64)}' of <${shown}> is not supported`)
-    }
+    return verbs
+  } catch (error) {
+    throw error instanceof TwimlError ? refused(error.message) : error
   }
 }
 

@@ -62,7 +62,9 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
      left join lateral (
        select m.status_callback ->> 'url' as callback_url,
               json_build_object('sender', m.sender, 'subject', m.content ->> 'subject',
-                'from_address', m.content ->> 'from_address') as message
+                'from_address', m.content ->> 'from_address',
+                'callback_method',
+                case when w.callback_origin is not null then m.status_callback ->> 'method' end) as message
        from messages m
        where w.format <> 'svc' and m.workspace_id = d.workspace_id and m.id = d.message_id
      ) m on true

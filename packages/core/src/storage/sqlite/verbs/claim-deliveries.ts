@@ -50,7 +50,8 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
             w.accepted_secret, w.headers, w.format,
             case when w.format <> 'svc'
               then (select json_object('sender', m.sender, 'subject', json_extract(m.content, '$.subject'),
-                      'from_address', json_extract(m.content, '$.from_address')) from messages m
+                      'from_address', json_extract(m.content, '$.from_address'), 'callback_method',
+                      case when w.callback_origin is not null then json_extract(m.status_callback, '$.method') end) from messages m
                     where m.workspace_id = d.workspace_id and m.id = d.message_id) end as message,
             e.body,
             d.attempt_count + 1 as attempt,

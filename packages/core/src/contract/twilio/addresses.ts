@@ -1,16 +1,19 @@
-import type { Channel } from '@svc/core/contract'
+import type { Channel } from '../resources/content.ts'
 
 const WHATSAPP = 'whatsapp:'
 
 /** The channel and the number of an address of Twilio: `+14155550100` or `whatsapp:+14155550100`. */
-export function readAddress(text: string): { channel: 'sms' | 'whatsapp'; address: string } {
+export function readTwilioAddress(text: string): { channel: 'sms' | 'whatsapp'; address: string } {
   const isWhatsapp = text.slice(0, WHATSAPP.length).toLowerCase() === WHATSAPP
   return isWhatsapp
     ? { channel: 'whatsapp', address: text.slice(WHATSAPP.length).trim() }
     : { channel: 'sms', address: text.trim() }
 }
 
-/** The address at Twilio. */
-export function addressText(channel: Channel, address: string | null): string | null {
+/** An address at Twilio: with the prefix `whatsapp:` on that channel. */
+export function twilioAddress<Address extends string | null>(
+  channel: Channel,
+  address: Address,
+): Address | string {
   return channel === 'whatsapp' && address !== null ? WHATSAPP + address : address
 }

@@ -1,0 +1,104 @@
+import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { identityOfKey } from '../api-keys/identity-of-key.ts'
+import { requireScope } from '../api-keys/scope.ts'
+import { apiFor } from '../contract/api.ts'
+import { decode } from '../contract/endpoints/decode.ts'
+import { SvcError } from '../contract/errors.ts'
+import type { WireEventData } from '../contract/resources/events.ts'
+import type { Messages } from '../messages/messages.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage } from '../storage/ports/storage.ts'
+import { readReplies } from './read-replies.ts'
+import { TwimlError } from './read-verbs.ts'
+
+/** A delivery of a received message, and the TwiML that its receiver answered. */
+export interface AnsweredDelivery {
+  workspace_id: string
+  delivery_id: string
+  /** The API key that signed the request. */
+  secret: string
+  /** The stored body of the event. */
+  body: string
+  twiml: string
+}
+
+/**
+ * Sends the messages of an answer with the key that signed the request. A repeated call for the same delivery sends none of
+ * them again, whatever its TwiML. Returns the error of the delivery's attempt: the reason why a message was not sent, or null.
+ * @throws Error if it is not known whether a message was sent: the caller must repeat the delivery.
+ */
+export type SendReplies = (answered: AnsweredDelivery) => Promise<string | null>
+
+/** Two programs that answer each other stop at this number of answers to one address in this time. */
+const LOOP = { replies: 15, window_ms: 30_000 }
+
+/** The maximum number of counted addresses. At this number all are forgotten before the next is added. */
+const COUNTED_MAX = 10_000
+
+export function createSendReplies({
+  storage,
+  runtime,
+  messages,
+}: {
+  storage: Storage
+  runtime: Runtime
+  messages: Pick<Messages<'decoded'>, 'send'>
+}): SendReplies {
+  const counts = new Map<string, { replies: number; until_ms: number }>()
+  const { body: schema } = apiFor({ voice: false }).messages.send
+
+  /** Counts a reply to an address. @throws SvcError `rate_limit_exceeded`. */
+  function count(workspace_id: string, address: string): void {
+    const key = `${workspace_id}\n${address}`
+    const now_ms = runtime.elapsed()
+    const before = counts.get(key)
+    if (before && before.until_ms > now_ms) {
+      before.replies += 1
+      if (before.replies > LOOP.replies) {
+        throw new SvcError('rate_limit_exceeded', 'Too many replies to one address')
+      }
+      return
+    }
+    if (counts.size >= COUNTED_MAX) counts.clear()
+    counts.set(key, { replies: 1, until_ms: now_ms + LOOP.window_ms })
+  }
+
+  return async ({ workspace_id, delivery_id, secret, body, twiml }) => {
+    const { data } = JSON.parse(body) as { data: WireEventData<'message.received'> }
+    const { channel, sender, recipient, livemode } = data
+    // An erased message has no author.
+    if (typeof sender !== 'string' || (channel !== 'sms' && channel !== 'whatsapp')) return null
+    let requests: object[]
+    try {
+      requests = await readReplies(twiml, { channel, sender, recipient })
+    } catch (error) {
+      if (error instanceof TwimlError) return 'twiml_invalid'
+      throw error
+    }
+    if (requests.length === 0) return null
+    const key = await identityOfKey({ storage, runtime }, secret)
+    const identity = key && senderOf(key, livemode)
+    if (identity?.workspace_id !== workspace_id) return 'reply_forbidden'
+    let fault: string | null = null
+    for (const [i, request] of requests.entries()) {
+      const compared = { delivery_id, number: i }
+      const options = { idempotency_key: `twiml-${delivery_id}-${i}`, compared }
+      try {
+        const decoded = decode(schema, request)
+        requireScope(identity, 'send_messages')
+        count(workspace_id, String(decoded.to))
+        await messages.send(identity, decoded, options)
+      } catch (error) {
+        if (!(error instanceof SvcError)) throw error
+        fault ??= `reply_${error.code}`
+      }
+    }
+    return fault
+  }
+}
+
+/** A reply to a test message is a test message. Null for a test key and a live message. */
+function senderOf(key: KeyIdentity, livemode: boolean): KeyIdentity | null {
+  if (livemode) return key.mode === 'live' ? key : null
+  return { ...key, mode: 'test' }
+}
