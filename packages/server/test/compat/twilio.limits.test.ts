@@ -4,10 +4,22 @@ import { expect, it } from 'vitest'
 import { QUIET, useWorld } from '../world.ts'
 
 const load = { ...QUIET }
+let isBroken = false
 const world = useWorld({
   listen: true,
   rates: { general: { max: 2, window_s: 60 } },
   load: () => load,
+  spend: { countries: { allowed: null, denied: ['TZ'] } },
+  alter: (core) => ({
+    ...core,
+    workspaces: {
+      ...core.workspaces,
+      account: (id) => {
+        if (isBroken) throw new Error('a text about the database')
+        return core.workspaces.account(id)
+      },
+    },
+  }),
 })
 
 async function open() {
@@ -42,5 +54,29 @@ it('An overloaded service refuses requests at the door: 20429 with Retry-After',
     expect(await answer.json()).toMatchObject({ code: 20429, status: 429 })
   } finally {
     Object.assign(load, QUIET)
+  }
+})
+
+it('A country that the operator denies: 21408', async () => {
+  const { client } = await open()
+  const request = { to: '+255700000001', from: '+14155550190', body: 'Hi' }
+  await expect(client.messages.create(request)).rejects.toMatchObject({ status: 400, code: 21408 })
+})
+
+it('A fault of the service: 20500 without its text, and a log line', async () => {
+  const { client } = await open()
+  isBroken = true
+  try {
+    await expect(client.balance.fetch()).rejects.toMatchObject({
+      status: 500,
+      code: 20500,
+      message: expect.not.stringContaining('database'),
+    })
+    expect(world().takeFaults()).toMatchObject([
+      { msg: 'request failed' },
+      { msg: 'request', status: 500 },
+    ])
+  } finally {
+    isBroken = false
   }
 })

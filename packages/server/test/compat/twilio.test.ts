@@ -277,18 +277,29 @@ describe('errors of the official package', () => {
     expect(credits).toMatchObject({ status: 403, code: 20005 })
   })
 
-  it('finds no message of another account', async () => {
-    const { sid } = await client.messages.create(base)
+  it('finds no message of another account, sent, scheduled or received', async () => {
+    const sendAt = new Date(world().now().getTime() + DAY_MS)
+    const schedule = { scheduleType: 'fixed', sendAt } as const
+    const sent = await client.messages.create({ ...base, to: '+15005550008' })
+    await world().advance(1_000)
+    const [received] = await client.messages.list({ from: '+15005550008', limit: 1 })
+    const scheduled = await client.messages.create({ ...base, ...schedule })
+    const sids = [sent.sid, received?.sid ?? '', scheduled.sid]
     const other = await world().signup()
     const { key: foreign } = await world().key(other)
     const stranger = clientOf(sidOf('account', other.id), foreign)
-    for (const work of [
+    for (const work of sids.flatMap((sid) => [
       stranger.messages(sid).fetch(),
-      stranger.messages(sid).remove(),
       stranger.messages(sid).update({ body: '' }),
-    ]) {
+      stranger.messages(sid).update({ status: 'canceled' }),
+      stranger.messages(sid).media.list(),
+      stranger.messages(sid).remove(),
+    ])) {
       expect(await refusedBy(work)).toMatchObject({ status: 404, code: 20404 })
     }
+    const left = await Promise.all(sids.map((sid) => client.messages(sid).fetch()))
+    expect(left.map(({ status }) => status)).toEqual(['delivered', 'received', 'scheduled'])
+    expect(left.map(({ body }) => body)).toEqual(['Hello', 'Thank you!', 'Hello'])
   })
 })
 
@@ -301,8 +312,8 @@ describe('requests of other programs', () => {
       ...init,
       headers: { authorization: authorization(), ...init.headers },
     })
-  const form = (body: string) =>
-    request(`${path()}/Messages.json`, {
+  const form = (body: string, place = '/Messages.json') =>
+    request(`${path()}${place}`, {
       method: 'POST',
       body,
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -327,10 +338,29 @@ describe('requests of other programs', () => {
     ['a text with U+0000', 'To=%2B14155550100&From=%2B14155550190&Body=a%00b'],
     ['a body that is too large', `Body=${'a'.repeat(300_000)}`],
     ['a name of every object', '__proto__=1&To=%2B14155550100&From=%2B14155550190&Body=Hi'],
-  ])('refuses %s', async (_, body) => {
-    const answer = await form(body)
-    expect(answer.status).toBe(400)
-    expect(await answer.json()).toMatchObject({ status: 400, code: expect.any(Number) })
+    ['a byte that is 0', 'To=%2B14155550100&From=%2B14155550190&Body=a\0b'],
+    ['a name with U+0000', 'To=%2B14155550100&From=%2B14155550190&Body=a&B%00=b'],
+    ['an overlong encoding', 'To=%2B14155550100&From=%2B14155550190&Body=%c0%80'],
+    ['half of a pair', 'To=%2B14155550100&From=%2B14155550190&Body=%ed%a0%80'],
+    ['a long name', `To=%2B14155550100&From=%2B14155550190&Body=a&${'n'.repeat(100_000)}=b`],
+    ['only separators', '&'.repeat(200_000)],
+    ['many escapes', `Body=${'%41'.repeat(80_000)}`],
+    ['many files', 'MediaUrl=https%3A%2F%2Fa.example%2F1&'.repeat(90)],
+    [
+      'a repeated callback',
+      `${'StatusCallback=https%3A%2F%2Fa.example&'.repeat(2)}To=%2B14155550100`,
+    ],
+    ['nothing', ''],
+  ])('refuses %s, and stores nothing', async (_, body) => {
+    const before = await world().written(owner)
+    const { sid } = await client.messages.create({ to: TO, from: FROM, body: 'Hi' })
+    for (const place of ['/Messages.json', `/Messages/${sid}.json`, '/Calls.json']) {
+      const answer = await form(body, place)
+      expect([place, answer.status]).toEqual([place, 400])
+      expect(await answer.json()).toMatchObject({ status: 400, code: expect.any(Number) })
+    }
+    const after = await world().written(owner)
+    expect(after.messages).toBe(before.messages + 1)
   })
 
   it('takes forms only', async () => {
