@@ -6,6 +6,7 @@ import {
   CERTIFICATE_KEY,
 } from '../../packages/core/test/providers/smtp/send-certificate.ts'
 import { type Service, startService } from '../service/serve.ts'
+import { openGateway } from './gateway.ts'
 import type { Place, Scenario } from './play.ts'
 
 const PASSWORD = 'a password of this run'
@@ -34,7 +35,8 @@ export async function openStage(folder: string): Promise<Stage> {
     mkdirSync(data)
     return startService({ folder: data, env: { ...smtp, ...env } })
   }
-  const service = await open('service', {})
+  const gateway = await openGateway()
+  const service = await open('service', { SVC_PROVIDERS: gateway.providers })
   const limited = await open('limited', { SVC_RATE_LIMIT_GENERAL: '3/2' })
   let count = 0
   return {
@@ -48,6 +50,7 @@ export async function openStage(folder: string): Promise<Stage> {
     },
     async close() {
       const ends = await Promise.all([service, limited].map((each) => each.end('SIGTERM')))
+      await gateway.close()
       const faults = ends.flatMap(({ code }) =>
         code === 0 ? [] : [`a service ended with ${code}`],
       )

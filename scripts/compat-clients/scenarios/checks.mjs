@@ -6,6 +6,9 @@ import { join } from 'node:path'
 
 const END_MAX_MS = 30_000
 
+const REPLY =
+  '<?xml version="1.0" encoding="UTF-8"?><Response><Message>Automatic reply</Message></Response>'
+
 /** See `Scenario` in ../play.ts. */
 export const scenario = JSON.parse(process.env.SCENARIO)
 
@@ -62,7 +65,10 @@ export async function api(method, path, body) {
   return JSON.parse(text).data
 }
 
-/** A receiver of deliveries; below `/fails-once` it answers the first delivery of a path with 500. */
+/**
+ * A receiver of deliveries. It answers the first delivery of a path below `/fails-once` with 500, and below `/replies` with a
+ * reply in TwiML.
+ */
 export async function openReceiver() {
   const arrivals = []
   const server = createServer(async (request, response) => {
@@ -71,7 +77,9 @@ export async function openReceiver() {
     const { url, headers } = request
     const isFirst = !arrivals.some((arrival) => arrival.path === url)
     arrivals.push({ path: url, headers, body: Buffer.concat(chunks).toString() })
-    response.writeHead(isFirst && url.startsWith('/fails-once') ? 500 : 204).end()
+    if (isFirst && url.startsWith('/replies')) {
+      response.writeHead(200, { 'content-type': 'text/xml' }).end(REPLY)
+    } else response.writeHead(isFirst && url.startsWith('/fails-once') ? 500 : 204).end()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

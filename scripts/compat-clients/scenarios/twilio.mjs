@@ -9,6 +9,8 @@ const TO = '+14155550100'
 const HOUR_MS = 60 * 60_000
 const UNKNOWN = `SM${'0'.repeat(32)}`
 const PAGES_TO = '+14155550111'
+/** A recipient of the sandbox that answers. */
+const TALKATIVE = '+15005550008'
 
 const client = clientOf(service)
 const receiver = await openReceiver()
@@ -180,13 +182,13 @@ await check('received message', async () => {
   const url = receiver.url + path
   const events = ['message.received']
   await api('POST', 'webhooks', { url, format: 'twilio', api_key_id: service.key_id, events })
-  await send({ to: '+15005550008' })
+  await send({ to: TALKATIVE })
   const [form] = await until(
     () => formsAt(path),
     ({ length }) => length > 0,
     'a received message',
   )
-  assert.deepEqual([form.From, form.Body, form.To], ['+15005550008', 'Thank you!', FROM])
+  assert.deepEqual([form.From, form.Body, form.To], [TALKATIVE, 'Thank you!', FROM])
   assert.equal((await client.messages(form.MessageSid).fetch()).direction, 'inbound')
 })
 
@@ -200,6 +202,49 @@ await check('validator', async () => {
   assert.equal(twilio.validateRequest(service.key, signature, url, changed), false)
   assert.equal(twilio.validateRequest(service.key, signature, `${url}/other`, form), false)
   assert.equal(twilio.validateRequest(service.reader, signature, url, form), false)
+})
+
+await check('reply in TwiML', async () => {
+  const path = '/replies'
+  const events = ['message.received']
+  const url = receiver.url + path
+  await api('POST', 'webhooks', { url, format: 'twilio', api_key_id: service.key_id, events })
+  await send({ to: TALKATIVE })
+  const replies = await until(
+    async () =>
+      (await client.messages.list({ to: TALKATIVE })).filter(
+        ({ body }) => body === 'Automatic reply',
+      ),
+    ({ length }) => length > 0,
+    'a reply',
+  )
+  assert.equal(replies.length, 1)
+  assert.equal(replies[0].from, FROM)
+})
+
+await check('call with callbacks', async () => {
+  const path = '/call'
+  const call = {
+    to: TO,
+    from: FROM,
+    twiml: '<Response><Say>Hello</Say></Response>',
+    statusCallback: receiver.url + path,
+    statusCallbackEvent: ['initiated', 'ringing', 'answered', 'completed'],
+  }
+  const { sid } = await client.calls.create(call)
+  assert.match(sid, /^CA[0-9a-f]{32}$/)
+  const forms = await until(
+    () => formsAt(path),
+    ({ length }) => length >= 2,
+    'two callbacks',
+  )
+  forms.sort((a, b) => a.SequenceNumber - b.SequenceNumber)
+  assert.deepEqual(
+    forms.map(({ CallStatus }) => CallStatus),
+    ['initiated', 'completed'],
+  )
+  for (const { CallSid } of forms) assert.equal(CallSid, sid)
+  assert.equal((await client.calls(sid).fetch()).status, 'completed')
 })
 
 receiver.close()
