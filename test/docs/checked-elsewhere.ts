@@ -12,7 +12,7 @@ export const CHECKED_ELSEWHERE: { page: string; info: RegExp; by: string }[] = [
   },
   {
     page: 'docs/guides/from-twilio.md',
-    info: /^js twilio$/,
+    info: /^(?:js twilio|xml reply)$/,
     by: 'packages/server/test/compat/twilio.guide.test.ts',
   },
   {
