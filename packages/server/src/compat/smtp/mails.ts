@@ -42,7 +42,7 @@ export function createMails({
   /** A send failed after its client had got the answer. */
   onLateFailure: (error: unknown) => void
 }): Mails {
-  const schema = apiFor({ voice: core.hasVoice }).messages.send.body
+  const { body: schema, read_plain } = apiFor({ voice: core.hasVoice }).messages.send
   let buffered = 0
 
   function messageFor(raw: Uint8Array, recipients: Recipients) {
@@ -50,53 +50,55 @@ export function createMails({
       if ('fault' in reading) throw refusal('554 5.6.0', reading.fault)
       const { body, idempotency_key } = requestOf(reading.mail, recipients, domains)
       checkValue(body)
-      return { request: decode(schema, body), key: keyIn(idempotency_key) }
+      return { request: read_plain(body) ?? decode(schema, body), key: keyIn(idempotency_key) }
     })
   }
 
   return {
-    async receive(stream) {
+    receive(stream) {
       const chunks: Buffer[] = []
       let held = 0
-      let isLate = false
-      const timer = setTimeout(() => {
-        isLate = true
-        stream.destroy()
-      }, limits.data_ms)
+      let isRefused = false
       const drop = () => {
         chunks.length = 0
         buffered -= held
         held = 0
       }
-      try {
-        let isRefused = false
-        for await (const chunk of stream as AsyncIterable<Buffer>) {
-          if (isRefused || stream.sizeExceeded) {
-            drop()
-            continue
-          }
+      return new Promise((resolve, reject) => {
+        const end = (settle: () => void) => {
+          clearTimeout(timer)
+          stream.off('data', onData).off('end', onEnd).off('close', onClose)
+          settle()
+          drop()
+        }
+        const onData = (chunk: Buffer) => {
+          if (isRefused || stream.sizeExceeded) return drop()
           const cost = chunk.length + CHUNK_BYTES
           if (buffered + cost > limits.buffered_bytes) {
             isRefused = true
-            drop()
-            continue
+            return drop()
           }
           // A copy, so that a short chunk does not hold the memory of a long one.
           chunks.push(Buffer.from(chunk))
           held += cost
           buffered += cost
         }
-        if (isRefused) throw refusal('452 4.3.1', 'Too many mails. Please try again later')
-        if (stream.sizeExceeded) throw tooLarge(limits.mail_bytes)
-        return Buffer.concat(chunks)
-      } catch (error) {
-        // The client may still send. Its next bytes would be read as a part of this mail.
-        if (isLate) throw closing('The mail took too long')
-        throw error
-      } finally {
-        clearTimeout(timer)
-        drop()
-      }
+        const onEnd = () =>
+          end(() => {
+            if (isRefused) reject(refusal('452 4.3.1', 'Too many mails. Please try again later'))
+            else if (stream.sizeExceeded) reject(tooLarge(limits.mail_bytes))
+            else resolve(Buffer.concat(chunks))
+          })
+        // The client left, or the time is over. It may still send, and its next bytes would be read as a part of this mail.
+        const onClose = () => end(() => reject(closing('The mail took too long')))
+        const timer = setTimeout(() => stream.destroy(), limits.data_ms)
+        // `close` follows an error.
+        stream
+          .on('data', onData)
+          .on('end', onEnd)
+          .on('close', onClose)
+          .on('error', () => {})
+      })
     },
     async send(raw, recipients, identity) {
       const { request, key } = await messageFor(raw, recipients)

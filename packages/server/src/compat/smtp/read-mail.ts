@@ -1,4 +1,5 @@
 import PostalMime, { type Attachment, decodeWords, type Email } from 'postal-mime'
+import { type PlainMail, readPlainMail } from './plain-mail.ts'
 
 /** The parts of a mail that a message can have. */
 export interface ReadMail {
@@ -28,6 +29,8 @@ export interface ReadAttachment {
   content: string
 }
 
+type Parsed = Omit<PlainMail, 'attachments'> & Pick<Email, 'attachments'>
+
 /** The result for one mail; `fault` is a text for the client. */
 export type Reading = { mail: ReadMail } | { fault: string }
 
@@ -37,15 +40,18 @@ const ADDRESSES_MAX = 1_000
 const HEADERS_MAX = 500
 const ATTACHMENTS_MAX = 100
 
+/** The options for mails that `readPlainMail` does not read. */
+export const OPTIONS = {
+  // A mail inside a mail stays a file.
+  forceRfc822Attachments: true,
+  maxNestingDepth: NESTING_MAX,
+  maxHeadersSize: HEADER_BYTES_MAX,
+}
+
 /** Reads a mail (RFC 5322, MIME). Accepts any bytes and never throws. */
 export async function readMail(raw: Uint8Array): Promise<Reading> {
   try {
-    const mail = await PostalMime.parse(raw, {
-      // A mail inside a mail stays a file.
-      forceRfc822Attachments: true,
-      maxNestingDepth: NESTING_MAX,
-      maxHeadersSize: HEADER_BYTES_MAX,
-    })
+    const mail = readPlainMail(raw) ?? (await PostalMime.parse(raw, OPTIONS))
     if (mail.headers.length > HEADERS_MAX) {
       return { fault: `The mail must have at most ${HEADERS_MAX} headers` }
     }
@@ -60,7 +66,7 @@ export async function readMail(raw: Uint8Array): Promise<Reading> {
   }
 }
 
-function partsOf(mail: Email): ReadMail {
+export function partsOf(mail: Parsed): ReadMail {
   const { name, address } = addressesIn(mail.from ? [mail.from] : [])[0] ?? {
     name: '',
     address: '',
@@ -81,7 +87,7 @@ function partsOf(mail: Email): ReadMail {
   }
 }
 
-function ownHeaders({ headers }: Email): Record<string, string> {
+function ownHeaders({ headers }: Parsed): Record<string, string> {
   const own = headers.filter(({ key }) => /^x-svc-[a-z-]+$/.test(key))
   // The first header of a name counts, as for the headers that the library reads.
   return Object.fromEntries(own.reverse().map(({ key, value }) => [key, decodeWords(value)]))

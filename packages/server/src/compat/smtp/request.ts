@@ -5,6 +5,9 @@ import { type Refusal, refusal } from './reply.ts'
 /** The recipients of a mail: addresses, or one number for an SMS. */
 export type Recipients = { email: string[] } | { sms: string }
 
+/** The recipient of one RCPT command. */
+export type Recipient = { email: string } | { sms: string }
+
 /** The domains of the service. */
 export interface InletDomains {
   /** `+14155550100@<sms_domain>` is an SMS. */
@@ -30,7 +33,7 @@ const NOT_IN_NAMES = /[\p{Cc}\p{Zl}\p{Zp}<>@\u061c\u200e\u200f\u202a-\u202e\u206
 export function recipientOf(
   address: string,
   { sms_domain }: Pick<InletDomains, 'sms_domain'>,
-): { email: string } | { sms: string } | null {
+): Recipient | null {
   const at = address.lastIndexOf('@')
   if (address.slice(at + 1).toLowerCase() === sms_domain) {
     const number = address.slice(0, at)
