@@ -11,6 +11,7 @@ import type { LoadHandlers } from './processes/load.ts'
 import type { PacedLoadHandlers } from './processes/paced-load.ts'
 import { inFolder, type ServiceOptions, startService } from './service.ts'
 import { loadSmpp } from './smpp.ts'
+import { loadInlet } from './smtp-inlet.ts'
 import { measureSteady } from './steady.ts'
 
 const SHOWN = 30
@@ -26,6 +27,7 @@ const PROFILED = [
   'smpp',
   'smpp-bulk',
   'compat-twilio',
+  'smtp-inlet',
 ] as const
 
 /** A load under which the service can be profiled. */
@@ -50,6 +52,8 @@ export async function profile(name: Profiled, { quick }: BenchOptions): Promise<
     else if (name === 'steady-postgres') await profileSteady(folder, 'PostgreSQL', node_args, ms)
     else if (name === 'smpp' || name === 'smpp-bulk') {
       console.log(await loadSmpp(folder, { node_args, is_bulk: name === 'smpp-bulk', quick }))
+    } else if (name === 'smtp-inlet') {
+      console.log(await loadInlet(folder, { node_args, ms }))
     } else if (name === 'postgres-accept') {
       const { url, stop } = await startPostgres()
       await profileAccept(folder, ms, { dispatch: false, node_args, database_url: url })

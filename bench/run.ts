@@ -42,7 +42,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
 
 const USAGE = `usage: npm run bench [-- --quick]                 the summary: each figure with its floor and its goal
        npm run bench ${Object.keys(BENCHES).join('|')}… [-- --quick]
-       npm run bench profile accept|accept-dispatching|end-to-end|postgres-accept|postgres-end-to-end|steady|steady-postgres|smpp|smpp-bulk|compat-twilio [-- --quick]`
+       npm run bench profile accept|accept-dispatching|end-to-end|postgres-accept|postgres-end-to-end|steady|steady-postgres|smpp|smpp-bulk|compat-twilio|smtp-inlet [-- --quick]`
 
 const names = process.argv.slice(2).filter((argument) => argument !== '--quick')
 const options: BenchOptions = { quick: process.argv.includes('--quick') }

@@ -58,7 +58,20 @@ const LINES: Record<string, Columns[]> = {
     ],
   ],
   'smtp-inlet': [
-    ['SMTP inlet ÷ bare smtp-server', 'smtp-inlet, mails against a bare smtp-server', 'x', 0.8, 1],
+    [
+      'SMTP inlet ÷ bare smtp-server',
+      'smtp-inlet, one by one, against a bare smtp-server',
+      'x',
+      0.8,
+      1,
+    ],
+    [
+      'SMTP inlet ÷ bare smtp-server, pipelined',
+      'smtp-inlet, pipelined, against a bare smtp-server',
+      'x',
+      0.8,
+      1,
+    ],
   ],
   'webhook-deliveries': [
     [
