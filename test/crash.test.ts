@@ -46,6 +46,9 @@ describe('a service that is killed under load', () => {
     const atHandOver = 'a server was killed between a commit and its hand-over'
     expect(kinds.filter((kind) => kind === atHandOver)).toHaveLength(2)
     expect(unanswered.length).toBeGreaterThan(0)
+    const mails = evidence.operations.filter(({ door }) => door === 'smtp')
+    expect(mails.filter((each) => idsAnswered(each).length > 0).length).toBeGreaterThan(20)
+    expect(unanswered.filter(({ door }) => door === 'smtp').length).toBeGreaterThan(0)
     expect(messages.length).toBeGreaterThan(100)
     expect(entries.filter(({ kind }) => kind === 'refund').length).toBeGreaterThan(0)
     expect(events.length).toBeGreaterThan(100)

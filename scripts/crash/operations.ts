@@ -16,6 +16,8 @@ export interface Operation {
   number: number
   account: number
   mode: 'live' | 'test'
+  /** Where its requests go: to the API, or as mails to the SMTP inlet. */
+  door: 'api' | 'smtp'
   recipient: Recipient
   idempotency_key: string | null
   tries: Try[]
@@ -43,10 +45,13 @@ const KEYED_PERCENT = 50
 const TEST_PERCENT = 10
 const SLOW_EVERY = 400
 
-/** @param slow the maximum of messages to the recipient that takes 30 seconds. */
+/**
+ * @param slow the maximum of messages to the recipient that takes 30 seconds.
+ * @param mails_percent the share of the operations that are mails; default: none.
+ */
 export function createOperations(
   random: Random,
-  { accounts, slow }: { accounts: number; slow: number },
+  { accounts, slow, mails_percent = 0 }: { accounts: number; slow: number; mails_percent?: number },
 ): Operations {
   const all: Operation[] = []
   let slowLeft = slow
@@ -60,6 +65,7 @@ export function createOperations(
         number,
         account: random.between(0, accounts),
         mode: random.percent(TEST_PERCENT) ? 'test' : 'live',
+        door: mails_percent > 0 && random.percent(mails_percent) ? 'smtp' : 'api',
         recipient: isSlow ? SLOW : random.pick(RECIPIENTS),
         idempotency_key: random.percent(KEYED_PERCENT) ? `key-${number}` : null,
         tries: [],

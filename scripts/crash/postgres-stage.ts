@@ -83,6 +83,7 @@ async function openStage(postgres: PostgresServer, options: PostgresStageOptions
 
   return {
     urls,
+    inletOf: (url) => servers.find((server) => server.url === url)?.smtp_url ?? null,
     causeFault,
     query: (sql) => queryRows(postgres, sql),
     damage: () => damage(postgres),

@@ -40,6 +40,7 @@ export interface CrashResult {
 const CONNECTIONS = 64
 const ACCOUNTS = ['asha', 'baraka']
 const SLOW_MESSAGES = 20
+const MAILS_PERCENT = 30
 
 /** On PostgreSQL the claimed rows of a killed server wait for the end of their lease; traffic continues meanwhile. */
 const BACKLOG_MAX = { sqlite: 1_500, postgres: 5_000 }
@@ -102,12 +103,14 @@ async function openScene(
   const operations = createOperations(random, {
     accounts: accounts.length,
     slow: patient ? SLOW_MESSAGES : 0,
+    mails_percent: MAILS_PERCENT,
   })
   const traffic = startTraffic({
     operations,
     accounts,
     random,
     connections: CONNECTIONS,
+    inletOf: stage.inletOf,
     finished: receiver.finished,
     backlog_max: BACKLOG_MAX[postgres ? 'postgres' : 'sqlite'],
   })

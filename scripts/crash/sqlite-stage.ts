@@ -37,6 +37,7 @@ export async function openSqliteStage(options: VictimOptions): Promise<Stage> {
 
   return {
     urls: () => [victim.url],
+    inletOf: (url) => (url === victim.url ? victim.smtp_url : null),
     causeFault,
     query,
     async damage() {

@@ -8,6 +8,8 @@ import type { Violations } from './violations.ts'
 export interface Stage {
   /** The addresses of the service. */
   urls(): readonly string[]
+  /** The SMTP inlet of the server with this address, while it runs. */
+  inletOf(url: string): string | null
   /** Causes a random fault, and resolves when the service runs again. Returns the faults. */
   causeFault(play: Play): Promise<Fault[]>
   query: Query

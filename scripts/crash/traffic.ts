@@ -1,5 +1,6 @@
 import { type Connection, openConnection, requestBytes } from '../../bench/connection.ts'
 import type { Account } from './accounts.ts'
+import { type Mail, sendMail } from './mail-client.ts'
 import type { Operation, Operations, Try } from './operations.ts'
 import type { Random } from './random.ts'
 
@@ -26,6 +27,8 @@ export interface TrafficOptions {
   finished: () => number
   /** The maximum of messages in flight: enough to hit some with a kill, few enough to finish soon at the end. */
   backlog_max: number
+  /** The SMTP inlet of a server; default: no server has one, and mails are sent as requests. */
+  inletOf?: (url: string) => string | null
   /** Called for each 201 when it arrives. */
   onAccepted?: (message_id: string, operation: Operation) => void
 }
@@ -39,6 +42,7 @@ const WAIT_MS = 5
 
 export function startTraffic(options: TrafficOptions): Traffic {
   const { operations, accounts, random, connections, finished, backlog_max, onAccepted } = options
+  const { inletOf = () => null } = options
   const again: Operation[] = []
   let urls: readonly string[] = []
   let isFinishing = false
@@ -72,9 +76,13 @@ export function startTraffic(options: TrafficOptions): Traffic {
         await pause()
         continue
       }
-      const bytes = bytesOf(operation, accounts[operation.account] as Account, target)
+      const account = accounts[operation.account] as Account
+      const inlet = operation.door === 'smtp' ? inletOf(target) : null
       const from = performance.now()
-      const result = await connection.request(bytes).then(tryOf, (): Try => ({ outcome: 'info' }))
+      const sending = inlet
+        ? sendMail(inlet, mailOf(operation, account)).then((reply) => tryOfMail(operation, reply))
+        : connection.request(bytesOf(operation, account, target)).then(tryOf)
+      const result = await sending.catch((): Try => ({ outcome: 'info' }))
       slowest_ms = Math.max(slowest_ms, performance.now() - from)
       note(operation, result)
       if (result.outcome === 'info') return
@@ -130,6 +138,39 @@ function bytesOf(operation: Operation, account: Account, url: string): Buffer {
       metadata: { op: number },
     },
   })
+}
+
+function mailOf(operation: Operation, account: Account): Mail {
+  const { number, mode, recipient, idempotency_key } = operation
+  const text = `Message ${number}`
+  return {
+    key: account.keys[mode],
+    to: recipient.channel === 'sms' ? `${recipient.to}@sms.sandbox.svc` : recipient.to,
+    headers: {
+      From: 'Acme <shop@acme.example>',
+      To: 'undisclosed-recipients:;',
+      Subject: text,
+      // As from a client: each attempt has another one.
+      'Message-ID': `<${number}.${operation.tries.length}@acme.example>`,
+      'X-Svc-Metadata': JSON.stringify({ op: number }),
+      ...(idempotency_key && { 'X-Svc-Idempotency-Key': idempotency_key }),
+    },
+    text,
+  }
+}
+
+/** The meaning of a reply, with the status that the API gives for the same reason. */
+function tryOfMail({ tries }: Operation, reply: string): Try {
+  const [, message_id] = /^250 2\.6\.0 Queued as (\S+)$/.exec(reply) ?? []
+  if (message_id) {
+    const replayed = tries.some((each) => each.outcome === 'ok')
+    return { outcome: 'ok', message_id, replayed }
+  }
+  if (/^(?:550 5\.1\.3|501) /.test(reply)) return { outcome: 'fail', status: 400, text: reply }
+  if (reply.startsWith('451 4.3.0')) return { outcome: 'info', status: 500, text: reply }
+  if (/^45\d /.test(reply)) return { outcome: 'fail', status: 429, text: reply }
+  if (reply.startsWith('421')) return { outcome: 'info' }
+  return { outcome: 'fail', status: Number(reply.slice(0, 3)), text: reply }
 }
 
 function tryOf({ status, head, body }: { status: number; head: string; body: string }): Try {

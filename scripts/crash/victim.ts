@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url'
 /** A running service that will be killed. */
 export interface Victim {
   url: string
+  /** Its SMTP inlet, if it has one. */
+  smtp_url: string | null
   /** Time from its start until it listened, in ms. */
   startup_ms: number
   /** Sends SIGKILL, and resolves when the process is dead. */
@@ -32,12 +34,18 @@ export interface Victims {
 
 export interface VictimOptions {
   folder: string
-  /** A module that starts the service and sends `{ url }`. */
+  /** A module that starts the service and sends `{ url, smtp_url }`. */
   entry?: string
   /** Arguments for node; `--conditions=source` and the like. */
   node_args: readonly string[]
   /** Further environment variables. */
   env?: Record<string, string>
+}
+
+/** The first message of a service. */
+interface Started {
+  url: string
+  smtp_url?: string | null
 }
 
 const NO_LIMIT = '999999999/60'
@@ -56,6 +64,7 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
     PORT: '0',
     SVC_DATA_DIR: folder,
     SVC_LOG_LEVEL: 'warn',
+    SVC_SMTP_LISTEN: '127.0.0.1:0',
     SVC_RATE_LIMIT_GENERAL: NO_LIMIT,
     SVC_RATE_LIMIT_ANONYMOUS: NO_LIMIT,
     SVC_RATE_LIMIT_AUTH: NO_LIMIT,
@@ -82,11 +91,11 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
     async start() {
       const from = performance.now()
       const { child, dead } = begin()
-      const url = await new Promise<string>((resolve, reject) => {
+      const { url, smtp_url = null } = await new Promise<Started>((resolve, reject) => {
         const limit = setTimeout(() => child.kill('SIGKILL'), START_MAX_MS)
         child.once('message', (message) => {
           clearTimeout(limit)
-          resolve((message as { url: string }).url)
+          resolve(message as Started)
         })
         child.once('exit', () => {
           clearTimeout(limit)
@@ -95,6 +104,7 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
       })
       return {
         url,
+        smtp_url,
         startup_ms: performance.now() - from,
         ended: dead,
         kill() {
