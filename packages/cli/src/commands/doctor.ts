@@ -20,8 +20,8 @@ export function addDoctor(program: Command, context: Context): void {
     .summary('check the service, with advice for each problem')
     .description(
       `Checks the settings, the disk, the database and its settings, the clock, the ledger, the secrets, the queues, the providers,
-the webhooks, the sending domains, the backups and the running server, and gives advice for each problem. It changes nothing and sends nothing;
-the server may run meanwhile. Exits with 1 after an error, and with 0 after warnings only.`,
+the webhooks, the sending domains, the backups, the SMTP inlet and the running server, and gives advice for each problem. It changes nothing and
+sends nothing; the server may run meanwhile. Exits with 1 after an error, and with 0 after warnings only.`,
     )
     .option(
       '--offline',
@@ -73,6 +73,8 @@ async function* checks(
   if (database.is_usable) yield* serviceChecks({ io, config, url, offline, thorough })
   const { checkBackups } = await import('../doctor/backup-check.ts')
   yield await findingsOrError('backups', () => checkBackups(config, now()))
+  const { checkInlet } = await import('../doctor/inlet-check.ts')
+  yield await findingsOrError('inlet', () => checkInlet(config, { now: now() }))
   const { checkServer } = await import('../doctor/server-check.ts')
   yield await findingsOrError('server', () => checkServer(config, { offline }))
 }

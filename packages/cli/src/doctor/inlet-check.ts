@@ -1,0 +1,144 @@
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { connect as connectPlain, type Socket } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import type { Config } from '@svc/server'
+import { type Finding, findingsOf, reasonOf } from './finding.ts'
+
+const ANSWER_MAX_MS = 5_000
+const DAY_MS = 86_400_000
+/** Renewals of 90-day certificates are due 30 days before the end, so half of this time was not used. */
+const EXPIRY_WARNING_DAYS = 14
+const LINE_BYTES_MAX = 10_000
+
+type Is = ReturnType<typeof findingsOf>
+type InletConfig = Pick<
+  Config,
+  'smtp_listen' | 'smtp_tls_cert' | 'smtp_tls_key' | 'smtp_sms_domain' | 'providers'
+>
+
+/** Checks the certificate of the SMTP inlet, and that each of its addresses answers. Nothing to report without an inlet. */
+export async function checkInlet(config: InletConfig, { now }: { now: Date }): Promise<Finding[]> {
+  const is = findingsOf('inlet')
+  const { inletCertificate, inletSettings } = await import('@svc/server')
+  const settings = inletSettings(config)
+  if (settings === null) return []
+  try {
+    const certificate = await inletCertificate(settings)
+    const file = certificate && new X509Certificate(certificate.cert)
+    const listeners = await Promise.all(
+      settings.addresses
+        // The system chooses the port 0, which is not known here.
+        .filter(({ port }) => port !== 0)
+        .map((address) => checkListener(address, file, is)),
+    )
+    return [...(file ? certificateFindings(file, now, is) : []), ...listeners]
+  } catch (error) {
+    return [is.error(reasonOf(error), 'svc serve refuses to start with it')]
+  }
+}
+
+function certificateFindings(certificate: X509Certificate, now: Date, is: Is): Finding[] {
+  const { validToDate: until, validFromDate: from } = datesOf(certificate)
+  const name = `the certificate for ${namesOf(certificate)}`
+  const day = (date: Date) => date.toISOString().slice(0, 10)
+  const advice = 'renew SVC_SMTP_TLS_CERT; the service reads the new file without a restart'
+  const days = Math.floor((until.getTime() - now.getTime()) / DAY_MS)
+  const validity =
+    until <= now
+      ? is.error(`${name} expired on ${day(until)}`, advice)
+      : from > now
+        ? is.error(`${name} is not valid before ${day(from)}`, 'check it, and the clock')
+        : days < EXPIRY_WARNING_DAYS
+          ? is.warning(`${name} expires in ${days} days`, advice)
+          : is.ok(`${name} is valid until ${day(until)}`)
+  const isSelfSigned = certificate.checkIssued(certificate)
+  if (!isSelfSigned) return [validity]
+  const strangers = is.warning(
+    `${name} is self-signed: clients that verify certificates refuse it`,
+    'use a certificate of a public authority, or install this one in each client',
+  )
+  return [validity, strangers]
+}
+
+/** The property `validToDate` is missing in older versions of Node. */
+function datesOf({ validTo, validFrom }: X509Certificate) {
+  return { validToDate: new Date(validTo), validFromDate: new Date(validFrom) }
+}
+
+function namesOf({ subjectAltName, subject }: X509Certificate): string {
+  const names = subjectAltName ?? subject
+  return names.replace(/(?:DNS|IP Address):/g, '').replaceAll('\n', ', ')
+}
+
+async function checkListener(
+  { host, port, implicit_tls }: { host: string; port: number; implicit_tls: boolean },
+  file: X509Certificate | null,
+  is: Is,
+): Promise<Finding> {
+  const { urlOf } = await import('@svc/server')
+  const here = host.replace(/^0\.0\.0\.0$/, '127.0.0.1').replace(/^::$/, '::1')
+  const url = urlOf(here, port).replace(/^http/, implicit_tls ? 'smtps' : 'smtp')
+  const socket = connectPlain({ host: here, port })
+  // Errors are found by the reads.
+  socket.on('error', () => {})
+  const timer = setTimeout(() => socket.destroy(), ANSWER_MAX_MS)
+  try {
+    await once(socket, 'connect')
+  } catch {
+    clearTimeout(timer)
+    return is.warning(`no SMTP inlet answers at ${url}`, 'start svc serve if it should run here')
+  }
+  try {
+    const served = implicit_tls ? await startTls(socket) : socket
+    await reply(served, '220')
+    const tls = implicit_tls ? (served as TLSSocket) : file ? await upgrade(socket) : null
+    const fingerprint = tls?.getPeerX509Certificate()?.fingerprint256
+    if (file && fingerprint !== file.fingerprint256) {
+      return is.warning(
+        `${url} serves another certificate than SVC_SMTP_TLS_CERT`,
+        'the server could not read the new file (see its log), or runs with other settings',
+      )
+    }
+    return is.ok(`answers at ${url}`)
+  } catch (error) {
+    return is.error(
+      `${url} does not answer as an SMTP inlet: ${reasonOf(error)}`,
+      'another program listens there, or the server is overloaded: see its log',
+    )
+  } finally {
+    clearTimeout(timer)
+    socket.destroy()
+  }
+}
+
+/** The certificate is compared with the file, so nothing needs to be verified. */
+async function startTls(socket: Socket): Promise<TLSSocket> {
+  const secure = connectTls({ socket, rejectUnauthorized: false })
+  secure.on('error', () => {})
+  await once(secure, 'secureConnect')
+  return secure
+}
+
+async function upgrade(socket: Socket): Promise<TLSSocket> {
+  socket.write('EHLO doctor\r\n')
+  await reply(socket, '250')
+  socket.write('STARTTLS\r\n')
+  await reply(socket, '220')
+  return startTls(socket)
+}
+
+/** Reads a reply, which may have several lines. @throws Error for another code, and when the connection ends. */
+async function reply(socket: Socket, code: string): Promise<void> {
+  let text = ''
+  while (!/^\d{3} .*\r\n/m.test(text)) {
+    if (text.length > LINE_BYTES_MAX) throw new Error('its reply is too long')
+    const chunk: unknown = await Promise.race([
+      once(socket, 'data').then(([data]) => data),
+      once(socket, 'close').then(() => null),
+    ])
+    if (chunk === null) throw new Error(`no reply within ${ANSWER_MAX_MS / 1_000} s`)
+    text += String(chunk)
+  }
+  if (!text.startsWith(code)) throw new Error(`it says ${JSON.stringify(text.trim().slice(0, 80))}`)
+}
