@@ -36,6 +36,8 @@ export async function startPostfix(to: {
   bounce_port: number
   /** How long it retries a mail, and also a report. */
   gives_up_after_s: number
+  /** The login, `user:password`, at `relay_port`, which then needs TLS. No report of a delay is sent then. */
+  relay_login?: string
 }): Promise<Postfix> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-postfix-'))
   const port = await freePort()
@@ -70,6 +72,7 @@ function mainCf({
   bounce_domain,
   bounce_port,
   gives_up_after_s,
+  relay_login,
 }: Parameters<typeof startPostfix>[0] & { folder: string; log: string }): string {
   return `compatibility_level = 3.6
 queue_directory = ${folder}/queue
@@ -91,16 +94,24 @@ inet_protocols = ipv4
 mynetworks = 127.0.0.0/8
 smtpd_relay_restrictions = permit_mynetworks, reject
 disable_dns_lookups = yes
-smtp_tls_security_level = none
+${relay_login === undefined ? 'smtp_tls_security_level = none' : loginLines(relay_port, relay_login)}
 default_transport = smtp:[127.0.0.1]:${relay_port}
 transport_maps = inline:{ ${bounce_domain}=smtp:[127.0.0.1]:${bounce_port} }
 maximal_queue_lifetime = ${gives_up_after_s}s
 bounce_queue_lifetime = ${gives_up_after_s}s
-delay_warning_time = 1s
+delay_warning_time = ${relay_login === undefined ? 1 : 0}s
 minimal_backoff_time = 1s
 maximal_backoff_time = 1s
 queue_run_delay = 1s
 `
+}
+
+/** Its certificate is not verified, because it is self-signed. */
+function loginLines(port: number, login: string): string {
+  return `smtp_tls_security_level = encrypt
+smtp_sasl_auth_enable = yes
+smtp_sasl_password_maps = inline:{ {[127.0.0.1]:${port} = ${login}} }
+smtp_sasl_security_options = noanonymous`
 }
 
 /** Debian's file without unused services, and without a chroot. */
@@ -115,6 +126,7 @@ bounce unix - - n - 0 bounce
 defer unix - - n - 0 bounce
 trace unix - - n - 0 bounce
 smtp unix - - n - - smtp
+tlsmgr unix - - n 1000? 1 tlsmgr
 error unix - - n - - error
 retry unix - - n - - error
 anvil unix - - n - 1 anvil
