@@ -369,7 +369,7 @@ function bindApi(parts: Parts) {
       payments: options.payments ?? null,
     }),
     messages,
-    received: createReceivedMessages({ storage }),
+    received: createReceivedMessages({ storage, receive: intake.receive }),
     webhooks: createWebhooks({
       storage,
       runtime,

@@ -20,7 +20,11 @@ export type { TermsChange } from './credits/terms.ts'
 export type { Dispatcher } from './dispatch/dispatcher.ts'
 export type { CoreEvent, EventOf } from './events/event.ts'
 export type { EventFeed, EventsOptions, HandledEvent, HandlerOptions } from './events/feed.ts'
-export type { Conversation, ReceivedMessages } from './inbound/received-messages.ts'
+export type {
+  Conversation,
+  ReceivedMessages,
+  SimulatedMessage,
+} from './inbound/received-messages.ts'
 export type { KeptMail } from './mail/sandbox-mailer.ts'
 export type { Bulks } from './messages/bulk.ts'
 export type { HistoryPoint } from './messages/history.ts'

@@ -43,6 +43,7 @@ export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './operating/retention.ts
 export type { ResealOptions, ResealReport, SecretsStatus } from './operating/secrets-at-rest.ts'
 export type { Operator, OperatorSession } from './operators/operators.ts'
 export { makesCallbacks } from './providers/registry.ts'
+export { messageSource, ownerMailSource } from './providers/smtp/mail-source.ts'
 export type { StatusCallbackRequest } from './rows/messages.ts'
 export { RESEND_EVENTS } from './rules/formats/resend.ts'
 export { SUPPRESSED_TEXT } from './rules/suppression.ts'

@@ -4,12 +4,13 @@ import type { Body, Endpoint } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { ASSIGNED_ROLES } from '../contract/endpoints/roles.ts'
 import { SvcError } from '../contract/errors.ts'
-import { httpUrl } from '../contract/fields/fields.ts'
+import { httpUrl, phone, text } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
 import type { CoreEvent } from '../events/event.ts'
 import type { EventPageOptions, EventsOptions, HandlerOptions } from '../events/feed.ts'
+import type { SimulatedMessage } from '../inbound/received-messages.ts'
 import { whenReady } from '../runtime/awaitable.ts'
 import type { Members } from '../workspaces/members.ts'
 import type { OidcPerson } from '../workspaces/sign-in.ts'
@@ -59,6 +60,7 @@ export function bordersOf({ voice }: { voice: boolean }) {
           z.object({ limit: sliceFields.limit, after: sliceFields.after }),
         ),
       ),
+      simulate: takes(viewer(api.received.list), checked<SimulatedMessage>('', simulated)),
     },
     webhooks: webhookBorders(api.webhooks),
     domains: domainBorders(api.domains),
@@ -68,6 +70,13 @@ export function bordersOf({ voice }: { voice: boolean }) {
     ...eventBorders(api.events),
   }
 }
+
+const simulated = z.strictObject({
+  channel: z.enum(['sms', 'whatsapp']),
+  sender: phone,
+  recipient: text(LIMITS.sender_name_length),
+  text: text(LIMITS.whatsapp_text_length),
+})
 
 /** The longest time for work in flight: an hour. A timer would take 25 days as the maximum, and 1 ms for more. */
 const GRACE_MAX_MS = 60 * 60_000
@@ -199,6 +208,7 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
     send: takes(identity(api.send), body(api.send), keyed),
     sendForRecord: takes(identity(api.send), body(api.send), keyed),
     get: takes(viewer(api.get), id(api.get)),
+    whole: takes(viewer(api.get), id(api.get)),
     list: takes(viewer(api.list), query(api.list.query)),
     listShort: takes(viewer(api.list), query(api.list.query)),
     history: takes(viewer(api.list), checked<'day' | 'hour'>('unit', z.enum(['day', 'hour']))),

@@ -4,6 +4,7 @@ import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/pag
 import { SvcError } from '../contract/errors.ts'
 import type { ReceivedMessage, received } from '../contract/resources/received.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { Incoming } from './inbound.ts'
 
 /** The newest message of an author on a channel. */
 export interface Conversation extends ReceivedMessage {
@@ -28,12 +29,27 @@ export interface ReceivedMessages<F extends Form = 'given'> {
     viewer: Viewer,
     page: Pick<Slice, 'limit' | 'after'>,
   ): Promise<{ conversations: Conversation[]; next_after: string | null }>
+  /**
+   * Stores a message as if its author had written it, with its event and the effects of a keyword, for development and for
+   * tests of replies. `recipient`: the number of ours that received it.
+   */
+  simulate(viewer: Viewer, message: SimulatedMessage): Promise<void>
+}
+
+/** A message that no provider received. */
+export interface SimulatedMessage {
+  channel: 'sms' | 'whatsapp'
+  sender: string
+  recipient: string
+  text: string
 }
 
 export function createReceivedMessages({
   storage,
+  receive,
 }: {
   storage: Storage
+  receive(provider: string, incoming: readonly Incoming[]): Promise<void>
 }): ReceivedMessages<'decoded'> {
   return {
     async list(viewer, { channel, sender, recipient, startDate, endDate, ...query }) {
@@ -73,6 +89,13 @@ export function createReceivedMessages({
         return { ...row, contact: mine ? { id: mine.id, name: mine.name } : null }
       })
       return { conversations, next_after: next_after ?? found.searched_to }
+    },
+    simulate(viewer, { text, ...message }) {
+      const { workspace_id, livemode = true } = viewOf(viewer)
+      const about = { workspace_id, livemode }
+      const content = { text, media: [] }
+      const received = { type: 'received', provider_message_id: null, content, about } as const
+      return receive('sandbox', [{ ...received, ...message }])
     },
   }
 }

@@ -30,7 +30,7 @@ import { eraseMessage, redactMessage } from './erase-message.ts'
 import { estimateOf, recipientsOfSend } from './estimate.ts'
 import { type HistoryPoint, historyOf } from './history.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
-import { type ShortMessage, shown, shownShort } from './shown.ts'
+import { type ShortMessage, shown, shownShort, whole } from './shown.ts'
 import { testUseOf } from './test-usage.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
 
@@ -74,6 +74,8 @@ export interface Messages<F extends Form = 'given'> {
   ): Promise<{ message: Message; replayed: boolean }>
   /** One message with its content. @throws SvcError `not_found`, also for a message that the viewer may not see. */
   get(viewer: Viewer, messageId: string): Promise<Message>
+  /** The same as `get`, with the contents of the attachments in place of their sizes. */
+  whole(viewer: Viewer, messageId: string): Promise<Message>
   /** Returns one page, newest first; `total` counts the messages of all pages. */
   list(
     viewer: Viewer,
@@ -320,6 +322,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       return { message, replayed }
     },
     get,
+    whole: async (viewer, messageId) => whole(await byId(viewer, messageId)),
     async list(viewer, query) {
       const { messages: found, ...page } = await listShort(viewer, query)
       const messages: Message[] = []

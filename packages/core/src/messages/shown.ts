@@ -13,6 +13,11 @@ export function shown(row: MessageRow): Message {
   return { ...recordOf(row), content: shownContent(row.content) }
 }
 
+/** A message with the contents of its attachments. */
+export function whole(row: MessageRow): Message {
+  return { ...recordOf(row), content: row.content }
+}
+
 export function shownShort(row: ShortMessageRow): ShortMessage {
   const { content } = row
   return { ...recordOf(row), content: content === null ? null : shownContent(content) }

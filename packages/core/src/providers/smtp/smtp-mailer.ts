@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { emailAddress } from '../../contract/fields/email-address.ts'
 import type { Mail, Mailer } from '../../contract/outside/mail.ts'
 import { faultOf } from './outcome.ts'
+import { ownerMessage } from './owner-message.ts'
 import type { SmtpSettings } from './settings.ts'
 import { openTransport } from './transport.ts'
 
@@ -13,25 +14,16 @@ export function createSmtpMailer(
   settings: SmtpSettings,
   brand: string,
 ): Mailer & { close(): void } {
+  const { mail_domain } = settings
   const transport = openTransport({ ...settings, connections: CONNECTIONS })
-  const address = `no-reply@${settings.mail_domain}`
 
-  async function send({ to, subject, text, html }: Mail): Promise<void> {
-    const recipient = emailAddress(to)
+  async function send(mail: Mail): Promise<void> {
+    const recipient = emailAddress(mail.to)
     if (recipient === null) throw new Error('the owner has no address to write to')
     const late = new AbortController()
     const timer = setTimeout(() => late.abort(), SEND_MAX_MS)
     const result = await transport.send(
-      {
-        from: { name: brand, address },
-        to: { name: '', address: recipient.address },
-        envelope: { from: address, to: [recipient.address] },
-        messageId: `<${randomUUID()}@${settings.mail_domain}>`,
-        subject,
-        text,
-        html,
-        headers: { 'Auto-Submitted': 'auto-generated' },
-      },
+      ownerMessage({ ...mail, to: recipient.address }, { brand, mail_domain, id: randomUUID() }),
       late.signal,
     )
     clearTimeout(timer)
