@@ -7,7 +7,7 @@ export interface DevDocument {
   workspace: { id: string; email: string; credits_balance: number }
   password: string
   smtp_urls: string[]
-  inbox: string
+  console: string
   data_dir: string
 }
 

@@ -76,7 +76,7 @@ describe('svc dev', () => {
     const { document } = await dev()
     expect(document).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
-      inbox: `${document.url}/dev`,
+      console: `${document.url}/console`,
       api_key: expect.stringMatching(/^svc_[0-9A-Za-z]{38}$/),
       twilio_account_sid: `AC${document.workspace.id.replaceAll('-', '')}`,
       smtp_urls: [expect.stringMatching(/^smtp:\/\/127\.0\.0\.1:\d+$/)],
@@ -111,8 +111,8 @@ describe('svc dev', () => {
   test('prints the same after a restart', async () => {
     const first = await devOnce()
     // The system chooses the ports again.
-    const { url, inbox, smtp_urls } = first
-    expect({ ...(await devOnce()), url, inbox, smtp_urls }).toEqual(first)
+    const { url, console, smtp_urls } = first
+    expect({ ...(await devOnce()), url, console, smtp_urls }).toEqual(first)
   })
 
   test('refuses a revoked key at once, and replaces it at the next start', async () => {

@@ -15,4 +15,8 @@ export const PAGES: readonly PageEntry[] = [
   { path: '/team', label: 'Team', icon: 'team', group: 'Workspace', needs: 'belong', load: async () => ({ default: (await import('./pages/workspace.ts')).team }) },
   { path: '/audit', label: 'Audit log', icon: 'audit', group: 'Workspace', needs: 'administer', load: async () => ({ default: (await import('./pages/workspace.ts')).audit }) },
   { path: '/settings', label: 'Settings', icon: 'settings', group: 'Workspace', needs: 'belong', load: async () => ({ default: (await import('./pages/workspace.ts')).settings }) },
+  { path: '/tools', label: 'First steps', icon: 'tools', group: 'Tools', needs: 'read', dev: true, load: async () => ({ default: (await import('./pages/tools/tools.ts')).firstSteps }) },
+  { path: '/tools/mails/:id?', label: 'Mails', icon: 'mail', group: 'Tools', needs: 'read', dev: true, load: async () => ({ default: (await import('./pages/tools/tools.ts')).mails }) },
+  { path: '/tools/phone/:number?', label: 'Phone', icon: 'phone', group: 'Tools', needs: 'read', dev: true, load: async () => ({ default: (await import('./pages/tools/tools.ts')).phone }) },
+  { path: '/tools/requests/:id?', label: 'Requests', icon: 'bulks', group: 'Tools', needs: 'read', dev: true, load: async () => ({ default: (await import('./pages/tools/tools.ts')).requests }) },
 ]

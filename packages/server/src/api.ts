@@ -22,7 +22,8 @@ import { serveResend } from './compat/resend/resend.ts'
 import { serveTwilio } from './compat/twilio/twilio.ts'
 import type { ConnectionLimit } from './connections/connection-limit.ts'
 import { accessOf, type ConsoleOptions, serveConsole } from './console/console.ts'
-import { type InboxOptions, serveInbox } from './dev/inbox.ts'
+import { createRequestLog } from './dev/request-log.ts'
+import { type DevToolsOptions, serveDevTools } from './dev/tools.ts'
 import { answerFailure, unknownRoute } from './failures.ts'
 import type { OnAnswered } from './metrics/request-metrics.ts'
 import { serveOidc } from './oidc/routes.ts'
@@ -53,8 +54,8 @@ export interface ApiOptions {
     oidc?: OidcSettings | null
   }
   logger?: Logger
-  /** Also serves the inbox at `/dev`, which shows all messages. It is for `svc dev`. */
-  inbox?: InboxOptions | undefined
+  /** Serves the tools of `svc dev` in the console: captured mails, a phone, the log of requests. */
+  dev_tools?: DevToolsOptions | undefined
   /** Serves the console. */
   console?: ConsoleOptions | undefined
   /** The core's simulated payments; the app serves the page on which the payer decides them. */
@@ -133,6 +134,7 @@ export async function serveApi(
   })
   const admission = createAdmission(app, limiter, { authenticator, gate })
   addHooks(app, admission, options, hosting)
+  const requests = options.dev_tools ? createRequestLog(app, { core, now }) : null
   app.setErrorHandler(answerFailure)
   app.setNotFoundHandler((request, reply) => answerFailure(unknownRoute(), request, reply))
   const isClosing = () => phase() !== 'open'
@@ -160,12 +162,21 @@ export async function serveApi(
     await serveConsole(app, admission, { core, authenticator, access, options: more })
   }
   serveUnsubscribe(app, admission, { core, frame })
-  const demoKey = () => options.inbox?.demo?.()?.api_key ?? null
+  const demoKey = () => options.dev_tools?.demo?.()?.api_key ?? null
   serveDocs(app, admission, api, { public_url, brand, demoKey })
   const { sandbox_payments: payments } = options
   if (payments) servePayments(app, admission, { core, payments, frame })
   else if (options.payment_landing) serveLanding(app, admission, { core, frame })
-  if (options.inbox) serveInbox(app, admission, core, options.inbox)
+  if (requests && access) {
+    serveDevTools(app, admission, {
+      core,
+      access,
+      requests,
+      brand,
+      public_url,
+      ...options.dev_tools,
+    })
+  }
   return { limiter, gate }
 }
 

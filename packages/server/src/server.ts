@@ -8,8 +8,8 @@ import { buildApp } from './app.ts'
 import type { Inlet } from './compat/smtp/inlet.ts'
 import { inletSettings } from './compat/smtp/settings.ts'
 import type { ConsoleOptions } from './console/console.ts'
-import type { InboxOptions } from './dev/inbox.ts'
-import { isLocal } from './dev/local-only.ts'
+import { devPerson } from './dev/person.ts'
+import type { DevToolsOptions } from './dev/tools.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { OnAnswered } from './metrics/request-metrics.ts'
 import { versionOf } from './pages/docs.ts'
@@ -54,12 +54,12 @@ export async function startServer({
 }: {
   config: Config
   /**
-   * Allows what a production server must not: webhooks to plain http, the inbox at `/dev`, and simulated payments if
-   * Stripe is not set.
+   * Allows what a production server must not: webhooks to plain http, a console without a password and with tools for this
+   * machine, and simulated payments if Stripe is not set.
    */
   dev?: boolean
-  /** The workspace and key with which the inbox sends its first message. */
-  demo?: InboxOptions['demo']
+  /** The workspace that the console shows without a sign-in, and its key. */
+  demo?: DevToolsOptions['demo']
   log_level?: string
   lease_ms?: CoreOptions['lease_ms']
   /** Called after each answered request. */
@@ -124,8 +124,8 @@ export async function startServer({
       sandbox_payments,
       public_url: () => public_url,
       payment_landing: payments !== undefined,
-      inbox: dev ? { demo } : undefined,
-      console: consoleOf(config, { dev, demo }),
+      dev_tools: dev ? { demo } : undefined,
+      console: consoleOf(config, { core, dev, demo }),
       onAnswered: (...answered) => {
         metrics?.onAnswered(...answered)
         onAnswered?.(...answered)
@@ -173,21 +173,14 @@ export async function startServer({
   }
 }
 
-/** The options of the console. In `svc dev` a browser on this machine needs no sign-in: it sees the demo workspace. */
+/** The options of the console. In `svc dev` a browser on this machine needs no sign-in. */
 function consoleOf(
   { console }: Config,
-  { dev, demo }: { dev: boolean; demo: InboxOptions['demo'] },
+  { core, dev, demo }: { core: Core; dev: boolean; demo: DevToolsOptions['demo'] },
 ): ConsoleOptions | undefined {
   if (console === 'off') return undefined
   if (!dev) return { at_root: true }
-  return {
-    at_root: true,
-    dev,
-    async authenticate(request) {
-      const found = isLocal(request) ? demo?.() : null
-      return found ? { workspace_id: found.workspace_id } : null
-    },
-  }
+  return { at_root: true, dev, ...devPerson(decodedOf(core), { demo }) }
 }
 
 /** Opens the SMTP inlet; null if it is off. Loads its code only if it is set. */

@@ -145,7 +145,7 @@ describe('a sample', () => {
 
 describe('/docs/key.json', () => {
   const demo = { workspace_id: 'w', api_key: 'svc_demo' }
-  const dev = useWorld({ inbox: { demo: () => demo } })
+  const dev = useWorld({ dev_tools: { demo: () => demo } })
 
   const keyOf = async (from: typeof world, headers = {}) => {
     const answer = await from().app.inject({ method: 'GET', url: '/docs/key.json', headers })

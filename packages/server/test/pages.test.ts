@@ -94,8 +94,7 @@ describe('404', () => {
     '/docs//etc/passwd',
     '/docs/docs.js.map',
     '/dev',
-    '/dev/inbox.js',
-    '/dev/api/workspaces',
+    '/console/api/dev/mails',
   ])('is the answer to %s', async (path) => {
     const { statusCode, body } = await get(path)
     expect(statusCode).toBe(404)

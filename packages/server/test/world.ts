@@ -13,12 +13,14 @@ import {
   systemRuntime,
 } from '@svc/core'
 import { QUOTAS, type Quotas, RATES, type RateLimit, readCreditPackages } from '@svc/core/contract'
+import { decodedOf } from '@svc/core/operate'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { Load } from '../src/admission/load.ts'
 import { type AppOptions, buildApp } from '../src/app.ts'
 import type { ConsoleOptions } from '../src/console/console.ts'
-import type { InboxOptions } from '../src/dev/inbox.ts'
+import { devPerson } from '../src/dev/person.ts'
+import type { DevToolsOptions } from '../src/dev/tools.ts'
 import { logOptions } from '../src/service/log-options.ts'
 import type { OidcSettings } from '../src/settings/oidc.ts'
 import { accountsOf } from './accounts.ts'
@@ -98,8 +100,8 @@ export interface WorldOptions {
   grace_ms?: number
   /** The console; default: not served. */
   console?: ConsoleOptions
-  /** Whether the dev inbox is served. */
-  inbox?: InboxOptions
+  /** The tools of `svc dev`, in its console. */
+  dev_tools?: DevToolsOptions
   /** Default: a SQLite database of its own. */
   database_url?: string
   /** The source of ids, bytes and random numbers, in place of the real one. */
@@ -173,8 +175,10 @@ export async function openWorld(options: WorldOptions = {}) {
     newRequestId: runtime.id,
     linger_ms: options.linger_ms ?? 0,
     ...(options.grace_ms !== undefined && { grace_ms: options.grace_ms }),
-    inbox: options.inbox,
-    console: options.console,
+    dev_tools: options.dev_tools,
+    console:
+      options.console ??
+      (options.dev_tools && { dev: true, ...devPerson(decodedOf(core), options.dev_tools) }),
     onServed: options.onServed,
   })
   const dispatcher = options.dispatch ? await core.startDispatch() : null

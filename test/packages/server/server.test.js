@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { readConfig, startServer } from '@svc/server'
 import { createReceiver } from '@svc/testkit'
 
-test('a server that is started from a program serves the API, its documents and the inbox', async () => {
+test('a server that is started from a program serves the API, its documents and the console', async () => {
   const config = readConfig({
     SVC_DATABASE_URL: 'file:./server.db',
     PORT: '0',
@@ -14,7 +14,7 @@ test('a server that is started from a program serves the API, its documents and 
   const receiver = await createReceiver({ secret: () => secret })
   let secret = ''
   try {
-    for (const path of ['/health', '/docs', '/dev', '/openapi.json']) {
+    for (const path of ['/health', '/docs', '/console', '/dev', '/openapi.json']) {
       const { status } = await fetch(new URL(path, server.url))
       assert.equal(status, 200, path)
     }

@@ -30,8 +30,9 @@ export function addDev(program: Command, context: Context): void {
       .description(
         `Runs the service on this machine with a SQLite file, a demo workspace with 100 credits, and an API key. The
 sandbox serves channels without a provider. Webhooks may use plain http. They may also go to this machine, if only this
-machine can reach the service. Prints the commands that send the first message, and serves an inbox at /dev that shows
-every message. The settings are those of svc serve.`,
+machine can reach the service. Prints the commands that send the first message. The console at /console needs no
+password on this machine, and shows captured mails, a phone for replies, and each request. The settings are those of
+svc serve.`,
       ),
   )
     .option('--no-requests', 'do not print a line for each request')
@@ -93,7 +94,7 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
       const workspace = workspaceSummary.encode(demo.workspace)
       output.document({
         url,
-        inbox: `${url}/dev`,
+        console: `${url}/console`,
         api_key,
         twilio_account_sid: sidOf('account', id),
         smtp_urls: server.smtp_urls,

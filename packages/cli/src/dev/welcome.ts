@@ -84,7 +84,7 @@ export function welcomeText(
     '',
     `  API key    ${api_key}`,
     `  Workspace  ${workspace.email}${login}, ${credits}`,
-    `  Inbox      ${url}/dev  (shows every message that is sent)`,
+    `  Console    ${url}/console  (messages, mails, a phone for replies)`,
     `  Reference  ${url}/docs`,
     carriersLine(providers),
     '',

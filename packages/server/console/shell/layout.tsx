@@ -11,6 +11,7 @@ import { facts } from './facts.ts'
 import { GROUPS, type PageEntry } from './page.ts'
 import { go, hrefOf, match, path } from './router.ts'
 import { chooseMode, chooseWorkspace, may, mode, session, signOut } from './session.ts'
+import { lostStreams } from './stream.ts'
 
 /** The frame of every page: navigation, workspace, mode and person. */
 export function Layout({ children }: { children: ComponentChildren }) {
@@ -45,6 +46,9 @@ export function Layout({ children }: { children: ComponentChildren }) {
         )}
         {children}
       </main>
+      <p class="connection" role="status">
+        {lostStreams.value > 0 && 'Connection lost. Connecting again…'}
+      </p>
       <Toasts />
       <Confirmation />
     </div>

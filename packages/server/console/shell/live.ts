@@ -1,7 +1,7 @@
-import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { base } from './facts.ts'
 import { chosenWorkspace, may, mode, session } from './session.ts'
+import { openStream } from './stream.ts'
 
 /** An event of the workspace, with the body that a webhook gets. */
 export interface LiveEvent {
@@ -11,12 +11,9 @@ export interface LiveEvent {
   created_at: string
 }
 
-/** Whether events arrive: `connecting` also after the connection broke. */
-export const liveState = signal<'off' | 'connecting' | 'live'>('off')
-
 const resets = new Set<() => void>()
 const listeners = new Set<(event: LiveEvent) => void>()
-let source: EventSource | null = null
+let close = () => {}
 let openFor = ''
 
 function loadAgain(): void {
@@ -34,29 +31,23 @@ function adjust(): void {
   const isWanted = listeners.size > 0 && may('read')
   const wanted = isWanted ? `${workspace} ${mode.value}` : ''
   if (wanted === openFor) return
-  source?.close()
-  source = null
+  close()
+  close = () => {}
   openFor = wanted
-  liveState.value = wanted === '' ? 'off' : 'connecting'
   if (wanted === '') return
   const query = new URLSearchParams({ workspace, mode: mode.value })
-  source = new EventSource(`${base}/api/stream?${query}`)
-  let isFirst = true
-  source.onopen = () => {
-    liveState.value = 'live'
-    // Pages loaded their data before events arrived. A later connection continues behind the last event by itself.
-    if (isFirst) loadAgain()
-    isFirst = false
-  }
-  source.onerror = () => {
-    liveState.value = 'connecting'
-  }
-  // Events are missing: every listener loads its data again.
-  source.addEventListener('reset', loadAgain)
-  source.addEventListener('event', ({ data }) => {
-    const event = JSON.parse(data) as LiveEvent
-    for (const listener of listeners) listener(event)
-  })
+  close = openStream(
+    `${base}/api/stream?${query}`,
+    {
+      // Events are missing: every listener loads its data again.
+      reset: loadAgain,
+      event(data) {
+        const event = JSON.parse(data) as LiveEvent
+        for (const listener of listeners) listener(event)
+      },
+    },
+    loadAgain,
+  )
 }
 
 session.subscribe(adjust)

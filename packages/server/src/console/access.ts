@@ -11,6 +11,13 @@ export interface ConsoleUser {
   role?: Role | undefined
 }
 
+/** A workspace that a person may choose. */
+export interface Membership {
+  id: string
+  name: string
+  role: string
+}
+
 /** How requests of the console prove who sends them. */
 export interface ConsoleAccess {
   /** The path of the console in the app, such as `/console`. */
@@ -21,6 +28,8 @@ export interface ConsoleAccess {
    * is none.
    */
   authenticate?: ((request: FastifyRequest) => Promise<ConsoleUser | null>) | undefined
+  /** The workspaces that a person of `authenticate` may choose; default: those of its login. */
+  workspaces?: (() => Promise<Membership[]>) | undefined
   /** Whether people sign in here, with a cookie; otherwise only the host names them. */
   has_sign_in: boolean
   /** The route reads the chosen workspace and mode in the query too, for clients that send no headers. */

@@ -2,7 +2,8 @@ import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import type { Authenticator } from '../admission/authenticator.ts'
-import { serveHandler, servePage } from '../pages/page.ts'
+import { isLocal } from '../dev/local-only.ts'
+import { PAGE_CSP, serveHandler, servePage } from '../pages/page.ts'
 import { notice } from '../pages/plain-page.ts'
 import { type Handlers, mount } from '../routes/mount.ts'
 import type { ConsoleAccess } from './access.ts'
@@ -28,6 +29,8 @@ export interface ConsoleOptions {
   dev?: boolean | undefined
   /** Finds the person behind a request without a session cookie. Default: people sign in with passwords. */
   authenticate?: ConsoleAccess['authenticate']
+  /** The workspaces that a person of `authenticate` may choose; default: those of its login. */
+  workspaces?: ConsoleAccess['workspaces']
   /** The folder of the built console; default: that of this package. */
   folder?: string | undefined
 }
@@ -96,10 +99,10 @@ export async function serveConsole(
 
 /** How requests of the console prove who sends them. */
 export function accessOf(
-  { base = '/console', authenticate, dev = false }: ConsoleOptions,
+  { base = '/console', authenticate, workspaces, dev = false }: ConsoleOptions,
   public_url: () => string,
 ): ConsoleAccess {
-  return { base, public_url, authenticate, has_sign_in: dev || !authenticate }
+  return { base, public_url, authenticate, workspaces, has_sign_in: dev || !authenticate }
 }
 
 function factsOf({
@@ -119,11 +122,15 @@ function servePages(
   app: FastifyInstance,
   admission: Admission,
   path: string,
-  { bundle, facts, base }: { bundle: Bundle | null; facts: ConsoleFacts; base: string },
+  { bundle, facts: given, base }: { bundle: Bundle | null; facts: ConsoleFacts; base: string },
 ): void {
   const only = ({ url }: { url: string }) =>
     !/^\/(?:api|assets|oidc)\//.test(url.slice(base.length))
-  serveHandler(app, admission, { path, only }, async ({ url }, reply) => {
+  serveHandler(app, admission, { path, only }, async (request, reply) => {
+    const { url } = request
+    // Only this machine has the tools of `svc dev`, which show mails in a frame.
+    const facts = { ...given, dev: given.dev && isLocal(request) }
+    if (facts.dev) reply.header('content-security-policy', `${PAGE_CSP}; frame-src 'self'`)
     reply.type(HTML)
     if (!bundle)
       return notice(

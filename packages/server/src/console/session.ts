@@ -2,7 +2,7 @@ import { CAPABILITIES, mayDo, SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { Authenticator, Identity } from '../admission/authenticator.ts'
 import type { Call, Handlers } from '../routes/mount.ts'
-import { type ConsoleAccess, cookiePlace } from './access.ts'
+import { type ConsoleAccess, cookiePlace, type Membership } from './access.ts'
 import type { sessionEndpoints } from './endpoints.ts'
 import { clearedSessionCookie, sessionCookie } from './session-cookie.ts'
 import type { ConsoleSession } from './wire.ts'
@@ -37,18 +37,26 @@ export function sessionHandlers(
     }
   }
 
+  async function ownOf(user_id: string): Promise<Membership[]> {
+    const memberships = await members.workspacesOf(user_id)
+    return memberships.map(({ workspace_id: id, ...rest }) => ({ id, ...rest }))
+  }
+
   async function view({
     user_id,
     workspace_id,
     role,
-  }: Pick<SessionIdentity, 'user_id' | 'workspace_id' | 'role'>): Promise<ConsoleSession> {
-    const [people, memberships, { id, name }] = await Promise.all([
+    is_trusted,
+  }: Pick<
+    SessionIdentity,
+    'user_id' | 'workspace_id' | 'role' | 'is_trusted'
+  >): Promise<ConsoleSession> {
+    const [people, own, { id, name }] = await Promise.all([
       members.list(workspace_id),
-      members.workspacesOf(user_id),
+      is_trusted && access.workspaces ? access.workspaces() : ownOf(user_id),
       workspaces.account(workspace_id),
     ])
     const person = people.find((one) => one.id === user_id)
-    const own = memberships.map(({ workspace_id: id, ...rest }) => ({ id, ...rest }))
     return {
       user: { id: user_id, email: person?.email ?? null, name: person?.name ?? null },
       workspace_id,

@@ -4,7 +4,7 @@
 export interface ConsoleFacts {
   /** The name that the pages show. */
   brand: string
-  /** Whether `svc dev` serves the console. */
+  /** Whether `svc dev` serves the console to a browser on its machine, which then has the tools too. */
   dev: boolean
   /** The ways to sign in. `host`: the program that serves the console does it. */
   sign_in: readonly ('password' | 'oidc' | 'host')[]

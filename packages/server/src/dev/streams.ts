@@ -1,5 +1,4 @@
-import { PassThrough } from 'node:stream'
-import type { FastifyReply } from 'fastify'
+import { PassThrough, type Readable } from 'node:stream'
 import { tooBusy } from '../failures.ts'
 
 /** Far below the five minutes after which browsers and proxies close a silent connection. */
@@ -12,11 +11,11 @@ const UNREAD_MAX_BYTES = 4_194_304
 
 export interface Streams {
   /**
-   * Answers with a stream of server-sent events, until either side ends the stream. `begin` gets the function that
-   * sends an event, and returns a function to call at the end.
+   * Opens a stream of server-sent events, until either side ends the stream. `begin` gets the function that sends an event, and
+   * returns a function to call at the end.
    * @throws SvcError if the maximum number of streams is open.
    */
-  open(reply: FastifyReply, begin: (send: Send) => () => void): FastifyReply
+  open(begin: (send: Send) => () => void): Readable
   close(): void
 }
 
@@ -27,7 +26,7 @@ export function createStreams(heartbeat_ms = HEARTBEAT_MS): Streams {
   const streams = new Set<PassThrough>()
 
   return {
-    open(reply, begin) {
+    open(begin) {
       if (streams.size >= STREAMS_MAX) throw tooBusy()
       const stream = new PassThrough()
       const write = (text: string) => {
@@ -45,7 +44,7 @@ export function createStreams(heartbeat_ms = HEARTBEAT_MS): Streams {
         clearInterval(heartbeat)
         end()
       })
-      return reply.header('content-type', 'text/event-stream; charset=utf-8').send(stream)
+      return stream
     },
     close() {
       for (const stream of streams) stream.end()

@@ -25,7 +25,7 @@ import { type Admission, endHook } from '../admission/admission.ts'
 import { type Identity, viewerOf } from '../admission/authenticator.ts'
 import { plainAddress } from '../admission/rate-limiter.ts'
 import { isForeign } from '../console/access.ts'
-import { failureOf, tooBusy } from '../failures.ts'
+import { failureOf, tooBusy, unknownRoute } from '../failures.ts'
 import { acceptCsv, acceptRaw } from '../requests/body-parsers.ts'
 import { isDecodable } from '../requests/readable-url.ts'
 
@@ -97,16 +97,19 @@ export type Handlers<G extends Group> = {
 /**
  * Serves a group of endpoints. Checks run in one order: rate limit, credential, scope, validation, work.
  * @param config `readKey` reads the API key of a request, for a group that takes it in another header than the API; `console`
- *   serves the group below the path of the console
+ *   serves the group below the path of the console; `only` selects the requests that reach it, and the others get the 404 of an
+ *   unknown route
  */
 export function mount<G extends Group>(
   app: FastifyInstance,
   admission: Admission,
   group: G,
   handlers: Handlers<G>,
-  config: Pick<FastifyContextConfig, 'readKey' | 'console'> = {},
+  config: Pick<FastifyContextConfig, 'readKey' | 'console'> & {
+    only?: (request: FastifyRequest) => boolean
+  } = {},
 ): void {
-  const { console, readKey } = config
+  const { console, readKey, only } = config
   const base = console?.base ?? ''
   for (const name of Object.keys(group) as (keyof G & string)[]) {
     const endpoint = group[name] as Endpoint
@@ -115,10 +118,13 @@ export function mount<G extends Group>(
       method: endpoint.method,
       config: { ...(readKey && { readKey }), ...(console && { console }), endpoint },
       onRequest(request, reply, done) {
-        if (!console || !isForeign(request, console)) {
-          return endHook(admission.admit(endpoint, request, reply), done)
-        }
-        const refused = new SvcError('forbidden', 'The request does not come from the console')
+        const refused =
+          only && !only(request)
+            ? unknownRoute()
+            : console && isForeign(request, console)
+              ? new SvcError('forbidden', 'The request does not come from the console')
+              : null
+        if (!refused) return endHook(admission.admit(endpoint, request, reply), done)
         endHook(admission.admit(null, request, reply), (error) => done(error ?? refused))
       },
       bodyLimit: endpoint.body_limit ?? LIMITS.body_bytes,

@@ -1,5 +1,5 @@
 /**
- * Walks through `/docs`, `/dev`, the console, the account pages and a purchase in a real Chromium: `npm run browser`. It uses the one in
+ * Walks through `/docs`, the console, the account pages and a purchase in a real Chromium: `npm run browser`. It uses the one in
  * `SVC_CHROMIUM` or an installed one, and prints how to get one if there is none. `npm test` checks the same pages by HTTP, without a browser.
  */
 import { existsSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { readConfig, startServer } from '../../src/index.ts'
 import { walkAccountPages } from './walk-account-pages.ts'
 import { walkConsole } from './walk-console.ts'
 import { walkPayment } from './walk-payment.ts'
-import { walkDocs, walkInbox } from './walks.ts'
+import { walkDocs } from './walks.ts'
 
 const NAMES = [
   'chromium',
@@ -64,10 +64,9 @@ try {
   for (const width of [1280, 390]) {
     const size = { width, height: 900 }
     await walkDocs(await browser.newPage({ viewport: size }), { url: base_url, key })
-    await walkInbox(await browser.newPage({ viewport: size }), { url: base_url, key })
     await walkPayment(await browser.newPage({ viewport: size }), { url: base_url, token })
     await walkAccountPages(await browser.newPage({ viewport: size }), server)
-    console.log(`/docs, /dev, the account pages and a purchase work at ${width} pixels`)
+    console.log(`/docs, the account pages and a purchase work at ${width} pixels`)
   }
   await walkConsole(browser, { url: base_url, login: owner, key })
   console.log('the console works at 1280 and 390 pixels, light and dark')

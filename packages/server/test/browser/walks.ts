@@ -1,5 +1,4 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
-import { Svc } from '@svc/client'
 import type { Page } from 'playwright-core'
 import { expectAccessible, expectToFit, watch } from './page-checks.ts'
 
@@ -38,42 +37,4 @@ export async function walkDocs(page: Page, { url, key }: Place): Promise<void> {
   await page.locator('details[open]:target', { hasText: 'text' }).waitFor()
   await expectToFit(page)
   deepStrictEqual(faults, [])
-}
-
-/** Sends a message from the inbox that fails as expected, and returns with the keyboard; then reads a hostile mail. */
-export async function walkInbox(page: Page, place: Place): Promise<void> {
-  const faults = watch(page, place.url)
-  await page.goto(`${place.url}/dev`)
-  await page.locator('#live[data-state=live]').waitFor()
-  await page.click('#compose')
-  await page.keyboard.type('+15005550001')
-  await page.click('dialog .primary')
-  await page.locator('.steps [data-status=failed][aria-current]').waitFor()
-  await expectToFit(page)
-  await page.keyboard.press('Escape')
-  await page.locator('.line:focus').waitFor()
-  await page.keyboard.press('End')
-  await page.keyboard.press('Enter')
-  await page.locator('.detail h3').first().waitFor()
-  deepStrictEqual(faults, [])
-  await readHostileMail(page, place)
-}
-
-async function readHostileMail(page: Page, { url, key }: Place): Promise<void> {
-  const reached: string[] = []
-  page.on('requestfinished', (request) => {
-    if (!request.url().startsWith(url)) reached.push(request.url())
-  })
-  const html = `<title>taken</title><h1>Hello</h1><script>parent.document.title = 'taken'</script>
-    <meta http-equiv="refresh" content="0;url=http://evil.example"><img src="http://evil.example/x.png">
-    <link rel="stylesheet" href="http://evil.example/x.css"><iframe src="http://evil.example"></iframe>`
-  const { message_id } = await new Svc({ baseUrl: url, apiKey: key }).messages.send({
-    to: 'asha@example.com',
-    channel: 'email',
-    content: { subject: 'Hostile', html },
-  })
-  await page.evaluate(`location.hash = location.hash.replace(/[^/]*$/, '${message_id}')`)
-  await page.frameLocator('iframe.mail').locator('h1', { hasText: 'Hello' }).waitFor()
-  strictEqual(await page.title(), 'svc dev inbox')
-  deepStrictEqual(reached, [])
 }

@@ -1,0 +1,222 @@
+import { useMemo, useState } from 'preact/hooks'
+import type { CapturedMail, WholeMail } from '../../../src/dev/wire.ts'
+import {
+  Badge,
+  Empty,
+  Facts,
+  LinkButton,
+  Loaded,
+  PageHead,
+  Search,
+  StatusBadge,
+  Tabs,
+  Time,
+} from '../../parts/index.ts'
+import { useLiveReload } from '../../shell/live.ts'
+import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
+import type { PageProps } from '../../shell/page.ts'
+import { hrefOf, query, setQuery } from '../../shell/router.ts'
+import { addressOf, useToolEvents } from './live.ts'
+
+function Mails({ params }: PageProps) {
+  const load = useLoad(
+    (signal) => ownApi.get<{ mails: CapturedMail[] }>('/dev/mails', {}, signal),
+    [],
+  )
+  useLiveReload('message.', load.reload, { isAbout: ({ data }) => data.channel === 'email' })
+  useToolEvents('mail', load.reload, load.reload)
+  const search = query.value.get('search') ?? ''
+  return (
+    <>
+      <PageHead
+        title="Mails"
+        text="E-mails that went to no mail server: messages in the sandbox, and mails of the service to owners and members."
+      />
+      <Loaded of={load}>
+        {({ mails }) => {
+          if (mails.length === 0) {
+            return (
+              <Empty icon="mail" title="No mails yet">
+                <p>Send an e-mail, or sign up a workspace: the mail appears here at once.</p>
+                <LinkButton to="/tools">First steps</LinkButton>
+              </Empty>
+            )
+          }
+          const text = search.toLowerCase()
+          const found = mails.filter((one) =>
+            `${one.to} ${one.subject}`.toLowerCase().includes(text),
+          )
+          return (
+            <div class={params.id ? 'split is-open' : 'split'}>
+              <div class="split-list">
+                <Search
+                  placeholder="Search recipient or subject"
+                  value={search}
+                  onInput={(value) => setQuery({ search: value })}
+                />
+                <List mails={found} current={params.id} />
+                <p class="unseen" role="status">{`${mails.length} mails`}</p>
+              </div>
+              {params.id ? (
+                <Mail key={params.id} id={params.id} />
+              ) : (
+                <p class="split-hint muted">Choose a mail.</p>
+              )}
+            </div>
+          )
+        }}
+      </Loaded>
+    </>
+  )
+}
+
+function List({ mails, current }: { mails: readonly CapturedMail[]; current: string | undefined }) {
+  if (mails.length === 0) return <p class="muted">No mail matches the search.</p>
+  return (
+    <ul class="split-rows">
+      {mails.map(({ id, to, subject, at, from, state }) => (
+        <li key={id}>
+          <a
+            href={hrefOf(`/tools/mails/${id}${location.search}`)}
+            aria-current={id === current ? 'true' : undefined}
+          >
+            <strong>{subject || '(no subject)'}</strong>
+            <span>{to}</span>
+            <small>
+              {from === 'service' ? (
+                <Badge>{state.replaceAll('_', ' ')}</Badge>
+              ) : (
+                <StatusBadge status={state} />
+              )}{' '}
+              <Time at={at} />
+            </small>
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Mail({ id }: { id: string }) {
+  const load = useLoad((signal) => ownApi.get<WholeMail>(`/dev/mails/${id}`, {}, signal), [id])
+  return (
+    <section class="split-detail card" aria-label="Mail">
+      <a class="split-back" href={hrefOf(`/tools/mails${location.search}`)}>
+        ← All mails
+      </a>
+      <Loaded of={load}>{(mail) => <MailView mail={mail} />}</Loaded>
+    </section>
+  )
+}
+
+function MailView({ mail }: { mail: WholeMail }) {
+  const { id, html, text, headers, attachments, from, to, subject, at } = mail
+  const { links, isRemote } = useMemo(() => contentsOf(mail), [mail])
+  const tabs = [
+    ...(html
+      ? ([
+          ['desktop', 'Desktop'],
+          ['phone', 'Phone'],
+        ] as const)
+      : []),
+    ...(text ? ([['text', 'Text']] as const) : []),
+    ['headers', 'Headers'],
+    ['source', 'Source'],
+  ] as const
+  const [tab, setTab] = useState<string>(tabs[0][0])
+  return (
+    <>
+      <h2 class="mail-subject">{subject}</h2>
+      <Facts
+        of={{
+          From: headers.find(([name]) => name === 'From')?.[1],
+          To: to,
+          Time: <Time at={at} exact />,
+          Message: from === 'sandbox' ? <a href={hrefOf(`/messages/${id}`)}>{id}</a> : null,
+        }}
+      />
+      {attachments.length > 0 && (
+        <ul class="mail-files" aria-label="Attachments">
+          {attachments.map(({ name, bytes }, i) => (
+            <li key={name}>
+              <a href={addressOf(`/mails/${id}/attachments/${i}`)} download={name}>
+                {name}
+              </a>{' '}
+              <small>{Math.ceil(bytes / 1000)} kB</small>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Tabs label="View" tabs={tabs} current={tab} onChoose={setTab} />
+      {(tab === 'desktop' || tab === 'phone') && (
+        <iframe
+          class={`mail-frame ${tab}`}
+          title="The mail"
+          sandbox="allow-popups allow-popups-to-escape-sandbox"
+          src={addressOf(`/mails/${id}/html`)}
+        />
+      )}
+      {isRemote && (tab === 'desktop' || tab === 'phone') && (
+        <p class="small">Images and styles from other hosts are not loaded here.</p>
+      )}
+      {tab === 'text' && <pre>{text}</pre>}
+      {tab === 'headers' && <pre>{headers.map((one) => one.join(': ')).join('\n')}</pre>}
+      {tab === 'source' && <Source id={id} />}
+      {links.length > 0 && (
+        <>
+          <h3>Links</h3>
+          <ul class="mail-links">
+            {links.map((link) => (
+              <li key={link}>
+                <a href={link} target="_blank" rel="noreferrer">
+                  {link}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  )
+}
+
+const SHOWN_MAX = 100_000
+
+function Source({ id }: { id: string }) {
+  const address = addressOf(`/mails/${id}/source`)
+  const load = useLoad(async (signal) => (await fetch(address, { signal })).text(), [id])
+  return (
+    <Loaded of={load}>
+      {(source) => (
+        <>
+          <p>
+            <a href={address} download={`${id}.eml`}>
+              Save as a file
+            </a>
+          </p>
+          <pre>
+            {source.slice(0, SHOWN_MAX)}
+            {source.length > SHOWN_MAX && '…'}
+          </pre>
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+const REMOTE =
+  ':is(img, source, video, audio)[src*="//"], [srcset*="//"], link[href], [background*="//"], [style*="url("], style'
+
+/** The links of a mail, and whether it names contents of other hosts. A parsed document loads and runs nothing. */
+function contentsOf({ html, text }: WholeMail): { links: string[]; isRemote: boolean } {
+  const parsed = new DOMParser().parseFromString(html ?? '', 'text/html')
+  const hrefs = [...parsed.querySelectorAll('a[href]')].map((one) => one.getAttribute('href') ?? '')
+  const found = html ? hrefs : (text?.match(/https?:\/\/[^\s<>"]+/g) ?? [])
+  const isRemote = [...parsed.querySelectorAll(REMOTE)].some((one) =>
+    /\/\//.test(one.tagName === 'STYLE' ? (one.textContent ?? '') : one.outerHTML),
+  )
+  return { links: [...new Set(found.filter((link) => /^(https?:|mailto:)/i.test(link)))], isRemote }
+}
+
+export default { title: 'Mails', Page: Mails }

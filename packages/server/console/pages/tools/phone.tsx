@@ -1,0 +1,215 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { PhoneItem } from '../../../src/dev/wire.ts'
+import { Button, ErrorBox, Loaded, PageHead, Select, TextInput, Time } from '../../parts/index.ts'
+import { api } from '../../shell/api.ts'
+import { useLiveReload } from '../../shell/live.ts'
+import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
+import type { PageProps } from '../../shell/page.ts'
+import { go, hrefOf } from '../../shell/router.ts'
+import { may } from '../../shell/session.ts'
+import { RECIPIENTS } from './recipients.ts'
+
+const SANDBOX = RECIPIENTS.filter(([address]) => !address.includes('@'))
+const FIRST = '+15005550008'
+
+function Phone({ params }: PageProps) {
+  const number = params.number ?? FIRST
+  const load = useLoad(
+    (signal) =>
+      ownApi.get<{ items: PhoneItem[] }>(`/dev/phones/${encodeURIComponent(number)}`, {}, signal),
+    [number],
+  )
+  const recent = useLoad((signal) => api.messages.list({ limit: 100 }, { signal }), [])
+  useLiveReload('message.', load.reload, {
+    isAbout: ({ data }) => data.recipient === number || data.sender === number,
+    every_ms: 1_000,
+  })
+  useLiveReload('message.', recent.reload)
+  const phones = recent.data?.messages.filter(({ channel }) => channel !== 'email')
+  const numbers = [...new Set(phones?.map((one) => one.recipient))]
+  return (
+    <>
+      <PageHead
+        title="Phone"
+        text="Messages as their recipient sees them. A message that you write here arrives at the service as a reply."
+      />
+      <div class="split phones">
+        <div class="split-list">
+          <NumberForm />
+          <Numbers name="Recent numbers" numbers={numbers.map((one) => [one])} current={number} />
+          <Numbers name="Sandbox numbers" numbers={SANDBOX} current={number} />
+        </div>
+        <section class="handset" aria-label={`Phone ${number}`}>
+          <header>{number}</header>
+          <Loaded of={load}>
+            {({ items }) => (
+              <>
+                <Talk items={items} />
+                {may('send') && <Writer number={number} items={items} onSent={load.reload} />}
+              </>
+            )}
+          </Loaded>
+        </section>
+      </div>
+    </>
+  )
+}
+
+function NumberForm() {
+  const [typed, setTyped] = useState('')
+  return (
+    <form
+      class="writer"
+      onSubmit={(event) => {
+        event.preventDefault()
+        go(`/tools/phone/${typed.trim()}`)
+      }}
+    >
+      <TextInput
+        label="Number"
+        type="tel"
+        placeholder="+14155550100"
+        value={typed}
+        onInput={setTyped}
+      />
+      <Button type="submit" disabled={typed.trim() === ''}>
+        Show
+      </Button>
+    </form>
+  )
+}
+
+function Numbers({
+  name,
+  numbers,
+  current,
+}: {
+  name: string
+  numbers: readonly (readonly [number: string, outcome?: string])[]
+  current: string
+}) {
+  if (numbers.length === 0) return null
+  return (
+    <section>
+      <h2>{name}</h2>
+      <ul class="split-rows">
+        {numbers.map(([number, outcome]) => (
+          <li key={number}>
+            <a
+              href={hrefOf(`/tools/phone/${number}`)}
+              aria-current={number === current ? 'true' : undefined}
+            >
+              {number}
+              {outcome && <small>{outcome}</small>}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Talk({ items }: { items: readonly PhoneItem[] }) {
+  const talk = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    talk.current?.scrollTo(0, talk.current.scrollHeight)
+  }, [items])
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it the keyboard could not scroll.
+    <div class="talk" ref={talk} tabIndex={0} role="log" aria-label="Conversation">
+      {items.length === 0 && <p class="muted">No messages yet.</p>}
+      {items.map((item) => (
+        <Bubble key={item.id} item={item} />
+      ))}
+    </div>
+  )
+}
+
+const CHANNELS = { sms: 'SMS', whatsapp: 'WhatsApp', voice: 'Call', email: 'E-mail' }
+
+function Bubble({ item }: { item: PhoneItem }) {
+  const { id, from, at, channel, state, title, parts, encoding, non_gsm_characters: others } = item
+  const facts = [
+    CHANNELS[channel],
+    parts.length > 1 && `${parts.length} segments`,
+    encoding === 'UCS-2' && encoding,
+    state,
+  ]
+  const text = facts.filter(Boolean).join(' · ')
+  return (
+    <div class={`bubble ${channel} ${from}`}>
+      {title && <em>{title}</em>}
+      <p>
+        {parts.map((part, i) => (
+          <span key={i}>
+            {part}
+            {parts.length > 1 && <sup>{`${i + 1}/${parts.length}`}</sup>}
+          </span>
+        ))}
+      </p>
+      <small>
+        {from === 'service' ? <a href={hrefOf(`/messages/${id}`)}>{text}</a> : text}{' '}
+        <Time at={at} />
+      </small>
+      {others.length > 0 && <small>Not in GSM-7: {others.join(' ')}</small>}
+    </div>
+  )
+}
+
+function Writer({
+  number,
+  items,
+  onSent,
+}: {
+  number: string
+  items: readonly PhoneItem[]
+  onSent(): void
+}) {
+  const [chosen, setChannel] = useState<string>()
+  const channel = chosen ?? (items.at(-1)?.channel === 'whatsapp' ? 'whatsapp' : 'sms')
+  const [text, setText] = useState('')
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  async function send(event: Event) {
+    event.preventDefault()
+    if (isBusy || text.trim() === '') return
+    setBusy(true)
+    try {
+      const recipient = items.filter((one) => one.channel === channel).at(-1)?.ours ?? 'sandbox'
+      await ownApi.send('POST', '/dev/replies', { channel, sender: number, recipient, text })
+      setText('')
+      setError(undefined)
+      onSent()
+    } catch (failure) {
+      setError(failure)
+    }
+    setBusy(false)
+  }
+  return (
+    <form class="writer" onSubmit={send}>
+      {error !== undefined && <ErrorBox error={error} />}
+      <Select
+        bare
+        label="Channel"
+        value={channel}
+        options={[
+          ['sms', 'SMS'],
+          ['whatsapp', 'WhatsApp'],
+        ]}
+        onInput={setChannel}
+      />
+      <input
+        aria-label="Message from this phone"
+        placeholder="Write to the service"
+        value={text}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      <Button kind="primary" type="submit" busy={isBusy}>
+        Send
+      </Button>
+    </form>
+  )
+}
+
+export default { title: 'Phone', Page: Phone }

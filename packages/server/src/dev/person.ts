@@ -1,0 +1,40 @@
+import { uuid } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
+import { type ConsoleUser, chosenWorkspace } from '../console/access.ts'
+import type { ConsoleOptions } from '../console/console.ts'
+import { isLocal } from './local-only.ts'
+import type { DevToolsOptions } from './tools.ts'
+
+/** The number of workspaces that the console of `svc dev` offers. */
+const WORKSPACES_MAX = 1_000
+
+/**
+ * The person of `svc dev`: a browser on this machine needs no sign-in. It is the owner of the demo workspace, or of another
+ * workspace that it chooses.
+ */
+export function devPerson(
+  core: Pick<DecodedCore, 'workspaces'>,
+  { demo }: DevToolsOptions,
+): Required<Pick<ConsoleOptions, 'authenticate' | 'workspaces'>> {
+  async function isThere(id: string): Promise<boolean> {
+    if (!uuid.safeParse(id).success) return false
+    return core.workspaces.account(id).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  return {
+    async authenticate(request): Promise<ConsoleUser | null> {
+      const own = isLocal(request) ? demo?.() : null
+      if (!own) return null
+      const { workspace_id } = own
+      const chosen = chosenWorkspace(request) ?? workspace_id
+      return chosen === workspace_id || (await isThere(chosen)) ? { workspace_id: chosen } : null
+    },
+    async workspaces() {
+      const all = await core.workspaces.list({ limit: WORKSPACES_MAX, offset: 0 })
+      return all.map(({ id, name }) => ({ id, name, role: 'owner' }))
+    },
+  }
+}
