@@ -1,9 +1,12 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { units } from '../src/contract/fields/units.ts'
 import type { Mail } from '../src/contract/outside/mail.ts'
+import { createCore } from '../src/core.ts'
 import { createOutbox, type Outbox } from '../src/mail/outbox.ts'
 import { openStorage } from '../src/storage/open.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
@@ -205,4 +208,28 @@ describe('a login', () => {
     expect(await passwords.isOutdated(current)).toBe(false)
     expect(await passwords.isOutdated(current.replace('t=2', 't=1'))).toBe(true)
   })
+})
+
+it('a mail server gets no mail to a reserved domain, such as that of the demo workspace', async () => {
+  const reached: string[] = []
+  const server = createServer((socket) => {
+    reached.push('connection')
+    socket.destroy()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const url = `smtp://127.0.0.1:${port}`
+  const core = await createCore({
+    database_url: `file:${join(folder, 'demo.db')}`,
+    providers: [{ type: 'smtp', name: 'smtp', url, mail_domain: 'mail.svc.example' }],
+    threads: 0,
+  })
+  const password = 'correct horse battery'
+  await core.workspaces.signup({ email: 'demo@sandbox.svc', password, company_name: 'Demo' })
+  await core.mails.idle()
+  expect(reached).toEqual([])
+  expect(core.mails.list().map(({ to }) => to)).toEqual(['demo@sandbox.svc'])
+  await core.close()
+  server.close()
 })
