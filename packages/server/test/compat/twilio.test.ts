@@ -161,6 +161,37 @@ describe('the official package', () => {
   })
 })
 
+describe('parameters without an effect', () => {
+  const base = { to: TO, from: FROM, body: 'Hello' }
+
+  it('are accepted', async () => {
+    const made = await client.messages.create({
+      ...base,
+      smartEncoded: true,
+      provideFeedback: true,
+      riskCheck: 'disable',
+      messageIntent: 'otp',
+      forceDelivery: false,
+      contentRetention: 'retain',
+      addressRetention: 'retain',
+      shortenUrls: false,
+      sendAsMms: false,
+    } as never)
+    expect(made.status).toBe('queued')
+  })
+
+  it.each([
+    { forceDelivery: true },
+    { contentRetention: 'discard' },
+    { addressRetention: 'obfuscate' },
+    { shortenUrls: true },
+    { sendAsMms: true },
+  ])('are refused as %j', async (more) => {
+    const error = await refusedBy(client.messages.create({ ...base, ...more } as never))
+    expect(error).toMatchObject({ status: 400, code: 20001 })
+  })
+})
+
 describe('lists of the official package', () => {
   it('has sent and received messages together, newest first, in pages', async () => {
     const account = await world().signup({ credits: 100 })
