@@ -1,6 +1,8 @@
 /**
- * Walks through `/docs`, the console, the account pages and a purchase in a real Chromium: `npm run browser`. It uses the one in
- * `SVC_CHROMIUM` or an installed one, and prints how to get one if there is none. `npm test` checks the same pages by HTTP, without a browser.
+ * Walks through `/docs`, the console with the tools of `svc dev`, the account pages and a purchase in a real Chromium:
+ * `npm run browser`. With `-- --short` it opens every page of the console once at both widths, in at most 3 minutes. It uses the
+ * Chromium in `SVC_CHROMIUM` or an installed one; without one it prints how to get one and ends with 77, the exit code for
+ * "skipped". `npm test` checks the same pages by HTTP, without a browser.
  */
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -11,7 +13,10 @@ import { chromium } from 'playwright-core'
 import { readConfig, startServer } from '../../src/index.ts'
 import { walkAccountPages } from './walk-account-pages.ts'
 import { walkConsole } from './walk-console.ts'
+import { walkMounted } from './walk-mounted.ts'
 import { walkPayment } from './walk-payment.ts'
+import { walkRecovery } from './walk-recovery.ts'
+import { walkTools } from './walk-tools.ts'
 import { walkDocs } from './walks.ts'
 
 const NAMES = [
@@ -35,7 +40,16 @@ if (!executablePath) {
   console.error(
     'No Chromium is installed, so nothing was tested. Install one (Debian: apt-get install chromium; elsewhere: npx playwright-core install chromium), or name one in SVC_CHROMIUM.',
   )
-  process.exit(1)
+  process.exit(77)
+}
+
+const isShort = process.argv.includes('--short')
+const SHORT_MAX_MS = 180_000
+if (isShort) {
+  setTimeout(() => {
+    console.error(`The short walk took more than ${SHORT_MAX_MS / 1000} s.`)
+    process.exit(1)
+  }, SHORT_MAX_MS).unref()
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'svc-browser-'))
@@ -61,15 +75,22 @@ try {
   const { token } = await new Svc({ baseUrl: base_url }).workspaces.login(owner)
   const { key } = await new Svc({ baseUrl: base_url, token }).apiKeys.create({ name: 'browser' })
   demo = { workspace_id: workspace.id, api_key: key }
-  for (const width of [1280, 390]) {
+  for (const width of isShort ? [] : [1280, 390]) {
     const size = { width, height: 900 }
     await walkDocs(await browser.newPage({ viewport: size }), { url: base_url, key })
+    await walkTools(await browser.newPage({ viewport: size }), { url: base_url, key })
     await walkPayment(await browser.newPage({ viewport: size }), { url: base_url, token })
     await walkAccountPages(await browser.newPage({ viewport: size }), server)
-    console.log(`/docs, the account pages and a purchase work at ${width} pixels`)
+    console.log(`/docs, the tools, the account pages and a purchase work at ${width} pixels`)
   }
-  await walkConsole(browser, { url: base_url, login: owner, key })
+  await walkConsole(browser, { url: base_url, login: owner, key }, { isShort })
   console.log('the console works at 1280 and 390 pixels, light and dark')
+  if (!isShort) {
+    await walkMounted(browser)
+    console.log('the console works below a prefix of another program, on PostgreSQL')
+    await walkRecovery(browser)
+    console.log('the console recovers after the service was killed')
+  }
 } finally {
   await browser.close()
   await server.close()
