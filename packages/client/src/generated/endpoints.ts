@@ -118,6 +118,7 @@ export const EVENT_KINDS = [
   'message.sent',
   'message.delivered',
   'message.failed',
+  'message.recipients_failed',
   'message.read',
   'message.received',
   'credits.low',

@@ -31,7 +31,7 @@ export type Channel = 'sms' | 'whatsapp' | 'email' | 'voice'
 export type MessageStatus = 'queued' | 'sent' | 'delivered' | 'failed' | 'read'
 
 /** A word of the API: one `EventKind`. */
-export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' | 'message.read' | 'message.received' | 'credits.low' | 'webhook.test'
+export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' | 'message.recipients_failed' | 'message.read' | 'message.received' | 'credits.low' | 'webhook.test'
 
 /** A word of the API: one `Scope`. */
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
@@ -626,6 +626,8 @@ export interface MessageChangeData {
   sequence: number
   /** Only for an e-mail with several recipients: the state of each recipient. */
   recipients?: MailRecipient[]
+  /** Only for an e-mail with several recipients: the addresses that failed with this change, for the same reason. */
+  failed_recipients?: string[]
   /** Only for an e-mail with tags. */
   tags?: { name: string; value: string }[]
   /** Only for a call that ended: its duration in seconds, 0 if it was not answered. */
@@ -668,6 +670,8 @@ export interface EventData {
   'message.delivered': MessageChangeData
   /** A message will not reach its recipient; error_code and error_message say why. */
   'message.failed': MessageChangeData
+  /** Some recipients of an e-mail with several will not get it, and the others got it or may get it. error_code and error_message say why; failed_recipients has their addresses; status is that of the whole e-mail. */
+  'message.recipients_failed': MessageChangeData
   /** A message was read by its recipient. */
   'message.read': MessageChangeData
   /** A message arrived at one of your numbers or addresses. */

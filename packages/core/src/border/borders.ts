@@ -6,6 +6,7 @@ import { ASSIGNED_ROLES } from '../contract/endpoints/roles.ts'
 import { SvcError } from '../contract/errors.ts'
 import { httpUrl, phone, text } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
+import { emailBulk } from '../contract/resources/email-bulk.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
 import type { CoreEvent } from '../events/event.ts'
@@ -220,6 +221,7 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
     estimate: takes(identity(api.estimate), body(api.estimate)),
     bulks: {
       send: takes(identity(bulks.send), body(bulks.send), keyed),
+      sendEmails: takes(identity(bulks.send), body(emailBulk), keyed),
       get: takes(viewer(bulks.get), id(bulks.get)),
       cancel: takes(viewer(bulks.cancel), id(bulks.cancel)),
       retry: takes(identity(bulks.retry), id(bulks.retry)),

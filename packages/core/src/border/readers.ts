@@ -30,9 +30,12 @@ const TEXT_MAX = 1_000
 const OPERATOR_PAGE_MAX = 1_000
 
 /** The body of an endpoint, read as the API reads the same value in JSON. */
-export function body<E extends Endpoint>(endpoint: E): Reader<Body<E>> {
-  const { body: schema, read_plain, body_limit = LIMITS.body_bytes } = endpoint
-  if (!schema) throw new Error(`${endpoint.path} has no body`)
+export function body<E extends Pick<Endpoint, 'body' | 'read_plain' | 'body_limit'>>({
+  body: schema,
+  read_plain,
+  body_limit = LIMITS.body_bytes,
+}: E): Reader<Body<E>> {
+  if (!schema) throw new Error('an endpoint without a body')
   return (given) =>
     whenReady(
       jsonValue(given, body_limit),

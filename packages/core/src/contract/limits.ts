@@ -189,6 +189,8 @@ export const LIMITS = {
   bulk_stored_length: 64 * MB,
   /** The same for a test key, which is free: enough for 1,000 WhatsApp texts and metadata of the maximum sizes. */
   test_bulk_stored_length: 16 * MB,
+  /** E-mails of one bulk that have a content each: with all their recipients, 5,000 addresses. */
+  bulk_emails: 100,
   /** The maximum number of characters that an estimate lists for one message. */
   estimate_characters: 100,
   /** The maximum number of characters that an estimate lists for all messages: each character is a record. */

@@ -9,6 +9,7 @@ import { bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import { sentBulkJson } from '../contract/resources/plain-bulk.ts'
 import type { BulkRow, MessageRow } from '../rows/rows.ts'
+import { addressesOf } from '../rules/recipients.ts'
 import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
 import type { TestQuotas } from '../rules/test-usage.ts'
 import { inTurns } from '../runtime/in-turns.ts'
@@ -56,6 +57,8 @@ export interface BulkDraft {
   duplicates: number
   /** Whether one rejected recipient causes the refusal of the whole bulk. */
   isStrict: boolean
+  /** The name of the list in the request whose items `index` counts. */
+  list: 'recipients' | 'emails'
   /** The bulk whose failed messages are sent again; a bulk is retried once. */
   retry_of: string | null
   /** The response is stored if there is a key. */
@@ -78,9 +81,9 @@ export async function acceptBulk(
   const { channel, idempotency } = bulkDraft
   let { drafts } = bulkDraft
   let messages = await inTurns(drafts, (draft) => {
-    const { to: recipient, content, metadata, price } = draft
+    const { to: recipient, recipients, content, metadata, price } = draft
     const { schedule, sender } = bulkDraft.sendingOf(draft)
-    const message = { channel, sender, recipient, content, metadata, bulk_id }
+    const message = { channel, sender, recipient, recipients, content, metadata, bulk_id }
     return newMessage(identity, message, { price, schedule, id: runtime.id(), at })
   })
   const debitId = runtime.id()
@@ -89,7 +92,7 @@ export async function acceptBulk(
   for (;;) {
     const rejected = [...bulkDraft.rejected, ...rejectSuppressed(bulkDraft, suppressed)]
     if (messages.length === 0 || (bulkDraft.isStrict && rejected.length > 0)) {
-      throw bulkRefusal(rejected)
+      throw bulkRefusal(bulkDraft.list, rejected)
     }
     const prices = drafts.map(({ price }) => price)
     const bulk = bulkRow(identity, bulkDraft, { id: bulk_id, messages, rejected, at })
@@ -110,8 +113,11 @@ export async function acceptBulk(
     if (result.outcome === 'replayed') return replay(result.response)
     if (result.outcome === 'accepted') return { data, replayed: false }
     for (const recipient of result.recipients) suppressed.add(recipient)
-    drafts = drafts.filter(({ to }) => !suppressed.has(to))
-    messages = messages.filter(({ recipient }) => !suppressed.has(recipient))
+    const isSendable = messages.map((message) =>
+      addressesOf(message).every((address) => !suppressed.has(address)),
+    )
+    drafts = drafts.filter((_, i) => isSendable[i])
+    messages = messages.filter((_, i) => isSendable[i])
   }
 }
 
@@ -124,15 +130,14 @@ function rejectSuppressed(
   { drafts }: BulkDraft,
   suppressed: ReadonlySet<string>,
 ): RejectedRecipient[] {
-  return drafts
-    .filter(({ to }) => suppressed.has(to))
-    .map(({ index, to }) => ({
-      index,
-      field: '',
-      to,
-      error: 'suppressed',
-      message: SUPPRESSED_TEXT,
-    }))
+  if (suppressed.size === 0) return []
+  return drafts.flatMap(({ index, to, recipients = [] }) => {
+    const address = [to, ...recipients.map(({ address }) => address)].find((one) =>
+      suppressed.has(one),
+    )
+    if (address === undefined) return []
+    return { index, field: '', to: address, error: 'suppressed', message: SUPPRESSED_TEXT }
+  })
 }
 
 function bulkRow(
@@ -193,9 +198,9 @@ function responseOf(
 }
 
 /** The refusal of a whole bulk. It lists the faults of all its recipients. */
-function bulkRefusal(rejected: readonly RejectedRecipient[]): SvcError {
+function bulkRefusal(list: BulkDraft['list'], rejected: readonly RejectedRecipient[]): SvcError {
   const details = byIndex(rejected).flatMap(
-    (one) => one.details ?? [{ path: pathOf(one), message: textOf(one) }],
+    (one) => one.details ?? [{ path: pathOf(list, one), message: textOf(list, one) }],
   )
   return new SvcError('validation_error', details[0]?.message ?? 'Invalid request', { details })
 }
@@ -209,13 +214,16 @@ function byIndex(rejected: readonly RejectedRecipient[]): RejectedRecipient[] {
   return rejected.toSorted((a, b) => a.index - b.index)
 }
 
-function pathOf({ index, field }: RejectedRecipient): string {
-  return field === '' ? `recipients.${index}` : `recipients.${index}.${field}`
+function pathOf(list: BulkDraft['list'], { index, field }: RejectedRecipient): string {
+  return field === '' ? `${list}.${index}` : `${list}.${index}.${field}`
 }
 
-function textOf({ error, message, field, index }: RejectedRecipient): string {
+function textOf(
+  list: BulkDraft['list'],
+  { error, message, field, index }: RejectedRecipient,
+): string {
   // The specification fixes the text for an invalid address; the path names the recipient.
   return error === 'invalid_recipient' && field !== 'contact_id'
     ? message
-    : `recipients.${index}: ${message}`
+    : `${list}.${index}: ${message}`
 }

@@ -15,16 +15,19 @@ import type {
   BulkVariables,
 } from '../contract/resources/bulk-request.ts'
 import { type Channel, type Content, contents } from '../contract/resources/content.ts'
+import type { Addressed } from '../contract/resources/mail-recipients.ts'
 import { isPlainText } from '../contract/resources/plain-send.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import { isRejected, type RejectedRecipient, readRecipients } from './bulk-reading.ts'
 import { type ContentTemplate, contentTemplate, type LookUp } from './template.ts'
 
-/** The message to one recipient. */
+/** The message to one recipient, or the e-mail to several. */
 export interface RecipientDraft {
   /** The position in `recipients`, counted from 0. */
   index: number
   to: string
+  /** All recipients of an e-mail that has several; absent for one recipient. */
+  recipients?: readonly Addressed[] | undefined
   content: Content
   price: Price
   metadata: Metadata

@@ -1,16 +1,28 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { priceForSeveral } from '../channels/price.ts'
 import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Bulk, bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { BulkRequest } from '../contract/resources/bulk-request.ts'
+import type { EmailBulk, emailBulk } from '../contract/resources/email-bulk.ts'
 import type { BulkRow, MessageRow } from '../rows/rows.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import { type IdempotentResult, storedResponse, watchAccepts } from './acceptance.ts'
 import { acceptBulk, type BulkDraft, type BulkParts, replay, type SentBulk } from './bulk-accept.ts'
 import type { RejectedRecipient } from './bulk-reading.ts'
 import { type RecipientDraft, recipientsOf } from './bulk-recipients.ts'
+import { emailDraftsOf } from './email-drafts.ts'
 import { scheduleOf } from './new-message.ts'
+
+interface SendOptions {
+  idempotency_key?: string | undefined
+}
+
+/** `compared`: what a repeated request with the same key is compared by; default: the request. */
+type SendOptionsIn<F extends Form> = F extends 'decoded'
+  ? SendOptions & { compared?: unknown }
+  : SendOptions
 
 /** Many messages of one request. */
 export interface Bulks<F extends Form = 'given'> {
@@ -22,7 +34,17 @@ export interface Bulks<F extends Form = 'given'> {
   send(
     identity: KeyIdentity,
     request: BodyIn<typeof endpoints.send, F>,
-    options?: { idempotency_key?: string | undefined },
+    options?: SendOptions,
+  ): Promise<IdempotentResult<SentBulk>>
+  /**
+   * Accepts e-mails that differ in content, recipients and schedule, as one bulk with one debit. `to` of a result is the first
+   * recipient of its e-mail. `permissive` leaves out e-mails with a fault, or with a suppressed recipient.
+   * @throws SvcError in the same cases as `send`; nothing is stored then.
+   */
+  sendEmails(
+    identity: KeyIdentity,
+    request: BodyIn<typeof emailBulk, F>,
+    options?: SendOptionsIn<F>,
   ): Promise<IdempotentResult<SentBulk>>
   /**
    * One bulk with the counts of its messages by status.
@@ -120,6 +142,28 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       rejected,
       duplicates: duplicates.length,
       isStrict: request.validation === 'strict',
+      list: 'recipients',
+      idempotency,
+      retry_of: null,
+    })
+  }
+
+  async function sendEmails(
+    identity: KeyIdentity,
+    request: EmailBulk,
+    { idempotency_key: key, compared = request }: SendOptions & { compared?: unknown },
+  ): Promise<IdempotentResult<SentBulk>> {
+    const idempotency = { route: 'bulks.sendEmails', request: compared, key }
+    const known = await storedResult(identity, idempotency)
+    if (known) return known
+    const found = await emailDraftsOf(parts, identity, request.emails, runtime.now())
+    return accept(identity, {
+      channel: 'email',
+      total: request.emails.length,
+      ...found,
+      duplicates: 0,
+      isStrict: request.validation === 'strict',
+      list: 'emails',
       idempotency,
       retry_of: null,
     })
@@ -148,6 +192,8 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
   return {
     send: (identity, request, { idempotency_key: key } = {}) =>
       watched(request.channel, () => send(identity, request, key), madeBy),
+    sendEmails: (identity, request, options = {}) =>
+      watched('email', () => sendEmails(identity, request, options), madeBy),
     get: async (viewer, bulkId) => recordOf(await find(viewer, bulkId)),
     async cancel(viewer, bulkId) {
       const row = await find(viewer, bulkId)
@@ -195,13 +241,16 @@ function retryDraft(
   { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
   messages: readonly MessageRow[],
   at: Date,
-): Pick<BulkDraft, 'total' | 'drafts' | 'sendingOf' | 'rejected' | 'duplicates' | 'isStrict'> {
+): Omit<BulkDraft, 'channel' | 'retry_of' | 'idempotency'> {
   const drafts: RecipientDraft[] = []
   const rejected: RejectedRecipient[] = []
-  for (const [index, { recipient: to, channel, content, metadata }] of messages.entries()) {
+  for (const [index, row] of messages.entries()) {
+    const { recipient: to, channel, content, metadata } = row
     const message = countryFault(channel, to)
     if (message === null) {
-      drafts.push({ index, to, content, metadata, price: priceOf(channel, content)(to) })
+      const recipients = row.recipients ?? undefined
+      const price = priceForSeveral(priceOf(channel, content)(to), recipients?.length ?? 1)
+      drafts.push({ index, to, recipients, content, metadata, price })
     } else {
       rejected.push({ index, field: '', to, error: 'country_not_allowed', message })
     }
@@ -213,6 +262,7 @@ function retryDraft(
     sendingOf: ({ index }) => retrySending(messages[index] as MessageRow, at),
     duplicates: 0,
     isStrict: false,
+    list: 'recipients',
   }
 }
 

@@ -5,16 +5,14 @@ import { type Actor, SERVICE } from '../audit/entry.ts'
 import { priceForSeveral } from '../channels/price.ts'
 import type { BodyIn, Data, Form, Query, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/paging.ts'
-import { type ErrorDetail, invalid, SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
-import { type NamedRecipient, namedRecipients } from '../contract/resources/mail-recipients.ts'
 import { messages as endpoints, type Message } from '../contract/resources/messages.ts'
 import { sentJson } from '../contract/resources/plain-send.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import type { StatusCallbackRequest } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
-import { type Awaitable, whenReady } from '../runtime/awaitable.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import {
   acceptOne,
@@ -30,6 +28,7 @@ import { eraseMessage, redactMessage } from './erase-message.ts'
 import { estimateOf, recipientsOfSend } from './estimate.ts'
 import { type HistoryPoint, historyOf } from './history.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
+import { faultOf, recipientsOfOne, severalFault } from './send-checks.ts'
 import { type ShortMessage, shown, shownShort, whole } from './shown.ts'
 import { testUseOf } from './test-usage.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
@@ -139,7 +138,7 @@ export interface Messages<F extends Form = 'given'> {
 }
 
 export function createMessages(parts: BulkParts): Messages<'decoded'> {
-  const { storage, runtime, quotas, priceOf, countryFault, senders, sequences } = parts
+  const { storage, runtime, quotas, priceOf, senders, sequences } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
   async function byId(viewer: Viewer, messageId: string): Promise<MessageRow> {
@@ -147,30 +146,6 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const row = seen(view, await storage.read.messages.byId(view.workspace_id, messageId))
     if (!row) throw new SvcError('not_found', 'Message not found')
     return row
-  }
-
-  /** The first reason to refuse a request whatever the state of the account; null if there is none. */
-  function faultOf(
-    identity: KeyIdentity,
-    request: SendRequest,
-    recipients: OneOrMore<NamedRecipient>,
-  ): Awaitable<ErrorDetail | null> {
-    const wrongCountry = countryFault(request.channel, recipients[0].address)
-    if (wrongCountry !== null) return { path: 'to', message: wrongCountry }
-    return whenReady(
-      senders.fault(identity, request),
-      (fault) => fault ?? severalFault(identity, request, recipients),
-    )
-  }
-
-  function severalFault(
-    { mode }: KeyIdentity,
-    { channel }: SendRequest,
-    recipients: readonly NamedRecipient[],
-  ): ErrorDetail | null {
-    const message = { channel, livemode: mode === 'live' }
-    if (recipients.length < 2 || parts.takesSeveral(message)) return null
-    return { path: 'to', message: ONE_RECIPIENT }
   }
 
   async function send(
@@ -187,7 +162,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const recipients = recipientsOfOne(request)
     const [{ address: to }] = recipients
     const schedule = scheduleOf(request, at)
-    const checked = faultOf(identity, request, recipients)
+    const checked = faultOf(parts, identity, request, recipients)
     const fault = checked instanceof Promise ? await checked : checked
     if (fault !== null || sequences) {
       // A repeated request gets its stored response, even if a newer rule refuses the request, because it sends no new message.
@@ -368,7 +343,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       if (wrongSender !== null) throw invalid(wrongSender.path, wrongSender.message)
       if (!('recipients' in request)) {
         const recipients = recipientsOfOne(request)
-        const refusal = severalFault(identity, request, recipients)
+        const refusal = severalFault(parts, identity, request, recipients)
         if (refusal !== null) throw invalid(refusal.path, refusal.message)
         const found = recipientsOfSend(request, recipients, parts)
         return estimateOf(parts, identity, {
@@ -389,18 +364,6 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
 function madeBy({ message_id }: Sent): Accepted {
   return { message_ids: [message_id], bulk_id: null }
 }
-
-const ONE_RECIPIENT =
-  'The e-mail provider of this service sends to one recipient at a time: send one message to each'
-
-/** The recipients of a send, each with its place in the request. Only an e-mail can have several. */
-function recipientsOfOne(request: SendRequest): OneOrMore<NamedRecipient> {
-  return request.channel === 'email'
-    ? (namedRecipients(request) as OneOrMore<NamedRecipient>)
-    : [{ address: request.to, role: 'to', path: 'to' }]
-}
-
-type OneOrMore<T> = [T, ...T[]]
 
 /** The route of the idempotency records. */
 const ROUTE = 'messages.send'

@@ -5,7 +5,7 @@ import type { Metadata } from '../contract/fields/fields.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Channel, Content, EmailContent } from '../contract/resources/content.ts'
-import type { NamedRecipient } from '../contract/resources/mail-recipients.ts'
+import type { Addressed } from '../contract/resources/mail-recipients.ts'
 import { type StatusCallback, type StoredRecipient, UNSETTLED } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import type { SpendingLimit } from '../rules/accept.ts'
@@ -43,7 +43,7 @@ export interface Draft {
   sender: string | null
   recipient: string
   /** All recipients of an e-mail that has several; absent for one recipient. */
-  recipients?: readonly NamedRecipient[] | undefined
+  recipients?: readonly Addressed[] | undefined
   content: Content
   metadata: Metadata
   bulk_id: string | null
@@ -84,7 +84,7 @@ export function newMessage(
   }
 }
 
-function newRecipient({ address, role }: NamedRecipient): StoredRecipient {
+function newRecipient({ address, role }: Addressed): StoredRecipient {
   const { status, accepted, error_code, error_message } = UNSETTLED
   return { address, role, status, accepted, error_code, error_message }
 }

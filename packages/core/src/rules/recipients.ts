@@ -114,6 +114,26 @@ export function statusOfAll(
   return { status: isDelivered ? 'delivered' : 'sent', ...none }
 }
 
+/**
+ * The recipients that failed between two states of a message, in groups with one reason each. Empty for a message with one
+ * recipient.
+ */
+export function newlyFailed(
+  before: readonly StoredRecipient[] | null,
+  after: readonly StoredRecipient[] | null,
+): OneOrMore<StoredRecipient>[] {
+  const groups = new Map<string | null, OneOrMore<StoredRecipient>>()
+  for (const [i, one] of (after ?? []).entries()) {
+    if (one.status !== 'failed' || before?.[i]?.status === 'failed') continue
+    const group = groups.get(one.error_code)
+    if (group) group.push(one)
+    else groups.set(one.error_code, [one])
+  }
+  return [...groups.values()]
+}
+
+type OneOrMore<T> = [T, ...T[]]
+
 /** The shares of the price of the recipients that no provider accepted. Each recipient has the same share. */
 export function refundOfRejected(recipients: readonly StoredRecipient[], price: Units): Units {
   const rejected = recipients.filter(({ status, accepted }) => status === 'failed' && !accepted)

@@ -10,7 +10,15 @@ import type {
   SettleState,
   Step,
 } from './settlement.ts'
-import { deadlineMs, fail, failUnknown, requeue, UNKNOWN_MAX_MS, unknownMaxMs } from './step.ts'
+import {
+  announceFailedRecipients,
+  deadlineMs,
+  fail,
+  failUnknown,
+  requeue,
+  UNKNOWN_MAX_MS,
+  unknownMaxMs,
+} from './step.ts'
 import { SUPPRESSED_TEXT } from './suppression.ts'
 
 /**
@@ -53,8 +61,18 @@ export function planSettle(
     const message = { ...found }
     messages.set(message.id, message)
     const queued = state.queue.get(message.id) ?? null
-    const step: Step = { settlement, message, queued, state, accounts, plan, context }
+    const step: Step = {
+      settlement,
+      before: found,
+      message,
+      queued,
+      state,
+      accounts,
+      plan,
+      context,
+    }
     plan.counted.push(settle(step))
+    announceFailedRecipients(step)
   }
   plan.messages = [...messages.values()].filter((message) => isChanged(message, state))
   plan.counts = countChanges(plan.messages.map((message) => moved(message, state)))

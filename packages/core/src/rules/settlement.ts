@@ -123,9 +123,10 @@ export interface SettleContext {
   random: () => number
 }
 
-/** The planning of one settlement. `message` is a copy that the step may change. */
+/** The planning of one settlement. `message` is a copy that the step may change; `before` is the message before the step. */
 export interface Step {
   settlement: Settlement
+  before: SettledMessage
   message: SettledMessage
   queued: MessageQueueRow | null
   state: SettleState

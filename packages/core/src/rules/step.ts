@@ -2,7 +2,7 @@ import type { Receipt, SuppressionReason } from '../contract/outside/provider.ts
 import type { Channel } from '../contract/resources/messages.ts'
 import { fanOut, statusData } from './fan-out.ts'
 import { giveBack, giveBackShares } from './money.ts'
-import { statusOfAll, withoutDue } from './recipients.ts'
+import { newlyFailed, statusOfAll, withoutDue } from './recipients.ts'
 import type { SettledMessage, Step } from './settlement.ts'
 import { advance, isInColumns, type Reported, STATUS_EVENTS, type StatusReport } from './status.ts'
 import { suppressedAddress } from './suppression.ts'
@@ -55,7 +55,7 @@ export function apply(
   text: string | null,
   { duration_s }: Pick<Receipt, 'duration_s'> = {},
 ): void {
-  const { message, settlement, state, plan, context } = step
+  const { message, settlement, plan } = step
   const { at } = settlement
   message.status = status
   message.sequence += 1
@@ -69,23 +69,53 @@ export function apply(
   message.error_message = status === 'failed' && !isErased(message) ? text : null
   plan.reached.push({ channel: message.channel, status })
   note(step, status, true, { error_code: code, error_message: text })
+  const [failed] =
+    status === 'failed' ? newlyFailed(step.before.recipients, message.recipients) : []
+  announce(step, STATUS_EVENTS[status], {
+    ...statusData(message, at, { duration_s }),
+    ...(failed && { failed_recipients: failed.map(({ address }) => address) }),
+  })
+}
+
+type MessageChange = ReturnType<typeof statusData>
+
+function announce(
+  { message, settlement, state, plan, context }: Step,
+  event: (typeof STATUS_EVENTS)[Reported] | 'message.recipients_failed',
+  data: MessageChange,
+): void {
   const { workspace_id, id: message_id } = message
   fanOut(
     plan,
-    {
-      event: STATUS_EVENTS[status],
-      data: statusData(message, at, { duration_s }),
-      workspace_id,
-      message_id,
-    },
+    { event, data, workspace_id, message_id },
     state.subscribers.get(workspace_id) ?? [],
     {
-      at,
+      at: settlement.at,
       newId: context.newId,
       keeps: state.keeps_events,
       callback: message.status_callback,
     },
   )
+}
+
+/**
+ * Announces the recipients of an e-mail with several that failed with this step, one event for each reason. The event
+ * `message.failed` has announced the first reason, if the whole message failed.
+ */
+export function announceFailedRecipients(step: Step): void {
+  const { before, message, settlement } = step
+  const groups = newlyFailed(before.recipients, message.recipients)
+  const hasFailed = message.status === 'failed' && before.status !== 'failed'
+  for (const group of hasFailed ? groups.slice(1) : groups) {
+    const [{ error_code, error_message }] = group
+    message.sequence += 1
+    announce(step, 'message.recipients_failed', {
+      ...statusData(message, settlement.at),
+      error_code,
+      error_message,
+      failed_recipients: group.map(({ address }) => address),
+    })
+  }
 }
 
 /** Adds a report to the history, unless the columns of the message have everything about it. */

@@ -4,6 +4,7 @@ import { ERASED } from '../contract/resources/message.ts'
 interface MessageData {
   recipient?: unknown
   recipients?: { address: unknown }[]
+  failed_recipients?: unknown[]
   sender?: unknown
   provider_message_id?: unknown
 }
@@ -29,7 +30,10 @@ export function erasedBody(body: string): string | null {
     address: ERASED,
     error_message: null,
   }))
-  const several = recipients && { recipients }
+  const several = {
+    ...(recipients && { recipients }),
+    ...(data.failed_recipients && { failed_recipients: data.failed_recipients.map(() => ERASED) }),
+  }
   return JSON.stringify({ event, data: { ...data, ...taken, ...several, tags: undefined } })
 }
 

@@ -84,13 +84,19 @@ export function mailRecipientsContract(open: OpenStorage): void {
     expect(await suppressions.of(workspaceId, [TO, CC, BCC])).toMatchObject([
       { channel: 'email', address: CC, reason: 'bounce' },
     ])
-    const [delivery] = await webhooks.deliveriesOf(workspaceId, id)
-    const [claimed] = await bench.claimDeliveries()
-    expect(claimed?.delivery_id).toBe(delivery?.id)
-    const { data } = JSON.parse(claimed?.body ?? '')
+    const bodies = (await bench.claimDeliveries()).map(({ body }) => JSON.parse(body))
+    expect(await webhooks.deliveriesOf(workspaceId, id)).toHaveLength(2)
+    const [{ data }] = bodies
     expect(data.tags).toEqual(MAIL.tags)
     expect(data.recipients).toContainEqual({ address: CC, role: 'cc', status: 'failed', ...GONE })
     expect(JSON.stringify(data)).not.toContain('accepted')
+    expect(bodies).toMatchObject([
+      { event: 'message.sent', data: { status: 'sent', error_code: null, sequence: 1 } },
+      {
+        event: 'message.recipients_failed',
+        data: { recipient: TO, status: 'sent', ...GONE, failed_recipients: [CC], sequence: 2 },
+      },
+    ])
   })
 
   it('fails and is refunded once when all are rejected', async () => {
@@ -160,8 +166,40 @@ export function mailRecipientsContract(open: OpenStorage): void {
     expect(await refunds(workspaceId)).toEqual([1])
   })
 
-  it('changes and suppresses only the recipient that a bounce names; fails when all have', async () => {
+  /** The event, status, reason and failed recipients of each new delivery. */
+  async function announced() {
+    const claimed = await bench.claimDeliveries()
+    return claimed.map(({ body }) => {
+      const { event, data } = JSON.parse(body)
+      return [event, data.status, data.error_code, data.failed_recipients ?? []]
+    })
+  }
+
+  it('announces once the recipients that fail together, for each reason', async () => {
     const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
+    const { id } = await queued(workspaceId)
+    await send(await claim(), {
+      type: 'retry',
+      ...LATER,
+      delay_ms: null,
+      recipients: [
+        { address: BCC, type: 'rejected', ...LATER },
+        { address: CC, type: 'rejected', ...GONE },
+      ],
+    })
+    expect(await announced()).toEqual([
+      ['message.recipients_failed', 'queued', GONE.error_code, [CC]],
+      ['message.recipients_failed', 'queued', LATER.error_code, [BCC]],
+    ])
+    const request = { workspace_id: workspaceId, message_ids: [id], at: bench.clock.now() }
+    expect(await bench.storage.hot.cancel(request)).toEqual(['canceled'])
+    expect(await announced()).toEqual([['message.failed', 'failed', 'canceled', [TO]]])
+  })
+
+  it('changes, announces and suppresses only the recipient that a bounce names; fails when all have', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
     const row = await queued(workspaceId)
     await send(await claim(), accepted())
     const bounce = (...addresses: string[]) =>
@@ -189,9 +227,13 @@ export function mailRecipientsContract(open: OpenStorage): void {
           ],
         },
       )
+    expect(await announced()).toEqual([['message.sent', 'sent', null, []]])
     await bounce('stranger@example.com')
+    expect(await announced()).toEqual([])
     await bounce('else@example.com', CC.toUpperCase())
+    expect(await announced()).toEqual([['message.recipients_failed', 'sent', 'bounced', [CC]]])
     await bounce(CC)
+    expect(await announced()).toEqual([])
     const one = await bench.message(workspaceId, row.id)
     expect(one.status).toBe('sent')
     expect(statesOf(one)?.map(([, status]) => status)).toEqual(['sent', 'failed', 'sent'])
@@ -202,6 +244,11 @@ export function mailRecipientsContract(open: OpenStorage): void {
     expect(await suppressed()).toEqual([CC])
     await bounce(TO)
     await bounce(BCC)
+    await bounce(BCC)
+    expect(await announced()).toEqual([
+      ['message.recipients_failed', 'sent', 'bounced', [TO]],
+      ['message.failed', 'failed', 'bounced', [BCC]],
+    ])
     expect(await bench.message(workspaceId, row.id)).toMatchObject({
       status: 'failed',
       error_code: 'bounced',

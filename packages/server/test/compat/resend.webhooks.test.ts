@@ -92,6 +92,18 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks of Resend with %s', (engine) =
       { type: 'email.bounced', data: { bounce: { type: 'Permanent' } } },
     ])
     const [first] = arrivals
+    arrivals.length = 0
+    const several = { ...bounced, to: 'delivered@example.com', cc: ['bounced@sandbox.svc'] }
+    const mail = await resend.emails.send(several)
+    await world.dispatcher.idle()
+    const reports = arrivals.map((arrival) => verified(arrival, secret, world.now()))
+    expect(reports.map(({ type, data: { to } }) => [type, to])).toEqual([
+      ['email.sent', ['delivered@example.com']],
+      ['email.delivered', ['delivered@example.com']],
+      ['email.bounced', ['bounced@sandbox.svc']],
+    ])
+    expect(reports[2]?.data.bounce).toMatchObject({ message: 'The mailbox does not exist' })
+    expect((await resend.emails.get(mail.data?.id ?? '')).data?.last_event).toBe('delivered')
     if (!first) throw new Error('no event arrived')
     const forged = { ...first, body: Buffer.from(`${first.body.toString()} `) }
     expect(() => verified(forged, secret, world.now())).toThrow('No matching signature')

@@ -95,15 +95,18 @@ const recipients = notLongerThan(
   'Too many recipients: send to some of them at a time',
 )
 
+/** What one faulty item of a bulk causes. */
+export const bulkValidation = z.enum(['strict', 'permissive']).default('strict').meta({
+  description:
+    '`strict`: nothing is sent if one recipient is faulty. `permissive`: only faulty recipients are left out.',
+})
+
 const bulkOptions = {
   recipients,
   defaults: variables.optional().meta({
     description: 'Values of placeholders that neither the recipient nor its contact has.',
   }),
-  validation: z.enum(['strict', 'permissive']).default('strict').meta({
-    description:
-      '`strict`: nothing is sent if one recipient is faulty. `permissive`: only faulty recipients are left out.',
-  }),
+  validation: bulkValidation,
   ...sendOptions,
 }
 

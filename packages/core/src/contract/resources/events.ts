@@ -28,6 +28,10 @@ const messageChange = z
     recipients: z.array(mailRecipient).exactOptional().meta({
       description: 'Only for an e-mail with several recipients: the state of each recipient.',
     }),
+    failed_recipients: z.array(z.string()).exactOptional().meta({
+      description:
+        'Only for an e-mail with several recipients: the addresses that failed with this change, for the same reason.',
+    }),
     tags: emailTags.exactOptional().meta({ description: 'Only for an e-mail with tags.' }),
     duration_s: z.int().min(0).exactOptional().meta({
       description: 'Only for a call that ended: its duration in seconds, 0 if it was not answered.',
@@ -114,6 +118,39 @@ export const EVENTS = {
       sequence: 2,
     },
   ),
+  'message.recipients_failed': define(
+    'Some recipients of an e-mail with several will not get it, and the others got it or may get it. error_code and error_message say why; failed_recipients has their addresses; status is that of the whole e-mail.',
+    messageChange,
+    {
+      ...sent,
+      recipient: 'asha@example.com',
+      channel: 'email',
+      status: 'delivered',
+      credits_used: 0.2,
+      provider_message_id: '<01934f5e@svc.example>',
+      error_code: 'bounced',
+      error_message: 'The mailbox does not exist.',
+      occurred_at: '2026-05-04T09:31:20.000Z',
+      sequence: 3,
+      recipients: [
+        {
+          address: 'asha@example.com',
+          role: 'to',
+          status: 'delivered',
+          error_code: null,
+          error_message: null,
+        },
+        {
+          address: 'juma@example.com',
+          role: 'cc',
+          status: 'failed',
+          error_code: 'bounced',
+          error_message: 'The mailbox does not exist.',
+        },
+      ],
+      failed_recipients: ['juma@example.com'],
+    },
+  ),
   'message.read': define('A message was read by its recipient.', messageChange, {
     ...sent,
     channel: 'whatsapp',
@@ -195,6 +232,7 @@ function changeBody(kind: EventKind, change: z.output<typeof messageChange>): st
       occurred_at: change.occurred_at.toISOString(),
       sequence: change.sequence,
       ...(change.recipients && { recipients: change.recipients.map(recipientJson) }),
+      ...(change.failed_recipients && { failed_recipients: change.failed_recipients }),
       ...(change.tags && { tags: change.tags.map(tagJson) }),
       ...(change.duration_s !== undefined && { duration_s: change.duration_s }),
     },

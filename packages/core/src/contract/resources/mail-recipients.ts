@@ -46,10 +46,14 @@ export const mailRecipient = z
 /** The state of one recipient of an e-mail with several recipients. */
 export type MailRecipient = z.output<typeof mailRecipient>
 
-/** A recipient in a request; `path` is the place of its address. */
-export interface NamedRecipient {
+/** A recipient of an e-mail. */
+export interface Addressed {
   address: string
   role: RecipientRole
+}
+
+/** A recipient in a request; `path` is the place of its address. */
+export interface NamedRecipient extends Addressed {
   path: string
 }
 

@@ -54,18 +54,20 @@ const whatsapp = sendTo('whatsapp', 'WhatsappRequest', {
   channel: 'whatsapp',
   content: { text: 'Your order is ready' },
 })
-const mail = sendTo('email', 'EmailRequest', {
+
+/** A request to send one e-mail. */
+export const emailRequest = sendTo('email', 'EmailRequest', {
   to: 'delivered@sandbox.svc',
   channel: 'email',
   content: { subject: 'Your order A1', html: '<p>It is ready.</p>' },
 }).superRefine(refineRecipients)
 const voice = sendTo('voice', 'VoiceRequest')
 
-const withVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail, voice], {
+const withVoice = z.discriminatedUnion('channel', [sms, whatsapp, emailRequest, voice], {
   error: channelRefusal({ voice: true }),
 })
 
-const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail], {
+const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, emailRequest], {
   error: channelRefusal({ voice: false }),
 })
 

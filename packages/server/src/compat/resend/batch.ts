@@ -1,14 +1,11 @@
-import { createHash } from 'node:crypto'
 import { decode, endpoint, invalid, LIMITS, SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
 import { keyOf } from '../../admission/authenticator.ts'
-import type { Call, Handlers } from '../../routes/mount.ts'
-import { type EmailBody, emailBody, sendRequestOf } from './email-body.ts'
+import type { Handlers } from '../../routes/mount.ts'
+import { emailBody, wireRequestOf } from './email-body.ts'
 import { validationError } from './errors.ts'
 import { answer, ROOT } from './tables.ts'
-
-const BATCH_MAX = 100
 
 /** The endpoint for up to 100 e-mails. Source: https://resend.com/docs/api-reference/emails/send-batch-emails */
 export const batchEndpoints = {
@@ -27,36 +24,36 @@ export const batchEndpoints = {
   }),
 } as const
 
-type SendRequest = Awaited<ReturnType<typeof sendRequestOf>>
 type Parts = Pick<DecodedCore, 'messages' | 'files'> & { now: () => Date }
 
-/** One e-mail of a batch: ready to be sent, or refused. */
-type Draft = { index: number } & (
-  | { request: SendRequest; fault: null }
-  | { request: null; fault: string }
-)
+/** An e-mail of a batch that is not sent. */
+interface Fault {
+  index: number
+  message: string
+}
 
 export function batchHandlers(parts: Parts): Handlers<typeof batchEndpoints> {
   return {
-    async send(call) {
-      const isStrict = call.reply.request.headers['x-batch-validation'] !== 'permissive'
-      const drafts: Draft[] = []
-      for (const [index, given] of listOf(call.body).entries()) {
-        drafts.push(await draftOf(index, given, isStrict, parts))
+    async send({ identity, body, idempotency_key, reply, replayed }) {
+      const isStrict = reply.request.headers['x-batch-validation'] !== 'permissive'
+      const validation = isStrict ? 'strict' : 'permissive'
+      const { emails, faults } = await readAll(listOf(body), isStrict, parts)
+      // Words such as `in 1 hour` mean another time when the request is repeated.
+      const options = { idempotency_key, compared: { resend: body, validation } }
+      try {
+        const sent = await parts.messages.bulks.sendEmails(
+          keyOf(identity),
+          { emails, validation },
+          options,
+        )
+        if (sent.replayed) replayed()
+        const data = sent.data.messages.map(({ message_id: id }) => ({ id }))
+        return isStrict ? { data } : { data, errors: errorsOf(sent.data.errors, faults) }
+      } catch (error) {
+        const refused = isStrict ? null : refusedEmails(error)
+        if (refused) return { data: [], errors: errorsOf(refused, faults) }
+        throw error
       }
-      if (isStrict) await checkTogether(parts, call, drafts)
-      const data: { id: string }[] = []
-      const errors = drafts.flatMap(({ index, fault }) =>
-        fault === null ? [] : [{ index, message: fault }],
-      )
-      const results = await sendAll(parts, call, drafts)
-      for (const [index, result] of results.entries()) {
-        if (result.status === 'rejected')
-          errors.push({ index, message: refusalOf(result.reason, isStrict) })
-        else if (result.value !== null) data.push({ id: result.value })
-      }
-      errors.sort((a, b) => a.index - b.index)
-      return isStrict ? { data } : { data, errors }
     },
   }
 }
@@ -65,100 +62,58 @@ function listOf(body: unknown): unknown[] {
   if (!Array.isArray(body) || body.length === 0) {
     throw invalid('', 'The request body must be an array of emails.')
   }
-  if (body.length > BATCH_MAX) {
-    throw invalid('emails', `A batch can have at most ${BATCH_MAX} emails.`)
+  if (body.length > LIMITS.bulk_emails) {
+    throw invalid('emails', `A batch can have at most ${LIMITS.bulk_emails} emails.`)
   }
   return body
 }
 
-async function draftOf(
-  index: number,
-  given: unknown,
+/** The e-mails as requests of the service; null for each that has a fault in the form of Resend. */
+async function readAll(
+  given: readonly unknown[],
   isStrict: boolean,
   parts: Parts,
-): Promise<Draft> {
-  try {
-    const email: EmailBody = decode(emailBody, given)
-    if (email.attachments) throw invalid('attachments', 'A batch cannot have `attachments`.')
-    const request = await sendRequestOf(email, { files: parts.files, now: parts.now() })
-    return { index, request, fault: null }
-  } catch (error) {
-    if (isStrict || !isRefusal(error)) throw error
-    return { index, request: null, fault: validationError(error).message }
-  }
-}
-
-/** Checks the e-mails and the credits for all of them before the first one is sent. */
-async function checkTogether(
-  { messages }: Parts,
-  { identity }: Call<unknown>,
-  drafts: readonly Draft[],
-) {
-  let needed = 0
-  for (const { index, request } of drafts) {
-    if (!request) continue
-    const {
-      can_send,
-      block_reason,
-      credits_needed,
-      credits_balance,
-      messages: found,
-    } = await messages.estimate(keyOf(identity), request)
-    needed += credits_needed
-    const blocked = found.find((one) => one.block_reason !== null)
-    if (blocked)
-      throw invalid(`${index}.to`, `Email ${index}: the recipient is ${blocked.block_reason}`)
-    if (block_reason === 'daily_limit') {
-      throw new SvcError('insufficient_credits', 'Not enough credits are left today')
-    }
-    if (!can_send || (needed > credits_balance && credits_needed > 0)) {
-      throw new SvcError('insufficient_credits', 'Not enough credits for the whole batch.')
+): Promise<{ emails: unknown[]; faults: ReadonlyMap<number, string> }> {
+  const emails: unknown[] = []
+  const faults = new Map<number, string>()
+  for (const [index, one] of given.entries()) {
+    try {
+      const email = decode(emailBody, one)
+      if (email.attachments) throw invalid('attachments', 'A batch cannot have `attachments`.')
+      emails.push(await wireRequestOf(email, { files: parts.files, now: parts.now() }))
+    } catch (error) {
+      if (isStrict || !isRefusal(error)) throw error
+      emails.push(null)
+      faults.set(index, textOf(error))
     }
   }
+  return { emails, faults }
 }
 
-/**
- * Sends the first e-mail before the others: it is refused if the key was used with another batch. Then no e-mail of this
- * batch is sent.
- */
-async function sendAll(parts: Parts, call: Call<unknown>, drafts: readonly Draft[]) {
-  const [first, ...others] = drafts.filter(({ request }) => request !== null)
-  const results = new Map<number, PromiseSettledResult<string | null>>()
-  for (const some of [first ? [first] : [], others]) {
-    const settled = await Promise.allSettled(some.map((draft) => sendOne(parts, call, draft)))
-    for (const [i, result] of settled.entries()) {
-      if (result.status === 'rejected' && !isRefusal(result.reason)) throw result.reason
-      results.set(some[i]?.index ?? 0, result)
-    }
+/** The faults in the words of Resend; of two for one e-mail, the fault in the form of Resend. */
+function errorsOf(found: readonly Fault[], faults: ReadonlyMap<number, string>): Fault[] {
+  return found.map(({ index, message }) => ({
+    index,
+    message: faults.get(index) ?? textOf({ message }),
+  }))
+}
+
+/** The first fault of each e-mail, if no e-mail of the batch can be sent; null for any other error. */
+function refusedEmails(error: unknown): Fault[] | null {
+  if (!isRefusal(error)) return null
+  const first = new Map<number, string>()
+  for (const { path, message } of error.details ?? []) {
+    const [, index] = /^emails\.(\d+)/.exec(path) ?? []
+    if (index === undefined) return null
+    if (!first.has(Number(index))) first.set(Number(index), message)
   }
-  return drafts.map(({ index }) => results.get(index) ?? NOT_SENT)
-}
-
-const NOT_SENT = { status: 'fulfilled', value: null } as const
-
-/** Sends one e-mail; null for a refused one. A repeated batch with the same key repeats each e-mail with its own key. */
-async function sendOne({ messages }: Parts, call: Call<unknown>, { index, request }: Draft) {
-  if (!request) return null
-  const { identity, idempotency_key: key } = call
-  const options = { idempotency_key: key && keyAt(key, index), compared: { resend: call.body } }
-  const sent = await messages.send(keyOf(identity), request, options)
-  if (sent.replayed) call.replayed()
-  return sent.data.message_id
-}
-
-function keyAt(key: string, index: number): string {
-  return `resend-batch-${createHash('sha256').update(key).digest('hex')}-${index}`
-}
-
-function refusalOf(error: unknown, isStrict: boolean): string {
-  if (isStrict || !isRefusal(error)) throw error
-  return validationError(error).message
+  return [...first].map(([index, message]) => ({ index, message }))
 }
 
 function isRefusal(error: unknown): error is SvcError {
-  return error instanceof SvcError && error.code === 'validation_error' && !isAboutKey(error)
+  return error instanceof SvcError && error.code === 'validation_error'
 }
 
-function isAboutKey({ details }: SvcError): boolean {
-  return details?.[0]?.path === 'Idempotency-Key'
+function textOf(failure: Parameters<typeof validationError>[0]): string {
+  return validationError(failure).message
 }

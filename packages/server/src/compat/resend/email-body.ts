@@ -7,6 +7,10 @@ import { readScheduleTime } from './schedule-time.ts'
 
 const text = z.string()
 
+/** The package renders `react` and sends the result as `html`. */
+const NOT_RENDERED =
+  'The `react` field is not supported in a request: render it and send `html`, as the `resend` package does.'
+
 /** The body of `POST /emails`. Unknown fields are refused, because an e-mail with a misspelt `scheduled_at` must not be sent now. */
 export const emailBody = z.strictObject({
   from,
@@ -23,6 +27,7 @@ export const emailBody = z.strictObject({
   attachments: optional(z.array(attachment)),
   template: optional(z.unknown().refine((given) => given == null, unsupported('template'))),
   topic_id: optional(z.unknown().refine((given) => given == null, unsupported('topic_id'))),
+  react: optional(z.unknown().refine((given) => given == null, NOT_RENDERED)),
 })
 
 /** The body of `POST /emails`, read. */
@@ -40,11 +45,21 @@ function addressesOrNone(field: string) {
   )
 }
 
-/** A request of the service. @throws SvcError `validation_error`. */
-export async function sendRequestOf(
+interface Parts {
+  files: DecodedCore['files']
+  now: Date
+}
+
+/** A request of the service, decoded. @throws SvcError `validation_error`. */
+export async function sendRequestOf(email: EmailBody, parts: Parts) {
+  return decode(api.messages.send.body, await wireRequestOf(email, parts))
+}
+
+/** A request of the service as its API takes it. @throws SvcError `validation_error`. */
+export async function wireRequestOf(
   email: EmailBody,
-  { files, now }: { files: DecodedCore['files']; now: Date },
-) {
+  { files, now }: Parts,
+): Promise<Record<string, unknown>> {
   const {
     from,
     to,
@@ -55,6 +70,7 @@ export async function sendRequestOf(
     attachments,
     template: _,
     topic_id: __,
+    react: ___,
     ...rest
   } = email
   const [first] = to
@@ -67,13 +83,13 @@ export async function sendRequestOf(
     ...(attachments &&
       attachments.length > 0 && { attachments: await readAttachments(attachments, files) }),
   }
-  return decode(api.messages.send.body, {
+  return {
     to: to.length === 1 ? first : to,
     channel: 'email',
     ...(from.name !== null && { from: from.name }),
     content: withoutAbsent(content),
     ...(scheduled_at !== undefined && { scheduled_at: readTime(scheduled_at, now).toISOString() }),
-  })
+  }
 }
 
 /** The time in a request. @throws SvcError `validation_error` for a text that is not a time. */

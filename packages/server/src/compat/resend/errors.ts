@@ -37,8 +37,8 @@ function resendError(
           }
         : { status: 403, name: 'invalid_api_key', message: 'API key is invalid.' }
     case 'forbidden':
-      // A key without the scope has no identity yet; a frozen workspace has one.
-      return request.svcIdentity
+      // A key without a scope has no identity yet, or the text names it; a frozen workspace has one.
+      return request.svcIdentity && !/\bAPI key\b/.test(message)
         ? { status: 403, name: 'validation_error', message }
         : { status: 401, name: 'restricted_api_key', message }
     case 'insufficient_credits':
@@ -91,6 +91,7 @@ export function validationError({
   return { status: path === '' ? 400 : 422, name: 'validation_error', message: text }
 }
 
+/** The name of a field of an e-mail; in a batch, its path begins with the place of the e-mail. */
 function fieldOf(path: string): string {
-  return path.replace(/^content\./, '')
+  return path.replace(/^(?:emails\.\d+\.)?(?:content\.)?/, '')
 }

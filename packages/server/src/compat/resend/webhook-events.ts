@@ -1,14 +1,14 @@
 import { invalid } from '@svc/core/contract'
 import { RESEND_EVENTS as EVENTS } from '@svc/core/operate'
 
-type Kind = (typeof EVENTS)[keyof typeof EVENTS]
+type Kind = (typeof EVENTS)[keyof typeof EVENTS][number]
 
 /**
  * The subscriptions for events of Resend.
  * @throws SvcError `validation_error` for an event that the service does not have.
  */
 export function subscriptionsOf(names: readonly string[]): Kind[] {
-  const kinds = names.map((name, index) => {
+  const kinds = names.flatMap((name, index): readonly Kind[] => {
     if (Object.hasOwn(EVENTS, name)) return EVENTS[name as keyof typeof EVENTS]
     const known = Object.keys(EVENTS).join(', ')
     throw invalid(
@@ -23,6 +23,6 @@ export function subscriptionsOf(names: readonly string[]): Kind[] {
 export function eventNames(subscriptions: readonly string[]): string[] {
   const isAll = subscriptions.includes('*')
   return Object.entries(EVENTS)
-    .filter(([, kind]) => isAll || subscriptions.includes(kind))
+    .filter(([, kinds]) => isAll || kinds.some((kind) => subscriptions.includes(kind)))
     .map(([name]) => name)
 }
