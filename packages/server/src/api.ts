@@ -145,7 +145,7 @@ export async function serveApi(
   const parts = { core, authenticator, self_service_domains, isClosing, now, console: access }
   mountGroups(app, admission, api, parts)
   serveCallbacks(app, admission, core, { public_url, now })
-  serveResend(app, admission, core, { now })
+  serveResend(app, admission, core, { now, self_service_domains })
   serveTwilio(app, admission, core, { now })
   const { brand = 'svc' } = config
   // The links of pages are relative to the root of the service.

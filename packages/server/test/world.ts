@@ -86,6 +86,8 @@ export interface WorldOptions {
   low_balance?: string | null
   /** Whether workspaces add sending domains themselves; default: true. */
   self_service_domains?: boolean
+  /** The name servers for the records of sending domains; default: none answers. */
+  domains_dns?: string[]
   /** Whether webhooks may use plain http; default: true. */
   allow_http?: boolean
   /** Networks that webhooks may reach although they are not public; default: this machine. */
@@ -151,7 +153,7 @@ export async function openWorld(options: WorldOptions = {}) {
       // No server listens there, and a connection fails at once.
       dns: ['127.0.0.1:1'],
     },
-    domains_dns: ['127.0.0.1:1'],
+    domains_dns: options.domains_dns ?? ['127.0.0.1:1'],
     credit_packages: PACKAGES,
     payments: options.payments === undefined ? sandbox : (options.payments ?? undefined),
     threads: 0,

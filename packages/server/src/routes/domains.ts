@@ -1,24 +1,17 @@
-import { type api, SvcError, sliceOf } from '@svc/core/contract'
+import { type api, sliceOf } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 import { paginationOf } from './paging.ts'
+import { assertSelfService } from './self-service.ts'
 
 /** @param options.self_service whether workspaces add, rotate and remove their domains themselves. */
 export function domainRoutes(
   core: DecodedCore,
   { self_service }: { self_service: boolean },
 ): Handlers<typeof api.domains> {
-  function assertSelfService(): void {
-    if (self_service) return
-    throw new SvcError(
-      'forbidden',
-      'Sending domains are arranged with support: please contact support.',
-    )
-  }
-
   return {
     async create({ workspace_id, body, actor }) {
-      assertSelfService()
+      assertSelfService(self_service)
       return { domain: await core.domains.create(workspace_id, body, actor) }
     },
     async list({ workspace_id, query }) {
@@ -32,11 +25,11 @@ export function domainRoutes(
       return { domain: await core.domains.verify(workspace_id, params.id, actor) }
     },
     async rotate({ workspace_id, params, actor }) {
-      assertSelfService()
+      assertSelfService(self_service)
       return { domain: await core.domains.rotate(workspace_id, params.id, actor) }
     },
     async delete({ workspace_id, params, actor }) {
-      assertSelfService()
+      assertSelfService(self_service)
       await core.domains.delete(workspace_id, params.id, actor)
       return { message: 'Domain removed' }
     },

@@ -6,6 +6,7 @@ import { answerFailureAs } from '../../failures.ts'
 import { mount } from '../../routes/mount.ts'
 import { batchEndpoints, batchHandlers } from './batch.ts'
 import { contactEndpoints, contactHandlers } from './contacts.ts'
+import { domainEndpoints, domainHandlers } from './domains.ts'
 import { emailEndpoints, emailHandlers } from './emails.ts'
 import { resendFailureText } from './errors.ts'
 import { ROOT } from './tables.ts'
@@ -21,7 +22,7 @@ export function serveResend(
   app: FastifyInstance,
   admission: Admission,
   core: DecodedCore,
-  { now }: { now: () => number },
+  { now, self_service_domains: self_service }: { now: () => number; self_service_domains: boolean },
 ): void {
   const door = { ...core, now: () => new Date(now()) }
   app.register(async (scope) => {
@@ -34,6 +35,7 @@ export function serveResend(
     mount(scope, admission, batchEndpoints, batchHandlers(door), config)
     mount(scope, admission, contactEndpoints, contactHandlers(door), config)
     mount(scope, admission, webhookEndpoints, webhookHandlers(door), config)
+    mount(scope, admission, domainEndpoints, domainHandlers(door, { self_service }), config)
     scope.all(
       `${ROOT}/*`,
       {
