@@ -27,6 +27,9 @@ const PACKAGES: [name: string, scenario: string, versions: string[]][] = [
 /** Reads the signatures of Resend's webhooks. */
 const SVIX = ['svix-1@npm:svix@1.99.1', 'svix-2@npm:svix@2.5.0']
 
+/** Render the field `react` of Resend's package. Version 3 of the package brings a renderer of its own, for React 18.2. */
+const REACT = ['react@18.2.0', 'react-dom@18.2.0', '@react-email/render@2.3.1']
+
 /** The clients in the order of the table. */
 export const CLIENTS: readonly Client[] = [
   ...PACKAGES.flatMap(([name, scenario, versions]) =>
@@ -60,7 +63,7 @@ export async function install(folder: string, clients: readonly Client[]): Promi
   writeFileSync(join(folder, 'package.json'), '{"private":true}')
   if (packages.length === 0) return
   const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error']
-  const command = ['npm', 'install', '--prefer-offline', ...quiet, ...SVIX, ...packages]
+  const command = ['npm', 'install', '--prefer-offline', ...quiet, ...SVIX, ...REACT, ...packages]
   const ended = await runCommand(command, { cwd: folder, limit_ms: INSTALL_LIMIT_MS })
   if (!ended.isOk) throw new Error(`npm cannot install the packages:\n${ended.output}`)
 }

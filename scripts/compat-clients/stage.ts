@@ -36,7 +36,10 @@ export async function openStage(folder: string): Promise<Stage> {
     return startService({ folder: data, env: { ...smtp, ...env } })
   }
   const gateway = await openGateway()
-  const service = await open('service', { SVC_PROVIDERS: gateway.providers })
+  const service = await open('service', {
+    SVC_PROVIDERS: gateway.providers,
+    SVC_SELF_SERVICE_DOMAINS: 'true',
+  })
   const limited = await open('limited', { SVC_RATE_LIMIT_GENERAL: '3/2' })
   let count = 0
   return {

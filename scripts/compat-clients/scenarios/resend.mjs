@@ -103,7 +103,10 @@ await check('batch', async () => {
   const made = await done(resend.batch.send([MAIL, { ...MAIL, subject: 'Second' }]))
   assert.equal(made.data.length, 2)
   assert.equal((await done(resend.emails.get(made.data[1].id))).subject, 'Second')
+  const ids = async () => (await api('GET', 'messages?limit=100')).messages.map(({ id }) => id)
+  const before = await ids()
   await refused(resend.batch.send([MAIL, { ...MAIL, to: 'no address' }]), 422, 'validation_error')
+  assert.deepEqual(await ids(), before)
 })
 
 await check(
@@ -119,6 +122,34 @@ await check(
   },
   { exists: has('emails', 'cancel') },
 )
+
+await check('react', async () => {
+  const { createElement } = load('react')
+  const { html: _, ...rest } = MAIL
+  const react = createElement('p', { className: 'a' }, 'Grüße <b>')
+  const { id } = await done(resend.emails.send({ ...rest, react }))
+  const { message } = await api('GET', `messages/${id}`)
+  assert.match(message.content.html, /<p class="a">Grüße &lt;b&gt;<\/p>/)
+})
+
+await check('domains', async () => {
+  const made = await done(resend.domains.create({ name: 'acme.example' }))
+  assert.equal(made.status, 'not_started')
+  assert.match(made.records[0].name, /\._domainkey\.acme\.example$/)
+  const listed = await done(resend.domains.list())
+  assert.deepEqual(
+    listed.data.map(({ id, name }) => [id, name]),
+    [[made.id, 'acme.example']],
+  )
+  const { object: _, ...shown } = await done(resend.domains.get(made.id))
+  assert.deepEqual(shown, made)
+  if (has('domains', 'update')) {
+    await done(resend.domains.update({ id: made.id, ...names({ openTracking: false }) }))
+  }
+  await refused(resend.domains.create({ name: 'localhost' }), 422, 'validation_error')
+  await done(resend.domains.remove(made.id))
+  await refused(resend.domains.get(made.id), 404, 'not_found')
+})
 
 await check(
   'idempotency key',
@@ -155,7 +186,8 @@ await check('errors', async () => {
   await refused(clientOf(service, 'wrong').emails.send(MAIL), 403, 'invalid_api_key')
   const reader = clientOf(service, service.reader)
   await refused(reader.emails.send(MAIL), 401, 'restricted_api_key')
-  await refused(resend.domains.list(), 404, 'not_found')
+  await refused(reader.domains.list(), 401, 'restricted_api_key')
+  await refused(resend.apiKeys.list(), 404, 'not_found')
 })
 
 await check('rate limit and retry', async () => {
