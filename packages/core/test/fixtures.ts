@@ -329,6 +329,25 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
     ) {
       return request([message(workspaceId, fields)], idempotency)
     },
+    /** The columns of an e-mail to three recipients. */
+    mail(): Partial<MessageRow> {
+      const { status, accepted, error_code, error_message } = UNSETTLED
+      const state = { status, accepted, error_code, error_message }
+      return {
+        channel: 'email',
+        recipient: 'asha@example.com',
+        recipients: [
+          { address: 'asha@example.com', role: 'to', ...state },
+          { address: 'juma@example.com', role: 'cc', ...state },
+          { address: 'neema@example.com', role: 'bcc', ...state },
+        ],
+        tags: [{ name: 'campaign', value: 'may' }],
+        content: { subject: 'Your order', text: 'It is ready' },
+        credits_used: units(3 * SMS_PRICE),
+        segments: null,
+        encoding: null,
+      }
+    },
     /** The row of a bulk that holds these messages. */
     bulkRow(messages: MessageRow[], fields: Partial<BulkRow> = {}): BulkRow {
       const [first] = messages

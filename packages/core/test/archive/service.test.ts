@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { decode } from '../../src/contract/endpoints/decode.ts'
 import { messages } from '../../src/contract/resources/messages.ts'
 import { createCore } from '../../src/core.ts'
+import { verifyLedger } from '../../src/storage/ledger/verify-ledger.ts'
 import { connect } from '../../src/storage/sqlite/engine/connection.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { exported, imported } from './move.ts'
@@ -35,6 +36,22 @@ async function at<T>(
   }
 }
 
+/** A mail to three recipients: one gets it, one bounces later, and one is rejected, which returns its share. */
+const EMAILS = {
+  emails: [
+    {
+      to: 'asha@example.com',
+      channel: 'email',
+      content: {
+        subject: 'Moving',
+        text: 'Soon',
+        cc: ['bounced@sandbox.svc'],
+        bcc: ['invalid@sandbox.svc'],
+      },
+    },
+  ],
+} as const
+
 describe('a service moved in the middle of its life', () => {
   it('goes on where it was: keys, balances, queue, idempotency and an append-only ledger', async () => {
     const sqlite = `file:${join(folder, 'svc.db')}`
@@ -56,28 +73,45 @@ describe('a service moved in the middle of its life', () => {
       })
       const identity = await core.apiKeys.authenticate(key, '127.0.0.1')
       const sent = await core.messages.send(identity, request, { idempotency_key: 'once' })
+      const options = { idempotency_key: 'mails' }
+      const mails = await core.messages.bulks.sendEmails(identity, EMAILS, options)
       const account = await core.workspaces.account(workspace_id)
-      return { workspace_id, key, sent, account }
+      return { workspace_id, key, sent, mails, account }
     })
 
     const { bytes } = await exported(sqlite)
     await imported(database.url, bytes)
     await at(database.url, async (core) => {
-      const { workspace_id, key, sent, account } = before
+      const { workspace_id, key, sent, mails, account } = before
       expect(await core.workspaces.account(workspace_id)).toEqual(account)
       await core.workspaces.login({ email: 'ops@example.com', password })
       const identity = await core.apiKeys.authenticate(key, '127.0.0.1')
       const again = await core.messages.send(identity, request, { idempotency_key: 'once' })
       expect(again).toEqual({ data: sent.data, replayed: true })
+      const options = { idempotency_key: 'mails' }
+      expect(await core.messages.bulks.sendEmails(identity, EMAILS, options)).toEqual({
+        data: mails.data,
+        replayed: true,
+      })
 
       const { message_id } = sent.data
       expect(await core.messages.get(workspace_id, message_id)).toMatchObject({ status: 'queued' })
       await core.startDispatch()
       const status = async () => (await core.messages.get(workspace_id, message_id)).status
       await expect.poll(status, { timeout: 20_000 }).toBe('delivered')
+      const mail_id = mails.data.messages[0]?.message_id ?? ''
+      const mail = () => core.messages.get(workspace_id, mail_id)
+      await expect.poll(async () => (await mail()).status, { timeout: 20_000 }).toBe('delivered')
+      expect((await mail()).recipients).toMatchObject([
+        { address: 'asha@example.com', role: 'to', status: 'delivered' },
+        { address: 'bounced@sandbox.svc', role: 'cc', status: 'failed', error_code: 'bounced' },
+        { address: 'invalid@sandbox.svc', role: 'bcc', status: 'failed' },
+      ])
+      // The share of the rejected recipient.
       const after = await core.workspaces.account(workspace_id)
-      expect(after.credits_balance).toBe(account.credits_balance)
+      expect(after.credits_balance - account.credits_balance).toBe(100_000)
     })
+    expect(await verifyLedger(database.url)).toMatchObject({ ok: true })
 
     const client = await database.connect()
     await expect(client.query('update ledger_entries set amount = 5')).rejects.toThrow(
@@ -88,7 +122,10 @@ describe('a service moved in the middle of its life', () => {
     const back = connect(join(folder, 'back.db'))
     expect(() => back.exec('delete from ledger_entries')).toThrow('append-only')
     const statuses = back.prepare('select status from messages').pluck().all()
-    expect(statuses).toEqual(['delivered'])
+    expect(statuses).toEqual(['delivered', 'delivered'])
+    const recipients = back.prepare('select recipients from messages order by id').pluck().all()
+    expect(recipients.map((text) => JSON.parse(`${text}`)?.length)).toEqual([undefined, 3])
     back.close()
+    expect(await verifyLedger(`file:${join(folder, 'back.db')}`)).toMatchObject({ ok: true })
   })
 })

@@ -186,13 +186,18 @@ describe('a restore', () => {
     restoreDatabase({ backup, database, verify: 'full', ...overrides })
 
   it('brings everything back, keeps what was there, and begins paused', async () => {
+    await storage.hot.accept([make.send(workspaceId, make.mail())])
+    const query = 'select recipients, tags from messages order by id'
+    const mails = rowsOf(database, query)
+    expect(JSON.stringify(mails)).toContain('juma@example.com')
     const { file, as_of } = await back()
     await storage.hot.accept([make.send(workspaceId)])
     await storage.close()
     const report = await restore(file)
+    expect(rowsOf(database, query)).toEqual(mails)
     expect(report).toMatchObject({ file, database, as_of, migrated: [], verified: 'full' })
-    expect(rowsOf(report.kept ?? '', 'select count(*) as n from messages')).toEqual([{ n: 2 }])
-    expect(rowsOf(database, 'select count(*) as n from messages')).toEqual([{ n: 1 }])
+    expect(rowsOf(report.kept ?? '', 'select count(*) as n from messages')).toEqual([{ n: 3 }])
+    expect(rowsOf(database, 'select count(*) as n from messages')).toEqual([{ n: 2 }])
     expect(rowsOf(database, "select * from sqlite_schema where name = 'svc_backup'")).toEqual([])
     expect(statSync(database).mode & 0o777).toBe(0o600)
     storage = openSqlite(database, runtime)
@@ -203,7 +208,7 @@ describe('a restore', () => {
     })
     expect((await verifyLedger(`file:${database}`)).ok).toBe(true)
     await storage.hot.accept([make.send(workspaceId)])
-    expect(await verify((await back()).file)).toMatchObject({ ledger: { messages: 2 } })
+    expect(await verify((await back()).file)).toMatchObject({ ledger: { messages: 3 } })
   })
 
   it('does not mix with the log of a database that was killed', async () => {

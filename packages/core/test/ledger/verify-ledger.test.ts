@@ -323,6 +323,23 @@ describe.each([
     ).toBe(true)
   })
 
+  it('compares the refund of an e-mail to several recipients with its message', async () => {
+    const { storage, damage } = opened
+    const mails = ['b2m1', 'b2m2'].map((id) =>
+      make.message('w1', { id, bulk_id: 'b2', ...make.mail() }),
+    )
+    await storage.hot.accept([{ ...make.request(mails), bulk: make.bulkRow(mails) }])
+    const request = { workspace_id: 'w1', message_ids: ['b2m1'], at: runtime.now() }
+    expect(await storage.hot.cancel(request)).toEqual(['canceled'])
+    expect(await verify()).toMatchObject({ ok: true, differences: [] })
+    // The share of one recipient.
+    await damage(
+      `update messages set credits_refunded = credits_refunded - ${SMS_PRICE} where id = 'b2m1'`,
+    )
+    const { differences } = await verify()
+    expect(differences.map(({ check }) => check)).toEqual(['refund', 'refunded_message'])
+  })
+
   it('names rows that cannot be read, and goes on with the others', async () => {
     const all = [...UNREADABLE, ...(isSqlite ? UNREADABLE_IN_A_FILE : [])]
     for (const [statement, about, stands, should] of all) {
