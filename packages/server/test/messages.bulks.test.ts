@@ -106,6 +106,40 @@ describe(`POST ${BULK}/:id/cancel`, () => {
 })
 
 describe(`POST ${BULK}/:id/retry`, () => {
+  it('sends e-mails with several recipients to all of them again', async () => {
+    const identity = await world().core.apiKeys.authenticate(key, '127.0.0.1')
+    const emails = [1, 2].map((n) => ({
+      to: `asha${n}@example.com`,
+      channel: 'email' as const,
+      content: { subject: `Order ${n}`, text: 'x', cc: ['juma@example.com'] },
+      scheduled_at: new Date(world().now().getTime() + 10_000),
+      expires_in: 5,
+    }))
+    const sent = await world().core.messages.bulks.sendEmails(identity, { emails })
+    expect(sent.data).toMatchObject({ total: 2, accepted: 2, credits_used: 400_000 })
+    await world().advance(60_000)
+    expect(await get(sent.data.bulk_id)).toMatchObject({
+      counts: { failed: 2 },
+      credits_refunded: 0.4,
+    })
+    const { status, body } = await post(`${BULK}/${sent.data.bulk_id}/retry`)
+    expect([status, body.data.accepted, body.data.credits_used]).toEqual([201, 2, 0.4])
+    await world().advance(1_000)
+    const { data } = (
+      await world().call('GET', `/api/v1/messages?bulk_id=${body.data.bulk_id}`, { key })
+    ).body
+    expect(data.messages).toMatchObject(
+      [2, 1].map((n) => ({
+        status: 'delivered',
+        content: { subject: `Order ${n}` },
+        recipients: [
+          { address: `asha${n}@example.com` },
+          { address: 'juma@example.com', role: 'cc' },
+        ],
+      })),
+    )
+  })
+
   it('sends the messages that no provider accepted again, as a new bulk with a new charge', async () => {
     const id = await bulkTo(['+255700000001', INVALID, UNDELIVERED], {
       metadata: { campaign: 'may' },
