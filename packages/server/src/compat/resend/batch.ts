@@ -1,9 +1,9 @@
 import { decode, endpoint, invalid, LIMITS, SvcError } from '@svc/core/contract'
-import type { DecodedCore } from '@svc/core/operate'
+import { type DecodedCore, inTurns } from '@svc/core/operate'
 import * as z from 'zod'
 import { keyOf } from '../../admission/authenticator.ts'
 import type { Handlers } from '../../routes/mount.ts'
-import { emailBody, wireRequestOf } from './email-body.ts'
+import { type EmailBody, emailBody, wireRequestOf } from './email-body.ts'
 import { validationError } from './errors.ts'
 import { answer, ROOT } from './tables.ts'
 
@@ -72,22 +72,36 @@ function listOf(body: unknown): unknown[] {
 async function readAll(
   given: readonly unknown[],
   isStrict: boolean,
-  parts: Parts,
+  { files, now }: Parts,
 ): Promise<{ emails: unknown[]; faults: ReadonlyMap<number, string> }> {
-  const emails: unknown[] = []
   const faults = new Map<number, string>()
-  for (const [index, one] of given.entries()) {
+  function refuse(index: number, error: unknown): null {
+    if (isStrict || !isRefusal(error)) throw error
+    faults.set(index, textOf(error))
+    return null
+  }
+  const read = await inTurns(given, (one, index) => {
     try {
-      const email = decode(emailBody, one)
-      if (email.attachments) throw invalid('attachments', 'A batch cannot have `attachments`.')
-      emails.push(await wireRequestOf(email, { files: parts.files, now: parts.now() }))
+      return readEmail(one)
     } catch (error) {
-      if (isStrict || !isRefusal(error)) throw error
-      emails.push(null)
-      faults.set(index, textOf(error))
+      return refuse(index, error)
+    }
+  })
+  const emails: unknown[] = []
+  for (const [index, email] of read.entries()) {
+    try {
+      emails.push(email && (await wireRequestOf(email, { files, now: now() })))
+    } catch (error) {
+      emails.push(refuse(index, error))
     }
   }
   return { emails, faults }
+}
+
+function readEmail(given: unknown): EmailBody {
+  const email = decode(emailBody, given)
+  if (email.attachments) throw invalid('attachments', 'A batch cannot have `attachments`.')
+  return email
 }
 
 /** The faults in the words of Resend; of two for one e-mail, the fault in the form of Resend. */
