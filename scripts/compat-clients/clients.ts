@@ -27,8 +27,8 @@ const PACKAGES: [name: string, scenario: string, versions: string[]][] = [
 /** Reads the signatures of Resend's webhooks. */
 const SVIX = ['svix-1@npm:svix@1.99.1', 'svix-2@npm:svix@2.5.0']
 
-/** Render the field `react` of Resend's package. Version 3 of the package brings a renderer of its own, for React 18.2. */
-const REACT = ['react@18.2.0', 'react-dom@18.2.0', '@react-email/render@2.3.1']
+/** Render the field `react` of Resend's package. Versions 4 and 5 accept version 1 of the renderer; version 3 has its own, for React 18.2. */
+const REACT = ['react@18.2.0', 'react-dom@18.2.0', '@react-email/render@1.4.0']
 
 /** The clients in the order of the table. */
 export const CLIENTS: readonly Client[] = [

@@ -117,27 +117,30 @@ const many = (count: number, item: string) => `[${Array(count).fill(item).join('
 const withField = (of: object, name: string, json: string) =>
   `${JSON.stringify(of).slice(0, -1)},${JSON.stringify(name)}:${json}}`
 
-/** Values of JSON that no field of these takes. */
+/** Values of JSON that hardly any field takes. */
 const VALUES = [
   'null',
   '0',
   '-1e999',
   'true',
   '[]',
-  '[[]]',
   '{}',
   '[null]',
   '[{"a":[]}]',
   deep(12),
+  JSON.stringify(`${'a '.repeat(5_000)}<a@b.example>`),
+  '"\\u0000"',
+  '{"__proto__":{"admin":true},"constructor":"x","toString":1}',
+]
+
+/** Values that take longer: for one field of each request, and for items of a batch. */
+const LARGE = [
   deep(100_000),
   many(100_000, '"a@b.example"'),
   many(20_000, '{}'),
   JSON.stringify('x'.repeat(200_000)),
   JSON.stringify('@'.repeat(10_000)),
-  JSON.stringify(`${'a '.repeat(5_000)}<a@b.example>`),
-  '"\\u0000"',
   '"\\ud800"',
-  '{"__proto__":{"admin":true},"constructor":"x","toString":1}',
 ]
 
 /** The fields of each request, and a request that is accepted without them. */
@@ -176,9 +179,9 @@ function expectAnswer({ status, body }: Awaited<ReturnType<typeof call>>, given:
 
 describe('hostile input', () => {
   it.each(REQUESTS)('at %s gets an error of Resend, or is taken', async (path, body, fields) => {
-    for (const field of fields) {
+    for (const [i, field] of fields.entries()) {
       const { [field]: _, ...rest } = body as Record<string, unknown>
-      for (const value of VALUES) {
+      for (const value of i === 1 ? [...VALUES, ...LARGE] : VALUES) {
         const given = withField(rest, field, value)
         expectAnswer(await call(one.key, 'POST', path, given), `${path} ${given}`)
       }
@@ -191,7 +194,7 @@ describe('hostile input', () => {
     const mail = JSON.stringify(MAIL)
     const bodies = [
       ...VALUES,
-      ...VALUES.map((value) => `[${mail},${value}]`),
+      ...[...VALUES, ...LARGE].map((value) => `[${mail},${value}]`),
       ...VALUES.map((value) => `[${mail},${withField(MAIL, 'x', value)}]`),
       many(101, mail),
       many(100, mail).replace(/]$/, `,${deep(15)}]`),
