@@ -112,7 +112,7 @@ describe(`POST ${BULK}/:id/retry`, () => {
       to: `asha${n}@example.com`,
       channel: 'email' as const,
       content: { subject: `Order ${n}`, text: 'x', cc: ['juma@example.com'] },
-      scheduled_at: new Date(world().now().getTime() + 10_000),
+      scheduled_at: new Date(world().now().getTime() + 10_000).toISOString(),
       expires_in: 5,
     }))
     const sent = await world().core.messages.bulks.sendEmails(identity, { emails })

@@ -41,7 +41,7 @@ const EMAILS = {
   emails: [
     {
       to: 'asha@example.com',
-      channel: 'email',
+      channel: 'email' as const,
       content: {
         subject: 'Moving',
         text: 'Soon',
@@ -50,7 +50,7 @@ const EMAILS = {
       },
     },
   ],
-} as const
+}
 
 describe('a service moved in the middle of its life', () => {
   it('goes on where it was: keys, balances, queue, idempotency and an append-only ledger', async () => {
