@@ -102,7 +102,7 @@ describe('the pages', () => {
     const { headers, text } = await request('GET', '/console/messages/some-id?channel=sms')
     expect(headers['content-security-policy']).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; frame-src 'self'",
     )
     expect(text).toContain('<title>Acme &lt;b&gt;</title>')
     expect(text).toContain(`src="./../assets/${bundle.main}"`)

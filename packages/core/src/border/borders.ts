@@ -6,8 +6,10 @@ import { ASSIGNED_ROLES } from '../contract/endpoints/roles.ts'
 import { SvcError } from '../contract/errors.ts'
 import { httpUrl, phone, text } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
+import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import { emailBulk } from '../contract/resources/email-bulk.ts'
 import type { EventKind } from '../contract/resources/events.ts'
+import { messageSearch } from '../contract/resources/message-search.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
 import type { CoreEvent } from '../events/event.ts'
 import type { EventPageOptions, EventsOptions, HandlerOptions } from '../events/feed.ts'
@@ -212,6 +214,8 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
     whole: takes(viewer(api.get), id(api.get)),
     list: takes(viewer(api.list), query(api.list.query)),
     listShort: takes(viewer(api.list), query(api.list.query)),
+    search: takes(viewer(api.list), query(messageSearch)),
+    recentFailures: takes(viewer(api.list)),
     history: takes(viewer(api.list), checked<'day' | 'hour'>('unit', z.enum(['day', 'hour']))),
     timeline: takes(viewer(api.timeline), id(api.timeline)),
     cancel: takes(viewer(api.cancel), id(api.cancel)),
@@ -223,6 +227,13 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
       send: takes(identity(bulks.send), body(bulks.send), keyed),
       sendEmails: takes(identity(bulks.send), body(emailBulk), keyed),
       get: takes(viewer(bulks.get), id(bulks.get)),
+      list: takes(
+        viewer(bulks.get),
+        checked<Slice & { channel?: Channel }>(
+          '',
+          z.object({ ...sliceFields, channel: z.enum(CHANNELS).optional() }),
+        ),
+      ),
       cancel: takes(viewer(bulks.cancel), id(bulks.cancel)),
       retry: takes(identity(bulks.retry), id(bulks.retry)),
     },

@@ -95,6 +95,9 @@ export const LIMITS = {
   events_waiting_per_workspace: 20,
   /** A longer JSON content is read separately, because 100 e-mails of 2 MB would block the event loop for seconds. */
   list_content_length: 32 * KB,
+  message_search_length: 255,
+  /** The messages that one request of a search reads; the next request continues. */
+  messages_examined: 50_000,
 
   jwt_lifetime_s: 30 * DAY_S,
   jwt_secret_bytes: 32,

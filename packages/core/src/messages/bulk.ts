@@ -2,9 +2,11 @@ import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { priceForSeveral } from '../channels/price.ts'
 import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
+import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Bulk, bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { BulkRequest } from '../contract/resources/bulk-request.ts'
+import type { Channel } from '../contract/resources/content.ts'
 import type { EmailBulk, emailBulk } from '../contract/resources/email-bulk.ts'
 import type { BulkRow, MessageRow } from '../rows/rows.ts'
 import type { Accepted } from '../runtime/tracing.ts'
@@ -23,6 +25,12 @@ interface SendOptions {
 type SendOptionsIn<F extends Form> = F extends 'decoded'
   ? SendOptions & { compared?: unknown }
   : SendOptions
+
+/** A bulk in a list: of its messages, only those that are queued or failed are counted. */
+export type ListedBulk = Omit<Bulk, 'counts' | 'credits_refunded'> & {
+  queued: number
+  failed: number
+}
 
 /** Many messages of one request. */
 export interface Bulks<F extends Form = 'given'> {
@@ -51,6 +59,11 @@ export interface Bulks<F extends Form = 'given'> {
    * @throws SvcError `not_found`, also for a bulk that the viewer may not see.
    */
   get(viewer: Viewer, bulkId: string): Promise<Bulk>
+  /** Returns a page of the bulks, newest first. */
+  list(
+    viewer: Viewer,
+    page: Slice & { channel?: Channel | undefined },
+  ): Promise<{ bulks: ListedBulk[]; next_after: string | null }>
   /**
    * Fails, with the code `canceled`, the messages that are not being sent yet, and returns their credits.
    * @throws SvcError in the same cases as `get`.
@@ -195,6 +208,14 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
     sendEmails: (identity, request, options = {}) =>
       watched('email', () => sendEmails(identity, request, options), madeBy),
     get: async (viewer, bulkId) => recordOf(await find(viewer, bulkId)),
+    async list(viewer, { channel, ...slice }) {
+      const { workspace_id, livemode } = viewOf(viewer)
+      const page = withNext(slice)
+      const found = await storage.read.bulks.list(workspace_id, { channel, livemode }, page)
+      const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
+      const bulks = rows.map((row) => ({ ...row, status: statusOf(row, row) }))
+      return { bulks, next_after }
+    },
     async cancel(viewer, bulkId) {
       const row = await find(viewer, bulkId)
       const { workspace_id } = row
@@ -218,7 +239,10 @@ function madeBy({ bulk_id, messages }: SentBulk): Accepted {
   return { message_ids: messages.map(({ message_id }) => message_id), bulk_id }
 }
 
-function statusOf({ accepted }: BulkRow, { queued }: Bulk['counts']): Bulk['status'] {
+function statusOf(
+  { accepted }: BulkRow,
+  { queued }: Pick<Bulk['counts'], 'queued'>,
+): Bulk['status'] {
   if (queued === 0) return 'completed'
   return queued === accepted ? 'queued' : 'processing'
 }

@@ -7,6 +7,7 @@ import type { BodyIn, Data, Form, Query, QueryIn } from '../contract/endpoints/e
 import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
+import type { messageSearch } from '../contract/resources/message-search.ts'
 import { messages as endpoints, type Message } from '../contract/resources/messages.ts'
 import { sentJson } from '../contract/resources/plain-send.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
@@ -28,6 +29,7 @@ import { eraseMessage, redactMessage } from './erase-message.ts'
 import { estimateOf, recipientsOfSend } from './estimate.ts'
 import { type HistoryPoint, historyOf } from './history.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
+import { type FoundMessages, recentFailures, searchMessages } from './search.ts'
 import { faultOf, recipientsOfOne, severalFault } from './send-checks.ts'
 import { type ShortMessage, shown, shownShort, whole } from './shown.ts'
 import { testUseOf } from './test-usage.ts'
@@ -90,6 +92,14 @@ export interface Messages<F extends Form = 'given'> {
    * messages, all other viewers live messages.
    */
   history(viewer: Viewer, unit: 'day' | 'hour'): Promise<HistoryPoint[]>
+  /**
+   * Returns a page of the messages that a filter selects, newest first, without contents longer than
+   * `LIMITS.list_content_length`. `search` is a part of the recipient, the sender, the provider's id, the metadata or the
+   * content. One call examines at most `LIMITS.messages_examined` messages for it, and `next_after` continues with the others.
+   */
+  search(viewer: Viewer, query: QueryIn<{ query: typeof messageSearch }, F>): Promise<FoundMessages>
+  /** The failures of the last hour by their error, most frequent first. At most 500 of each channel are counted. */
+  recentFailures(viewer: Viewer): Promise<{ error_code: string | null; count: number }[]>
   /** Returns the same as `list`, but contents longer than `LIMITS.list_content_length` are null. */
   listShort(
     viewer: Viewer,
@@ -308,6 +318,8 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       return { messages, ...page }
     },
     listShort,
+    search: (viewer, query) => searchMessages({ storage, runtime }, viewer, query),
+    recentFailures: (viewer) => recentFailures({ storage, runtime }, viewer),
     history: (viewer, unit) => historyOf(storage, viewer, { unit, now: runtime.now() }),
     async timeline(viewer, messageId) {
       return timelineOf({ read: storage.read, now: runtime.now() }, await byId(viewer, messageId))

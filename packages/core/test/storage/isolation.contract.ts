@@ -271,9 +271,21 @@ export function isolationContract(open: OpenStorage): void {
           attempts: () => messages.attempts(asker, message.id),
           events: () => messages.events(asker, message.id),
           ofBulk: () => messages.ofBulk(asker, BULK_ID),
+          async search() {
+            const page = { limit: 10, content_length: 0, examine: 10 }
+            return (await messages.search(asker, { part: message.recipient }, page)).rows
+          },
+          errorsSince: () =>
+            messages.errorsSince(asker, {
+              status: 'sent',
+              since: new Date(0),
+              first_id: '',
+              examine: 10,
+            }),
         },
         bulks: {
           byId: () => bulks.byId(asker, BULK_ID),
+          list: () => bulks.list(asker, {}, EVERYTHING),
           retryOf: () => bulks.retryOf(asker, BULK_ID),
           progress: async () => (await bulks.progress(asker, BULK_ID)).counts.sent,
         },

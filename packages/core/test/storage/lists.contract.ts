@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
+import { type FoundMessages, searchMessages } from '../../src/messages/search.ts'
 import type { MessageRow } from '../../src/rows/rows.ts'
 import type { MessageFilter } from '../../src/storage/ports/messages.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
@@ -178,6 +179,44 @@ function messageLists(bench: Bench): void {
       const { messages } = bench.storage.read
       expect(await messages.list(workspaceId, filter, EVERYTHING)).toEqual(expected)
       expect(await messages.count(workspaceId, filter)).toBe(expected.length)
+    },
+  )
+
+  it.each(filters)(
+    'searches among %s, a few messages in a call, without gaps or repeats',
+    async (_, { from, until, recipient = '0000', livemode, ...own }, holds) => {
+      const workspace_id = await bench.workspace()
+      const viewer = livemode === false ? { workspace_id, mode: 'test' as const } : workspace_id
+      const expected = (await manyMessages(workspace_id))
+        .filter((message) => holds(message) && message.recipient.includes(recipient))
+        .map(({ id }) => id)
+        .reverse()
+      const query = { ...own, search: recipient, startDate: from, endDate: until, limit: 2 }
+      const parts = { storage: bench.storage, runtime: bench.clock }
+      const found: string[] = []
+      let after: string | null | undefined
+      do {
+        const page: FoundMessages = await searchMessages(
+          parts,
+          viewer,
+          { ...query, after: after ?? undefined },
+          { step: 3, max: 6 },
+        )
+        const { messages, searched_until, next_after } = page
+        if (next_after !== null && messages.length < 2) {
+          const last = await bench.message(workspace_id, next_after)
+          expect(searched_until).toEqual(last.created_at)
+          if (after === undefined && !own.bulk_id && !until) expect(await newer(last)).toBe(5)
+        }
+        found.push(...messages.map(({ id }) => id))
+        after = next_after
+      } while (after !== null)
+      expect(found).toEqual(expected)
+
+      async function newer({ id }: MessageRow): Promise<number> {
+        const { messages } = bench.storage.read
+        return (await messages.list(workspace_id, { newer_than: id }, EVERYTHING)).length
+      }
     },
   )
 

@@ -11,7 +11,10 @@ import { BUNDLE_FOLDER, type Bundle, readBundle } from './bundle.ts'
 import { conversationEndpoints, conversationHandlers } from './conversations.ts'
 import { creditEndpoints, creditHandlers } from './credits.ts'
 import { historyEndpoints, sessionEndpoints } from './endpoints.ts'
+import { findingHandlers } from './findings.ts'
 import { indexHtml } from './index-html.ts'
+import { consoleMessages, findingEndpoints, messageHtml } from './message-endpoints.ts'
+import { consoleMessageHandlers, messageHtmlHandlers } from './messages.ts'
 import { sentRequestEndpoints, sentRequestHandlers } from './sent-requests.ts'
 import { sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
@@ -43,6 +46,9 @@ interface ServiceFacts {
 }
 
 const HTML = 'text/html; charset=utf-8'
+
+/** Frames show e-mails, as documents of this service with a policy of their own. */
+const CONSOLE_CSP = `${PAGE_CSP}; frame-src 'self'`
 
 /** A file's name has a hash of its content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable'
@@ -81,6 +87,11 @@ export async function serveConsole(
   mount(app, admission, streamEndpoints, streamHandlers(app, core, authenticator), {
     console: { ...access, chooses_by_query: true },
   })
+  mount(app, admission, consoleMessages, consoleMessageHandlers(core), { console: access })
+  mount(app, admission, messageHtml, messageHtmlHandlers(core), {
+    console: { ...access, chooses_by_query: true },
+  })
+  mount(app, admission, findingEndpoints, findingHandlers(core), { console: access })
   for (const name of Object.keys(bundle?.files ?? {})) {
     servePage(app, admission, {
       path: `${base}/assets/${name}`,
@@ -91,7 +102,7 @@ export async function serveConsole(
       cache: IMMUTABLE,
     })
   }
-  const facts = factsOf(options)
+  const facts = { ...factsOf(options), voice: core.hasVoice }
   for (const path of [base, `${base}/*`]) servePages(app, admission, path, { bundle, facts, base })
   if (!at_root) return
   serveHandler(app, admission, { path: '/' }, async (_, reply) => reply.redirect(`.${base}`, 302))
@@ -111,7 +122,7 @@ function factsOf({
   authenticate,
   oidc,
   self_service_domains,
-}: ConsoleOptions & ServiceFacts): ConsoleFacts {
+}: ConsoleOptions & ServiceFacts): Omit<ConsoleFacts, 'voice'> {
   const facts = { brand, dev, self_service_domains }
   if (authenticate && !dev) return { ...facts, sign_in: ['host'] }
   return { ...facts, sign_in: oidc ? ['password', 'oidc'] : ['password'] }
@@ -126,11 +137,10 @@ function servePages(
 ): void {
   const only = ({ url }: { url: string }) =>
     !/^\/(?:api|assets|oidc)\//.test(url.slice(base.length))
-  serveHandler(app, admission, { path, only }, async (request, reply) => {
+  serveHandler(app, admission, { path, only, csp: CONSOLE_CSP }, async (request, reply) => {
     const { url } = request
-    // Only this machine has the tools of `svc dev`, which show mails in a frame.
+    // Only this machine has the tools of `svc dev`.
     const facts = { ...given, dev: given.dev && isLocal(request) }
-    if (facts.dev) reply.header('content-security-policy', `${PAGE_CSP}; frame-src 'self'`)
     reply.type(HTML)
     if (!bundle)
       return notice(

@@ -6,6 +6,8 @@ export interface ConsoleFacts {
   brand: string
   /** Whether `svc dev` serves the console to a browser on its machine, which then has the tools too. */
   dev: boolean
+  /** Whether the service makes calls. */
+  voice: boolean
   /** The ways to sign in. `host`: the program that serves the console does it. */
   sign_in: readonly ('password' | 'oidc' | 'host')[]
   /** Whether workspaces add and remove their sending domains themselves. */

@@ -41,6 +41,13 @@ export interface PeriodCount {
   test_count: number
 }
 
+/** The matching messages among the examined ones, newest first. */
+export interface SearchedRows {
+  rows: ShortMessageRow[]
+  /** The oldest examined message, if older ones remain. */
+  last: Pick<MessageRow, 'id' | 'created_at'> | null
+}
+
 export interface MessageReads {
   byId(workspaceId: string, messageId: string): Promise<MessageRow | null>
   /** Returns the newest first. */
@@ -51,6 +58,29 @@ export interface MessageReads {
     filter: MessageFilter,
     page: { limit: number; offset: number; content_length: number },
   ): Promise<ShortMessageRow[]>
+  /**
+   * The messages in which `part` occurs: in recipient, sender, the provider's id, metadata or the first `SEARCHED_LENGTH`
+   * characters of the content as JSON. Upper and lower case of ASCII letters are equal. At most `examine` messages are read.
+   */
+  search(
+    workspaceId: string,
+    filter: MessageFilter & { part: string },
+    page: { limit: number; content_length: number; examine: number },
+  ): Promise<SearchedRows>
+  /**
+   * The numbers of messages of a status for each error, most frequent first, among the newest `examine` of each channel. Earlier
+   * messages than `since` are not counted, and ids below `first_id` not read.
+   */
+  errorsSince(
+    workspaceId: string,
+    filter: {
+      status: MessageStatus
+      since: Date
+      first_id: string
+      livemode?: false | undefined
+      examine: number
+    },
+  ): Promise<{ error_code: string | null; count: number }[]>
   /** The exact number. Without `bulk_id`, `recipient` and `before_id`, the cost grows with days, not with messages. */
   count(workspaceId: string, filter: MessageFilter): Promise<number>
   /** The numbers of the days or hours from `from` on, from stored sums: the cost does not depend on the messages. */
@@ -83,8 +113,20 @@ export interface BulkProgress {
   credits_refunded: Units
 }
 
+/** A bulk and the number of its messages that are queued or failed. */
+export interface ListedBulkRow extends BulkRow {
+  queued: number
+  failed: number
+}
+
 export interface BulkReads {
   byId(workspaceId: string, bulkId: string): Promise<BulkRow | null>
+  /** Returns the newest first. */
+  list(
+    workspaceId: string,
+    filter: { channel?: Channel | undefined; livemode?: false | undefined },
+    page: Slice,
+  ): Promise<ListedBulkRow[]>
   /** The bulk that retried the failed messages of this bulk; null when there is none. */
   retryOf(workspaceId: string, bulkId: string): Promise<BulkRow | null>
   /** The number of the bulk's messages for each status, and the sum of refunded credits. */

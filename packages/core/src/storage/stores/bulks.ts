@@ -1,8 +1,9 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, sql } from 'drizzle-orm'
 import { units } from '../../contract/fields/units.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { BulkReads } from '../ports/messages.ts'
+import { isBelow } from './pages.ts'
 
 export function bulkStore(db: Db, { bulks: t, messages }: Tables): BulkReads {
   // `bigint` is wide enough for the sum on either engine, and becomes a number on both.
@@ -12,6 +13,31 @@ export function bulkStore(db: Db, { bulks: t, messages }: Tables): BulkReads {
       const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, bulkId))
       const [row] = await db.select().from(t).where(mine)
       return row ?? null
+    },
+    async list(workspaceId, { channel, livemode }, { limit, offset, after }) {
+      const mine = and(
+        eq(t.workspace_id, workspaceId),
+        channel && eq(t.channel, channel),
+        livemode === undefined ? undefined : eq(t.livemode, livemode),
+        isBelow(t.id, after),
+      )
+      const found = db.select().from(t).where(mine).orderBy(desc(t.id))
+      const rows = await found.limit(limit).offset(offset)
+      if (rows.length === 0) return []
+      const ids = rows.map(({ id }) => id)
+      const { bulk_id, status } = messages
+      const open = await db
+        .select({ bulk_id, status, n: rowCount })
+        .from(messages)
+        .where(and(eq(messages.workspace_id, workspaceId), inArray(bulk_id, ids)))
+        .groupBy(bulk_id, status)
+      const of = (id: string, state: string) =>
+        open.find((one) => one.bulk_id === id && one.status === state)?.n ?? 0
+      return rows.map((row) => ({
+        ...row,
+        queued: of(row.id, 'queued'),
+        failed: of(row.id, 'failed'),
+      }))
     },
     async retryOf(workspaceId, bulkId) {
       const mine = and(eq(t.workspace_id, workspaceId), eq(t.retry_of, bulkId))

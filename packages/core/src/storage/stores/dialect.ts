@@ -23,8 +23,11 @@ export interface StoreDialect {
  * differently. A search for 120 letters `a` in 100,000 such texts would take seconds with LIKE.
  */
 export function includes(column: PgColumn, part: string): SQL {
+  return includesIn(column, part, column)
+}
+
+/** Whether an expression over a table with the column `of` contains `part`. */
+export function includesIn(text: SQL | PgColumn, part: string, of: PgColumn): SQL {
   // SQLite's columns are cast to PostgreSQL's types: see `dialects`.
-  return is(column, PgColumn)
-    ? sql`strpos(${column}, ${part}) > 0`
-    : sql`instr(${column}, ${part}) > 0`
+  return is(of, PgColumn) ? sql`strpos(${text}, ${part}) > 0` : sql`instr(${text}, ${part}) > 0`
 }

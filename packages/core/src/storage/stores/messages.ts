@@ -9,10 +9,13 @@ import {
   inArray,
   lt,
   lte,
+  or,
   type SQL,
   sql,
 } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import { units } from '../../contract/fields/units.ts'
+import { CHANNELS } from '../../contract/resources/content.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
@@ -23,11 +26,15 @@ import type {
   MessageWrites,
 } from '../ports/messages.ts'
 import { filledUp } from './batches.ts'
+import { includesIn } from './dialect.ts'
 import { idsAmong, type Kind, kindsAmong, messageTotals, totalOf } from './message-totals.ts'
 import { removeOldest } from './pages.ts'
 
 /** Past this offset, sorting the ids costs more than reading through the messages. */
 const OFFSET_BY_KIND_MAX = 10_000
+
+/** The searched part of a content: attachments, which are at its end, would be slow to search and match by chance. */
+export const SEARCHED_LENGTH = 20_000
 
 /** The number of messages of a kind that may be added between the count and the query. */
 const CHANGED_MEANWHILE_MAX = 100
@@ -179,6 +186,39 @@ export function messageStore(
     return { where, limit, offset: 0 }
   }
 
+  /** The lowest and the highest id of a bulk; of an unknown bulk, a range without messages. */
+  async function rangeOfBulk(workspaceId: string, bulkId: string) {
+    const mine = and(eq(t.workspace_id, workspaceId), eq(t.bulk_id, bulkId))
+    const [range] = await db
+      .select({ first: sql<string | null>`min(${t.id})`, last: sql<string | null>`max(${t.id})` })
+      .from(t)
+      .where(mine)
+    return { first: range?.first ?? '', last: range?.last ?? '' }
+  }
+
+  function shortRows(content_length: number) {
+    const isShort = sql`length(cast(${t.content} as text)) <= ${content_length}`
+    const content = sql<MessageRow['content'] | null>`case when ${isShort} then ${t.content} end`
+    return db.select({ ...getTableColumns(t), content: content.mapWith(t.content) }).from(t)
+  }
+
+  /** SQL: whether a text occurs in a message. JSON has some characters escaped. */
+  function containing(part: string): SQL | undefined {
+    const isIn = (column: SQL | PgColumn, text: string) => {
+      const folded = includesIn(sql`lower(${column})`, text.toLowerCase(), t.id)
+      // `lower` of SQLite knows ASCII only.
+      return isAscii(text) ? folded : sql`(${folded} or ${includesIn(column, text, t.id)})`
+    }
+    const escaped = JSON.stringify(part).slice(1, -1)
+    return or(
+      isIn(t.recipient, part),
+      isIn(t.sender, part),
+      isIn(t.provider_message_id, part),
+      isIn(sql`cast(${t.metadata} as text)`, escaped),
+      isIn(sql`substr(cast(${t.content} as text), 1, ${sql.raw(`${SEARCHED_LENGTH}`)})`, escaped),
+    )
+  }
+
   return {
     async byId(workspaceId, messageId) {
       const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, messageId))
@@ -195,10 +235,52 @@ export function messageStore(
       const found = await listed(workspaceId, filter, page)
       if (!found) return []
       const { where, limit, offset } = found
-      const isShort = sql`length(cast(${t.content} as text)) <= ${content_length}`
-      const content = sql<MessageRow['content'] | null>`case when ${isShort} then ${t.content} end`
-      const rows = db.select({ ...getTableColumns(t), content: content.mapWith(t.content) }).from(t)
+      const rows = shortRows(content_length)
       return rows.where(where).orderBy(newest(filter)).limit(limit).offset(offset)
+    },
+    async search(workspaceId, { part, ...filter }, { limit, content_length, examine }) {
+      const found = await bounded(workspaceId, filter)
+      if (!found) return { rows: [], last: null }
+      const { before_id, bulk_id } = found.filter
+      const ids = bulk_id ? await rangeOfBulk(workspaceId, bulk_id) : found.filter.ids
+      // In the order of the key, whatever else the filter selects, so that the number of read messages has a bound.
+      const [last] = await db
+        .select({ id: t.id, created_at: t.created_at })
+        .from(t)
+        .where(matching(workspaceId, { ids, before_id }))
+        .orderBy(desc(t.id))
+        .limit(1)
+        .offset(examine - 1)
+      const examined = and(
+        matching(workspaceId, found.filter),
+        last && gte(t.id, last.id),
+        containing(part),
+      )
+      const rows = await shortRows(content_length).where(examined).orderBy(desc(t.id)).limit(limit)
+      return { rows, last: last ?? null }
+    },
+    async errorsSince(workspaceId, { status, since, first_id, livemode, examine }) {
+      const newest = CHANNELS.map((channel) => {
+        const mine = and(
+          eq(t.workspace_id, workspaceId),
+          eq(t.channel, channel),
+          eq(t.status, status),
+          gte(t.id, first_id),
+          livemode === false ? isTest : undefined,
+        )
+        const { error_code, created_at } = t
+        const found = db.select({ error_code, created_at }).from(t).where(mine)
+        return sql`select * from (${found.orderBy(desc(t.id)).limit(examine)}) kind`
+      })
+      return db
+        .select({
+          error_code: sql<string | null>`error_code`,
+          count: sql<number>`cast(count(*) as bigint)`,
+        })
+        .from(sql`(${sql.join(newest, sql` union all `)}) failed`)
+        .where(sql`created_at >= ${sql.param(since, t.created_at)}`)
+        .groupBy(sql`error_code`)
+        .orderBy(sql`count(*) desc, error_code`)
     },
     async count(workspaceId, filter) {
       const { channel: _, status: __, livemode: ___, from, until, ...others } = filter
@@ -245,6 +327,10 @@ export function messageStore(
       return removeOldest(db, { from: answers, by, condition: lt(by, before) }, limit)
     },
   }
+}
+
+function isAscii(text: string): boolean {
+  return /^[\0-\x7f]*$/.test(text)
 }
 
 function isEmpty(filter: MessageFilter): boolean {

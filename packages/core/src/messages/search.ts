@@ -1,0 +1,110 @@
+import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { pageOf, withNext } from '../contract/endpoints/paging.ts'
+import { uuid } from '../contract/fields/fields.ts'
+import { LIMITS } from '../contract/limits.ts'
+import type { MessageSearch } from '../contract/resources/message-search.ts'
+import { idFloor, type Runtime } from '../runtime/runtime.ts'
+import type { Storage } from '../storage/ports/storage.ts'
+import { type ShortMessage, shown, shownShort } from './shown.ts'
+
+/** The numbers of messages that one query of a search reads, and one call. */
+export interface Bounds {
+  step: number
+  max: number
+}
+
+/** A query for messages of 500 bytes takes about 20 ms of a reader thread, so that other reads get their turn. */
+const BOUNDS: Bounds = { step: 5_000, max: LIMITS.messages_examined }
+
+/** A search with long e-mails ends earlier than by its number of messages. */
+const TIME_MAX_MS = 500
+
+/** The newest failed messages of a channel that are counted by their errors. */
+const FAILURES_EXAMINED = 500
+
+const HOUR_MS = 3_600_000
+
+/** The maximum difference between the time in an id and the time of the message, on servers with different clocks. */
+const ID_SKEW_MS = HOUR_MS
+
+/** A page of a search, newest first. */
+export interface FoundMessages {
+  messages: ShortMessage[]
+  /** The number of messages that the filter selects; null with a search text. */
+  total: number | null
+  /** The `after` of the next page; null if every message was examined. */
+  next_after: string | null
+  /** When the oldest examined message was created, if older messages were not examined yet. */
+  searched_until: Date | null
+}
+
+type Parts = { storage: Pick<Storage, 'read'>; runtime: Pick<Runtime, 'now'> }
+
+/**
+ * A page of the messages that a filter selects. With a text, at most `LIMITS.messages_examined` messages are read, so a page may
+ * have fewer messages than `limit` although more follow. A text that is the id of a message finds this message only.
+ */
+export async function searchMessages(
+  { storage: { read }, runtime }: Parts,
+  viewer: Viewer,
+  { search, startDate, endDate, limit, after, ...own }: MessageSearch,
+  { step, max }: Bounds = BOUNDS,
+): Promise<FoundMessages> {
+  const view = viewOf(viewer)
+  const { workspace_id, livemode } = view
+  const filter = { ...own, livemode, from: startDate, until: endDate }
+  const content_length = LIMITS.list_content_length
+  if (search === undefined) {
+    const slice = { limit, offset: 0 }
+    const page = { ...withNext(slice), content_length }
+    const [found, total] = await Promise.all([
+      read.messages.listShort(workspace_id, { ...filter, before_id: after }, page),
+      read.messages.count(workspace_id, filter),
+    ])
+    const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
+    return { messages: rows.map(shownShort), total, next_after, searched_until: null }
+  }
+  if (after === undefined && uuid.safeParse(search).success) {
+    const row = seen(view, await read.messages.byId(workspace_id, search))
+    if (row) return { messages: [shown(row)], ...COMPLETE }
+  }
+  const messages: ShortMessage[] = []
+  const began_ms = runtime.now().getTime()
+  let before_id = after
+  for (let examined = step; ; examined += step) {
+    const { rows, last } = await read.messages.search(
+      workspace_id,
+      { ...filter, before_id, part: search },
+      { limit: limit - messages.length + 1, content_length, examine: step },
+    )
+    messages.push(...rows.map(shownShort))
+    const { rows: page, next_after } = pageOf(messages, { limit }, ({ id }) => id)
+    if (next_after !== null) return { messages: page, ...COMPLETE, next_after }
+    if (!last) return { messages, ...COMPLETE }
+    before_id = last.id
+    const isLate = runtime.now().getTime() - began_ms > TIME_MAX_MS
+    if (isLate || examined >= max) {
+      return { messages, total: null, next_after: last.id, searched_until: last.created_at }
+    }
+  }
+}
+
+const COMPLETE = { total: null, next_after: null, searched_until: null } as const
+
+/** The failures of the last hour, by their error, most frequent first; at most 500 of each channel are counted. */
+export async function recentFailures(
+  { storage: { read }, runtime }: Parts,
+  viewer: Viewer,
+): Promise<{ error_code: string | null; count: number }[]> {
+  const { workspace_id, livemode } = viewOf(viewer)
+  const since = new Date(runtime.now().getTime() - HOUR_MS)
+  const first_id = idFloor(new Date(since.getTime() - ID_SKEW_MS))
+  const filter = {
+    status: 'failed',
+    since,
+    first_id,
+    livemode,
+    examine: FAILURES_EXAMINED,
+  } as const
+  return read.messages.errorsSince(workspace_id, filter)
+}

@@ -1,0 +1,114 @@
+import { mayDo } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
+import type { Handlers } from '../routes/mount.ts'
+import type { findingEndpoints } from './message-endpoints.ts'
+
+/** The number of webhooks and domains that are looked at. */
+const LOOKED_AT = 100
+
+/** Fewer failures in an hour are no finding, and fewer than this share of the messages. */
+const FAILURES_MIN = 5
+const FAILURES_SHARE = 0.1
+
+type Findings = Awaited<ReturnType<Handlers<typeof findingEndpoints>['list']>>
+type Finding = Findings['findings'][number]
+
+const page = { limit: LOOKED_AT, offset: 0 }
+
+/** The handler that lists what needs attention. */
+export function findingHandlers(core: DecodedCore): Handlers<typeof findingEndpoints> {
+  return {
+    async list({ viewer, workspace_id, identity }) {
+      const isTest = typeof viewer !== 'string' && viewer.mode === 'test'
+      const mayRead = identity?.kind === 'session' && mayDo(identity.role, 'read')
+      const [ofAccount, ofMessages, ofWebhooks, ofDomains, ofProviders, steps] = await Promise.all([
+        accountFindings(core, workspace_id, isTest),
+        mayRead ? failureFindings(core, viewer) : [],
+        mayRead ? webhookFindings(core, viewer) : [],
+        mayRead ? domainFindings(core, workspace_id) : [],
+        mayRead && !isTest ? providerFindings(core) : [],
+        mayRead ? firstSteps(core, viewer, workspace_id) : null,
+      ])
+      return {
+        findings: [...ofMessages, ...ofProviders, ...ofAccount, ...ofWebhooks, ...ofDomains],
+        steps,
+      }
+    },
+  }
+}
+
+function finding(kind: Finding['kind'], of: Partial<Finding> = {}): Finding {
+  return { kind, id: null, name: null, count: null, ...of }
+}
+
+async function accountFindings(
+  { workspaces }: DecodedCore,
+  workspaceId: string,
+  isTest: boolean,
+): Promise<Finding[]> {
+  const account = await workspaces.account(workspaceId)
+  const { credits_balance, low_balance, email_verified } = account
+  const found = email_verified ? [] : [finding('email_unverified')]
+  if (isTest) return found
+  if (credits_balance <= 0) return [...found, finding('no_credits')]
+  const isLow = low_balance !== null && credits_balance < low_balance
+  return isLow ? [...found, finding('low_balance')] : found
+}
+
+async function failureFindings(
+  { messages }: DecodedCore,
+  viewer: Parameters<DecodedCore['messages']['history']>[0],
+): Promise<Finding[]> {
+  const errors = await messages.recentFailures(viewer)
+  const count = errors.reduce((sum, one) => sum + one.count, 0)
+  if (count < FAILURES_MIN) return []
+  // Hours begin at the full hour, so the last hour is in two of them.
+  const hours = (await messages.history(viewer, 'hour')).slice(-2)
+  const accepted = hours.reduce((sum, one) => sum + one.accepted, 0)
+  if (count < accepted * FAILURES_SHARE) return []
+  return [finding('failures', { count, name: errors[0]?.error_code ?? null })]
+}
+
+async function webhookFindings(
+  { webhooks }: DecodedCore,
+  viewer: Parameters<DecodedCore['webhooks']['list']>[0],
+): Promise<Finding[]> {
+  const { webhooks: found } = await webhooks.list(viewer, page)
+  return found.flatMap(({ id, url, status }) => {
+    if (status === 'disabled') return [finding('webhook_disabled', { id, name: url })]
+    if (status === 'failing') return [finding('webhook_failing', { id, name: url })]
+    return []
+  })
+}
+
+async function domainFindings({ domains }: DecodedCore, workspaceId: string): Promise<Finding[]> {
+  const { domains: found } = await domains.list(workspaceId, page)
+  return found.flatMap(({ id, domain: name, status }) => {
+    if (status === 'verified') return []
+    return [finding(status === 'failing' ? 'domain_failing' : 'domain_unverified', { id, name })]
+  })
+}
+
+/** A member learns which channels wait, but not the operator's reason. */
+async function providerFindings({ providers }: DecodedCore): Promise<Finding[]> {
+  return (await providers.status())
+    .filter(({ pauses }) => pauses.length > 0)
+    .map(({ name, channels }) =>
+      finding('provider_paused', { id: name, name: channels.join(', ') }),
+    )
+}
+
+async function firstSteps(
+  { messages, apiKeys, webhooks }: DecodedCore,
+  viewer: Parameters<DecodedCore['webhooks']['list']>[0],
+  workspaceId: string,
+): Promise<Findings['steps']> {
+  const one = { limit: 1, offset: 0 }
+  const { total } = await messages.search(viewer, { limit: 1 })
+  if (total !== 0) return null
+  const [keys, hooks] = await Promise.all([
+    apiKeys.list(workspaceId, one),
+    webhooks.list(viewer, one),
+  ])
+  return { has_key: keys.total > 0, has_webhook: hooks.total > 0 }
+}

@@ -1,0 +1,229 @@
+import type { Role } from '@svc/core/contract'
+import { readProvider } from '@svc/core/operate'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Account, bulk, sms } from './accounts.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld({
+  dispatch: true,
+  low_balance: '5',
+  providers: [
+    readProvider({
+      type: 'twilio',
+      name: 'whatsapps',
+      account_sid: `AC${'0'.repeat(32)}`,
+      auth_token: '0'.repeat(32),
+      senders: { whatsapp: ['+14155550190'] },
+    }),
+  ],
+  console: {
+    authenticate: async ({ headers: { 'x-person': id, 'x-role': role } }) =>
+      typeof id === 'string' ? { workspace_id: id, role: role as Role | undefined } : null,
+  },
+})
+
+let owner: Account
+
+async function request(
+  method: 'GET' | 'POST',
+  path: string,
+  { json, person = owner, headers = {} }: Options = {},
+) {
+  const answer = await world().app.inject({
+    method,
+    url: `/console/api${path}`,
+    headers: { 'sec-fetch-site': 'same-origin', 'x-person': person.id, ...headers },
+    ...(json && { payload: json }),
+  })
+  return { status: answer.statusCode, headers: answer.headers, text: answer.body }
+}
+
+interface Options {
+  json?: object
+  person?: Account
+  headers?: Record<string, string>
+}
+
+async function data(method: 'GET' | 'POST', path: string, options: Options = {}) {
+  const { status, text } = await request(method, path, options)
+  const body = JSON.parse(text)
+  expect([200, 201], text).toContain(status)
+  return body.data
+}
+
+const get = (path: string, options?: Options) => data('GET', path, options)
+
+async function send(json: object, options: Options = {}): Promise<string> {
+  const found = await data('POST', '/v1/messages/send', { ...options, json: { ...sms, ...json } })
+  await world().dispatcher.idle()
+  return found.message_id
+}
+
+const TEST = { 'x-svc-mode': 'test' }
+
+describe('the search of messages', () => {
+  const email = { channel: 'email', to: 'asha@example.com' }
+  let ids: Record<'plain' | 'failed' | 'marked' | 'mail' | 'test', string>
+  let stranger: Account
+
+  beforeAll(async () => {
+    owner = await world().signup({ credits: 100 })
+    stranger = await world().signup({ credits: 100 })
+    const subject = 'Ihr Auftrag "A_1%" für Ärzte'
+    ids = {
+      plain: await send({ content: { text: 'Your parcel is HERE' } }),
+      failed: await send({ to: '+15005550001' }),
+      marked: await send({ metadata: { order: 'Zeta-77' } }),
+      mail: await send({ ...email, content: { subject, text: 'x' } }),
+      test: await send({ content: { text: 'A parcel too' } }, { headers: TEST }),
+    }
+    await send({ content: { text: 'The parcel of another workspace' } }, { person: stranger })
+  })
+
+  const found = async (query: Record<string, string>, options: Options = {}) => {
+    const answer = await get(`/messages?${new URLSearchParams(query)}`, options)
+    const names = Object.entries(ids)
+    return answer.messages.map(({ id }: { id: string }) => names.find((one) => one[1] === id)?.[0])
+  }
+
+  it.each([
+    ['a part of the recipient', '4155552', ['test', 'marked', 'plain']],
+    ['a recipient whose + was not escaped', '+15005550001', ['failed']],
+    ['an address in another case', 'ASHA@', ['mail']],
+    ['a value of the metadata', 'zeta', ['marked']],
+    ['a part of the text', 'parcel', ['test', 'plain']],
+    ['a text with quotes and wildcards of SQL', '"A_1%"', ['mail']],
+    ['a letter that is not ASCII', 'für Ä', ['mail']],
+    ['a text that no message has', 'A%1', []],
+  ])('finds messages by %s', async (_, search, expected) => {
+    expect(await found({ search })).toEqual(expected)
+  })
+
+  it('finds a message by its id, and no message of others', async () => {
+    expect(await found({ search: ids.mail })).toEqual(['mail'])
+    expect(await found({ search: ids.mail }, { person: stranger })).toEqual([])
+    expect(await found({ search: ids.plain }, { headers: TEST })).toEqual([])
+  })
+
+  it('combines a text with filters, and sees only test data in test mode', async () => {
+    expect(await found({ search: 'e', status: 'failed' })).toEqual(['failed'])
+    expect(await found({ search: 'e', channel: 'email' })).toEqual(['mail'])
+    expect(await found({ search: 'e', endDate: '2020-01-01T00:00:00Z' })).toEqual([])
+    expect(await found({ search: 'parcel' }, { headers: TEST })).toEqual(['test'])
+    expect(await found({ status: 'delivered' })).toEqual(['test', 'mail', 'marked', 'plain'])
+  })
+
+  it('has pages', async () => {
+    const first = await get('/messages?search=parcel&limit=1')
+    expect(first).toMatchObject({ messages: [{ id: ids.test }], next_after: ids.test, total: null })
+    const second = await get(`/messages?search=parcel&limit=1&after=${ids.test}`)
+    expect(second).toMatchObject({ messages: [{ id: ids.plain }], next_after: null })
+    const all = await get('/messages?limit=2')
+    expect([all.total, all.messages.length, all.next_after]).toEqual([5, 2, ids.mail])
+  })
+})
+
+describe('the HTML of an e-mail', () => {
+  it('is a document that runs and loads nothing, for members of its workspace', async () => {
+    owner = await world().signup({ credits: 100 })
+    const html = '<b>Hi</b><script>alert(1)</script>'
+    const content = { subject: 'Hi', html }
+    const id = await send({ channel: 'email', to: 'asha@example.com', content })
+    const { text, headers } = await request('GET', `/messages/${id}/html?mode=live`)
+    expect([text, headers['content-type']]).toEqual([html, 'text/html; charset=utf-8'])
+    const policy = `${headers['content-security-policy']}`
+    expect(policy).toMatch(/^default-src 'none'; .*; sandbox$/)
+    expect(policy).not.toContain('script-src')
+    expect((await request('GET', `/messages/${id}/html?mode=test`)).status).toBe(404)
+    expect((await request('GET', `/messages/${await send({})}/html`)).text).toBe('')
+    const person = await world().signup()
+    expect((await request('GET', `/messages/${id}/html`, { person })).status).toBe(404)
+    const foreign = { 'sec-fetch-site': 'cross-site' }
+    expect((await request('GET', `/messages/${id}/html`, { headers: foreign })).status).toBe(403)
+  })
+})
+
+describe('the list of bulks', () => {
+  it('has the progress of each bulk of the workspace, newest first, in pages', async () => {
+    owner = await world().signup({ credits: 100 })
+    const sendBulk = async (json: object, headers = {}) => {
+      const made = await data('POST', '/v1/messages/bulk', { json: { ...bulk, ...json }, headers })
+      await world().dispatcher.idle()
+      return made.bulk_id
+    }
+    const recipients = ['+14155552671', '+15005550001', 'nobody']
+    const first = await sendBulk({ recipients, validation: 'permissive' })
+    const second = await sendBulk({ scheduled_at: '2026-05-10T00:00:00Z' }, TEST)
+    const { bulks, next_after } = await get('/bulks')
+    expect(next_after).toBeNull()
+    expect(bulks).toMatchObject([
+      { id: second, status: 'queued', queued: 2, failed: 0, livemode: false },
+      { id: first, status: 'completed', total: 3, accepted: 2, rejected: 1, failed: 1 },
+    ])
+    expect((await get('/bulks?limit=1')).next_after).toBe(second)
+    expect((await get(`/bulks?limit=1&after=${second}`)).bulks[0].id).toBe(first)
+    expect((await get('/bulks?channel=email')).bulks).toEqual([])
+    expect((await get('/bulks', { headers: TEST })).bulks).toHaveLength(1)
+    expect((await get('/bulks', { person: await world().signup() })).bulks).toEqual([])
+  })
+})
+
+describe('the findings', () => {
+  const kinds = async (options: Options = {}) =>
+    (await get('/findings', options)).findings.map(({ kind }: { kind: string }) => kind)
+
+  beforeEach(async () => {
+    owner = await world().signup()
+    await world().verify(owner)
+  })
+
+  it('name missing credits, broken webhooks and unverified domains', async () => {
+    expect(await kinds()).toEqual(['no_credits'])
+    expect(await kinds({ headers: TEST })).toEqual([])
+    await world().grant(owner, 2)
+    const { id } = await world().webhook(owner, { url: 'http://127.0.0.1:9/hook' })
+    const { token } = owner
+    const json = { is_active: false }
+    await world().call('PUT', `/api/v1/webhooks/${id}`, { token, json })
+    await world().call('POST', '/api/v1/domains', { token, json: { domain: 'mail.example.com' } })
+    const { findings } = await get('/findings')
+    expect(findings).toMatchObject([
+      { kind: 'low_balance' },
+      { kind: 'webhook_disabled', id, name: 'http://127.0.0.1:9/hook' },
+      { kind: 'domain_unverified', name: 'mail.example.com' },
+    ])
+    expect(await kinds({ headers: { 'x-role': 'billing' } })).toEqual(['low_balance'])
+  })
+
+  it('name the most frequent error of many failures in the last hour', async () => {
+    await world().grant(owner, 100)
+    for (let i = 0; i < 4; i++) await send({ to: '+15005550001' })
+    expect(await kinds()).toEqual([])
+    await send({ to: '+15005550001' })
+    const [found] = (await get('/findings')).findings
+    expect(found).toMatchObject({ kind: 'failures', count: 5, name: 'invalid_recipient' })
+    await world().advance(61 * 60_000)
+    expect(await kinds()).toEqual([])
+  })
+
+  it('name the channels of a paused provider', async () => {
+    await world().grant(owner, 100)
+    await world().core.providers.pause('whatsapps', { reason: 'a secret reason' })
+    const answer = await get('/findings')
+    await world().core.providers.resume('whatsapps')
+    expect(answer.findings).toMatchObject([
+      { kind: 'provider_paused', id: 'whatsapps', name: 'whatsapp' },
+    ])
+    expect(JSON.stringify(answer)).not.toContain('secret reason')
+  })
+
+  it('have the first steps until a message was sent', async () => {
+    await world().grant(owner, 100)
+    expect((await get('/findings')).steps).toEqual({ has_key: false, has_webhook: false })
+    await world().key(owner)
+    expect((await get('/findings')).steps).toEqual({ has_key: true, has_webhook: false })
+    expect((await get('/findings', { headers: { 'x-role': 'billing' } })).steps).toBeNull()
+    await send({})
+    expect((await get('/findings')).steps).toBeNull()
+  })
+})
