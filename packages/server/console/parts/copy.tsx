@@ -15,11 +15,7 @@ export function Copy({
 }) {
   const [isCopied, setCopied] = useState(false)
   async function copy() {
-    try {
-      await navigator.clipboard.writeText(value)
-    } catch {
-      copyBySelection(value)
-    }
+    await copyText(value)
     setCopied(true)
     setTimeout(() => setCopied(false), SHOWN_MS)
   }
@@ -40,6 +36,15 @@ export function Copy({
       </button>
     </span>
   )
+}
+
+/** Puts a text on the clipboard. */
+export async function copyText(value: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(value)
+  } catch {
+    copyBySelection(value)
+  }
 }
 
 /** The clipboard interface exists only on secure origins; plain http in a private network is none. */

@@ -1,6 +1,7 @@
 const NUMBER = new Intl.NumberFormat('en')
 const CREDITS = new Intl.NumberFormat('en', { maximumFractionDigits: 6 })
 const EXACT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
+const CLOCK = new Intl.DateTimeFormat('en', { timeStyle: 'medium' })
 const DAY = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
 const DAY_OF_YEAR = new Intl.DateTimeFormat('en', { dateStyle: 'medium' })
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
@@ -41,6 +42,17 @@ export function relativeTime(at: string | Date, now_ms = Date.now()): string {
 /** A time with date and seconds, in the zone of the browser. */
 export function exactTime(at: string | Date): string {
   return EXACT.format(new Date(at))
+}
+
+/** The clock time with seconds, in the zone of the browser. */
+export function clockTime(at: string | Date): string {
+  return CLOCK.format(new Date(at))
+}
+
+/** A time with its milliseconds, in the zone of the browser. */
+export function preciseTime(at: string | Date): string {
+  const time = new Date(at)
+  return `${EXACT.format(time)}, ${time.getMilliseconds()} ms`
 }
 
 /** A distance in milliseconds: `48 ms`, `1.2 s`, `3 min`. */

@@ -10,6 +10,13 @@ interface Envelope<T> {
   details?: ValidationError['details']
 }
 
+/** The address of an endpoint that only the console has; undefined values of the query are left out. */
+export function ownUrl(path: string, query: Record<string, string | undefined> = {}): string {
+  const known = Object.entries(query).filter(([, value]) => value !== undefined)
+  const text = new URLSearchParams(known as [string, string][]).toString()
+  return `${base}/api${path}${text && `?${text}`}`
+}
+
 /** The endpoints that only the console has, below its `/api/`. Errors are those of `api`: @throws SvcError */
 export const ownApi = {
   /** `path`: such as `/history`; undefined values of the query are left out. */
@@ -18,20 +25,18 @@ export const ownApi = {
     query: Record<string, string | undefined> = {},
     signal?: AbortSignal,
   ): Promise<T> {
-    const known = Object.entries(query).filter(([, value]) => value !== undefined)
-    const text = new URLSearchParams(known as [string, string][]).toString()
-    return ask(path + (text && `?${text}`), { ...(signal && { signal }) })
+    return ask(ownUrl(path, query), { ...(signal && { signal }) })
   },
   /** Sends a change: JSON, or CSV if the body is a text. */
   send<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object | string): Promise<T> {
-    if (typeof body === 'string') return ask(path, { method, body }, 'text/csv')
-    return ask(path, { method, ...(body && { body: JSON.stringify(body) }) })
+    if (typeof body === 'string') return ask(ownUrl(path), { method, body }, 'text/csv')
+    return ask(ownUrl(path), { method, ...(body && { body: JSON.stringify(body) }) })
   },
 }
 
-async function ask<T>(path: string, init: RequestInit, type = 'application/json'): Promise<T> {
+async function ask<T>(url: string, init: RequestInit, type = 'application/json'): Promise<T> {
   const headers = { ...choiceHeaders(), ...(init.body && { 'content-type': type }) }
-  const response = await fetch(`${base}/api${path}`, { ...init, headers }).catch((error) => {
+  const response = await fetch(url, { ...init, headers }).catch((error) => {
     if (init.signal?.aborted) throw error
     throw new SvcError('connection_failed', 'The service cannot be reached.')
   })

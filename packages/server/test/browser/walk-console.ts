@@ -11,6 +11,9 @@ import { walkConversation, walkImport, walkPurchase, walkTwoWorkspaces } from '.
 export const PAGES = [
   { path: '', heading: 'Home' },
   { path: '/messages', heading: 'Messages' },
+  { path: '/compose', heading: 'New message' },
+  { path: '/bulks', heading: 'Bulks' },
+  { path: '/bulks/new', heading: 'New bulk' },
   { path: '/webhooks', heading: 'Webhooks' },
   { path: '/keys', heading: 'API keys' },
   { path: '/domains', heading: 'Sending domains' },
@@ -63,6 +66,7 @@ export async function walkConsole(
       await walkConversation(page, place)
       await walkImport(page, place)
       await walkPurchase(page, place)
+      await composeMessage(page, place)
     }
     deepStrictEqual(faults, [])
     await page.close()
@@ -92,7 +96,7 @@ async function openMessage(page: Page, { url, key }: Place): Promise<void> {
   await link.focus()
   await page.keyboard.press('Enter')
   const drawer = page.getByRole('dialog')
-  await drawer.getByText(message_id).waitFor()
+  await drawer.getByText(message_id, { exact: true }).waitFor()
   await expectToFit(page)
   await pictures(page, 'Message')
   await expectAccessible(page)
@@ -100,6 +104,34 @@ async function openMessage(page: Page, { url, key }: Place): Promise<void> {
   await drawer.waitFor({ state: 'detached' })
   await page.locator(`tbody a[href$="${message_id}"]:focus`).waitFor()
   ok(page.url().endsWith('/console/messages'))
+}
+
+/**
+ * Writes a message with the keyboard, sees its price, and sends it with a double click: one message is sent, and its timeline
+ * ends with `delivered`.
+ */
+async function composeMessage(page: Page, { url, key }: Place): Promise<void> {
+  const text = `Composed at ${page.viewportSize()?.width} pixels`
+  await page.goto(`${url}/console/compose`)
+  await page.getByLabel('Recipient').waitFor()
+  // The recipient has the focus.
+  await page.keyboard.type('+15005550006')
+  await page.keyboard.press('Tab')
+  await page.keyboard.type(text)
+  await page.locator('.card', { hasText: 'Estimate' }).getByText('1, GSM-7').waitFor()
+  await expectToFit(page)
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  const click = `document.querySelector('main [type=submit]').click()`
+  await page.evaluate(`${click}; ${click}`)
+  const drawer = page.getByRole('dialog')
+  await drawer.locator('.timeline').getByText('delivered', { exact: true }).waitFor()
+  await drawer.getByText(text).waitFor()
+  await expectAccessible(page)
+  await page.keyboard.press('Escape')
+  await drawer.waitFor({ state: 'detached' })
+  await page.locator('tbody tr', { hasText: text }).waitFor()
+  const { messages } = await new Svc({ baseUrl: url, apiKey: key }).messages.list({ limit: 20 })
+  strictEqual(messages.filter(({ content }) => content.text === text).length, 1)
 }
 
 async function pictures(page: Page, name: string): Promise<void> {

@@ -15,6 +15,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { FindingList, type Findings, FirstSteps } from './findings.tsx'
 
 interface Point {
   since: string
@@ -28,6 +29,10 @@ const UNITS = [
   ['hour', 'Last 48 hours'],
 ] as const
 
+/** Home has three requests, and the rate limit of a workspace is 100 in a minute. */
+const SUMS_MS = 5_000
+const FINDINGS_MS = 20_000
+
 const history = (unit: string, signal: AbortSignal) =>
   ownApi.get<{ points: Point[] }>('/history', { unit }, signal).then(({ points }) => points)
 
@@ -35,10 +40,15 @@ function Home() {
   const unit = query.value.get('unit') === 'hour' ? 'hour' : 'day'
   const points = useLoad((signal) => history(unit, signal), [unit])
   const balance = useLoad((signal) => api.workspaces.balance({ signal }), [])
-  useLiveReload('message.', () => {
+  const findings = useLoad((signal) => ownApi.get<Findings>('/findings', {}, signal), [])
+  const reloadSums = () => {
     points.reload()
     balance.reload()
-  })
+  }
+  useLiveReload('message.', reloadSums, { every_ms: SUMS_MS })
+  useLiveReload('message.failed', findings.reload, { every_ms: FINDINGS_MS })
+  useLiveReload('credits.', findings.reload)
+  const steps = findings.data?.steps
   return (
     <>
       <PageHead title="Home">
@@ -49,7 +59,19 @@ function Home() {
           options={UNITS}
           onInput={(one) => setQuery({ unit: one === 'day' ? '' : one })}
         />
+        {may('develop') && (
+          <LinkButton icon="keys" to="/keys">
+            API keys
+          </LinkButton>
+        )}
+        {may('send') && (
+          <LinkButton kind="primary" icon="compose" to="/compose">
+            New message
+          </LinkButton>
+        )}
       </PageHead>
+      {findings.error !== undefined && <ErrorBox error={findings.error} />}
+      <FindingList findings={findings.data?.findings ?? []} />
       <Loaded of={points}>
         {(found) => (
           <div class="stack">
@@ -65,7 +87,7 @@ function Home() {
                 </p>
               </div>
             </section>
-            <Curve points={found} />
+            {steps ? <FirstSteps {...steps} /> : <Curve points={found} />}
           </div>
         )}
       </Loaded>

@@ -1,111 +1,254 @@
 import type { Message } from '@svc/client'
 import {
+  Badge,
+  Button,
   type Column,
-  Copy,
-  Drawer,
   Empty,
-  Facts,
+  LinkButton,
   Loaded,
-  Money,
   PageHead,
   Pager,
+  Search,
   Select,
   StatusBadge,
   Table,
   Time,
 } from '../../parts/index.ts'
-import { api } from '../../shell/api.ts'
-import { useLive } from '../../shell/live.ts'
+import { exactTime } from '../../shell/format.ts'
+import { useLive, useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { go, query, setQuery } from '../../shell/router.ts'
+import { may, mode } from '../../shell/session.ts'
+import { CHANNELS, channelName } from './channels.ts'
+import { summaryOf } from './content.tsx'
+import { MessageDrawer } from './drawer.tsx'
 
-const COLUMNS: readonly Column<Message>[] = [
-  { name: 'Recipient', kind: 'main', value: ({ recipient }) => recipient },
-  { name: 'Channel', value: ({ channel }) => channel },
-  { name: 'Status', value: ({ status }) => <StatusBadge status={status} /> },
+type Found = Omit<Message, 'content'> & { content: Message['content'] | null }
+
+interface Answer {
+  messages: Found[]
+  total: number | null
+  next_after: string | null
+  searched_until: string | null
+}
+
+const COLUMNS: readonly Column<Found>[] = [
+  { name: 'Recipient', kind: 'main', value: recipientOf },
+  { name: 'Content', kind: 'wide', value: ({ content }) => summaryOf(content) },
+  { name: 'Channel', value: ({ channel }) => channelName(channel) },
+  {
+    name: 'Status',
+    value: ({ status, livemode }) => (
+      <>
+        <StatusBadge status={status} />
+        {!livemode && mode.value === 'live' && <Badge tone="warn">test</Badge>}
+      </>
+    ),
+  },
   { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
 ]
 
-const CHANNELS = [
-  ['', 'All channels'],
-  ['sms', 'SMS'],
-  ['whatsapp', 'WhatsApp'],
-  ['email', 'E-mail'],
-  ['voice', 'Voice'],
+function recipientOf({ recipient, recipients }: Found): string {
+  const others = (recipients?.length ?? 1) - 1
+  return others > 0 ? `${recipient} and ${others} more` : recipient
+}
+
+const STATUSES = [
+  ['', 'All statuses'],
+  ['queued', 'Queued'],
+  ['sent', 'Sent'],
+  ['delivered', 'Delivered'],
+  ['read', 'Read'],
+  ['failed', 'Failed'],
 ] as const
 
+const PERIODS = [
+  ['', 'Any time'],
+  ['1', 'Last hour'],
+  ['24', 'Last 24 hours'],
+  ['168', 'Last 7 days'],
+  ['720', 'Last 30 days'],
+  ['dates', 'Dates …'],
+] as const
+
+const NAMES = ['search', 'channel', 'status', 'period', 'from', 'to', 'bulk_id', 'after'] as const
+
+/** The filters in the address. */
+function useFilter() {
+  return Object.fromEntries(
+    NAMES.map((name) => [name, query.value.get(name) || undefined]),
+  ) as Record<(typeof NAMES)[number], string | undefined>
+}
+
+function datesOf({ period, from, to }: ReturnType<typeof useFilter>) {
+  if (period !== 'dates') {
+    const hours = Number(period)
+    return hours > 0 ? { startDate: new Date(Date.now() - hours * 3_600_000).toISOString() } : {}
+  }
+  const at = (day: string | undefined, time: string) => {
+    const date = new Date(`${day}T${time}`)
+    return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+  }
+  return { startDate: at(from, '00:00'), endDate: at(to, '23:59:59.999') }
+}
+
 function Messages({ params }: PageProps) {
-  const channel = query.value.get('channel') ?? ''
-  const after = query.value.get('after') ?? undefined
+  const filter = useFilter()
+  const { search, channel, status, bulk_id, after } = filter
   const list = useLoad(
-    (signal) => {
-      const filter = { ...(channel && { channel: channel as 'sms' }), ...(after && { after }) }
-      return api.messages.list({ ...filter, limit: 25 }, { signal })
-    },
-    [channel, after],
+    (signal) =>
+      ownApi.get<Answer>(
+        '/messages',
+        { search, channel, status, bulk_id, after, limit: '25', ...datesOf(filter) },
+        signal,
+      ),
+    [filter],
   )
-  useLive('message.', list.reload, list.reload)
-  const search = location.search
+  // A change of a shown message needs no request.
+  useLive('message.', ({ data }) => {
+    const { data: shown } = list
+    if (!shown?.messages.some(({ id }) => id === data.message_id)) return
+    const messages = shown.messages.map((one) =>
+      one.id === data.message_id ? { ...one, status: data.status as Found['status'] } : one,
+    )
+    list.set({ ...shown, messages })
+  })
+  const isFirst = !after && !search
+  useLiveReload('message.', list.reload, {
+    isAbout: ({ data }) => isFirst && !list.data?.messages.some(({ id }) => id === data.message_id),
+  })
+  const address = location.search
   return (
     <>
-      <PageHead title="Messages" />
-      <div class="filters">
-        <Select
-          bare
-          label="Channel"
-          value={channel}
-          options={CHANNELS}
-          onInput={(one) => setQuery({ channel: one }, { to: '/messages' })}
-        />
-      </div>
+      <PageHead title="Messages">
+        {may('send') && (
+          <LinkButton kind="primary" icon="compose" to="/compose">
+            New message
+          </LinkButton>
+        )}
+      </PageHead>
+      <Filters {...filter} />
       <Loaded of={list}>
-        {({ messages, pagination, next_after }) =>
-          messages.length === 0 ? (
-            <Empty icon="messages" title="No messages yet">
-              <p>Messages that you send appear here.</p>
-            </Empty>
-          ) : (
-            <>
+        {({ messages, total, next_after, searched_until }) => (
+          <>
+            {messages.length > 0 ? (
               <Table
                 label="Messages"
                 columns={COLUMNS}
                 rows={messages}
                 keyOf={({ id }) => id}
-                to={({ id }) => `/messages/${id}${search}`}
+                to={({ id }) => `/messages/${id}${address}`}
                 current={params.id}
               />
-              <Pager next={next_after} total={pagination.total} noun="message" />
-            </>
-          )
-        }
+            ) : (
+              !searched_until && <NoMessages isFiltered={Object.values(filter).some(Boolean)} />
+            )}
+            {searched_until ? (
+              <p class="pager" role="status">
+                Searched until {exactTime(searched_until)}.
+                <Button onClick={() => setQuery({ after: next_after ?? '' }, { replace: false })}>
+                  Continue the search
+                </Button>
+              </p>
+            ) : (
+              <Pager next={next_after} {...(total !== null && { total })} noun="message" />
+            )}
+          </>
+        )}
       </Loaded>
-      {params.id && <Details id={params.id} onClose={() => go(`/messages${search}`)} />}
+      {params.id && (
+        <MessageDrawer
+          key={params.id}
+          id={params.id}
+          onChange={list.reload}
+          onClose={() => go(`/messages${address}`)}
+        />
+      )}
     </>
   )
 }
 
-function Details({ id, onClose }: { id: string; onClose(): void }) {
-  const load = useLoad((signal) => api.messages.get(id, { signal }), [id])
-  useLive('message.', ({ data }) => {
-    if (data.message_id === id) load.reload()
-  })
+function Filters({
+  search = '',
+  channel = '',
+  status = '',
+  period = '',
+  from = '',
+  to = '',
+  bulk_id,
+}: ReturnType<typeof useFilter>) {
+  const set = (changes: Record<string, string>) => setQuery(changes, { to: '/messages' })
   return (
-    <Drawer title="Message" onClose={onClose}>
-      <Loaded of={load}>
-        {({ message }) => (
-          <Facts
-            of={{
-              Id: <Copy value={message.id} />,
-              Recipient: message.recipient,
-              Status: <StatusBadge status={message.status} />,
-              Price: <Money credits={message.credits_used} />,
-              Created: <Time at={message.created_at} exact />,
-            }}
+    <div class="filters">
+      <Search
+        placeholder="Recipient, id, metadata or text"
+        value={search}
+        onInput={(one) => set({ search: one })}
+      />
+      <Select
+        bare
+        label="Channel"
+        value={channel}
+        options={[['', 'All channels'], ...CHANNELS]}
+        onInput={(one) => set({ channel: one })}
+      />
+      <Select
+        bare
+        label="Status"
+        value={status}
+        options={STATUSES}
+        onInput={(one) => set({ status: one })}
+      />
+      <Select
+        bare
+        label="Period"
+        value={period}
+        options={PERIODS}
+        onInput={(one) => set({ period: one, from: '', to: '' })}
+      />
+      {period === 'dates' &&
+        (
+          [
+            ['from', from],
+            ['to', to],
+          ] as const
+        ).map(([name, value]) => (
+          <input
+            key={name}
+            type="date"
+            aria-label={name === 'from' ? 'From' : 'Until'}
+            value={value}
+            onChange={({ currentTarget }) => set({ [name]: currentTarget.value })}
           />
-        )}
-      </Loaded>
-    </Drawer>
+        ))}
+      {bulk_id && (
+        <Button icon="close" onClick={() => set({ bulk_id: '' })}>
+          One bulk only
+        </Button>
+      )}
+    </div>
+  )
+}
+
+function NoMessages({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <Empty icon="messages" title="No message matches">
+        <LinkButton to="/messages">Show all messages</LinkButton>
+      </Empty>
+    )
+  }
+  return (
+    <Empty icon="messages" title="No messages yet">
+      <p>Messages that you send appear here, each with its way to the recipient.</p>
+      {may('send') && (
+        <LinkButton icon="compose" to="/compose">
+          Send a message
+        </LinkButton>
+      )}
+    </Empty>
   )
 }
 

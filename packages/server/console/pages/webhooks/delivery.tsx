@@ -58,16 +58,7 @@ export function DeliveryDrawer({
   onChange(): void
   onClose(): void
 }) {
-  const load = useLoad((signal) => api.webhooks.delivery(webhookId, id, { signal }), [id])
-  const made = load.data?.delivery.attempt_count ?? 0
-  const sent = useLoad(
-    async (signal) => {
-      if (made === 0 || !may('develop')) return []
-      const path = `/webhooks/${webhookId}/deliveries/${id}/requests`
-      return (await ownApi.get<{ requests: SentRequest[] }>(path, {}, signal)).requests
-    },
-    [id, made],
-  )
+  const load = useDelivery(webhookId, id)
   useEffect(() => {
     const isPending = load.data?.delivery.status === 'pending'
     const timer = isPending ? setTimeout(load.reload, RELOAD_MS) : undefined
@@ -101,21 +92,44 @@ export function DeliveryDrawer({
                 Id: <Copy value={delivery.id} />,
               }}
             />
-            {delivery.attempts.toReversed().map((attempt) => (
-              <Attempt
-                key={attempt.number}
-                attempt={attempt}
-                request={sent.data?.find(({ number }) => number === attempt.number)}
-              />
-            ))}
-            <section>
-              <h3>Body</h3>
-              <pre>{JSON.stringify(delivery.payload, null, 2)}</pre>
-            </section>
+            <Requests delivery={delivery} />
           </div>
         )}
       </Loaded>
     </Drawer>
+  )
+}
+
+/** Loads a delivery with its attempts. */
+export function useDelivery(webhookId: string, id: string) {
+  return useLoad((signal) => api.webhooks.delivery(webhookId, id, { signal }), [id])
+}
+
+/** The attempts of a delivery with their answers, newest first, the headers of each, and the body. */
+export function Requests({ delivery }: { delivery: DeliveryWithAttempts }) {
+  const { id, webhook_id, attempt_count } = delivery
+  const sent = useLoad(
+    async (signal) => {
+      if (attempt_count === 0 || !may('develop')) return []
+      const path = `/webhooks/${webhook_id}/deliveries/${id}/requests`
+      return (await ownApi.get<{ requests: SentRequest[] }>(path, {}, signal)).requests
+    },
+    [id, attempt_count],
+  )
+  return (
+    <>
+      {delivery.attempts.toReversed().map((attempt) => (
+        <Attempt
+          key={attempt.number}
+          attempt={attempt}
+          request={sent.data?.find(({ number }) => number === attempt.number)}
+        />
+      ))}
+      <section>
+        <h3>Body</h3>
+        <pre>{JSON.stringify(delivery.payload, null, 2)}</pre>
+      </section>
+    </>
   )
 }
 

@@ -1,0 +1,133 @@
+import {
+  Badge,
+  type Column,
+  Empty,
+  LinkButton,
+  Loaded,
+  Money,
+  PageHead,
+  Pager,
+  Select,
+  StatusBadge,
+  Table,
+  Time,
+} from '../../parts/index.ts'
+import { number } from '../../shell/format.ts'
+import { useLiveReload } from '../../shell/live.ts'
+import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
+import type { PageProps } from '../../shell/page.ts'
+import { go, query, setQuery } from '../../shell/router.ts'
+import { may, mode } from '../../shell/session.ts'
+import { CHANNELS, channelName } from '../messages/channels.ts'
+import { BulkDrawer } from './drawer.tsx'
+import { Progress } from './progress.tsx'
+
+interface ListedBulk {
+  id: string
+  channel: string
+  status: string
+  total: number
+  accepted: number
+  rejected: number
+  duplicates: number
+  queued: number
+  failed: number
+  credits_used: number
+  livemode: boolean
+  created_at: string
+}
+
+const COLUMNS: readonly Column<ListedBulk>[] = [
+  {
+    name: 'Created',
+    kind: 'main',
+    value: ({ created_at, livemode }) => (
+      <>
+        <Time at={created_at} />{' '}
+        {!livemode && mode.value === 'live' && <Badge tone="warn">test</Badge>}
+      </>
+    ),
+  },
+  { name: 'Channel', value: ({ channel }) => channelName(channel) },
+  { name: 'Status', value: ({ status }) => <StatusBadge status={status} /> },
+  { name: 'Progress', value: ({ accepted, queued }) => <Progress of={accepted} left={queued} /> },
+  { name: 'Messages', kind: 'number', value: ({ accepted }) => number(accepted) },
+  { name: 'Failed', kind: 'number', value: ({ failed }) => number(failed) },
+  { name: 'Rejected', kind: 'number', value: ({ rejected }) => number(rejected) },
+  {
+    name: 'Price',
+    kind: 'number',
+    value: ({ credits_used }) => <Money credits={credits_used} />,
+  },
+]
+
+function Bulks({ params }: PageProps) {
+  const channel = query.value.get('channel') || undefined
+  const after = query.value.get('after') || undefined
+  const list = useLoad(
+    (signal) =>
+      ownApi.get<{ bulks: ListedBulk[]; next_after: string | null }>(
+        '/bulks',
+        { channel, after, limit: '20' },
+        signal,
+      ),
+    [channel, after],
+  )
+  useLiveReload('message.', list.reload, {
+    isAbout: ({ data }) => typeof data.bulk_id === 'string',
+  })
+  const address = location.search
+  return (
+    <>
+      <PageHead title="Bulks" text="One request for many messages, paid by one debit.">
+        {may('send') && (
+          <LinkButton kind="primary" icon="plus" to="/bulks/new">
+            New bulk
+          </LinkButton>
+        )}
+      </PageHead>
+      <div class="filters">
+        <Select
+          bare
+          label="Channel"
+          value={channel ?? ''}
+          options={[['', 'All channels'], ...CHANNELS.filter(([one]) => one !== 'voice')]}
+          onInput={(one) => setQuery({ channel: one }, { to: '/bulks' })}
+        />
+      </div>
+      <Loaded of={list}>
+        {({ bulks, next_after }) =>
+          bulks.length === 0 ? (
+            <Empty icon="bulks" title={channel ? 'No bulk on this channel' : 'No bulks yet'}>
+              <p>Send one text to many recipients, with their names filled in.</p>
+              {may('send') && <LinkButton to="/bulks/new">New bulk</LinkButton>}
+            </Empty>
+          ) : (
+            <>
+              <Table
+                label="Bulks"
+                columns={COLUMNS}
+                rows={bulks}
+                keyOf={({ id }) => id}
+                to={({ id }) => `/bulks/${id}${address}`}
+                current={params.id}
+              />
+              <Pager next={next_after} noun="bulk" />
+            </>
+          )
+        }
+      </Loaded>
+      {params.id && (
+        <BulkDrawer
+          key={params.id}
+          id={params.id}
+          onChange={list.reload}
+          onClose={() => go(`/bulks${address}`)}
+        />
+      )}
+    </>
+  )
+}
+
+export default { title: 'Bulks', Page: Bulks }

@@ -1,0 +1,142 @@
+import type { Bulk } from '@svc/client'
+import {
+  Button,
+  Copy,
+  confirm,
+  Drawer,
+  Facts,
+  LinkButton,
+  Loaded,
+  Money,
+  StatusBadge,
+  Time,
+  toast,
+} from '../../parts/index.ts'
+import { api } from '../../shell/api.ts'
+import { count, credits, number } from '../../shell/format.ts'
+import { useLiveReload } from '../../shell/live.ts'
+import { useLoad } from '../../shell/load.ts'
+import { go, hrefOf } from '../../shell/router.ts'
+import { may } from '../../shell/session.ts'
+import { channelName } from '../messages/channels.ts'
+import { Progress } from './progress.tsx'
+import { downloadRejected, keepRejected, rejectedOf } from './rejected.ts'
+
+const STATUSES = ['queued', 'sent', 'delivered', 'read', 'failed'] as const
+
+/** One bulk, its progress, and what can be done with it. */
+export function BulkDrawer({
+  id,
+  onChange,
+  onClose,
+}: {
+  id: string
+  onChange(): void
+  onClose(): void
+}) {
+  const load = useLoad((signal) => api.bulks.get(id, { signal }), [id])
+  useLiveReload('message.', load.reload, { isAbout: ({ data }) => data.bulk_id === id })
+  const bulk = load.data?.bulk
+  const rejected = rejectedOf(id)
+  const changed = () => {
+    load.reload()
+    onChange()
+  }
+  return (
+    <Drawer
+      title="Bulk"
+      actions={bulk && may('send') && <Actions bulk={bulk} onChange={changed} />}
+      onClose={onClose}
+    >
+      <Loaded of={load}>
+        {({ bulk }) => (
+          <div class="stack">
+            <Progress of={bulk.accepted} left={bulk.counts.queued} />
+            <Facts
+              of={{
+                Status: <StatusBadge status={bulk.status} />,
+                Id: <Copy value={bulk.id} />,
+                Channel: channelName(bulk.channel),
+                Created: <Time at={bulk.created_at} exact />,
+                Recipients: number(bulk.total),
+                Duplicates: bulk.duplicates > 0 ? number(bulk.duplicates) : null,
+                Rejected: bulk.rejected > 0 && (
+                  <>
+                    {number(bulk.rejected)}{' '}
+                    {rejected ? (
+                      <Button icon="download" onClick={() => downloadRejected(id, rejected)}>
+                        Download as CSV
+                      </Button>
+                    ) : (
+                      <small>The answer to the request names them.</small>
+                    )}
+                  </>
+                ),
+                Price: <Money credits={bulk.credits_used} />,
+                Refunded: bulk.credits_refunded > 0 && <Money credits={bulk.credits_refunded} />,
+                ...Object.fromEntries(
+                  STATUSES.filter((status) => bulk.counts[status] > 0).map((status) => [
+                    `${status[0]?.toUpperCase()}${status.slice(1)}`,
+                    <a key={status} href={hrefOf(`/messages?bulk_id=${id}&status=${status}`)}>
+                      {count(bulk.counts[status], 'message')}
+                    </a>,
+                  ]),
+                ),
+              }}
+            />
+            <div class="actions">
+              <LinkButton icon="messages" to={`/messages?bulk_id=${id}`}>
+                Messages of this bulk
+              </LinkButton>
+            </div>
+          </div>
+        )}
+      </Loaded>
+    </Drawer>
+  )
+}
+
+function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
+  const { id, counts } = bulk
+  async function cancel() {
+    const question = {
+      title: 'Cancel the queued messages?',
+      text: 'They are not sent, and their credits are returned. Messages that are being sent now stay.',
+      action: 'Cancel messages',
+      danger: true,
+    }
+    if (!(await confirm(question))) return
+    const { canceled } = await api.bulks.cancel(id)
+    toast(`${count(canceled, 'message')} canceled.`)
+    onChange()
+  }
+  async function retry() {
+    // The price of a message that was sent, as long as the prices did not change.
+    const price = (bulk.credits_used / Math.max(1, bulk.accepted)) * counts.failed
+    const question = {
+      title: `Send ${count(counts.failed, 'failed message')} again?`,
+      text: `Messages that no provider accepted are sent as a new bulk and charged again, about ${credits(Math.ceil(price * 10) / 10)} at most. A bulk can be sent again once.`,
+      action: 'Send again',
+    }
+    if (!(await confirm(question))) return
+    const sent = await api.bulks.retry(id)
+    keepRejected(sent)
+    toast(`${count(sent.accepted, 'message')} sent again.`)
+    onChange()
+    go(`/bulks/${sent.bulk_id}`)
+  }
+  return (
+    <>
+      {counts.queued > 0 && (
+        <Button kind="danger" onClick={cancel}>
+          Cancel queued messages
+        </Button>
+      )}
+      {counts.queued === 0 && counts.failed > 0 && (
+        <Button kind="primary" icon="refresh" onClick={retry}>
+          Send failed ones again
+        </Button>
+      )}
+    </>
+  )
+}

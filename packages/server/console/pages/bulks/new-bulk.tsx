@@ -1,0 +1,153 @@
+import type { BulksSendBody } from '@svc/client'
+import { useMemo, useState } from 'preact/hooks'
+import {
+  Button,
+  confirm,
+  ErrorBox,
+  Field,
+  PageHead,
+  Select,
+  Table,
+  TextArea,
+  toast,
+} from '../../parts/index.ts'
+import { api, fieldError } from '../../shell/api.ts'
+import { count, credits, number } from '../../shell/format.ts'
+import { go } from '../../shell/router.ts'
+import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-fields.tsx'
+import { type Draft, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
+import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
+import { keyFor, used } from '../compose/idempotency.ts'
+import { type Recipient, recipientsIn } from './recipients.ts'
+import { keepRejected } from './rejected.ts'
+
+const SHOWN = 5
+
+const COLUMNS = [
+  { name: 'Recipient', kind: 'main' as const, value: ({ to }: Recipient) => to },
+  { name: 'Name', value: ({ name }: Recipient) => name ?? '–' },
+  {
+    name: 'Variables',
+    kind: 'wide' as const,
+    value: ({ variables = {} }: Recipient) =>
+      Object.entries(variables)
+        .map(([name, value]) => `${name}: ${value}`)
+        .join(', ') || '–',
+  },
+]
+
+function NewBulk() {
+  const [draft, setDraft] = useState<Draft>(EMPTY)
+  const [text, setText] = useState('')
+  const [validation, setValidation] = useState('permissive')
+  const [error, setError] = useState<unknown>()
+  const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
+  const recipients = useMemo(() => recipientsIn(text), [text])
+  const { body: shared, faults } = sharedOf(draft)
+  const body = { ...shared, recipients, validation } as unknown as BulksSendBody
+  const isReady =
+    recipients.length > 0 && isComplete({ ...draft, to: 'many' }) && faults.length === 0
+  const estimate = useEstimate(isReady ? body : null)
+  const errorOf = (path: string) => fieldError({ details: faults }, path) ?? fieldError(error, path)
+  const blocked = estimate.data?.messages.filter(({ block_reason }) => block_reason) ?? []
+  async function send() {
+    setError(undefined)
+    const { data } = estimate
+    const price = data ? ` for ${credits(data.credits_needed)}` : ''
+    const question = {
+      title: `Send ${count(data?.sendable ?? recipients.length, 'message')}${price}?`,
+      text: 'The messages are paid by one debit.',
+      action: 'Send',
+    }
+    if (!(await confirm(question))) return
+    try {
+      const sent = await api.bulks.send(body, { idempotencyKey: keyFor(body) })
+      used(body)
+      keepRejected(sent)
+      toast(`${count(sent.accepted, 'message')} accepted.`)
+      go(`/bulks/${sent.bulk_id}`)
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+  const editing = { draft, set, errorOf }
+  return (
+    <>
+      <PageHead title="New bulk" />
+      <div class="columns">
+        <div class="stack">
+          <div class="card form">
+            <TextArea
+              label="Recipients"
+              rows={6}
+              hint="One a line, or CSV with the columns to, name and others, which become variables."
+              error={errorOf('recipients')}
+              value={text}
+              onInput={setText}
+            />
+            <Field label="Or a file">
+              {(control) => (
+                <input
+                  {...control}
+                  type="file"
+                  accept=".csv,.txt,text/csv,text/plain"
+                  onChange={async ({ currentTarget: { files } }) => {
+                    if (files?.[0]) setText(await files[0].text())
+                  }}
+                />
+              )}
+            </Field>
+            <Select
+              label="Faulty recipients"
+              value={validation}
+              options={[
+                ['permissive', 'Leave them out'],
+                ['strict', 'Send nothing if one is faulty'],
+              ]}
+              onInput={setValidation}
+            />
+          </div>
+          {recipients.length > 0 && (
+            <section>
+              <Table
+                label="Recipients"
+                columns={COLUMNS}
+                rows={recipients.slice(0, SHOWN)}
+                keyOf={(one) => `${recipients.indexOf(one)}`}
+              />
+              {recipients.length > SHOWN && (
+                <p class="pager">and {number(recipients.length - SHOWN)} more</p>
+              )}
+            </section>
+          )}
+          <div class="card form">
+            <ChannelTabs {...editing} isBulk />
+            <ContentFields {...editing} isBulk />
+            <MoreFields {...editing} />
+          </div>
+        </div>
+        <div class="stack">
+          <EstimateCard estimate={estimate} />
+          {blocked.length > 0 && (
+            <section class="card">
+              <h2>{count(blocked.length, 'recipient')} left out</h2>
+              <ul>
+                {blocked.slice(0, SHOWN).map(({ index, to, block_reason }) => (
+                  <li key={index}>
+                    {to} <small>{block_reason?.replaceAll('_', ' ')}</small>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )}
+          {error !== undefined && <ErrorBox error={error} />}
+          <Button kind="primary" disabled={!isReady} onClick={send}>
+            Send to {count(estimate.data?.sendable ?? recipients.length, 'recipient')}
+          </Button>
+        </div>
+      </div>
+    </>
+  )
+}
+
+export default { title: 'New bulk', Page: NewBulk }

@@ -1,0 +1,11 @@
+import { number } from '../../shell/format.ts'
+
+/** The part of a bulk's messages that is not queued any more. */
+export function Progress({ of, left }: { of: number; left: number }) {
+  const done = of - left
+  return (
+    <progress max={of} value={done} title={`${number(done)} of ${number(of)}`}>
+      {number(done)}
+    </progress>
+  )
+}

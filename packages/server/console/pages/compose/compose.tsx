@@ -1,0 +1,129 @@
+import type { Message } from '@svc/client'
+import { useRef, useState } from 'preact/hooks'
+import { Button, ErrorBox, LinkButton, Loaded, PageHead, TextInput } from '../../parts/index.ts'
+import { api, fieldError } from '../../shell/api.ts'
+import { useLoad } from '../../shell/load.ts'
+import { go, query } from '../../shell/router.ts'
+import { mode } from '../../shell/session.ts'
+import type { AnyContent } from '../messages/content.tsx'
+import { bound, ChannelTabs, ContentFields, MoreFields } from './content-fields.tsx'
+import { type Draft, EMPTY, isComplete, requestOf } from './draft.ts'
+import { EstimateCard, useEstimate } from './estimate.tsx'
+import { keyFor, used } from './idempotency.ts'
+
+function Compose() {
+  const from = query.value.get('from')
+  return (
+    <>
+      <PageHead title="New message">
+        <LinkButton icon="bulks" to="/bulks/new">
+          Send to many
+        </LinkButton>
+      </PageHead>
+      {from ? <Again id={from} /> : <Form initial={fromAddress()} />}
+    </>
+  )
+}
+
+/** The form with the recipient and the channel of the address, such as `/compose?channel=sms&to=+15005550006`. */
+function fromAddress(): Draft {
+  const channel = query.value.get('channel') as Draft['channel'] | null
+  const to = (query.value.get('to') ?? '').replace(/^ (?=\d)/, '+')
+  return { ...EMPTY, to, ...(channel && { channel }) }
+}
+
+/** The form with the values of a sent message. */
+function Again({ id }: { id: string }) {
+  const load = useLoad((signal) => api.messages.get(id, { signal }), [id])
+  return <Loaded of={load}>{({ message }) => <Form key={id} initial={draftOf(message)} />}</Loaded>
+}
+
+const listed = (value: string | string[] | undefined) =>
+  Array.isArray(value) ? value.join(', ') : (value ?? '')
+
+function draftOf({ channel, recipient, recipients, sender, content, metadata }: Message): Draft {
+  const { template, media, audio_url, ...own } = content as AnyContent
+  const to = recipients?.filter(({ role }) => role === 'to').map(({ address }) => address)
+  return {
+    ...EMPTY,
+    channel,
+    to: listed(to) || recipient,
+    from: sender ?? '',
+    cc: listed(own.cc),
+    bcc: listed(own.bcc),
+    from_address: own.from_address ?? '',
+    reply_to: listed(own.reply_to),
+    subject: own.subject ?? '',
+    html: own.html ?? '',
+    text: own.text ?? '',
+    form: template ? 'template' : media ? 'media' : audio_url ? 'audio' : 'text',
+    template: template?.name ?? template?.id ?? '',
+    language: template?.language ?? own.language ?? 'en',
+    variables: template?.variables ? JSON.stringify(template.variables) : '',
+    media_type: media?.type ?? 'image',
+    url: media?.url ?? audio_url ?? '',
+    caption: media?.caption ?? '',
+    voice: own.voice ?? '',
+    metadata: Object.keys(metadata).length > 0 ? JSON.stringify(metadata) : '',
+  }
+}
+
+function Form({ initial }: { initial: Draft }) {
+  const [draft, setDraft] = useState(initial)
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  const isSending = useRef(false)
+  const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
+  const { body, faults } = requestOf(draft)
+  const isReady = isComplete(draft) && faults.length === 0
+  const estimate = useEstimate(isReady ? body : null)
+  const errorOf = (path: string) => fieldError({ details: faults }, path) ?? fieldError(error, path)
+  async function send(event: Event) {
+    event.preventDefault()
+    // A second click arrives before the button is drawn as busy.
+    if (isSending.current || faults.length > 0) return
+    isSending.current = true
+    setBusy(true)
+    setError(undefined)
+    try {
+      const { message_id } = await api.messages.send(body, { idempotencyKey: keyFor(body) })
+      used(body)
+      go(`/messages/${message_id}`)
+    } catch (failure) {
+      setError(failure)
+      setBusy(false)
+    } finally {
+      isSending.current = false
+    }
+  }
+  const editing = { draft, set, errorOf }
+  return (
+    <form class="columns" onSubmit={send} noValidate>
+      <div class="card form">
+        <ChannelTabs {...editing} />
+        <TextInput
+          label="Recipient"
+          autofocus
+          hint={
+            draft.channel === 'email'
+              ? 'One address or several, separated by commas.'
+              : 'A phone number with + and country code, such as +14155550100.'
+          }
+          {...bound(editing, 'to', 'to')}
+        />
+        <ContentFields {...editing} />
+        <MoreFields {...editing} />
+      </div>
+      <div class="stack">
+        <EstimateCard estimate={estimate} onText={(text) => set({ text })} />
+        {error !== undefined && <ErrorBox error={error} />}
+        <Button kind="primary" type="submit" busy={isBusy}>
+          {draft.at === '' ? 'Send' : 'Schedule'}
+          {mode.value === 'test' && ' test message'}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+export default { title: 'New message', Page: Compose }

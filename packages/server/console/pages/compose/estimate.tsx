@@ -1,0 +1,94 @@
+import type { MessagesEstimateData } from '@svc/client'
+import { useEffect, useState } from 'preact/hooks'
+import { Button, Facts, Money } from '../../parts/index.ts'
+import { api, dataKey, errorText } from '../../shell/api.ts'
+import { number } from '../../shell/format.ts'
+import type { EstimateBody } from './draft.ts'
+
+const TYPING_MS = 400
+
+interface Estimate {
+  data?: MessagesEstimateData
+  error?: unknown
+}
+
+/** The price of a request, some time after the last change; null: there is nothing to estimate yet. */
+export function useEstimate(body: EstimateBody | null): Estimate {
+  const key = body && dataKey() + JSON.stringify(body)
+  const [estimate, setEstimate] = useState<Estimate>({})
+  useEffect(() => {
+    if (!body) return setEstimate({})
+    const ending = new AbortController()
+    const { signal } = ending
+    const timer = setTimeout(() => {
+      api.messages.estimate(body, { signal, maxRetries: 0 }).then(
+        (data) => signal.aborted || setEstimate({ data }),
+        (error) => signal.aborted || setEstimate({ error }),
+      )
+    }, TYPING_MS)
+    return () => {
+      clearTimeout(timer)
+      ending.abort()
+    }
+  }, [key])
+  return estimate
+}
+
+const REASONS = {
+  account_frozen: 'The workspace is frozen. Ask the operator of the service.',
+  insufficient_credits: 'The credits do not suffice.',
+  daily_limit: 'The daily limit would be exceeded.',
+}
+
+/** The price and the segments of a request while it is written. */
+export function EstimateCard({
+  estimate: { data, error },
+  onText,
+}: {
+  estimate: Estimate
+  /** Takes the proposed text. */
+  onText?: (text: string) => void
+}) {
+  const [first] = data?.messages ?? []
+  const isOne = data?.recipients === 1
+  return (
+    <section class="card" aria-live="polite">
+      <h2>Estimate</h2>
+      {!data && (
+        <p class="muted">
+          {error === undefined ? 'Recipient and content give the price.' : errorText(error)}
+        </p>
+      )}
+      {data && (
+        <>
+          <Facts
+            of={{
+              Price: <Money credits={data.credits_needed} />,
+              'Balance after': <Money credits={data.credits_balance - data.credits_needed} />,
+              Recipients: isOne ? null : `${number(data.sendable)} of ${number(data.recipients)}`,
+              Segments: first?.segments && `${first.segments}, ${first.encoding}`,
+              Characters: isOne ? first?.characters : null,
+            }}
+          />
+          {data.block_reason && <p class="bad">{REASONS[data.block_reason]}</p>}
+          {isOne && first?.block_reason && (
+            <p class="bad">Not sendable: {first.block_reason.replaceAll('_', ' ')}</p>
+          )}
+          {first && first.non_gsm_characters.length > 0 && (
+            <p>
+              These characters need UCS-2, with fewer characters in a segment:{' '}
+              <code>
+                {[...new Set(first.non_gsm_characters.map(({ char }) => char))].join(' ')}
+              </code>
+            </p>
+          )}
+          {isOne && first?.gsm7_suggestion && onText && (
+            <Button onClick={() => onText(first.gsm7_suggestion?.text ?? '')}>
+              Use GSM-7 letters ({first.gsm7_suggestion.segments})
+            </Button>
+          )}
+        </>
+      )}
+    </section>
+  )
+}

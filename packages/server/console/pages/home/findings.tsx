@@ -1,0 +1,111 @@
+import { PAGES } from '../../pages.ts'
+import { Icon, LinkButton } from '../../parts/index.ts'
+import { count } from '../../shell/format.ts'
+import { hrefOf, match } from '../../shell/router.ts'
+import { may } from '../../shell/session.ts'
+
+interface Finding {
+  kind: string
+  id: string | null
+  name: string | null
+  count: number | null
+}
+
+/** What needs attention in the workspace, and its first steps. */
+export interface Findings {
+  findings: Finding[]
+  steps: { has_key: boolean; has_webhook: boolean } | null
+}
+
+/** A sentence about a finding, and the page that helps; null for none. */
+function described({ kind, id, name, count: n }: Finding): [text: string, to: string | null] {
+  switch (kind) {
+    case 'no_credits':
+      return ['There are no credits: sends are refused.', '/credits']
+    case 'low_balance':
+      return ['The balance is below its threshold.', '/credits']
+    case 'email_unverified':
+      return ['The e-mail address of the workspace is not verified.', '/settings']
+    case 'webhook_disabled':
+      return [`Events do not reach ${name}: this webhook is disabled.`, `/webhooks/${id}`]
+    case 'webhook_failing':
+      return [`Deliveries to ${name} fail.`, `/webhooks/${id}`]
+    case 'domain_unverified':
+      return [`${name} is not verified yet, so it cannot send.`, `/domains/${id}`]
+    case 'domain_failing':
+      return [`A DNS record of ${name} is missing.`, `/domains/${id}`]
+    case 'failures':
+      return [
+        `${count(n ?? 0, 'message')} failed in the last hour, most with ${name ?? 'an unknown error'}.`,
+        '/messages?status=failed&period=1',
+      ]
+    default:
+      return [`A provider of ${name} is paused: messages wait.`, null]
+  }
+}
+
+/** Whether the person may open a page. */
+function mayOpen(to: string): boolean {
+  const path = to.replace(/\?.*/, '')
+  return PAGES.some((page) => match(page.path, path) && may(page.needs))
+}
+
+/** The list of findings; nothing if all is well. */
+export function FindingList({ findings }: Pick<Findings, 'findings'>) {
+  if (findings.length === 0) return null
+  return (
+    <section class="card findings" aria-label="Findings">
+      <ul>
+        {findings.map((finding) => {
+          const [text, to] = described(finding)
+          return (
+            <li key={finding.kind + finding.id}>
+              <Icon name="warning" />
+              {to && mayOpen(to) ? <a href={hrefOf(to)}>{text}</a> : text}
+            </li>
+          )
+        })}
+      </ul>
+    </section>
+  )
+}
+
+/** The first steps of a workspace without messages. */
+export function FirstSteps({ has_key, has_webhook }: NonNullable<Findings['steps']>) {
+  const steps = [
+    [
+      false,
+      'Send your first message',
+      'In test mode it costs nothing and reaches no recipient.',
+      '/compose',
+      'send',
+    ],
+    [has_key, 'Create an API key', 'Your program sends with it.', '/keys', 'develop'],
+    [
+      has_webhook,
+      'Add a webhook',
+      'It reports deliveries and answers to your program.',
+      '/webhooks',
+      'develop',
+    ],
+  ] as const
+  return (
+    <section class="card">
+      <h2>First steps</h2>
+      <ul class="steps">
+        {steps
+          .filter(([, , , , need]) => may(need))
+          .map(([isDone, title, text, to]) => (
+            <li key={title}>
+              <Icon name={isDone ? 'check' : 'right'} />
+              <div>
+                <strong>{title}</strong>
+                <p class="muted">{text}</p>
+              </div>
+              {!isDone && <LinkButton to={to}>Begin</LinkButton>}
+            </li>
+          ))}
+      </ul>
+    </section>
+  )
+}

@@ -1,0 +1,18 @@
+import { facts } from '../../shell/facts.ts'
+
+/** The channels and their names. */
+export const CHANNELS = [
+  ['sms', 'SMS'],
+  ['whatsapp', 'WhatsApp'],
+  ['email', 'E-mail'],
+  ['voice', 'Voice'],
+] as const
+
+export type Channel = (typeof CHANNELS)[number][0]
+
+/** The channels that the service sends by. */
+export const SENT_CHANNELS = CHANNELS.filter(([channel]) => channel !== 'voice' || facts.voice)
+
+export function channelName(channel: string): string {
+  return CHANNELS.find(([one]) => one === channel)?.[1] ?? channel
+}

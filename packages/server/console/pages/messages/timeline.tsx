@@ -1,0 +1,88 @@
+import type { MessagesTimelineData } from '@svc/client'
+import { Money, StatusBadge } from '../../parts/index.ts'
+import { clockTime, credits, duration, preciseTime } from '../../shell/format.ts'
+import { hrefOf } from '../../shell/router.ts'
+import { DeliveryDetails } from './deliveries.tsx'
+
+type Entry = MessagesTimelineData['timeline'][number]
+
+/** The history of a message. Each entry has its distance to the one before; the exact time is in its title. */
+export function Timeline({ entries }: { entries: readonly Entry[] }) {
+  return (
+    <ol class="timeline">
+      {entries.map((entry, i) => (
+        <li key={i} class={entry.kind}>
+          <time dateTime={entry.at} title={preciseTime(entry.at)}>
+            {gapOf(entry, entries[i - 1])}
+          </time>
+          <div>{textOf(entry)}</div>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function gapOf({ at }: Entry, before: Entry | undefined): string {
+  if (!before) return clockTime(at)
+  return `+${duration(Math.max(0, Date.parse(at) - Date.parse(before.at)))}`
+}
+
+function textOf(entry: Entry) {
+  switch (entry.kind) {
+    case 'status':
+      return (
+        <>
+          <StatusBadge status={entry.status} /> {!entry.applied && <small>changed nothing</small>}{' '}
+          {faultOf(entry)}
+        </>
+      )
+    case 'provider':
+      return (
+        <>
+          Attempt {entry.attempt} with {entry.provider}: {entry.outcome}{' '}
+          {entry.finished_at && (
+            <small>in {duration(Date.parse(entry.finished_at) - Date.parse(entry.at))}</small>
+          )}{' '}
+          {faultOf(entry)}
+        </>
+      )
+    case 'ledger':
+      return (
+        <>
+          {entry.type.replaceAll('_', ' ')} <Money credits={entry.credits} signed />{' '}
+          <small>balance {credits(entry.balance_after)}</small>
+        </>
+      )
+    case 'webhook':
+      return (
+        <>
+          <a href={hrefOf(`/webhooks/${entry.webhook_id}/${entry.delivery_id}`)}>Webhook</a>{' '}
+          {entry.event} <StatusBadge status={entry.status} />{' '}
+          <small>
+            {[
+              entry.response_status ?? entry.error,
+              entry.attempt_count > 1 && `${entry.attempt_count} attempts`,
+            ]
+              .filter(Boolean)
+              .join(', ')}
+          </small>
+          <DeliveryDetails
+            webhookId={entry.webhook_id}
+            id={entry.delivery_id}
+            version={entry.attempt_count}
+          />
+        </>
+      )
+  }
+}
+
+function faultOf({
+  error_code,
+  error_message,
+}: {
+  error_code: string | null
+  error_message: string | null
+}) {
+  const text = error_message ?? error_code
+  return text && <span class="bad">{text}</span>
+}
