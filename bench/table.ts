@@ -43,6 +43,9 @@ const LINES: Record<string, Columns[]> = {
   'postgres-lists': [
     ['first page, 1,000,000 : 1,000, PostgreSQL', /^PostgreSQL, lists, /, 'times', 2, 1.2],
   ],
+  'console-list': [
+    ['first paint of the list, 1,000,000 : 1,000', 'console-list, first paint', 'times', 1.5, 1.2],
+  ],
   smpp: [
     ['HTTP → SMPP ÷ Kannel, singles', 'smpp, single sends against Kannel', 'x', 0.5, 1],
     ['HTTP → SMPP ÷ Kannel, bulks', 'smpp, bulks against Kannel', 'x', 1, 1.5],

@@ -4,13 +4,12 @@
  * Chromium in `SVC_CHROMIUM` or an installed one; without one it prints how to get one and ends with 77, the exit code for
  * "skipped". `npm test` checks the same pages by HTTP, without a browser.
  */
-import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { Svc } from '@svc/client'
-import { chromium } from 'playwright-core'
 import { readConfig, startServer } from '../../src/index.ts'
+import { launchChromium } from './chromium.ts'
 import { walkAccountPages } from './walk-account-pages.ts'
 import { walkConsole } from './walk-console.ts'
 import { walkMounted } from './walk-mounted.ts'
@@ -19,24 +18,8 @@ import { walkRecovery } from './walk-recovery.ts'
 import { walkTools } from './walk-tools.ts'
 import { walkDocs } from './walks.ts'
 
-const NAMES = [
-  'chromium',
-  'chromium-browser',
-  'google-chrome',
-  'google-chrome-stable',
-  'chrome.exe',
-]
-
-function findChromium(): string | null {
-  const named = process.env.SVC_CHROMIUM
-  if (named) return named
-  const folders = (process.env.PATH ?? '').split(delimiter)
-  const places = folders.flatMap((folder) => NAMES.map((name) => join(folder, name)))
-  return [...places, chromium.executablePath()].find((place) => existsSync(place)) ?? null
-}
-
-const executablePath = findChromium()
-if (!executablePath) {
+const browser = await launchChromium()
+if (!browser) {
   console.error(
     'No Chromium is installed, so nothing was tested. Install one (Debian: apt-get install chromium; elsewhere: npx playwright-core install chromium), or name one in SVC_CHROMIUM.',
   )
@@ -67,7 +50,6 @@ const env = {
 }
 let demo: { workspace_id: string; api_key: string } | null = null
 const server = await startServer({ config: readConfig(env), dev: true, demo: () => demo })
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
 try {
   const base_url = server.url
   const owner = { email: 'owner@example.com', password: 'long enough', company_name: 'Browser' }
