@@ -151,7 +151,7 @@ describe('the list of bulks', () => {
       await world().dispatcher.idle()
       return made.bulk_id
     }
-    const recipients = ['+14155552671', '+15005550001', 'nobody']
+    const recipients = ['+14155552671', '+15005550001', 'no number']
     const first = await sendBulk({ recipients, validation: 'permissive' })
     const second = await sendBulk({ scheduled_at: '2026-05-10T00:00:00Z' }, TEST)
     const { bulks, next_after } = await get('/bulks')
