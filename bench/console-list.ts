@@ -23,6 +23,14 @@ const WATCH = `(() => {
   requestAnimationFrame(look)
 })()`
 
+/** Resolves to the time that `WATCH` noted. */
+const PAINTED = `new Promise((resolve) => {
+  const look = () => window.listPainted_ms
+    ? resolve(window.listPainted_ms)
+    : requestAnimationFrame(look)
+  look()
+})`
+
 /**
  * The time from the navigation to the first painted row of the console's list of messages, with a long history as a ratio to
  * its time with a short one, in a real Chromium with the files of the console in its cache; and the delay of other requests
@@ -83,8 +91,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
 
 async function paintedAfter(page: Page, url: string): Promise<number> {
   await page.goto(url)
-  const painted = await page.waitForFunction('window.listPainted_ms')
-  return Number(await painted.jsonValue())
+  return Number(await page.evaluate(PAINTED))
 }
 
 /** Searches for a text that no message has, until the end of the history. */

@@ -5,7 +5,9 @@ import { api, dataKey, errorText } from '../../shell/api.ts'
 import { number } from '../../shell/format.ts'
 import type { EstimateBody } from './draft.ts'
 
+/** Estimates of one message, and of bulks, which have a limit of 60 in 5 minutes. */
 const TYPING_MS = 400
+const TYPING_BULK_MS = 1_500
 
 interface Estimate {
   data?: MessagesEstimateData
@@ -20,12 +22,15 @@ export function useEstimate(body: EstimateBody | null): Estimate {
     if (!body) return setEstimate({})
     const ending = new AbortController()
     const { signal } = ending
-    const timer = setTimeout(() => {
-      api.messages.estimate(body, { signal, maxRetries: 0 }).then(
-        (data) => signal.aborted || setEstimate({ data }),
-        (error) => signal.aborted || setEstimate({ error }),
-      )
-    }, TYPING_MS)
+    const timer = setTimeout(
+      () => {
+        api.messages.estimate(body, { signal, maxRetries: 0 }).then(
+          (data) => signal.aborted || setEstimate({ data }),
+          (error) => signal.aborted || setEstimate({ error }),
+        )
+      },
+      'recipients' in body ? TYPING_BULK_MS : TYPING_MS,
+    )
     return () => {
       clearTimeout(timer)
       ending.abort()
