@@ -1,6 +1,7 @@
 import type { ContactsImportData } from '@svc/client'
 import { useRef, useState } from 'preact/hooks'
-import { csvRows, csvText, download } from '../../parts/csv.ts'
+import { csvRows, csvText } from '../../parts/csv.ts'
+import { download } from '../../parts/download.ts'
 import { Button, Drawer, ErrorBox, Facts, Field } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import { ownApi } from '../../shell/own-api.ts'
