@@ -78,10 +78,10 @@ describe('the bundle', () => {
     for (const name of Object.keys(bundle.files)) expect(name).toMatch(/-[A-Z0-9]{8}\.\w+$/)
   })
 
-  it('loads each page on its own, and the chart only with a page that shows one', () => {
+  it('loads the pages after the shell, and the chart only with a page that shows one', () => {
     const initial = Object.keys(bundle.files).filter((name) => bundle.files[name]?.is_initial)
-    expect(initial.some((name) => /^(uPlot|messages|home)/.test(name))).toBe(false)
-    expect(Object.keys(bundle.files).some((name) => name.startsWith('messages-'))).toBe(true)
+    expect(initial.some((name) => /^(uPlot|all|home)/.test(name))).toBe(false)
+    expect(Object.keys(bundle.files).some((name) => name.startsWith('all-'))).toBe(true)
   })
 
   it('names no other host, and evaluates no text', () => {
