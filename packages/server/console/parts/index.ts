@@ -1,7 +1,6 @@
 /** The parts that pages consist of. */
 export { Badge, StatusBadge } from './badge.tsx'
 export { Button, LinkButton } from './button.tsx'
-export { CHANNELS, channelName } from './channels.ts'
 export { Chart, type Series } from './chart.tsx'
 export { Checks } from './checks.tsx'
 export { Copy, copyText } from './copy.tsx'

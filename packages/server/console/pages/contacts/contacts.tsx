@@ -4,10 +4,8 @@ import { download } from '../../parts/download.ts'
 import {
   Badge,
   Button,
-  CHANNELS,
   Checks,
   type Column,
-  channelName,
   confirm,
   Drawer,
   Empty,
@@ -30,6 +28,7 @@ import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, go, setQuery } from '../../shell/router.ts'
 import { choiceHeaders, may } from '../../shell/session.ts'
+import { CHANNELS, channelName } from '../messages/channels.ts'
 import { Import } from './import.tsx'
 
 const COLUMNS: readonly Column<Contact>[] = [

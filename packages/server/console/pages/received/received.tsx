@@ -1,10 +1,11 @@
 import type { Channel, ReceivedMessage } from '@svc/client'
-import { channelName, Empty, Icon, Loaded, PageHead, Pager, Time } from '../../parts/index.ts'
+import { Empty, Icon, Loaded, PageHead, Pager, Time } from '../../parts/index.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { hrefOf, query } from '../../shell/router.ts'
+import { channelName } from '../messages/channels.ts'
 import { Thread } from './thread.tsx'
 
 interface Conversation extends ReceivedMessage {

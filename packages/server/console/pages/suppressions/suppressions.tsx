@@ -3,9 +3,7 @@ import { useState } from 'preact/hooks'
 import {
   Badge,
   Button,
-  CHANNELS,
   type Column,
-  channelName,
   confirm,
   Empty,
   FormDialog,
@@ -23,6 +21,7 @@ import { api, fieldError } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
 import { filtersOf, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { CHANNELS, channelName } from '../messages/channels.ts'
 
 const REASONS = [
   ['opt_out', 'Opted out'],
