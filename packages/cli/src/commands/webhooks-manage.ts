@@ -11,8 +11,8 @@ import {
 } from '../context.ts'
 import { usage } from '../process/failure.ts'
 import { counted } from '../show/counted.ts'
+import { NEXT_REASONS } from '../show/next-reasons.ts'
 import type { Cell } from '../show/output.ts'
-import { NEXT_REASONS } from '../webhooks/next-reasons.ts'
 
 interface UpdateOptions extends ConnectionOptions {
   to?: string

@@ -1,7 +1,7 @@
 import type { MessageStatus, MessagesTimelineData } from '@svc/client'
 import { counted } from '../show/counted.ts'
+import { NEXT_REASONS } from '../show/next-reasons.ts'
 import type { Cell } from '../show/output.ts'
-import { NEXT_REASONS } from '../webhooks/next-reasons.ts'
 import { failureOf, statusCell } from './message-steps.ts'
 
 /** The headings of the columns of `timelineRow`. */

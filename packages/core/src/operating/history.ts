@@ -36,6 +36,7 @@ export interface History {
   copy(): History
 }
 
+/** Keeps samples of the last `HISTORY_MS`, and computes rates between them. `earlier`: samples to begin with. */
 export function createHistory(earlier: readonly Sample[] = []): History {
   const samples = [...earlier]
   const newest = () => samples.at(-1)
