@@ -20,6 +20,7 @@ export default defineConfig(
       'dispatch/worker': './src/dispatch/worker.ts',
       'storage/sqlite/reader-worker': './src/storage/sqlite/engine/reader-worker.ts',
       'storage/backup/backup-process': './src/storage/backup/backup-process.ts',
+      'storage/inspect/inspect-thread': './src/storage/inspect/inspect-thread.ts',
     },
     noExternal: Object.keys(COPIED),
     async onSuccess() {

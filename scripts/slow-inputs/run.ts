@@ -126,6 +126,7 @@ async function send(
 ): Promise<number> {
   const credentials: Record<Input['auth'], Record<string, string>> = {
     none: {},
+    operator: {},
     api_key: { 'x-api-key': key },
     jwt: { authorization: `Bearer ${token}` },
     jwt_or_api_key: { authorization: `Bearer ${token}` },

@@ -13,11 +13,11 @@ import {
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { checkDatabase } from '@svc/server/doctor'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { migrateDatabase } from '../../core/src/storage/archive/open.ts'
 import { Sqlite } from '../../core/src/storage/sqlite/engine/driver.ts'
 import { startPostgres } from '../../core/test/postgres-server.ts'
-import { checkDatabase } from '../src/doctor/database-check.ts'
 import { type Ended, newFolder, svc, svcJson } from './svc.ts'
 
 interface Report {

@@ -33,7 +33,7 @@ export { AUDIT_DAYS_DEFAULT } from './operating/audit-retention.ts'
 export type { DiscardReport } from './operating/discard-secrets.ts'
 export type { DispatchPause, DoubtfulChoice, Resumed } from './operating/dispatch-control.ts'
 export type { ErasureOptions, ErasureReport } from './operating/erasure.ts'
-export { type Finding, findingsOf, pauseText } from './operating/findings.ts'
+export { type Finding, findingsOf, isSilent, pauseText } from './operating/findings.ts'
 export { createHistory, type History, type Rates, SERIES } from './operating/history.ts'
 export { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from './operating/late.ts'
 export type { Overview, Troubles } from './operating/overview.ts'
@@ -60,6 +60,11 @@ export { type BackupOptions, backupDatabase } from './storage/backup/backup.ts'
 export { backupsIn } from './storage/backup/names.ts'
 export type { BackupCheck, BackupReport, Verification } from './storage/backup/report.ts'
 export { restoreDatabase, verifyBackup } from './storage/backup/restore.ts'
+export {
+  findDamageApart,
+  inspectDatabaseApart,
+  verifyLedgerApart,
+} from './storage/inspect/apart.ts'
 export type { DatabaseFacts, EngineFacts, QueueFaults } from './storage/inspect/facts.ts'
 export { findDamage, inspectDatabase, isDatabaseExposed } from './storage/inspect/inspect.ts'
 export { type BookedEntry, readLedger } from './storage/ledger/read-ledger.ts'

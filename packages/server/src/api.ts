@@ -159,7 +159,7 @@ export async function serveApi(
   if (access && options.console) {
     const oidc = config.oidc != null
     const more = { brand, ...options.console, oidc, self_service_domains }
-    await serveConsole(app, admission, { core, authenticator, access, options: more })
+    await serveConsole(app, admission, { core, authenticator, access, options: more, now })
   }
   serveUnsubscribe(app, admission, { core, frame })
   const demoKey = () => options.dev_tools?.demo?.()?.api_key ?? null

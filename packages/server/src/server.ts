@@ -8,6 +8,7 @@ import { buildApp } from './app.ts'
 import type { Inlet } from './compat/smtp/inlet.ts'
 import { inletSettings } from './compat/smtp/settings.ts'
 import type { ConsoleOptions } from './console/console.ts'
+import { ownService } from './console/operator/own-service.ts'
 import { devPerson } from './dev/person.ts'
 import type { DevToolsOptions } from './dev/tools.ts'
 import type { Metrics } from './metrics/metrics.ts'
@@ -19,6 +20,7 @@ import { logOptions } from './service/log-options.ts'
 import { openPayments } from './service/payments.ts'
 import { type Config, urlOf } from './settings/config.ts'
 import { nameServersOf } from './settings/name-servers.ts'
+import type { ShownSetting } from './settings/shown.ts'
 import { warnOfDatabase, warnOfSettings } from './settings/warnings.ts'
 import { targetsOf } from './settings/webhook-targets.ts'
 
@@ -51,6 +53,7 @@ export async function startServer({
   log_level = config.log_level,
   lease_ms,
   onAnswered,
+  settings = [],
 }: {
   config: Config
   /**
@@ -64,6 +67,8 @@ export async function startServer({
   lease_ms?: CoreOptions['lease_ms']
   /** Called after each answered request. */
   onAnswered?: OnAnswered
+  /** The settings with their sources, for the pages of operators. */
+  settings?: readonly ShownSetting[]
 }): Promise<RunningServer> {
   const log = stdoutLog()
   const logger = pino(logOptions(log_level), log)
@@ -125,7 +130,7 @@ export async function startServer({
       public_url: () => public_url,
       payment_landing: payments !== undefined,
       dev_tools: dev ? { demo } : undefined,
-      console: consoleOf(config, { core, dev, demo }),
+      console: consoleOf(config, { core, dev, demo, settings }),
       onAnswered: (...answered) => {
         metrics?.onAnswered(...answered)
         onAnswered?.(...answered)
@@ -173,14 +178,30 @@ export async function startServer({
   }
 }
 
-/** The options of the console. In `svc dev` a browser on this machine needs no sign-in. */
+/**
+ * The options of the console. In `svc dev` a browser on this machine needs no sign-in, and is an operator.
+ */
 function consoleOf(
-  { console }: Config,
-  { core, dev, demo }: { core: Core; dev: boolean; demo: DevToolsOptions['demo'] },
+  config: Config,
+  {
+    core,
+    dev,
+    demo,
+    settings,
+  }: {
+    core: Core
+    dev: boolean
+    demo: DevToolsOptions['demo']
+    settings: readonly ShownSetting[]
+  },
 ): ConsoleOptions | undefined {
-  if (console === 'off') return undefined
-  if (!dev) return { at_root: true }
-  return { at_root: true, dev, ...devPerson(decodedOf(core), { demo }) }
+  if (config.console === 'off') return undefined
+  const operators = config.console_operators === 'on'
+  const made_by = `svc ${versionOf('@svc/server')}`
+  const service = ownService(config, { dev, made_by, settings })
+  const shared = { at_root: true, operators, service }
+  if (!dev) return shared
+  return { ...shared, dev, ...devPerson(decodedOf(core), { demo }) }
 }
 
 /** Opens the SMTP inlet; null if it is off. Loads its code only if it is set. */

@@ -1,14 +1,10 @@
 import { existsSync } from 'node:fs'
-import type { Setting } from '@svc/server/settings'
+import type { SettingSource } from '@svc/server/settings'
 import type { Command } from 'commander'
 import { addressOf } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import type { ProcessIo } from '../process/process-io.ts'
 import { configPath } from '../settings/config-file.ts'
 import { pathFrom, settingsOf } from '../settings/data-folder.ts'
-import { maskedText } from '../settings/masked.ts'
-
-type Source = 'environment' | 'file' | 'default'
 
 /** Adds `svc config`: shows and checks the settings. */
 export function addConfig(program: Command, context: Context): void {
@@ -42,7 +38,7 @@ async function showConfig(
   program: Command,
   { set }: { set?: boolean },
 ): Promise<void> {
-  const { SETTINGS } = await import('@svc/server/settings')
+  const { SETTINGS, shownSetting } = await import('@svc/server/settings')
   const shown = SETTINGS.map((setting) => shownSetting(setting, io)).filter(
     ({ source }) => !set || source !== 'default',
   )
@@ -63,22 +59,16 @@ async function showConfig(
   if (file === null) output.note('There is no configuration file here: svc init writes one.')
 }
 
-/** The value of a setting and its source. */
-function shownSetting(setting: Setting, { env, origins }: ProcessIo) {
-  const text = env[setting.env]?.trim() || null
-  const source: Source =
-    text === null ? 'default' : origins?.has(setting.env) ? 'file' : 'environment'
-  const value = text === null ? setting.default : maskedText(setting, text)
-  return { key: setting.key, env: setting.env, value, source, is_secret: setting.is_secret }
-}
-
 async function checkConfig({ io, output }: Context): Promise<void> {
-  const { readConfig, SETTINGS } = await import('@svc/server')
+  const [{ readConfig }, { SETTINGS, shownSetting }] = await Promise.all([
+    import('@svc/server'),
+    import('@svc/server/settings'),
+  ])
   readConfig(settingsOf(io))
   const url = io.env.SVC_URL?.trim()
   if (url) addressOf(url)
   const sources = SETTINGS.map((setting) => shownSetting(setting, io).source)
-  const count = (source: Source) => sources.filter((each) => each === source).length
+  const count = (source: SettingSource) => sources.filter((each) => each === source).length
   const counts = { environment: count('environment'), file: count('file') }
   if (output.isJson()) return output.document({ ok: true, ...counts })
   output.line(

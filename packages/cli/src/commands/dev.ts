@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os'
+import { SETTINGS, shownSetting } from '@svc/server/settings'
 import type { Command } from 'commander'
 import { readDevFile, writeDevFile } from '../connect/dev-file.ts'
 import { type Context, withExamples } from '../context.ts'
@@ -80,6 +81,7 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
       const line = requestLine(request, new Date(), lineStyle)
       if (line !== null) output.note(line)
     },
+    settings: SETTINGS.map((setting) => shownSetting(setting, io)),
   })
   try {
     const url = localAddress(server.url)

@@ -1,7 +1,7 @@
 import type { Config } from '@svc/server'
+import type { Finding } from '@svc/server/doctor'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { type Finding, findingsOf } from '../doctor/finding.ts'
 import { explain, Failure } from '../process/failure.ts'
 import { databaseUrl } from '../settings/database-option.ts'
 import type { StyleName } from '../show/style.ts'
@@ -56,7 +56,9 @@ async function* checks(
   { offline = false, thorough = false }: DoctorOptions,
 ): AsyncGenerator<Finding[]> {
   const now = () => new Date()
-  const { checkProgram } = await import('../doctor/program-check.ts')
+  const { checkBackups, checkDatabase, checkFolder, checkProgram } = await import(
+    '@svc/server/doctor'
+  )
   yield checkProgram(process.version)
   const { checkSettings } = await import('../doctor/settings-check.ts')
   const { findings, config } = await checkSettings(io)
@@ -64,14 +66,11 @@ async function* checks(
   if (config === null) return
   const url = databaseUrl(io, undefined)
   if (url.startsWith('file:')) {
-    const { checkFolder } = await import('../doctor/folder-check.ts')
     yield await findingsOrError('disk', () => checkFolder(url.slice('file:'.length)))
   }
-  const { checkDatabase } = await import('../doctor/database-check.ts')
   const database = await checkDatabase(url, { thorough, now })
   yield database.findings
   if (database.is_usable) yield* serviceChecks({ io, config, url, offline, thorough })
-  const { checkBackups } = await import('../doctor/backup-check.ts')
   yield await findingsOrError('backups', () => checkBackups(config, now()))
   const { checkInlet } = await import('../doctor/inlet-check.ts')
   yield await findingsOrError('inlet', () => checkInlet(config, { now: now() }))
@@ -85,6 +84,7 @@ async function findingsOrError(check: string, run: () => Promise<Finding[]>): Pr
     return await run()
   } catch (error) {
     const advice = 'run as the user of the service, and with its settings'
+    const { findingsOf } = await import('@svc/server/doctor')
     return [findingsOf(check).error(explain(error).message, advice)]
   }
 }
@@ -103,19 +103,13 @@ async function* serviceChecks({
   offline: boolean
   thorough: boolean
 }): AsyncGenerator<Finding[]> {
-  const { checkLedger } = await import('../doctor/ledger-check.ts')
-  yield await checkLedger(url, thorough)
-  const [{ withCore }, { targetsOf }, ...rest] = await Promise.all([
+  const { checkDomains, checkLedger, checkProviders, checkSecrets, checkWebhooks, checkWork } =
+    await import('@svc/server/doctor')
+  yield await checkLedger(url, { thorough })
+  const [{ withCore }, { targetsOf }] = await Promise.all([
     import('../connect/operator.ts'),
     import('@svc/server'),
-    import('../doctor/work-check.ts'),
-    import('../doctor/provider-check.ts'),
-    import('../doctor/webhook-check.ts'),
-    import('../doctor/secrets-check.ts'),
-    import('../doctor/domain-check.ts'),
   ])
-  const [{ checkWork }, { checkProviders }, { checkWebhooks }, { checkSecrets }, { checkDomains }] =
-    rest
   const targets = targetsOf(config, { dev: false })
   yield await findingsOrError('database', () =>
     withCore(io, async (core) => [

@@ -1,3 +1,4 @@
+import { maskedKey } from '@svc/server/settings'
 import type { Command } from 'commander'
 import { KEY_STDIN_HELP, type KeyOptions, readApiKey } from '../connect/api-key-option.ts'
 import { addressOf } from '../connect/connection.ts'
@@ -6,7 +7,6 @@ import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
 import { askHidden } from '../input/password-prompt.ts'
 import { Failure, usage } from '../process/failure.ts'
-import { maskedKey } from '../settings/masked.ts'
 
 /** The characters that a header can have. */
 const KEY_CHARACTERS = /^[\x21-\x7e]{1,500}$/

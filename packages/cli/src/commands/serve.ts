@@ -1,4 +1,4 @@
-import { SETTING_GROUPS, SETTINGS, type Setting } from '@svc/server/settings'
+import { SETTING_GROUPS, SETTINGS, type Setting, shownSetting } from '@svc/server/settings'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { aborted, stopSignalOf } from '../process/process-io.ts'
@@ -49,7 +49,8 @@ async function serve(context: Context, options: ListenOptions): Promise<void> {
   const io = applyListenOptions(context, options)
   const stop = stopSignalOf(io, { needs_output: false })
   const { readConfig, startServer } = await import('@svc/server')
-  const server = await startServer({ config: readConfig(settingsOf(io)) })
+  const settings = SETTINGS.map((setting) => shownSetting(setting, io))
+  const server = await startServer({ config: readConfig(settingsOf(io)), settings })
   await aborted(stop)
   await server.close()
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import type { Config } from '@svc/server'
-import { type Finding, findingsOf, reasonOf } from './finding.ts'
+import { type Finding, findingsOf, reasonOf } from '@svc/server/doctor'
 
 const ANSWER_MAX_MS = 5_000
 const DAY_MS = 86_400_000

@@ -1,5 +1,5 @@
 import type { Config } from '@svc/server'
-import { type Finding, findingsOf, reasonOf } from './finding.ts'
+import { type Finding, findingsOf, reasonOf } from '@svc/server/doctor'
 
 const ANSWER_MAX_MS = 5_000
 

@@ -1,9 +1,9 @@
 import { isLoopback } from '@svc/core/contract'
 import type { Config } from '@svc/server'
+import { type Finding, findingsOf, reasonOf } from '@svc/server/doctor'
 import type { ProcessIo } from '../process/process-io.ts'
 import { settingsOf } from '../settings/data-folder.ts'
 import { withOrigins } from '../settings/setting-sources.ts'
-import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 /** Checks the settings. The configuration is null when they are invalid. */
 export async function checkSettings(

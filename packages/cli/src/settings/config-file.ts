@@ -2,11 +2,11 @@ import { readFile, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Setting } from '@svc/server/settings'
+import { holdsSecret } from '@svc/server/settings'
 import { misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { pathFrom } from './data-folder.ts'
 import { jsonFault } from './json-fault.ts'
-import { holdsSecret } from './masked.ts'
 import { nearest } from './nearest.ts'
 
 /** The default configuration file, in the current folder. */

@@ -1,5 +1,5 @@
+import { holdsSecret } from '@svc/server/settings'
 import type { Questions } from '../input/question.ts'
-import { holdsSecret } from './masked.ts'
 import { defaultOf } from './setting-texts.ts'
 
 /** A question of `svc init`. */

@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Setting } from '@svc/server/settings'
+import { holdsSecret } from '@svc/server/settings'
 import { misconfigured } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { pathFrom } from './data-folder.ts'
-import { holdsSecret } from './masked.ts'
 import { replaceFile } from './replace-file.ts'
 
 /** Writes a configuration file atomically. If it contains a secret, only its owner can read it. */

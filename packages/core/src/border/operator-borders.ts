@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { Actor } from '../audit/entry.ts'
 import type { Notification } from '../billing/payment.ts'
 import type { SyncOptions } from '../billing/sync-all.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -38,7 +39,11 @@ const noteOrNull = note.nullable().optional()
 /** How the functions for operators, which have no endpoint, read their parameters. Unknown fields are refused. */
 export function operatorBorders() {
   return {
-    workspaces: { list: takes(operatorSlice), byEmail: takes(name('email')) },
+    workspaces: {
+      list: takes(operatorSlice),
+      search: takes(checked<string>('text', note), operatorSlice),
+      byEmail: takes(name('email')),
+    },
     credits: creditBorders(),
     audit: {
       ofAll: takes(checked<OperatorAuditFilter>('', auditFilter), operatorSlice),
@@ -148,6 +153,10 @@ function operatorsBorders() {
     reset: takes(name('name'), secret, actor),
     signIn: takes(checked<Parameters<Operators['signIn']>[0]>('', z.strictObject(named)), actor),
     ofToken: takes(token),
+    note: takes(
+      checked<'ledger.verified' | 'backup.made'>('act', z.enum(['ledger.verified', 'backup.made'])),
+      checked<Actor>('actor', actorSchema.unwrap()),
+    ),
     signOut: takes(token, actor),
   }
 }

@@ -87,15 +87,24 @@ function pausesOf({ name, pauses }: ProviderStatus, now: Date): Finding[] {
   })
 }
 
+/** Whether a provider does not answer. */
+export function isSilent(
+  { oldest_call_at, unknown }: Pick<ProviderQueue, 'oldest_call_at' | 'unknown'>,
+  now: Date,
+): boolean {
+  const hangs_ms = oldest_call_at ? now.getTime() - oldest_call_at.getTime() : 0
+  return hangs_ms >= SILENT_MS || unknown >= UNKNOWN_MIN
+}
+
 /**
  * A provider that does not answer: calls without an outcome for longer than an answer takes, or several unknown outcomes. It is
  * found at once, long before its messages are late or fail.
  */
 function silentProvider(queue: ProviderQueue, now: Date): Finding | null {
+  if (!isSilent(queue, now)) return null
   const { provider, calls, oldest_call_at, unknown, waiting, oldest_waiting_at } = queue
   const since = (at: Date | null) => (at ? now.getTime() - at.getTime() : 0)
   const isHanging = since(oldest_call_at) >= SILENT_MS
-  if (!isHanging && unknown < UNKNOWN_MIN) return null
   const open = isHanging
     ? `${countText(calls)} ${calls === 1 ? 'call is' : 'calls are'} open, the oldest for ${durationText(since(oldest_call_at))}`
     : null

@@ -49,6 +49,8 @@ export interface Operators {
   signIn(credentials: { name: string; password: string }, actor?: Actor): Promise<OperatorSession>
   /** The operator of a session; null for a session that ended. Makes one query. */
   ofToken(token: string): Promise<Operator | null>
+  /** Records an act of an operator that changes no row. */
+  note(act: 'ledger.verified' | 'backup.made', actor: Actor): Promise<void>
   /** Ends a session on every server. */
   signOut(token: string, actor?: Actor): Promise<void>
 }
@@ -153,6 +155,11 @@ export function createOperators({
       if (!TOKEN.test(token)) return null
       const row = await storage.read.operators.byToken(hashOfToken(token), runtime.now())
       return row && operatorOf(row)
+    },
+    async note(action, actor) {
+      await storage.write(({ audit }) =>
+        audit.record(auditRow(runtime, actor, { workspace_id: '', action })),
+      )
     },
     async signOut(token, actor = SERVICE) {
       await storage.write(async ({ operators, audit }) => {

@@ -70,6 +70,8 @@ export interface Workspaces<F extends Form = 'given'> extends Access<F> {
   ): Promise<Workspace>
   /** Workspaces, oldest first, for the operator. */
   list(page: Slice): Promise<Workspace[]>
+  /** The workspaces whose name or address contains a text, or with this id; newest first, for the operator. */
+  search(text: string, page: Slice): Promise<Workspace[]>
   /** The workspace whose login is this address; null for none. */
   byEmail(email: string): Promise<Workspace | null>
 }
@@ -226,6 +228,9 @@ export function createWorkspaces({
     },
     async list(page) {
       return Promise.all((await storage.read.workspaces.list(page)).map(withAccount))
+    },
+    async search(text, page) {
+      return Promise.all((await storage.read.workspaces.search(text, page)).map(withAccount))
     },
     async byEmail(email) {
       const row = await storage.read.workspaces.byEmail(email)

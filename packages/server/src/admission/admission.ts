@@ -76,6 +76,18 @@ export function endHook(admitted: Awaitable<void>, done: (error?: Error) => void
   else done()
 }
 
+/**
+ * Whether an identity may call an endpoint. An operator may call only endpoints for operators, and no other identity may.
+ * @throws SvcError `forbidden`.
+ */
+function assertMay(identity: Identity, endpoint: Endpoint): void {
+  if ((identity.kind === 'operator') !== (endpoint.auth === 'operator')) {
+    throw new SvcError('forbidden', 'The credential is not for this endpoint')
+  }
+  if (identity.kind === 'api_key') requireScope(identity, endpoint.scope)
+  if (identity.kind === 'session') requireCapability(identity.role, endpoint.needs)
+}
+
 export function createAdmission(
   app: FastifyInstance,
   limiter: RateLimiter,
@@ -103,6 +115,9 @@ export function createAdmission(
     endpoint: Endpoint,
     identity: Expected | Identity,
   ): Awaitable<void> {
+    if ('operator' in identity) {
+      return limiter.count(request, reply, 'general', `operator ${emailKey(identity.operator)}`)
+    }
     const { workspace_id } = identity
     const caller = 'api_key_id' in identity ? identity.api_key_id : identity.user_id
     const counted = limiter.countShared(
@@ -199,8 +214,7 @@ export function createAdmission(
       })
     }
     return whenReady(identifiedAndCounted(request, reply, endpoint, credential), (identity) => {
-      if (identity.kind === 'api_key') requireScope(identity, endpoint.scope)
-      else requireCapability(identity.role, endpoint.needs)
+      assertMay(identity, endpoint)
       request.svcIdentity = identity
       request.svcAwaitsBody = !request.raw.complete
     })
@@ -221,7 +235,7 @@ export function createAdmission(
       const credential = authenticator.credentialOf(request, endpoint)
       if (!credential) return
       return whenReady(authenticator.identify(credential, request), (identity) => {
-        if (identity.kind === 'session') requireCapability(identity.role, endpoint.needs)
+        assertMay(identity, endpoint)
         request.svcIdentity = identity
       })
     },

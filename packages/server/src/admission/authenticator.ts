@@ -5,7 +5,13 @@ import type { Actor, KeyIdentity, NewSession, Viewer } from '@svc/core'
 import { type Endpoint, LIMITS, type Role, SvcError, scopesOf, uuid } from '@svc/core/contract'
 import { type Awaitable, type DecodedCore, whenReady } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type ConsoleUser, chosenMode, chosenWorkspace, cookieToken } from '../console/access.ts'
+import {
+  type ConsoleUser,
+  chosenMode,
+  chosenWorkspace,
+  cookieToken,
+  operatorToken,
+} from '../console/access.ts'
 
 /** The identity behind a request: a workspace's session, or one of its API keys. */
 export type Identity =
@@ -28,6 +34,16 @@ export type Identity =
       is_trusted?: true
     }
   | ({ kind: 'api_key' } & KeyIdentity)
+  | OperatorIdentity
+
+/** An operator of the service in the console. */
+export interface OperatorIdentity {
+  kind: 'operator'
+  /** Empty: an operator belongs to no workspace. */
+  workspace_id: ''
+  /** The name of the operator. */
+  operator: string
+}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -41,6 +57,9 @@ export type Credential =
   | { kind: 'jwt'; header: string }
   /** The person that the host of the console authenticates. */
   | { kind: 'host' }
+  | { kind: 'operator'; token: string }
+  /** The operator that the host of the console authenticates. */
+  | { kind: 'host_operator' }
   | KeyCredential
 
 /** An API key. `belongsTo`: whether the names that stand beside the key in the request are the names of its identity. */
@@ -58,6 +77,8 @@ export interface Authenticator {
   credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
   /** The credential of a request of the console: its cookie, otherwise the sign-in of the host. */
   consoleCredentialOf(request: FastifyRequest): Credential | null
+  /** The credential of an operator in a request of the console: the cookie of operators, otherwise the sign-in of the host. */
+  operatorCredentialOf(request: FastifyRequest): Credential | null
   /** The ids of the identity that `identify` will probably find, if it needs a query. */
   expectedOf(credential: Credential, request: FastifyRequest): Expected | null
   /** @throws SvcError 401, or 403 for an address that the key does not allow. */
@@ -123,8 +144,29 @@ export async function createAuthenticator(
 
   async function byHost(request: FastifyRequest): Promise<Identity> {
     const user = await request.routeOptions.config.console?.authenticate?.(request)
-    if (!user || !isId(user.workspace_id)) throw new SvcError('unauthorized', 'Sign in first')
+    if (!user || !('workspace_id' in user) || !isId(user.workspace_id))
+      throw new SvcError('unauthorized', 'Sign in first')
     return { ...trusted(user), mode: chosenMode(request) }
+  }
+
+  async function byOperator(credential: Credential, request: FastifyRequest): Promise<Identity> {
+    if (credential.kind === 'operator') {
+      const operator = await core.operators.ofToken(credential.token)
+      if (!operator) throw invalidToken()
+      return { kind: 'operator', workspace_id: '', operator: operator.name }
+    }
+    const user = await request.routeOptions.config.console?.authenticate?.(request)
+    const name = user?.operator
+    if (!name || name.length > LIMITS.operator_name_length) throw missingOperator()
+    return { kind: 'operator', workspace_id: '', operator: name }
+  }
+
+  function operatorCredentialOf(request: FastifyRequest): Credential | null {
+    const access = request.routeOptions.config.console
+    if (!access?.has_operators) return null
+    const token = access.has_sign_in ? operatorToken(request) : null
+    if (token !== null) return { kind: 'operator', token }
+    return access.authenticate ? { kind: 'host_operator' } : null
   }
 
   function consoleCredentialOf(request: FastifyRequest): Credential | null {
@@ -136,10 +178,12 @@ export async function createAuthenticator(
 
   return {
     consoleCredentialOf,
+    operatorCredentialOf,
     credentialOf(request, { auth }) {
       const { headers, routeOptions } = request
       const { readKey, console } = routeOptions.config
       if (readKey) return readKey(headers)
+      if (auth === 'operator') return console ? operatorCredentialOf(request) : null
       if (console) return auth === 'none' ? null : consoleCredentialOf(request)
       const { authorization } = headers
       const key = headers['x-api-key']
@@ -156,6 +200,7 @@ export async function createAuthenticator(
     identify(credential, request) {
       if (credential.kind === 'jwt') return bySession(credential.header, request)
       if (credential.kind === 'host') return byHost(request)
+      if (credential.kind !== 'api_key') return byOperator(credential, request)
       const { ip } = request
       const { authenticateKnown, authenticate } = core.apiKeys
       const { key, belongsTo } = credential
@@ -212,8 +257,13 @@ function invalidToken(): SvcError {
   return new SvcError('token_expired', 'Invalid or expired token')
 }
 
+function missingOperator(): SvcError {
+  return new SvcError('unauthorized', 'Sign in as an operator first')
+}
+
 /** The error for a request without the credential that an endpoint requires. */
 export function missingCredential({ auth }: Endpoint): SvcError {
+  if (auth === 'operator') return missingOperator()
   const header = {
     api_key: 'X-API-Key header',
     jwt: 'Authorization header',
@@ -234,6 +284,7 @@ function trusted({ workspace_id, user_id = workspace_id, role = 'owner' }: Conso
 export function keyOf(identity: Identity | null): KeyIdentity {
   if (!identity) throw new Error('the endpoint takes a credential')
   if (identity.kind === 'api_key') return identity
+  if (identity.kind === 'operator') throw new Error('an operator does not send')
   const { workspace_id, user_id, role, mode = 'live' } = identity
   return {
     workspace_id,
@@ -250,6 +301,7 @@ export function keyOf(identity: Identity | null): KeyIdentity {
  */
 export function viewerOf(identity: Identity | null): Viewer {
   if (identity?.kind === 'api_key') return identity
+  if (identity?.kind === 'operator') return ''
   if (identity?.mode === 'test') return { workspace_id: identity.workspace_id, mode: 'test' }
   return identity?.workspace_id ?? ''
 }

@@ -1,6 +1,6 @@
 import type { Role } from '@svc/core/contract'
 import type { FastifyRequest } from 'fastify'
-import { sessionTokenOf } from './session-cookie.ts'
+import { operatorTokenOf, sessionTokenOf } from './session-cookie.ts'
 
 /** A person that the host of the console has authenticated. */
 export interface ConsoleUser {
@@ -9,6 +9,14 @@ export interface ConsoleUser {
   user_id?: string | undefined
   /** What the person may do. Default: `owner`. */
   role?: Role | undefined
+  /** The name of the person as an operator of the service; default: the person is none. */
+  operator?: string | undefined
+}
+
+/** A person that operates the service and belongs to no workspace. */
+export interface ConsoleOperator {
+  /** The name, for the audit log. */
+  operator: string
 }
 
 /** A workspace that a person may choose. */
@@ -27,11 +35,15 @@ export interface ConsoleAccess {
    * Finds the person behind a request that has no session cookie: of a host with its own sign-in, or of `svc dev`. null: there
    * is none.
    */
-  authenticate?: ((request: FastifyRequest) => Promise<ConsoleUser | null>) | undefined
+  authenticate?:
+    | ((request: FastifyRequest) => Promise<ConsoleUser | ConsoleOperator | null>)
+    | undefined
   /** The workspaces that a person of `authenticate` may choose; default: those of its login. */
   workspaces?: (() => Promise<Membership[]>) | undefined
   /** Whether people sign in here, with a cookie; otherwise only the host names them. */
   has_sign_in: boolean
+  /** Whether the console has pages for operators. */
+  has_operators: boolean
   /** The route reads the chosen workspace and mode in the query too, for clients that send no headers. */
   chooses_by_query?: true
 }
@@ -67,6 +79,11 @@ type Named = Record<string, unknown>
 /** The session token in the cookie of a request; null for none. */
 export function cookieToken({ headers }: FastifyRequest): string | null {
   return sessionTokenOf(headers.cookie)
+}
+
+/** The token of an operator in the cookie of a request; null for none. */
+export function operatorToken({ headers }: FastifyRequest): string | null {
+  return operatorTokenOf(headers.cookie)
 }
 
 /**

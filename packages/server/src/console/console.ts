@@ -15,6 +15,9 @@ import { findingHandlers } from './findings.ts'
 import { indexHtml } from './index-html.ts'
 import { consoleMessages, findingEndpoints, messageHtml } from './message-endpoints.ts'
 import { consoleMessageHandlers, messageHtmlHandlers } from './messages.ts'
+import { operatorEndpoints, operatorSessionEndpoints } from './operator/endpoints.ts'
+import { operatorHandlers, operatorSessionHandlers } from './operator/handlers.ts'
+import { createBackgroundWork, type OperatorService } from './operator/service.ts'
 import { sentRequestEndpoints, sentRequestHandlers } from './sent-requests.ts'
 import { sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
@@ -34,6 +37,10 @@ export interface ConsoleOptions {
   authenticate?: ConsoleAccess['authenticate']
   /** The workspaces that a person of `authenticate` may choose; default: those of its login. */
   workspaces?: ConsoleAccess['workspaces']
+  /** Whether the console has pages for operators; default: true. */
+  operators?: boolean | undefined
+  /** What only the service itself knows, for the pages of operators. */
+  service?: OperatorService | undefined
   /** The folder of the built console; default: that of this package. */
   folder?: string | undefined
 }
@@ -62,11 +69,13 @@ export async function serveConsole(
     authenticator,
     access,
     options,
+    now,
   }: {
     core: DecodedCore
     authenticator: Authenticator
     access: ConsoleAccess
     options: ConsoleOptions & ServiceFacts
+    now: () => number
   },
 ): Promise<void> {
   const { base } = access
@@ -84,6 +93,14 @@ export async function serveConsole(
   mount(app, admission, sentRequestEndpoints, sentRequestHandlers(core), { console: access })
   mount(app, admission, conversationEndpoints, conversationHandlers(core), { console: access })
   mount(app, admission, creditEndpoints, creditHandlers(core), { console: access })
+  if (access.has_operators) {
+    const work = createBackgroundWork(options.service ?? null, () => new Date(now()))
+    app.addHook('preClose', async () => work.stop())
+    const parts = { service: options.service ?? null, work, elapsed: () => performance.now() }
+    mount(app, admission, operatorEndpoints, operatorHandlers(core, parts), { console: access })
+    const sessions = operatorSessionHandlers(core, access)
+    mount(app, admission, operatorSessionEndpoints, sessions, { console: access })
+  }
   mount(app, admission, streamEndpoints, streamHandlers(app, core, authenticator), {
     console: { ...access, chooses_by_query: true },
   })
@@ -110,10 +127,11 @@ export async function serveConsole(
 
 /** How requests of the console prove who sends them. */
 export function accessOf(
-  { base = '/console', authenticate, workspaces, dev = false }: ConsoleOptions,
+  { base = '/console', authenticate, workspaces, dev = false, operators = true }: ConsoleOptions,
   public_url: () => string,
 ): ConsoleAccess {
-  return { base, public_url, authenticate, workspaces, has_sign_in: dev || !authenticate }
+  const has_sign_in = dev || !authenticate
+  return { base, public_url, authenticate, workspaces, has_sign_in, has_operators: operators }
 }
 
 function factsOf({
@@ -122,8 +140,9 @@ function factsOf({
   authenticate,
   oidc,
   self_service_domains,
+  operators = true,
 }: ConsoleOptions & ServiceFacts): Omit<ConsoleFacts, 'voice'> {
-  const facts = { brand, dev, self_service_domains }
+  const facts = { brand, dev, self_service_domains, operators }
   if (authenticate && !dev) return { ...facts, sign_in: ['host'] }
   return { ...facts, sign_in: oidc ? ['password', 'oidc'] : ['password'] }
 }

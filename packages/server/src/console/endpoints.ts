@@ -12,6 +12,7 @@ const consoleSession = z.object({
   role: z.string().nullable(),
   may: z.array(z.enum(CAPABILITIES)),
   workspaces: z.array(membership),
+  operator: z.string().nullable(),
 }) satisfies z.ZodType<ConsoleSession>
 
 /** Numbers of messages over time, for the console's home. */

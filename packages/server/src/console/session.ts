@@ -4,6 +4,7 @@ import type { Authenticator, Identity } from '../admission/authenticator.ts'
 import type { Call, Handlers } from '../routes/mount.ts'
 import { type ConsoleAccess, cookiePlace, type Membership } from './access.ts'
 import type { sessionEndpoints } from './endpoints.ts'
+import { operatorOf } from './operator/handlers.ts'
 import { clearedSessionCookie, sessionCookie } from './session-cookie.ts'
 import type { ConsoleSession } from './wire.ts'
 
@@ -15,6 +16,7 @@ const SIGNED_OUT: ConsoleSession = {
   role: null,
   may: [],
   workspaces: [],
+  operator: null,
 }
 
 /** The handlers that begin, show and end the session of a browser. */
@@ -42,19 +44,20 @@ export function sessionHandlers(
     return memberships.map(({ workspace_id: id, ...rest }) => ({ id, ...rest }))
   }
 
-  async function view({
-    user_id,
-    workspace_id,
-    role,
-    is_trusted,
-  }: Pick<
-    SessionIdentity,
-    'user_id' | 'workspace_id' | 'role' | 'is_trusted'
-  >): Promise<ConsoleSession> {
-    const [people, own, { id, name }] = await Promise.all([
+  async function view(
+    {
+      user_id,
+      workspace_id,
+      role,
+      is_trusted,
+    }: Pick<SessionIdentity, 'user_id' | 'workspace_id' | 'role' | 'is_trusted'>,
+    call: Pick<Call<never>, 'reply'>,
+  ): Promise<ConsoleSession> {
+    const [people, own, { id, name }, operator] = await Promise.all([
       members.list(workspace_id),
       is_trusted && access.workspaces ? access.workspaces() : ownOf(user_id),
       workspaces.account(workspace_id),
+      operatorOf(authenticator, call),
     ])
     const person = people.find((one) => one.id === user_id)
     return {
@@ -63,15 +66,18 @@ export function sessionHandlers(
       role,
       may: CAPABILITIES.filter((one) => mayDo(role, one)),
       workspaces: own.some((one) => one.id === id) ? own : [{ id, name, role }, ...own],
+      operator,
     }
   }
 
   return {
     async get(call) {
       const identity = await identityOf(call)
-      return identity ? view(identity) : SIGNED_OUT
+      if (identity) return view(identity, call)
+      return { ...SIGNED_OUT, operator: await operatorOf(authenticator, call) }
     },
-    async begin({ body, countLogin, actor, agent, reply }) {
+    async begin(call) {
+      const { body, countLogin, actor, agent, reply } = call
       if (!access.has_sign_in) throw new SvcError('forbidden', 'The program signs people in')
       // A login to an e-mail address without an account counts in the same way.
       await countLogin(body.email, await workspaces.knownNetwork(body.email, actor.address))
@@ -82,7 +88,7 @@ export function sessionHandlers(
       const memberships = await members.workspacesOf(user_id)
       const role = memberships.find((one) => one.workspace_id === workspace_id)?.role
       if (!role) throw new SvcError('token_expired', 'Invalid or expired token')
-      return view({ user_id, workspace_id, role })
+      return view({ user_id, workspace_id, role }, call)
     },
     async end(call) {
       const identity = await identityOf(call)
@@ -91,7 +97,7 @@ export function sessionHandlers(
         await workspaces.logout({ workspace_id, user_id, session_hash, ends_at }, call.actor)
       }
       call.reply.header('set-cookie', clearedSessionCookie(cookiePlace(access)))
-      return SIGNED_OUT
+      return { ...SIGNED_OUT, operator: await operatorOf(authenticator, call) }
     },
   }
 }

@@ -12,10 +12,20 @@ export interface ConsoleFacts {
   sign_in: readonly ('password' | 'oidc' | 'host')[]
   /** Whether workspaces add and remove their sending domains themselves. */
   self_service_domains: boolean
+  /** Whether there are pages for operators. */
+  operators: boolean
 }
 
-/** What a page can need; `belong`: every member. The capabilities of the contract's roles. */
-export type Need = 'belong' | 'read' | 'send' | 'develop' | 'bill' | 'administer' | 'own'
+/** What a page can need; `belong`: every member. The capabilities of the contract's roles, and `operate` for operators. */
+export type Need =
+  | 'belong'
+  | 'read'
+  | 'send'
+  | 'develop'
+  | 'bill'
+  | 'administer'
+  | 'own'
+  | 'operate'
 
 /** The session of a browser. */
 export interface ConsoleSession {
@@ -25,7 +35,9 @@ export interface ConsoleSession {
   workspace_id: string | null
   role: string | null
   /** What the role allows. */
-  may: Need[]
+  may: Exclude<Need, 'operate'>[]
   /** The workspaces of the user. */
   workspaces: { id: string; name: string; role: string }[]
+  /** The name of the operator who is signed in in this browser; null for none. */
+  operator: string | null
 }

@@ -1,6 +1,6 @@
 import { uuid } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
-import { type ConsoleUser, chosenWorkspace } from '../console/access.ts'
+import { type ConsoleOperator, type ConsoleUser, chosenWorkspace } from '../console/access.ts'
 import type { ConsoleOptions } from '../console/console.ts'
 import { isLocal } from './local-only.ts'
 import type { DevToolsOptions } from './tools.ts'
@@ -10,7 +10,7 @@ const WORKSPACES_MAX = 1_000
 
 /**
  * The person of `svc dev`: a browser on this machine needs no sign-in. It is the owner of the demo workspace, or of another
- * workspace that it chooses.
+ * workspace that it chooses, and an operator.
  */
 export function devPerson(
   core: Pick<DecodedCore, 'workspaces'>,
@@ -25,12 +25,15 @@ export function devPerson(
   }
 
   return {
-    async authenticate(request): Promise<ConsoleUser | null> {
-      const own = isLocal(request) ? demo?.() : null
-      if (!own) return null
+    async authenticate(request): Promise<ConsoleUser | ConsoleOperator | null> {
+      if (!isLocal(request)) return null
+      const operator = 'local'
+      const own = demo?.()
+      if (!own) return { operator }
       const { workspace_id } = own
       const chosen = chosenWorkspace(request) ?? workspace_id
-      return chosen === workspace_id || (await isThere(chosen)) ? { workspace_id: chosen } : null
+      const isShown = chosen === workspace_id || (await isThere(chosen))
+      return isShown ? { workspace_id: chosen, operator } : { operator }
     },
     async workspaces() {
       const all = await core.workspaces.list({ limit: WORKSPACES_MAX, offset: 0 })

@@ -37,7 +37,7 @@ export function createRequestLog(
 
   async function nameOf({ svcIdentity: identity }: FastifyRequest): Promise<string | null> {
     if (!identity) return null
-    if (identity.kind === 'session') return 'session'
+    if (identity.kind !== 'api_key') return identity.kind
     const { workspace_id, api_key_id } = identity
     const known = names.get(api_key_id)
     if (known !== undefined) return known

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { ConsoleUser } from '../console/access.ts'
+import type { Awaitable } from '@svc/core/operate'
+import type { ConsoleOperator, ConsoleUser } from '../console/access.ts'
 import { createHandler, type Handler } from './handler.ts'
 import type { HostedOptions } from './hosted-api.ts'
 
@@ -18,10 +19,11 @@ export interface CreateConsoleOptions
   /** The path of the console in the program, such as `/admin/messaging`. Default: `/console`. */
   basePath?: string | undefined
   /**
-   * Finds the person behind a request, by the program's own session; null: the person is not signed in. It is called for each
+   * Finds the person behind a request, by the program's own session; null: the person is not signed in. An operator of
+   * the whole service has `operator`, with or without a workspace. It is called for each
    * request. `request` is that of the program's server; with `fetch` it has only method, path and headers.
    */
-  authenticate(request: IncomingMessage): Promise<ConsoleUser | null> | ConsoleUser | null
+  authenticate(request: IncomingMessage): Awaitable<ConsoleUser | ConsoleOperator | null>
 }
 
 /**

@@ -82,5 +82,6 @@ function answerOf({ events, next_after }: { events: CoreEvent[]; next_after: str
 }
 
 function nameOf(identity: Identity | null): string {
-  return identity?.kind === 'api_key' ? identity.api_key_id : (identity?.session_hash ?? '')
+  if (identity?.kind === 'api_key') return identity.api_key_id
+  return identity?.kind === 'session' ? identity.session_hash : ''
 }

@@ -232,6 +232,7 @@ export function actorOf({ svcIdentity: identity, ip, id }: FastifyRequest): Acto
 /** The id of a key, or of a member; the owner has none. */
 function actorIdOf(identity: Identity | null): string | null {
   if (identity?.kind === 'api_key') return identity.api_key_id
+  if (identity?.kind === 'operator') return identity.operator
   if (!identity || identity.user_id === identity.workspace_id) return null
   return identity.user_id
 }

@@ -98,6 +98,7 @@ function assertWritable(dir: string): void {
   }
 }
 
-function fileOf(url: string): string {
+/** The path in the URL of a SQLite database. */
+export function fileOf(url: string): string {
   return url.startsWith('file://') ? fileURLToPath(url) : url.slice('file:'.length)
 }

@@ -169,6 +169,15 @@ const ROWS = {
       default: 'on',
       example: 'off',
     },
+    SVC_CONSOLE_OPERATORS: {
+      type: 'choice',
+      choices: ['on', 'off'],
+      summary: 'whether the console has pages for operators',
+      details:
+        'whether the console has [pages for operators](operators-console.md), for the people that `svc operators add` adds',
+      default: 'on',
+      example: 'off',
+    },
     SVC_TRUST_PROXY: {
       type: 'networks',
       summary: 'networks of proxies whose X-Forwarded-For header is trusted',

@@ -17,8 +17,8 @@ export type Scope = (typeof SCOPES)[number]
 /** The HTTP methods that endpoints use; the API itself has no `PATCH`. */
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** The credentials that an endpoint accepts. */
-export type Auth = 'none' | 'api_key' | 'jwt' | 'jwt_or_api_key'
+/** The credentials that an endpoint accepts. `operator`: the session of an operator, which only the console has. */
+export type Auth = 'none' | 'api_key' | 'jwt' | 'jwt_or_api_key' | 'operator'
 
 /** The rate limit that counts the requests to an endpoint. `exempt` endpoints send the headers and never refuse. */
 export type Rate = 'general' | 'bulk' | 'auth' | 'anonymous' | 'exempt'

@@ -59,6 +59,8 @@ export const AUDIT_ACTIONS = {
   'operator.reset': 'An operator got a new password, and the sessions ended.',
   'operator.signed_in': 'An operator signed in to the console.',
   'operator.signed_out': 'An operator signed out.',
+  'ledger.verified': 'An operator began a verification of the ledger in the console.',
+  'backup.made': 'An operator began a backup in the console.',
   'settings.changed': 'The service started with other settings than before; `changed` names them.',
 } as const satisfies Record<string, string>
 

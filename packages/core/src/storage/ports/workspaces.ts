@@ -20,6 +20,8 @@ export interface WorkspaceReads {
   byEmail(email: string): Promise<WorkspaceRow | null>
   /** Every workspace, oldest first, for the operator's commands. */
   list(page: Slice): Promise<WorkspaceRow[]>
+  /** The workspaces whose name or address contains a text, or with this id; newest first, for the operator. */
+  search(text: string, page: Slice): Promise<WorkspaceRow[]>
 }
 
 export interface WorkspaceWrites {

@@ -26,9 +26,6 @@ const PARTS_MAX = 10_000
 /** Messages that are due within this time wait now: a slow or paused provider postpones a message by less. */
 const WAITING_MS = 60_000
 
-/** The longest lease. A claimed row is due again at the end of its lease. */
-const LEASE_MAX_MS = 3_600_000
-
 /** The operator's view of all workspaces: its queries name no workspace. */
 export function overviewStore(db: Db, tables: Tables): OverviewReads {
   const {
@@ -82,7 +79,7 @@ export function overviewStore(db: Db, tables: Tables): OverviewReads {
       .select({ message_id, workspace_id, due_at, attempt, unknown_since })
       .from(message_queue)
       .where(condition)
-      .orderBy(due_at)
+      .orderBy(...(at === 'waiting' ? [due_at] : []))
       .limit(PARTS_MAX)
       .as('head')
     const { provider, started_at } = message_attempts
@@ -134,11 +131,12 @@ export function overviewStore(db: Db, tables: Tables): OverviewReads {
     deliveryQueue: (now) => queueState(delivery_queue, now),
     async queueParts(now) {
       const { due_at, token, unknown_since, task } = message_queue
-      const within = (ms: number) => lte(due_at, new Date(now.getTime() + ms))
+      const isNear = lte(due_at, new Date(now.getTime() + WAITING_MS))
       const isSend = and(eq(task, 'send'), isNull(unknown_since))
       const [waiting, calls, unknown] = await Promise.all([
-        partsOf(and(isSend, isNull(token), within(WAITING_MS)), 'waiting'),
-        partsOf(and(isSend, isNotNull(token), gt(due_at, now), within(LEASE_MAX_MS)), 'call'),
+        partsOf(and(isSend, isNull(token), isNear), 'waiting'),
+        // Leases end by the clock of the database, so they are not compared with `now`.
+        partsOf(and(isSend, isNotNull(token)), 'call'),
         partsOf(isNotNull(unknown_since), 'unknown'),
       ])
       const parts = new Map<string, QueuePart>()

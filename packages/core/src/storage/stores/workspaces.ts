@@ -1,9 +1,10 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, or, sql } from 'drizzle-orm'
 import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { WorkspaceReads, WorkspaceWrites } from '../ports/workspaces.ts'
 import type { StoreDialect } from './dialect.ts'
+import { isBelow } from './pages.ts'
 
 export function workspaceStore(
   db: Db,
@@ -24,6 +25,21 @@ export function workspaceStore(
     },
     async list({ limit, offset }) {
       return db.select().from(t).orderBy(asc(t.id)).limit(limit).offset(offset)
+    },
+    async search(text, { limit, offset, after }) {
+      const pattern = `%${text.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`
+      const found = or(
+        eq(t.id, text),
+        sql`lower(${t.name}) like ${pattern} escape '\\'`,
+        sql`${t.email_key} like ${pattern} escape '\\'`,
+      )
+      return db
+        .select()
+        .from(t)
+        .where(and(text === '' ? undefined : found, isBelow(t.id, after)))
+        .orderBy(desc(t.id))
+        .limit(limit)
+        .offset(offset)
     },
     async lock(workspaceId) {
       await locked(db.select({ id: t.id }).from(t).where(eq(t.id, workspaceId)))

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { Config } from '@svc/server'
+import type { Config } from '../settings/config.ts'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 /** A backup is late after this number of intervals, because one backup may be slow or may have failed. */

@@ -1,4 +1,4 @@
-import type { Setting } from '@svc/server/settings'
+import type { Setting } from './table.ts'
 
 const MASK = '***'
 

@@ -1,6 +1,6 @@
 import type { Core } from '@svc/core'
 import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from '@svc/core/operate'
-import { counted } from '../show/counted.ts'
+import { counted } from './counted.ts'
 import { type Finding, findingsOf } from './finding.ts'
 
 /** Checks that due messages and deliveries are sent. */

@@ -1,12 +1,16 @@
-import { counted } from '../show/counted.ts'
+import { counted } from './counted.ts'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
-/** Checks that the ledger is consistent. */
-export async function checkLedger(url: string, thorough: boolean): Promise<Finding[]> {
+/** Checks that the ledger is consistent. `apart`: reads it in a thread. */
+export async function checkLedger(
+  url: string,
+  { thorough, apart = false }: { thorough: boolean; apart?: boolean },
+): Promise<Finding[]> {
   const is = findingsOf('ledger')
-  const { verifyLedger } = await import('@svc/core/operate')
+  const { verifyLedger, verifyLedgerApart } = await import('@svc/core/operate')
+  const verify = apart ? verifyLedgerApart : verifyLedger
   try {
-    const { ok, entries, workspaces, differences, has_more } = await verifyLedger(url, {
+    const { ok, entries, workspaces, differences, has_more } = await verify(url, {
       fast: !thorough,
     })
     if (ok) {

@@ -11,13 +11,18 @@ const CLOCK_WRONG_MS = 30_000
 /** The maximum size of a file whose pages are checked without --thorough. */
 const PAGES_SIZE_MAX = 1024 * 1024 * 1024
 
-/** Checks that the database is usable and durable, and has this program's schema. */
+/**
+ * Checks that the database is usable and durable, and has this program's schema. `apart`: reads it in threads, for a server that
+ * must continue to answer.
+ */
 export async function checkDatabase(
   url: string,
-  { thorough, now }: { thorough: boolean; now: () => Date },
+  { thorough, now, apart = false }: { thorough: boolean; now: () => Date; apart?: boolean },
 ): Promise<{ findings: Finding[]; is_usable: boolean }> {
   const is = findingsOf('database')
-  const { migrationStatus, inspectDatabase, findDamage } = await import('@svc/core/operate')
+  const { migrationStatus, ...operate } = await import('@svc/core/operate')
+  const inspect = apart ? operate.inspectDatabaseApart : operate.inspectDatabase
+  const findDamage = apart ? operate.findDamageApart : operate.findDamage
   try {
     const { pending, is_newer, applied } = await migrationStatus(url)
     if (is_newer) {
@@ -33,7 +38,7 @@ export async function checkDatabase(
       const advice = 'the next start migrates it; back up first: svc backup'
       return unusable(is.warning(`the schema is behind by ${pending.join(', ')}`, advice))
     }
-    const facts = await inspectDatabase(url, { now })
+    const facts = await inspect(url, { now })
     const isChecked = thorough || facts.size_bytes <= PAGES_SIZE_MAX
     const damage = isChecked ? await findDamage(url) : null
     const findings = [

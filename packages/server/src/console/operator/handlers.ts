@@ -1,0 +1,206 @@
+import { creditsOf, SvcError } from '@svc/core/contract'
+import type { DecodedCore } from '@svc/core/operate'
+import type { Authenticator } from '../../admission/authenticator.ts'
+import { priceText } from '../../pages/payment-html.ts'
+import type { Call, Handlers } from '../../routes/mount.ts'
+import { type ConsoleAccess, cookiePlace, operatorToken } from '../access.ts'
+import { clearedOperatorCookie, operatorCookie } from '../session-cookie.ts'
+import type { operatorEndpoints, operatorSessionEndpoints } from './endpoints.ts'
+import { createReadings } from './readings.ts'
+import type { BackgroundWork, OperatorService } from './service.ts'
+import { auditOf, pauseOf, providersOf, textOf, timeOf, workspaceOf } from './views.ts'
+import type { OperatorCheck, OperatorWorkspace } from './wire.ts'
+
+const PAGE = 25
+const AUDIT_OF_WORKSPACE = 10
+const UNKNOWN_MAX = 100
+const PURCHASES_MAX = 100
+
+/** The handlers of the endpoints for operators. */
+export function operatorHandlers(
+  core: DecodedCore,
+  {
+    service,
+    work,
+    elapsed,
+  }: { service: OperatorService | null; work: BackgroundWork; elapsed: () => number },
+): Handlers<typeof operatorEndpoints> {
+  const readings = createReadings(core, elapsed)
+  let checking: Promise<OperatorCheck[]> | null = null
+
+  async function workspace(id: string): Promise<OperatorWorkspace> {
+    const [found, account] = await Promise.all([
+      core.workspaces.account(id),
+      core.credits.account(id),
+    ])
+    return workspaceOf(found, account)
+  }
+
+  async function setTerms(
+    { params: { id }, actor }: Pick<Call<unknown>, 'actor'> & { params: { id: string } },
+    change: Parameters<DecodedCore['credits']['setTerms']>[1],
+  ) {
+    await core.credits.setTerms(id, change, actor)
+    return { workspace: await workspace(id) }
+  }
+
+  return {
+    overview: () => readings.overview(),
+    async checks() {
+      // One run at a time, because it contacts providers and reads the whole database.
+      checking ??= (service?.checks(core as never) ?? Promise.resolve([])).finally(() => {
+        checking = null
+      })
+      return { checks: await checking }
+    },
+    providers: async () => ({ providers: providersOf(await readings.read()) }),
+    async pause_provider({ params: { name }, body, actor }) {
+      await core.providers.pause(name, body, actor)
+      return {}
+    },
+    resume_provider: async ({ params: { name }, body, actor }) => ({
+      was_paused: await core.providers.resume(name, body, actor),
+    }),
+    async check_provider({ params: { name } }) {
+      const checked = await core.providers.check(name)
+      return { type: checked.type, text: checked.type === 'failed' ? checked.text : null }
+    },
+    async workspaces({ query: { search, after } }) {
+      const found = await core.workspaces.search(search.trim(), {
+        ...{ limit: PAGE + 1, offset: 0 },
+        ...(after && { after }),
+      })
+      const shown = found.slice(0, PAGE)
+      const workspaces = await Promise.all(
+        shown.map(async (one) => workspaceOf(one, await core.credits.account(one.id))),
+      )
+      return { workspaces, next_after: nextOf(found, shown) }
+    },
+    async workspace({ params: { id } }) {
+      const page = { limit: AUDIT_OF_WORKSPACE, offset: 0 }
+      const [shown, audit] = await Promise.all([
+        workspace(id),
+        core.audit.ofAll({ workspace_id: id }, page),
+      ])
+      return { workspace: shown, audit: audit.map(auditOf) }
+    },
+    async grant({ params, body: { credits: amount, reason: description, id }, actor }) {
+      const grant = { amount, id, description, actor: actor.id ?? 'operator' }
+      const { repeated } = await core.credits.grant(params.id, grant, actor)
+      return { workspace: await workspace(params.id), repeated }
+    },
+    freeze: (call) => setTerms(call, { status: 'frozen', reason: call.body.reason }),
+    unfreeze: (call) => setTerms(call, { status: 'active', reason: call.body.reason }),
+    terms: (call) => setTerms(call, call.body),
+    async queues() {
+      const [{ messages, deliveries, unknown }, pause, doubtful] = await Promise.all([
+        core.overviews.queues(UNKNOWN_MAX),
+        core.dispatch.pause(),
+        core.dispatch.doubtful(),
+      ])
+      const states = ({ first_due_at, ...rest }: typeof messages) => ({
+        ...rest,
+        first_due_at: timeOf(first_due_at),
+      })
+      return {
+        messages: states(messages),
+        deliveries: states(deliveries),
+        pause: pauseOf(pause),
+        doubtful: doubtful.map((total) => ({
+          ...total,
+          oldest_at: textOf(total.oldest_at),
+          newest_at: textOf(total.newest_at),
+        })),
+        unknown: unknown.map((message) => ({
+          ...message,
+          unknown_since: textOf(message.unknown_since),
+          due_at: textOf(message.due_at),
+        })),
+      }
+    },
+    async pause({ body: { reason }, actor }) {
+      await core.dispatch.stop({ reason }, actor)
+      return {}
+    },
+    resume: ({ body: { choice }, actor }) => core.dispatch.resume(choice, actor),
+    async purchases() {
+      const found = await core.billing.purchases(
+        { in_review: true },
+        { limit: PURCHASES_MAX, offset: 0 },
+      )
+      return {
+        purchases: found.map((purchase) => ({
+          id: purchase.id,
+          workspace_id: purchase.workspace_id,
+          status: purchase.status,
+          credits: creditsOf(purchase.credits),
+          price: priceText(purchase),
+          review_reason: purchase.review_reason ?? '',
+          payment_id: purchase.payment_id,
+          created_at: textOf(purchase.created_at),
+        })),
+      }
+    },
+    ledger: () => work.ledger(),
+    async verify_ledger({ body: { fast }, actor }) {
+      if (work.verifyLedger(fast)) await core.operators.note('ledger.verified', actor)
+      return work.ledger()
+    },
+    backups: () => work.backups(),
+    async make_backup({ actor }) {
+      if (work.makeBackup()) await core.operators.note('backup.made', actor)
+      return work.backups()
+    },
+    settings: () => ({ settings: service ? [...service.settings] : null }),
+    async audit({ query: { workspace_id, after } }) {
+      const page = { limit: PAGE + 1, offset: 0, ...(after && { after }) }
+      const found = await core.audit.ofAll(workspace_id ? { workspace_id } : {}, page)
+      const shown = found.slice(0, PAGE)
+      return { audit_entries: shown.map(auditOf), next_after: nextOf(found, shown) }
+    },
+  }
+}
+
+function nextOf(found: readonly { id: string }[], shown: readonly { id: string }[]): string | null {
+  return found.length > shown.length ? (shown.at(-1)?.id ?? null) : null
+}
+
+/** The handlers that begin and end the session of an operator. */
+export function operatorSessionHandlers(
+  core: DecodedCore,
+  access: ConsoleAccess,
+): Handlers<typeof operatorSessionEndpoints> {
+  return {
+    async begin({ body, countLogin, actor, reply }) {
+      if (!access.has_sign_in || !access.has_operators) {
+        throw new SvcError('forbidden', 'Operators do not sign in here')
+      }
+      // Counted like the login of a member, in a bucket of its own.
+      await countLogin(`operator ${body.name}`, null)
+      const { operator, token } = await core.operators.signIn(body, actor)
+      reply.header('set-cookie', operatorCookie(token, cookiePlace(access)))
+      return { operator: operator.name }
+    },
+    async end({ actor, reply }) {
+      const token = operatorToken(reply.request)
+      if (token !== null) await core.operators.signOut(token, actor)
+      reply.header('set-cookie', clearedOperatorCookie(cookiePlace(access)))
+      return { operator: null }
+    },
+  }
+}
+
+/** The name of the operator behind a request of the console; null for none, and for a session that ended. */
+export async function operatorOf(
+  authenticator: Authenticator,
+  { reply: { request } }: Pick<Call<never>, 'reply'>,
+): Promise<string | null> {
+  const credential = authenticator.operatorCredentialOf(request)
+  try {
+    const identity = credential && (await authenticator.identify(credential, request))
+    return identity?.kind === 'operator' ? identity.operator : null
+  } catch (error) {
+    if (error instanceof SvcError && error.status === 401) return null
+    throw error
+  }
+}

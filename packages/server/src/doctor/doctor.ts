@@ -1,0 +1,12 @@
+/** The checks of `svc doctor`, which the console of operators runs too. */
+export { checkBackups } from './backup-check.ts'
+export { checkDatabase } from './database-check.ts'
+export { checkDomains } from './domain-check.ts'
+export { type Finding, findingsOf, reasonOf } from './finding.ts'
+export { checkFolder } from './folder-check.ts'
+export { checkLedger } from './ledger-check.ts'
+export { checkProgram } from './program-check.ts'
+export { checkProviders } from './provider-check.ts'
+export { checkSecrets } from './secrets-check.ts'
+export { checkWebhooks } from './webhook-check.ts'
+export { checkWork } from './work-check.ts'

@@ -1,0 +1,389 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { defineProvider } from '@svc/core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
+import type { ConsoleOperator, ConsoleUser } from '../src/console/access.ts'
+import { operatorEndpoints } from '../src/console/operator/endpoints.ts'
+import type { OperatorService } from '../src/console/operator/service.ts'
+import type {
+  OperatorAuditEntry,
+  OperatorFinding,
+  OperatorProvider,
+} from '../src/console/operator/wire.ts'
+import { type Account, sms } from './accounts.ts'
+import { openWorld, useWorld, type World } from './world.ts'
+
+const NAME = 'Ops@example.com'
+const PASSWORD = 'a long password'
+const SAME = { 'sec-fetch-site': 'same-origin' }
+const HOUR_MS = 3_600_000
+const UNKNOWN_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+
+interface Options {
+  cookie?: string | undefined
+  json?: object | undefined
+  headers?: Record<string, string>
+}
+
+/** A request of the browser; `path` below `/console/api`. */
+async function ask(
+  world: World,
+  method: string,
+  path: string,
+  { cookie, json, headers }: Options = {},
+) {
+  const answer = await world.app.inject({
+    method: method as 'GET',
+    url: `/console/api${path}`,
+    headers: { ...SAME, ...(cookie && { cookie }), ...headers },
+    ...(json && { payload: json }),
+  })
+  const isJson = `${answer.headers['content-type']}`.startsWith('application/json')
+  return {
+    status: answer.statusCode,
+    data: isJson ? answer.json().data : null,
+    text: answer.body,
+    cookie: `${answer.headers['set-cookie']}`,
+  }
+}
+
+/** Adds the operator of the tests, signs in, and returns the cookie. */
+async function operatorOf(world: World): Promise<string> {
+  await world.core.operators.add({ name: NAME, password: PASSWORD })
+  return signIn(world)
+}
+
+async function signIn(world: World): Promise<string> {
+  const json = { name: NAME, password: PASSWORD }
+  const { status, cookie } = await ask(world, 'POST', '/operator/session', { json })
+  expect(status).toBe(200)
+  return cookie.split(';', 1)[0] ?? ''
+}
+
+async function memberCookie(world: World, { email, password }: Account): Promise<string> {
+  const { cookie } = await ask(world, 'POST', '/session', { json: { email, password } })
+  return cookie.split(';', 1)[0] ?? ''
+}
+
+const world = useWorld({ console: { folder: 'none' } })
+const tokenIn = (cookie: string) => cookie.slice(cookie.indexOf('=') + 1)
+const requests = Object.entries(operatorEndpoints).map(([name, endpoint]) => ({
+  name,
+  method: endpoint.method,
+  path: endpoint.path.replace('/api', '').replace(':name', 'sandbox').replace(':id', UNKNOWN_ID),
+}))
+
+afterEach(async () => {
+  for (const { name } of await world().core.operators.list())
+    await world().core.operators.remove(name)
+})
+
+describe('the endpoints of operators', () => {
+  it.each(requests)('$name takes no other credential', async ({ method, path }) => {
+    const owner = await world().signup()
+    const { body } = await world().call('POST', '/api/v1/api-keys', {
+      token: owner.token,
+      json: { name: 'key' },
+    })
+    const { key } = body.data
+    const member = await memberCookie(world(), owner)
+    const others: [who: string, options: Options][] = [
+      ['a client without a credential', {}],
+      ['a member', { cookie: member }],
+      ['a member in the cookie of operators', { cookie: `svc_operator=${tokenIn(member)}` }],
+      ['an API key', { headers: { 'x-api-key': key } }],
+      ['a session', { headers: { authorization: `Bearer ${owner.token}` } }],
+    ]
+    const answers = await Promise.all(
+      others.map(async ([who, options]) => [
+        who,
+        (await ask(world(), method, path, options)).status,
+      ]),
+    )
+    expect(answers).toEqual(others.map(([who]) => [who, 401]))
+    const cookie = await operatorOf(world())
+    const foreign = { cookie, headers: { 'sec-fetch-site': 'cross-site' } }
+    expect((await ask(world(), method, path, foreign)).status).toBe(403)
+    expect([401, 403]).not.toContain((await ask(world(), method, path, { cookie })).status)
+  })
+
+  it('are not in the public API', async () => {
+    const cookie = await operatorOf(world())
+    const answer = await world().app.inject({
+      url: '/api/operator/overview',
+      headers: { ...SAME, cookie },
+    })
+    expect(answer.statusCode).toBe(404)
+  })
+})
+
+describe('the session of an operator', () => {
+  it('is a cookie of its own, which no endpoint for members takes', async () => {
+    const json = { name: NAME.toLowerCase(), password: PASSWORD }
+    await world().core.operators.add({ name: NAME, password: PASSWORD })
+    const { cookie, text, data } = await ask(world(), 'POST', '/operator/session', { json })
+    expect(cookie).toMatch(
+      /^svc_operator=svcop_[\w-]{43}; Path=\/console\/api; Max-Age=43200; HttpOnly; SameSite=Lax$/,
+    )
+    const token = tokenIn(cookie.split(';', 1)[0] ?? '')
+    expect(text).not.toContain(token)
+    expect(data).toEqual({ operator: NAME })
+    for (const options of [
+      { cookie: `svc_operator=${token}` },
+      { cookie: `svc_session=${token}` },
+      { headers: { authorization: `Bearer ${token}` } },
+    ]) {
+      expect((await ask(world(), 'GET', '/v1/messages', options)).status).toBe(401)
+      const { data } = await ask(world(), 'GET', '/session', options)
+      expect(data.user).toBeNull()
+    }
+    expect((await world().call('GET', '/api/v1/messages', { token })).status).toBe(401)
+    const session = await ask(world(), 'GET', '/session', { cookie: `svc_operator=${token}` })
+    expect(session.data.operator).toBe(NAME)
+  })
+
+  it('ends with the sign-out, after 12 hours, with a reset and with the removal', async () => {
+    const status = async (cookie: string) =>
+      (await ask(world(), 'GET', '/operator/providers', { cookie })).status
+    const first = await operatorOf(world())
+    expect(await status(first)).toBe(200)
+    await ask(world(), 'DELETE', '/operator/session', { cookie: first })
+    expect(await status(first)).toBe(401)
+    const second = await signIn(world())
+    await world().advance(12 * HOUR_MS - 1_000)
+    expect(await status(second)).toBe(200)
+    await world().advance(1_000)
+    expect(await status(second)).toBe(401)
+    const third = await signIn(world())
+    await world().core.operators.reset(NAME, PASSWORD)
+    expect(await status(third)).toBe(401)
+    const fourth = await signIn(world())
+    await world().core.operators.remove(NAME)
+    expect(await status(fourth)).toBe(401)
+  })
+
+  it('does not begin after the end of the access', async () => {
+    const expires_at = new Date(world().now().getTime() + HOUR_MS)
+    await world().core.operators.add({ name: NAME, password: PASSWORD, expires_at })
+    const cookie = await signIn(world())
+    await world().advance(HOUR_MS)
+    expect((await ask(world(), 'GET', '/operator/providers', { cookie })).status).toBe(401)
+    const json = { name: NAME, password: PASSWORD }
+    expect((await ask(world(), 'POST', '/operator/session', { json })).status).toBe(401)
+  })
+
+  it('is refused with a wrong password, and counted like a login', async () => {
+    const limited = await openWorld({
+      console: { folder: 'none' },
+      rates: { auth: { max: 2, window_s: 900 } },
+    })
+    try {
+      await limited.core.operators.add({ name: NAME, password: PASSWORD })
+      const json = { name: NAME, password: 'another password' }
+      const tries = [1, 2, 3].map(() => ask(limited, 'POST', '/operator/session', { json }))
+      const statuses = (await Promise.all(tries)).map(({ status }) => status)
+      expect(statuses.sort()).toEqual([401, 401, 429])
+    } finally {
+      await limited.close()
+    }
+  })
+})
+
+describe('a host of the console', () => {
+  let person: ConsoleUser | ConsoleOperator | null = null
+  const hosted = useWorld({ console: { folder: 'none', authenticate: async () => person } })
+
+  it('names operators', async () => {
+    const overview = async () => (await ask(hosted(), 'GET', '/operator/overview')).status
+    const { id } = await hosted().signup()
+    person = { workspace_id: id }
+    expect(await overview()).toBe(401)
+    person = { operator: 'asha' }
+    expect(await overview()).toBe(200)
+    expect((await ask(hosted(), 'GET', '/session')).data).toMatchObject({
+      user: null,
+      operator: 'asha',
+    })
+    expect((await ask(hosted(), 'GET', '/v1/messages')).status).toBe(401)
+    const json = { name: 'asha', password: PASSWORD }
+    expect((await ask(hosted(), 'POST', '/operator/session', { json })).status).toBe(403)
+  })
+})
+
+describe('SVC_CONSOLE_OPERATORS=off', () => {
+  const without = useWorld({ console: { folder: 'none', operators: false } })
+
+  it('serves no endpoint for operators', async () => {
+    expect((await ask(without(), 'GET', '/operator/overview')).status).toBe(404)
+    const json = { name: NAME, password: PASSWORD }
+    expect((await ask(without(), 'POST', '/operator/session', { json })).status).toBe(404)
+  })
+})
+
+describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-operators-'))
+  let database: TestDatabase | null = null
+  let opened: World
+  let cookie = ''
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+
+  /** A gateway that hangs until the end of the test. */
+  const gateway = defineProvider({
+    name: 'gateway',
+    traits: { channels: ['sms'] },
+    send: (jobs) =>
+      jobs.map(async () => {
+        await released
+        return { type: 'rejected', error_code: 'E_LATE', error_message: 'Too late' } as const
+      }),
+  })
+
+  beforeAll(async () => {
+    database = engine === 'postgres' ? await createDatabase() : null
+    const database_url = database?.url ?? `file:${join(folder, 'svc.db')}`
+    const service: OperatorService = {
+      database_url,
+      backups: engine === 'sqlite' ? { dir: join(folder, 'backups'), every_ms: null } : null,
+      made_by: 'the tests',
+      settings: [],
+      checks: async () => [{ check: 'node', level: 'ok', message: 'Node', advice: null }],
+    }
+    opened = await openWorld({
+      database_url,
+      providers: [gateway],
+      dispatch: true,
+      console: { folder: 'none', service },
+    })
+    // PostgreSQL takes the times of claims from its own clock.
+    if (engine === 'postgres') opened.step(Date.now() - opened.now().getTime())
+    cookie = await operatorOf(opened)
+  })
+  afterAll(async () => {
+    await opened.close()
+    await database?.drop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const get = async (path: string) =>
+    (await ask(opened, 'GET', `/operator${path}`, { cookie })).data
+  const post = (path: string, json: object) =>
+    ask(opened, 'POST', `/operator${path}`, { cookie, json })
+  const audit = async (): Promise<OperatorAuditEntry[]> => (await get('/audit')).audit_entries
+
+  it('finds a provider whose gateway hangs, and pauses it', async () => {
+    const owner = await opened.signup({ credits: 10 })
+    const { body } = await opened.call('POST', '/api/v1/api-keys', {
+      token: owner.token,
+      json: { name: 'key' },
+    })
+    const { key } = body.data
+    const send = () => opened.call('POST', '/api/v1/messages/send', { key, json: sms })
+    for (let i = 0; i < 3; i++) expect((await send()).status).toBe(201)
+    const provider = async (): Promise<OperatorProvider> => {
+      const { providers } = await get('/providers')
+      return providers.find(({ name }: OperatorProvider) => name === 'gateway')
+    }
+    await expect.poll(async () => (await provider()).queue.calls, { timeout: 10_000 }).toBe(3)
+    expect((await provider()).state).toBe('active')
+    opened.step(16_000)
+    await expect.poll(async () => (await provider()).state, { timeout: 10_000 }).toBe('silent')
+    const { findings } = await get('/overview')
+    const texts = findings.map(({ code, text }: OperatorFinding) => `${code}: ${text}`)
+    expect(texts).toContainEqual(
+      expect.stringMatching(
+        /^provider_silent: provider gateway does not answer: 3 calls are open, the oldest for \d+ s$/,
+      ),
+    )
+    const reason = 'Their status page says so'
+    expect((await post('/providers/gateway/pause', { reason })).status).toBe(200)
+    await expect.poll(async () => (await provider()).state, { timeout: 10_000 }).toBe('paused')
+    expect((await audit())[0]).toMatchObject({
+      action: 'provider.paused',
+      actor: { kind: 'operator', id: NAME },
+      target: 'provider gateway',
+      details: `sender: null, reason: ${reason}`,
+    })
+    release()
+    const rejected = async () => (await provider()).recent.rejected
+    await expect.poll(rejected, { timeout: 10_000 }).toBe(3)
+    expect((await provider()).recent.last_error).toMatchObject({ code: 'E_LATE' })
+    const resumed = await post('/providers/gateway/resume', { reason: 'It answers again' })
+    expect(resumed.data).toEqual({ was_paused: true })
+    expect((await post('/providers/other/pause', { reason })).status).toBe(404)
+    expect((await post('/providers/gateway/pause', {})).status).toBe(400)
+  })
+
+  it('grants credits once, freezes and limits a workspace, with reasons in the audit log', async () => {
+    const { id, email } = await opened.signup()
+    const found = await get(`/workspaces?search=${encodeURIComponent(email.toUpperCase())}`)
+    expect(found.workspaces).toMatchObject([{ id, email, available: 0, status: 'active' }])
+    expect((await get('/workspaces?search=%25%25_')).workspaces).toEqual([])
+    const grant = { credits: 12.5, reason: 'Invoice 7', id: UNKNOWN_ID }
+    for (const repeated of [false, true]) {
+      const { data } = await post(`/workspaces/${id}/grant`, grant)
+      expect(data).toMatchObject({ repeated, workspace: { available: 12.5 } })
+    }
+    await post(`/workspaces/${id}/freeze`, { reason: 'Disputed payment' })
+    const { workspace } = await get(`/workspaces/${id}`)
+    expect(workspace).toMatchObject({ status: 'frozen', frozen_reason: 'Disputed payment' })
+    await post(`/workspaces/${id}/unfreeze`, { reason: 'Paid' })
+    await post(`/workspaces/${id}/terms`, { daily_limit: 5, credit_limit: 1, reason: 'Trial' })
+    const after = await get(`/workspaces/${id}`)
+    expect(after.workspace).toMatchObject({ status: 'active', daily_limit: 5, credit_limit: 1 })
+    const entries = after.audit as OperatorAuditEntry[]
+    expect(
+      entries.slice(0, 4).map(({ action, actor, details }) => [action, actor.id, details]),
+    ).toEqual([
+      ['terms.updated', NAME, 'changed: credit_limit, daily_limit, reason: Trial'],
+      ['workspace.unfrozen', NAME, 'reason: Paid'],
+      ['workspace.frozen', NAME, 'reason: Disputed payment'],
+      ['credits.granted', NAME, 'credits: 12.5, reason: Invoice 7'],
+    ])
+    for (const body of [
+      { credits: -1, reason: 'x', id: UNKNOWN_ID },
+      { credits: 1, id: UNKNOWN_ID },
+    ]) {
+      expect((await post(`/workspaces/${id}/grant`, body)).status).toBe(400)
+    }
+  })
+
+  it('pauses all sending, and shows the queues', async () => {
+    expect((await post('/dispatch/pause', { reason: 'Moving' })).status).toBe(200)
+    const { pause, messages, unknown, doubtful } = await get('/queues')
+    expect(pause).toMatchObject({ cause: 'operator', reason: 'Moving' })
+    expect(messages).toMatchObject({ leased: 0, due: 0, later: 0, first_due_at: null })
+    expect([unknown, doubtful]).toEqual([[], []])
+    const { data } = await post('/dispatch/resume', { choice: null })
+    expect(data).toMatchObject({ was_paused: true })
+    expect((await audit())[0]?.action).toBe('dispatch.resumed')
+  })
+
+  it('verifies the ledger in a thread, and lists purchases, checks and settings', async () => {
+    expect(await get('/ledger')).toMatchObject({ is_offered: true, state: 'none' })
+    expect((await post('/ledger', { fast: true })).data.state).toBe('running')
+    const state = async () => (await get('/ledger')).state
+    await expect.poll(state, { timeout: 20_000 }).toBe('done')
+    expect((await get('/ledger')).report).toMatchObject({ ok: true, differences: [] })
+    expect((await audit())[0]).toMatchObject({ action: 'ledger.verified', actor: { id: NAME } })
+    expect(await get('/purchases')).toEqual({ purchases: [] })
+    expect((await post('/checks', {})).data.checks).toHaveLength(1)
+    expect(await get('/settings')).toEqual({ settings: [] })
+  })
+
+  it('begins one backup of SQLite at a time', async () => {
+    const { is_offered } = await get('/backups')
+    expect(is_offered).toBe(engine === 'sqlite')
+    if (engine !== 'sqlite') return
+    // Its process has a low priority, so the test does not wait for its end; the end of the server ends it.
+    for (let i = 0; i < 2; i++) {
+      expect((await post('/backups', {})).data.state).toBe('running')
+    }
+    const made = (await audit()).filter(({ action }) => action === 'backup.made')
+    expect(made).toMatchObject([{ actor: { kind: 'operator', id: NAME } }])
+  })
+})
