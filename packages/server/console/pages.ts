@@ -27,4 +27,12 @@ export const PAGES: readonly PageEntry[] = [
   { path: '/tools/mails/:id?', label: 'Mails', icon: 'mail', group: 'Tools', needs: 'read', dev: true, load: page('mails') },
   { path: '/tools/phone/:number?', label: 'Phone', icon: 'phone', group: 'Tools', needs: 'read', dev: true, load: page('phone') },
   { path: '/tools/requests/:id?', label: 'Requests', icon: 'bulks', group: 'Tools', needs: 'read', dev: true, load: page('requests') },
+  { path: '/operator', label: 'Overview', icon: 'home', group: 'Operator', needs: 'operate', load: page('operatorOverview') },
+  { path: '/operator/providers', label: 'Providers', icon: 'domains', group: 'Operator', needs: 'operate', load: page('operatorProviders') },
+  { path: '/operator/workspaces/:id?', label: 'Workspaces', icon: 'team', group: 'Operator', needs: 'operate', load: page('operatorWorkspaces') },
+  { path: '/operator/queues', label: 'Queues', icon: 'bulks', group: 'Operator', needs: 'operate', load: page('operatorQueues') },
+  { path: '/operator/purchases', label: 'Purchases', icon: 'credits', group: 'Operator', needs: 'operate', load: page('operatorPurchases') },
+  { path: '/operator/books', label: 'Ledger and backups', icon: 'check', group: 'Operator', needs: 'operate', load: page('operatorBooks') },
+  { path: '/operator/audit', label: 'Audit log', icon: 'audit', group: 'Operator', needs: 'operate', load: page('operatorAudit') },
+  { path: '/operator/settings', label: 'Settings', icon: 'settings', group: 'Operator', needs: 'operate', load: page('operatorSettings') },
 ]

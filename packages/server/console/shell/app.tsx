@@ -3,9 +3,10 @@ import { PAGES } from '../pages.ts'
 import { ErrorBox } from '../parts/error-box.tsx'
 import { facts } from './facts.ts'
 import { Layout, NotAllowed, NotFound } from './layout.tsx'
+import { OperatorSignIn } from './operator-sign-in.tsx'
 import type { PageEntry, PageModule } from './page.ts'
 import { match, path } from './router.ts'
-import { loadSession, may, session } from './session.ts'
+import { loadSession, may, operator, session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { startError } from './start.ts'
 
@@ -13,7 +14,9 @@ import { startError } from './start.ts'
 export function App() {
   if (startError.value !== undefined) return <StartError />
   if (session.value === undefined) return null
-  if (session.value === null || path.value === '/sign-in') return <SignIn />
+  const isOperators = facts.operators && /^\/operator(\/|$)/.test(path.value)
+  if (isOperators && operator.value === null) return <OperatorSignIn />
+  if (!isOperators && (session.value === null || path.value === '/sign-in')) return <SignIn />
   return (
     <Layout>
       <CurrentPage />

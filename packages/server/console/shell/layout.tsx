@@ -8,9 +8,10 @@ import { Select } from '../parts/field.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Toasts } from '../parts/toast.tsx'
 import { facts } from './facts.ts'
+import { ownApi } from './own-api.ts'
 import { GROUPS, type PageEntry } from './page.ts'
 import { go, hrefOf, match, path } from './router.ts'
-import { chooseMode, chooseWorkspace, may, mode, session, signOut } from './session.ts'
+import { chooseMode, chooseWorkspace, may, mode, operator, session, signOut } from './session.ts'
 import { lostStreams } from './stream.ts'
 
 /** The frame of every page: navigation, workspace, mode and person. */
@@ -30,16 +31,17 @@ export function Layout({ children }: { children: ComponentChildren }) {
           onClick={() => setOpen(!isOpen)}
         />
         <Brand />
-        <ModeSwitch />
+        {session.value && <ModeSwitch />}
       </header>
       <aside class={isOpen ? 'side open' : 'side'}>
         <Brand />
         <Workspaces />
         <Navigation />
+        <Operator />
         <Person />
       </aside>
       <main id="content" tabIndex={-1}>
-        {mode.value === 'test' && (
+        {mode.value === 'test' && !path.value.startsWith('/operator') && (
           <p class="mode-note">
             <strong>Test mode.</strong> Messages are simulated, cost nothing and reach no recipient.
           </p>
@@ -158,6 +160,31 @@ function PageLinks({ pages }: { pages: readonly PageEntry[] }) {
         </li>
       ))}
     </ul>
+  )
+}
+
+function Operator() {
+  const { value } = operator
+  if (value === null) return null
+  return (
+    <div class="person">
+      <span class="person-name" title={value}>
+        {value}
+        <small>operator of the service</small>
+      </span>
+      {!facts.sign_in.includes('host') && !facts.dev && (
+        <Button
+          kind="quiet"
+          icon="exit"
+          label="Sign out as an operator"
+          onClick={async () => {
+            await ownApi.send('DELETE', '/operator/session')
+            operator.value = null
+            go('/operator')
+          }}
+        />
+      )}
+    </div>
   )
 }
 

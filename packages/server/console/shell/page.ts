@@ -14,7 +14,7 @@ export interface PageModule {
 }
 
 /** The groups of the navigation, in their order. */
-export const GROUPS = ['Messaging', 'Audience', 'Build', 'Workspace', 'Tools'] as const
+export const GROUPS = ['Messaging', 'Audience', 'Build', 'Workspace', 'Tools', 'Operator'] as const
 
 /** A page of the console: one line in `pages.ts`. */
 export interface PageEntry {

@@ -14,6 +14,9 @@ type Signed = ConsoleSession & {
 /** The session; undefined before it is known, null if the person is not signed in. */
 export const session = signal<Signed | null | undefined>(undefined)
 
+/** The name of the operator who is signed in; null for none. */
+export const operator = signal<string | null>(null)
+
 // A choice of the tab, not a credential: two tabs may show two workspaces.
 const STORED_MODE = 'svc.mode'
 const STORED_WORKSPACE = 'svc.workspace'
@@ -52,6 +55,7 @@ export function choiceHeaders(): Record<string, string> {
 
 /** Whether the role of the person includes a capability. The server checks it too. */
 export function may(need: Need): boolean {
+  if (need === 'operate') return operator.value !== null
   return session.value?.may.includes(need) ?? false
 }
 
@@ -94,6 +98,7 @@ export async function signOut(): Promise<void> {
 }
 
 function take(found: ConsoleSession): void {
+  operator.value = found.operator
   session.value = found.user && found.workspace_id && found.role ? (found as Signed) : null
 }
 

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
-import { Button, ErrorBox, TextInput } from '../parts/index.ts'
+import { Button, ErrorBox, LinkButton, TextInput } from '../parts/index.ts'
 import { base, facts } from './facts.ts'
 import { go, path, query } from './router.ts'
-import { session, signIn } from './session.ts'
+import { operator, session, signIn } from './session.ts'
 
 /** Where a person goes after the sign-in: the page that was asked for. */
 function nextPage(): string {
@@ -30,6 +30,11 @@ export function SignIn() {
           )}
           {facts.sign_in.includes('password') && <PasswordForm />}
         </>
+      )}
+      {facts.operators && !facts.sign_in.includes('host') && (
+        <LinkButton kind="quiet" to="/operator">
+          {operator.value === null ? 'Sign in as an operator' : 'Operate the service'}
+        </LinkButton>
       )}
       {session.value && (
         <Button kind="quiet" onClick={() => go('/')}>

@@ -13,6 +13,7 @@ import { launchChromium } from './chromium.ts'
 import { walkAccountPages } from './walk-account-pages.ts'
 import { walkConsole } from './walk-console.ts'
 import { walkMounted } from './walk-mounted.ts'
+import { walkOperator } from './walk-operator.ts'
 import { walkPayment } from './walk-payment.ts'
 import { walkRecovery } from './walk-recovery.ts'
 import { walkTools } from './walk-tools.ts'
@@ -73,6 +74,8 @@ try {
     await walkRecovery(browser)
     console.log('the console recovers after the service was killed')
   }
+  await walkOperator(browser)
+  console.log('an operator finds a provider that hangs, pauses it and grants credits')
 } finally {
   await browser.close()
   await server.close()
