@@ -121,7 +121,6 @@ describe('access to the tools', () => {
       expect([401, 403]).toContain(account.statusCode)
       const page = await request('/console', options)
       expect(page.body).toContain('&quot;dev&quot;:false')
-      expect(page.headers['content-security-policy']).not.toContain('frame-src')
     },
   )
 
