@@ -233,6 +233,7 @@ describe('every delivery', () => {
         attempt_count: 1,
         max_attempts: 12,
         next_attempt_at: null,
+        next_attempt_reason: null,
         response_status: 200,
         response_time_ms: expect.any(Number),
         error: null,
