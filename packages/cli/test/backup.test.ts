@@ -44,7 +44,7 @@ describe('svc backup', () => {
     const second = await svc(['backup', '--keep', '1'], here)
     expect(second).toMatchObject({ code: 0 })
     expect(second.stdout).toMatch(
-      /^Backed up to \.\/data\/backups\/svc-.*\.db, .* MB: 0 messages, 1 ledger entries; checksum and structure are intact, and the ledger is consistent\.$/m,
+      /^Backed up to \.\/data\/backups\/svc-.*\.db, .* MB: 0 messages, 1 ledger entry; checksum and structure are intact, and the ledger is consistent\.$/m,
     )
     expect(second.stderr).toContain('It contains secrets')
     expect(backups()).toHaveLength(1)

@@ -47,8 +47,8 @@ async function showStatus({ io, output }: Context): Promise<void> {
   }
 }
 
-/** Leaves out the connections, because only the server has them. */
-function documentOf({ connections: _, ...status }: ProviderStatus) {
+/** Leaves out the connections and the counts of calls, because only the server has them. */
+function documentOf({ connections: _, recent: __, ...status }: ProviderStatus) {
   const pauses = status.pauses.map(({ sender, ...pause }) => ({
     sender: sender === '' ? null : sender,
     ...pause,
