@@ -38,6 +38,8 @@ export async function setStage(world: World): Promise<Stage> {
   // The service records the first use of a key after a delay.
   for (const { key } of Object.values(callers)) await world.call('GET', '/api/v1/messages', { key })
   await world.core.apiKeys.flush()
+  // The first request for events starts the log of all events.
+  await world.call('GET', '/api/v1/events', { key: callers.owner?.key })
   return {
     ids: Object.values(ids).map(({ lasting }) => lasting),
     bodies: { 'billing.notify': await notificationFor(world, owner) },

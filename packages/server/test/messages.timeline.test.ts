@@ -75,6 +75,8 @@ describe('GET /api/v1/messages/:id/timeline', () => {
         event: 'message.failed',
         status: 'delivered',
         attempt_count: 1,
+        next_attempt_at: null,
+        next_attempt_reason: null,
         response_status: 200,
         error: null,
       },
