@@ -110,6 +110,8 @@ async function tourMessages({ idle }: WholeService, send: Send) {
   await send('messages.redact', { params: { id: String(spare.message_id) } })
   await send('messages.erase', { params: { id: String(spare.message_id) } })
   await send('messages.list', { query: { limit: '5', status: 'delivered' } })
+  const { next_after } = await send('events.list')
+  await send('events.list', { query: { after: String(next_after), limit: '5' } })
   // The first recipient fails, so that the bulk can be sent again.
   const recipients = ['+15005550001', '+15005550006']
   const bulks = { id: String((await send('bulks.send', { body: { ...SMS, recipients } })).bulk_id) }
