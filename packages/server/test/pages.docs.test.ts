@@ -141,6 +141,20 @@ describe('a sample', () => {
       expect(literal(language)).toContain('TOKEN')
     }
   })
+
+  it('of Go uses each of its imports, also with the key in the place of the variable', async () => {
+    const body = await page()
+    const samples = OPERATIONS.map(({ operationId }) =>
+      sampleOf(articleOf(body, operationId), 'go').replace(/os\.Getenv\("\w+"\)/, '"svc_key"'),
+    ).filter((code) => code !== '')
+    expect(samples.length).toBe(OPERATIONS.length - 1)
+    for (const code of samples) {
+      const [, imports = '', rest = ''] = /import \((.*?)\n\)(.*)/s.exec(code) ?? []
+      for (const [, name = ''] of imports.matchAll(/"(?:\w+\/)*(\w+)"/g)) {
+        expect(rest, code).toContain(`${name}.`)
+      }
+    }
+  })
 })
 
 describe('/docs/key.json', () => {

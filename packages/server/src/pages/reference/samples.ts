@@ -144,13 +144,7 @@ function go(request: SampleRequest): Sample {
   const { method, url, body } = request
   const header = headerOf(request)
   const value = header?.scheme ? `"${header.scheme}"+${KEY}` : KEY
-  const imports = [
-    'fmt',
-    'io',
-    'net/http',
-    ...(header ? ['os'] : []),
-    ...(body === null ? [] : ['strings']),
-  ]
+  const imports = ['fmt', 'io', 'net/http', 'os', ...(body === null ? [] : ['strings'])]
   const code = [
     'package main',
     '',
@@ -170,8 +164,9 @@ function go(request: SampleRequest): Sample {
     '\t\tpanic(err)',
     '\t}',
     '\tdefer answer.Body.Close()',
-    '\ttext, _ := io.ReadAll(answer.Body)',
-    '\tfmt.Println(answer.Status, string(text))',
+    // The sample uses os without the variable of the key too: Go refuses an import that is not used.
+    '\tfmt.Fprintln(os.Stderr, answer.Status)',
+    '\tio.Copy(os.Stdout, answer.Body)',
     '}',
   ].join('\n')
   return { language: 'go', code, credential: `os.Getenv("${variable(request)}")`, quote: '"' }
