@@ -1,6 +1,7 @@
+import { startPostgres } from '../packages/core/test/postgres-server.ts'
 import { launchChromium, type Page } from '../packages/server/test/browser/chromium.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
-import { fillSqlite } from './fill.ts'
+import { fillPostgres, fillSqlite } from './fill.ts'
 import { inFolder, type Service, startService } from './service.ts'
 
 const SHORT = 1_000
@@ -36,22 +37,44 @@ const PAINTED = `new Promise((resolve) => {
  * its time with a short one, in a real Chromium with the files of the console in its cache; and the delay of other requests
  * while a search reads its maximum.
  */
-export async function run({ quick }: BenchOptions): Promise<Figure[]> {
+export async function run(options: BenchOptions): Promise<Figure[]> {
+  return measure(NAME, options, async (service, total) => fillSqlite(service.database, total))
+}
+
+/** The same on PostgreSQL. */
+export async function runPostgres(options: BenchOptions): Promise<Figure[]> {
+  const servers = [await startPostgres(), await startPostgres()]
+  try {
+    const urls = servers.map(({ url }) => url)
+    const fill = (_: Service, total: number, url = '') => fillPostgres(url, total)
+    return await measure(`PostgreSQL, ${NAME}`, options, fill, urls)
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()))
+  }
+}
+
+async function measure(
+  name: string,
+  { quick }: BenchOptions,
+  fill: (service: Service, total: number, database_url?: string) => Promise<void>,
+  [shortUrl, longUrl]: string[] = [],
+): Promise<Figure[]> {
   const long = quick ? LONG / 10 : LONG
   const rounds = quick ? 6 : 20
   const browser = await launchChromium()
   if (!browser) {
     const missing = 'no Chromium is installed'
-    return [{ name: `${NAME}, first paint`, value: Number.NaN, unit: 'times', missing }]
+    return [{ name: `${name}, first paint`, value: Number.NaN, unit: 'times', missing }]
   }
   return inFolder(async (folder) => {
     const services: Service[] = []
-    const start = async (name: string, total: number) => {
-      const service = await startService(folder, name, { dispatch: true })
+    const start = async (side: string, total: number, database_url?: string) => {
+      const database = database_url === undefined ? {} : { database_url }
+      const service = await startService(folder, side, { dispatch: true, ...database })
       services.push(service)
       await sendOne(service)
       await service.child.request('idle', null)
-      await fillSqlite(service.database, total)
+      await fill(service, total, database_url)
       const page = await browser.newPage()
       await page.addInitScript(WATCH)
       const data = { email: 'bench@example.com', password: 'a password without a user' }
@@ -61,7 +84,10 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
       return { page, service }
     }
     try {
-      const sides = { short: await start('short', SHORT), long: await start('long', long) }
+      const sides = {
+        short: await start('short', SHORT, shortUrl),
+        long: await start('long', long, longUrl),
+      }
       const times = { short: [] as number[], long: [] as number[] }
       // In turns, so that other work on the machine affects both; the first round fills the caches.
       for (let round = 0; round <= rounds; round++) {
@@ -74,13 +100,13 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
       const [short_ms, long_ms] = [median(times.short), median(times.long)]
       return [
         {
-          name: `${NAME}, first paint`,
+          name: `${name}, first paint`,
           value: long_ms / short_ms,
           unit: 'times',
           floor: RATIO_MAX,
           raw: `${count(long_ms)} ms with ${count(long)} messages, ${count(short_ms)} ms with ${count(SHORT)}`,
         },
-        await searchDelay(sides.long),
+        await searchDelay(name, sides.long),
       ]
     } finally {
       await browser.close()
@@ -95,7 +121,10 @@ async function paintedAfter(page: Page, url: string): Promise<number> {
 }
 
 /** Searches for a text that no message has, until the end of the history. */
-async function searchDelay({ page, service }: { page: Page; service: Service }): Promise<Figure> {
+async function searchDelay(
+  name: string,
+  { page, service }: { page: Page; service: Service },
+): Promise<Figure> {
   await service.child.request('delay', null)
   const taken: number[] = []
   let after = ''
@@ -109,7 +138,7 @@ async function searchDelay({ page, service }: { page: Page; service: Service }):
   } while (after !== '')
   const { p99_ms, max_ms } = await service.child.request('delay', null)
   return {
-    name: `${NAME}, event loop delay during a search, p99`,
+    name: `${name}, event loop delay during a search, p99`,
     value: p99_ms,
     unit: 'ms',
     floor: DELAY_MAX_MS,

@@ -23,6 +23,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'ledger-verify': async () => (await import('./ledger-verify.ts')).run,
   lists: async () => (await import('./lists.ts')).run,
   'console-list': async () => (await import('./console-list.ts')).run,
+  'postgres-console-list': async () => (await import('./console-list.ts')).runPostgres,
   metrics: async () => (await import('./metrics.ts')).run,
   overload: async () => (await import('./overload.ts')).run,
   'postgres-lists': async () => (await import('./lists.ts')).runPostgres,
