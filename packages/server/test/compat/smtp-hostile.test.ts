@@ -58,3 +58,13 @@ it.each(MAILS)('%s does not stop the event loop', async (_, mail) => {
   // Large mails are read in a thread, so timers run meanwhile.
   if (raw.length > 64 * 1024) expect(turns).toBeGreaterThan(1)
 })
+
+it('large mails beyond 100 that wait for the thread are deferred: 451 4.4.5', async () => {
+  const reader = createMailReader()
+  const mail = Buffer.from(`Subject: Hi\r\n\r\n${`${'x'.repeat(70)}\r\n`.repeat(1_000)}`)
+  const readings = await Promise.allSettled(Array.from({ length: 102 }, () => reader.read(mail)))
+  expect(readings.slice(0, 101).every(({ status }) => status === 'fulfilled')).toBe(true)
+  expect(readings[101]).toMatchObject({ reason: { responseCode: '451 4.4.5' } })
+  expect(await reader.read(mail)).toMatchObject({ mail: { subject: 'Hi' } })
+  await reader.close()
+})

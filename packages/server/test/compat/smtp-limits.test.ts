@@ -106,17 +106,28 @@ it('ends a mail that takes too long, and stores nothing', async () => {
 
 it('bounds the mails in memory of all connections: 452 4.3.1, and takes mails again later', async () => {
   const { visit } = await open({ limits: { buffered_bytes: 200_000 } })
+  // The bound fits one of these mails, not two.
+  const large = `${HEAD}${`${'x'.repeat(70)}\r\n`.repeat(2_000)}`
   const slow = await visit()
   const other = await visit()
   await toData(slow)
-  slow.socket.write(`${HEAD}${`${'x'.repeat(70)}\r\n`.repeat(2_000)}`)
+  slow.socket.write(large)
   await toData(other)
-  expect(await other.say(`${HEAD}${`${'x'.repeat(70)}\r\n`.repeat(2_000)}\r\n.\r\n`)).toMatch(
-    /^452 4\.3\.1 /,
-  )
+  expect(await other.say(`${large}\r\n.\r\n`)).toMatch(/^452 4\.3\.1 /)
   expect(await slow.say('\r\n.\r\n')).toMatch(/^250 /)
+  await toData(slow)
+  slow.socket.write(large)
+  slow.socket.destroy()
+  await slow.closed
+  await expect
+    .poll(async () => {
+      await toData(other)
+      return other.say(`${large}\r\n.\r\n`)
+    })
+    .toMatch(/^250 /)
+  // Each of these lines arrives as a chunk of its own, which takes more memory than its bytes.
   await toData(other)
-  expect(await other.say(`${HEAD}Hello\r\n.\r\n`)).toMatch(/^250 /)
+  expect(await other.say(`${HEAD}${'..\r\n'.repeat(2_000)}\r\n.\r\n`)).toMatch(/^452 4\.3\.1 /)
 })
 
 it('completes the mail in flight when it stops, and closes idle connections', async () => {

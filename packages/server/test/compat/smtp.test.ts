@@ -257,11 +257,15 @@ describe('a refusal', () => {
     },
   )
 
-  it('of a second recipient beside an SMS: 452 4.5.3', async () => {
+  it('of a second recipient beside an SMS: 452 4.5.3, only in the same mail', async () => {
     const client = await loggedIn()
     await client.say('MAIL FROM:<a@b.example>\r\n')
     await client.say('RCPT TO:<+14155552671@sms.sandbox.svc>\r\n')
     expect(await client.say('RCPT TO:<asha@example.com>\r\n')).toMatch(/^452 4\.5\.3 /)
+    await client.say('RSET\r\n')
+    await client.say('MAIL FROM:<a@b.example>\r\n')
+    expect(await client.say('RCPT TO:<asha@example.com>\r\n')).toMatch(/^250 /)
+    expect(await client.say('RCPT TO:<+14155552671@sms.sandbox.svc>\r\n')).toMatch(/^452 4\.5\.3 /)
     client.socket.destroy()
   })
 

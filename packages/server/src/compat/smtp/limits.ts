@@ -23,6 +23,8 @@ export interface InletLimits {
   silence_ms: number
   /** The time from DATA to the end of the mail. */
   data_ms: number
+  /** The time to store a mail with an idempotency key, which the client can repeat. */
+  repeatable_ms: number
   connection_ms: number
 }
 
@@ -40,5 +42,7 @@ export const INLET_LIMITS: InletLimits = {
   // RFC 5321, section 4.5.3.2.7.
   silence_ms: 300_000,
   data_ms: 120_000,
+  // As in the API.
+  repeatable_ms: 9_500,
   connection_ms: 3_600_000,
 }

@@ -22,9 +22,6 @@ export interface Mails {
   send(raw: Uint8Array, recipients: Recipients, identity: KeyIdentity): Promise<string>
 }
 
-/** The time limit of sends with an idempotency key, which the client can repeat, as in the API. */
-const REPEATABLE_MAX_MS = 9_500
-
 /** The memory that a chunk takes besides its bytes: a client may send a mail in pieces of one byte. */
 const CHUNK_BYTES = 128
 
@@ -106,7 +103,7 @@ export function createMails({
         gate.during(() => core.messages.send(identity, request, { idempotency_key: key })),
       )
       if (key === undefined) return (await work).data.message_id
-      const { data } = await within(REPEATABLE_MAX_MS, work, () => {
+      const { data } = await within(limits.repeatable_ms, work, () => {
         work.catch((error) => {
           if (failureOf(error).status === 500) onLateFailure(error)
         })
