@@ -150,7 +150,7 @@ export async function serveApi(
   const { brand = 'svc' } = config
   // The links of pages are relative to the root of the service.
   const frame = { brand, console: access ? access.base.slice(1) : null }
-  serveAccountPages(app, admission, { core, frame })
+  serveAccountPages(app, admission, { core, authenticator, access, frame })
   if (config.oidc) {
     const { oidc: settings } = config
     const base = access?.base ?? '/console'

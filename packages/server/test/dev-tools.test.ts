@@ -183,6 +183,18 @@ describe('the workspace', () => {
     expect((await session(unknown)).user).toBeNull()
   })
 
+  it('is that of a person who signed in, who is then no operator', async () => {
+    const other = await world().signup()
+    const session = async (headers = {}) =>
+      (await request('/console/api/session', { headers })).json().data
+    expect((await session()).operator).toBe('local')
+    const cookie = `svc_session=${other.token}`
+    expect(await session({ cookie })).toMatchObject({ workspace_id: other.id, operator: null })
+    const overview = '/console/api/operator/overview'
+    expect((await request(overview)).statusCode).toBe(200)
+    expect((await request(overview, { headers: { cookie } })).statusCode).toBe(401)
+  })
+
   it('has the key of the demo only in the workspace of the demo', async () => {
     const other = await world().signup()
     expect(await read('/start')).toStrictEqual({ api_key: key })

@@ -306,7 +306,7 @@ describe('beside a console', () => {
           payload: new URLSearchParams(fields).toString(),
         })
       ).body
-    const logIn = '<a class="main" href="app/console">Log in</a>'
+    const logIn = '<a class="main" href="app/console/sign-in">Sign in</a>'
     const token = (await mailed(owner.email, 'verify_email')) ?? ''
     expect(await post('/verify-email', { token })).toContain(logIn)
     await call('POST', '/api/v1/auth/forgot-password', { json: { email: owner.email } })
@@ -315,6 +315,40 @@ describe('beside a console', () => {
     expect(await post('/reset-password', { token: reset, password })).toContain(logIn)
     const paid = await app.inject({ method: 'GET', url: '/pay/none' })
     expect(paid.body).toContain('href="../app/console">Back to the console</a>')
+  })
+
+  it('a person who accepts an invitation is signed in, unless another site sent the form', async () => {
+    const { app } = served()
+    const owner = await served().signup()
+    await served().verify(owner)
+    const accept = async (site: string) => {
+      const { email } = await served().invitation(owner)
+      const token = (await served().mailed(email, 'invitation')) ?? ''
+      const { body, headers } = await app.inject({
+        method: 'POST',
+        url: '/accept-invitation',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          'sec-fetch-site': site,
+        },
+        payload: new URLSearchParams({ token, password: 'a long password' }).toString(),
+      })
+      return { email, body, cookie: headers['set-cookie'] }
+    }
+    const { email, body, cookie } = await accept('same-origin')
+    expect(body).toContain('<a class="main" href="app/console">Open the console</a>')
+    expect(cookie).toMatch(/^svc_session=[^;]+; Path=\/app\/console\/api; .*HttpOnly; SameSite=Lax/)
+    const { data } = (
+      await app.inject({
+        method: 'GET',
+        url: '/app/console/api/session',
+        headers: { cookie: String(cookie).split(';', 1)[0] ?? '', 'sec-fetch-site': 'same-origin' },
+      })
+    ).json()
+    expect(data).toMatchObject({ user: { email }, workspace_id: owner.id, role: 'developer' })
+    const foreign = await accept('cross-site')
+    expect(foreign.cookie).toBeUndefined()
+    expect(foreign.body).toContain('href="app/console/sign-in">Sign in</a>')
   })
 })
 

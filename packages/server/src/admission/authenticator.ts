@@ -77,7 +77,10 @@ export interface Authenticator {
   credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
   /** The credential of a request of the console: its cookie, otherwise the sign-in of the host. */
   consoleCredentialOf(request: FastifyRequest): Credential | null
-  /** The credential of an operator in a request of the console: the cookie of operators, otherwise the sign-in of the host. */
+  /**
+   * The credential of an operator in a request of the console: the cookie of operators, otherwise the sign-in of the host for a
+   * browser without a session cookie.
+   */
   operatorCredentialOf(request: FastifyRequest): Credential | null
   /** The ids of the identity that `identify` will probably find, if it needs a query. */
   expectedOf(credential: Credential, request: FastifyRequest): Expected | null
@@ -166,6 +169,8 @@ export async function createAuthenticator(
     if (!access?.has_operators) return null
     const token = access.has_sign_in ? operatorToken(request) : null
     if (token !== null) return { kind: 'operator', token }
+    // A person who signed in with a password is not the one whom the host names.
+    if (access.has_sign_in && cookieToken(request) !== null) return null
     return access.authenticate ? { kind: 'host_operator' } : null
   }
 

@@ -1,8 +1,11 @@
-import type { Actor } from '@svc/core'
+import type { Actor, NewSession } from '@svc/core'
 import { api, decode, type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
+import type { Authenticator } from '../admission/authenticator.ts'
+import { type ConsoleAccess, cookiePlace, isForeign } from '../console/access.ts'
+import { sessionCookie } from '../console/session-cookie.ts'
 import { noteFailure } from '../failures.ts'
 import { actorOf } from '../routes/mount.ts'
 import { revokedText } from '../routes/revoked-text.ts'
@@ -46,14 +49,21 @@ interface Call {
   actor: Actor
   /** Counts the request in the bucket of an e-mail address. */
   countFor(email: string): Promise<void>
+  /** Begins a session of the console in the browser; false if the console is off, or another site sent the form. */
+  signIn(session: NewSession): Promise<boolean>
+}
+
+interface Parts {
+  core: DecodedCore
+  authenticator: Authenticator
+  frame: Frame
+  /** null: without a console. */
+  access: ConsoleAccess | null
 }
 
 /** Serves the targets of links in mails: pages without scripts, whose forms post to pages of this service. */
-export function serveAccountPages(
-  app: FastifyInstance,
-  admission: Admission,
-  { core, frame }: { core: DecodedCore; frame: Frame },
-): void {
+export function serveAccountPages(app: FastifyInstance, admission: Admission, parts: Parts): void {
+  const { core, frame } = parts
   const { workspaces, members } = core
   const pages = [
     invitationPage(members, frame),
@@ -69,7 +79,7 @@ export function serveAccountPages(
         const { message } = noteFailure(error, request, reply)
         reply.type(HTML).send(notice(frame, 'That did not work', message, page.ways))
       })
-      serve(scope, admission, page)
+      serve(scope, admission, page, parts)
     })
   }
 }
@@ -93,7 +103,7 @@ function verifyPage(workspaces: DecodedCore['workspaces'], frame: Frame): Accoun
       if (!(await workspaces.linkOf('verify_email', request.token))) return ended(frame, again)
       const { revoked } = await workspaces.verifyEmail(request, actor)
       const text = `Thank you.${revokedText(revoked)}`
-      return shown(notice(frame, 'Address verified', closing(frame, text), logIn(frame)))
+      return shown(notice(frame, 'Address verified', closing(frame, text), signInWay(frame)))
     },
   }
 }
@@ -118,8 +128,8 @@ function resetPage(workspaces: DecodedCore['workspaces'], frame: Frame): Account
         const request = decode(reset_password.body, withBoolean(fields))
         if (!link) return ended(frame, again)
         const text = revokedText(await workspaces.resetPassword(request, actor))
-        const news = `Every session has ended. Log in with the new password.${text}`
-        return shown(notice(frame, 'Password changed', news, logIn(frame)))
+        const news = `Every session has ended. Sign in with the new password.${text}`
+        return shown(notice(frame, 'Password changed', news, signInWay(frame)))
       } catch (error) {
         if (token === null || !link || !isAbout('password', error)) throw error
         const before = { fault: error.message, revokes: isTicked(fields) }
@@ -129,7 +139,7 @@ function resetPage(workspaces: DecodedCore['workspaces'], frame: Frame): Account
   }
 }
 
-/** Shows an invitation, and accepts it. The person then logs in: the page has no session to keep. */
+/** Shows an invitation, and accepts it. The person is then signed in to the console. */
 function invitationPage(members: DecodedCore['members'], frame: Frame): AccountPage {
   const { accept } = api.invitations
   const gone = (status: number) => ({
@@ -137,23 +147,26 @@ function invitationPage(members: DecodedCore['members'], frame: Frame): AccountP
     html: notice(
       frame,
       'This invitation is not valid',
-      'It was accepted, withdrawn or replaced, or it is too old. If you accepted it before, log in. Otherwise ask the sender for another invitation.',
-      logIn(frame),
+      'It was accepted, withdrawn or replaced, or it is too old. If you accepted it before, sign in. Otherwise ask the sender for another invitation.',
+      signInWay(frame),
     ),
   })
   return {
     path: '/accept-invitation',
     endpoint: accept,
-    ways: logIn(frame),
+    ways: signInWay(frame),
     async open(query) {
       const token = tokenOf(query)
       if (token === null) return incomplete(frame, null)
       const invitation = await members.invitationOf(token)
       return invitation ? shown(acceptForm(frame, token, { invitation })) : gone(400)
     },
-    async submit(fields, { actor }) {
+    async submit(fields, { actor, signIn }) {
+      let isSignedIn: boolean
       try {
-        await members.accept(decode(accept.body, withoutEmptyName(fields)), actor)
+        isSignedIn = await signIn(
+          await members.accept(decode(accept.body, withoutEmptyName(fields)), actor),
+        )
       } catch (error) {
         const token = tokenOf(fields)
         const invitation = token && (await members.invitationOf(token))
@@ -163,8 +176,12 @@ function invitationPage(members: DecodedCore['members'], frame: Frame): AccountP
         const html = acceptForm(frame, token, { invitation, fault: error.message })
         return { status: error.status, html }
       }
-      const text = 'You are a member of the workspace now. Log in with your e-mail address.'
-      return shown(notice(frame, 'Welcome', text, logIn(frame)))
+      const text = 'You are a member of the workspace now.'
+      return shown(
+        isSignedIn
+          ? notice(frame, 'Welcome', text, consoleWay(frame, 'Open the console'))
+          : notice(frame, 'Welcome', `${text} Sign in with your e-mail address.`, signInWay(frame)),
+      )
     },
   }
 }
@@ -211,7 +228,7 @@ function ended(frame: Frame, request: MailRequest): Shown {
 function incomplete(frame: Frame, request: MailRequest | null): Shown {
   const title = 'Incomplete link'
   const text = 'Open the complete link of the mail again.'
-  if (request === null) return { status: 400, html: notice(frame, title, text, logIn(frame)) }
+  if (request === null) return { status: 400, html: notice(frame, title, text, signInWay(frame)) }
   const form = { title, text: `${text} Or get a new link: enter your address.` }
   return { status: 400, html: mailForm(frame, request, form) }
 }
@@ -221,8 +238,9 @@ function closing({ console }: Frame, text: string): string {
   return console === null ? `${text} You can close this page.` : text
 }
 
-function logIn(frame: Frame): Way[] {
-  return consoleWay(frame, 'Log in')
+/** The sign-in of the console also beside `svc dev`, where the console opens without one. */
+function signInWay(frame: Frame): Way[] {
+  return consoleWay(frame, 'Sign in').map((way) => ({ ...way, href: `${way.href}/sign-in` }))
 }
 
 /** An empty field of a form is a missing one. */
@@ -246,7 +264,12 @@ function isAbout(path: string, error: unknown): error is SvcError {
   return error instanceof SvcError && error.details?.[0]?.path === path
 }
 
-function serve(app: FastifyInstance, admission: Admission, page: AccountPage): void {
+function serve(
+  app: FastifyInstance,
+  admission: Admission,
+  page: AccountPage,
+  { authenticator, access }: Parts,
+): void {
   const { path, endpoint } = page
   serveHandler(app, admission, { path, csp: CSP }, async ({ query }, reply) => {
     const { status, html } = await page.open(query)
@@ -263,7 +286,16 @@ function serve(app: FastifyInstance, admission: Admission, page: AccountPage): v
     },
     async handler(request, reply) {
       const countFor = (email: string) => admission.countFor(request, reply, endpoint, email)
-      const call = { actor: actorOf(request), countFor }
+      const actor = actorOf(request)
+      const signIn = async (session: NewSession) => {
+        // Another site could put the browser into a session of its own.
+        if (!access?.has_sign_in || isForeign(request, access)) return false
+        const agent = request.headers['user-agent'] ?? null
+        const token = await authenticator.issueToken(session, { actor, agent })
+        reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))
+        return true
+      }
+      const call = { actor, countFor, signIn }
       const { status, html } = await page.submit(request.body ?? {}, call)
       return reply.code(status).type(HTML).send(html)
     },
