@@ -38,7 +38,7 @@ export async function buildConsole(folder: string): Promise<Bundle> {
     loader: { '.svg': 'copy' },
     legalComments: 'none',
     logLevel: 'warning',
-    plugins: [withoutReceiver],
+    plugins: [withoutUnused],
   })
   await shorten(Object.keys(metafile.outputs).map((path) => join(folder, basename(path))))
   const bundle = await describe(metafile, folder)
@@ -51,15 +51,23 @@ export async function buildConsole(folder: string): Promise<Bundle> {
   return bundle
 }
 
-/** Leaves out the receiver of webhooks, a tenth of the client's part: the console receives none. */
-const withoutReceiver: Plugin = {
-  name: 'without-receiver',
+/** The parts of the client that no page calls, a fifth of it: the receiver of webhooks, long bulks and waiting for messages. */
+const UNUSED: Record<string, string> = {
+  './webhooks/unwrap.ts': 'unwrapWebhook',
+  './bulk-run.ts': 'sendAll',
+  './wait-for.ts': 'waitFor',
+}
+
+const withoutUnused: Plugin = {
+  name: 'without-unused',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\.\/webhooks\/unwrap\.ts$/ }, ({ path, importer }) =>
-      importer.endsWith('svc.ts') ? { path, namespace: 'without-receiver' } : null,
+    onResolve({ filter: /^\.\// }, ({ path, importer }) =>
+      path in UNUSED && importer.endsWith('/client/src/svc.ts')
+        ? { path, namespace: 'without-unused' }
+        : null,
     )
-    onLoad({ filter: /./, namespace: 'without-receiver' }, () => ({
-      contents: 'export const unwrapWebhook = undefined',
+    onLoad({ filter: /./, namespace: 'without-unused' }, ({ path }) => ({
+      contents: `export const ${UNUSED[path]} = undefined`,
     }))
   },
 }
