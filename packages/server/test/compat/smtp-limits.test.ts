@@ -17,10 +17,10 @@ async function open(options: InletStageOptions = {}) {
   stage = opened
   const account = await opened.world.signup({ credits: 10 })
   const { key } = await opened.world.key(account)
-  const visit = async () => {
+  const visit = async (secret = key) => {
     const client = await speak(opened.port)
     await client.say('EHLO app.example\r\n')
-    await client.say(plainLogin(key))
+    await client.say(plainLogin(secret))
     return client
   }
   return { ...opened, account, key, visit }
@@ -34,22 +34,45 @@ async function toData(client: Awaited<ReturnType<typeof speak>>) {
   expect(await client.say('DATA\r\n')).toMatch(/^354 /)
 }
 
-it('counts mails in the rate limits of the API: 451 4.7.1', async () => {
-  const { visit } = await open({ rates: { general: { max: 1, window_s: 60 } } })
-  const client = await visit()
-  expect(await client.say('MAIL FROM:<a@b.example>\r\n')).toMatch(/^250 /)
-  await client.say('RSET\r\n')
-  expect(await client.say('MAIL FROM:<a@b.example>\r\n')).toMatch(
+it('counts mails in the rate limits of the API, of the key and of the workspace: 451 4.7.1', async () => {
+  const once = { max: 1, window_s: 60 }
+  // The workspace has made one request, for its first key.
+  const { visit, account, world } = await open({
+    rates: { general: once, workspace: { max: 3, window_s: 60 } },
+  })
+  const { apiKeys } = world.core
+  const create = () => apiKeys.create(account.id, { name: 'other', mode: 'live' })
+  const keys = [await create(), await create()] as const
+  const begin = async (client: Awaited<ReturnType<typeof speak>>) => {
+    const reply = await client.say('MAIL FROM:<a@b.example>\r\n')
+    await client.say('RSET\r\n')
+    return reply
+  }
+  const first = await visit()
+  expect(await begin(first)).toMatch(/^250 /)
+  expect(await begin(first)).toMatch(
     /^451 4\.7\.1 Rate limit exceeded\. Try again in \d+ seconds\./,
   )
+  // The refused mail did not count for the workspace.
+  expect(await begin(await visit(keys[0].key))).toMatch(/^250 /)
+  expect(await begin(await visit(keys[1].key))).toMatch(/^451 4\.7\.1 Rate limit exceeded/)
 })
 
 it('counts wrong keys of an address: 454 4.7.0, while a right key passes', async () => {
-  const { port, visit } = await open({ rates: { failed_auth: { max: 1, window_s: 60 } } })
-  const stranger = await speak(port)
-  await stranger.say('EHLO app.example\r\n')
-  expect(await stranger.say(plainLogin('svc_wrong'))).toMatch(/^535 5\.7\.8 /)
-  expect(await stranger.say(plainLogin('svc_wrong'))).toMatch(/^454 4\.7\.0 /)
+  const { port, visit, world, account } = await open({
+    rates: { failed_auth: { max: 1, window_s: 60 }, anonymous: { max: 3, window_s: 60 } },
+  })
+  const reader = await world.key(account, { scopes: ['read_messages'] })
+  const attempt = async (key: string) => {
+    const client = await speak(port)
+    await client.say('EHLO app.example\r\n')
+    return client.say(plainLogin(key))
+  }
+  expect(await attempt(reader.key)).toMatch(/^535 5\.7\.8 .*send_messages/)
+  expect(await attempt('svc_wrong')).toMatch(/^535 5\.7\.8 Invalid API key/)
+  expect(await attempt('svc_wrong')).toMatch(/^454 4\.7\.0 /)
+  // A key without the scope is no wrong key, but counts like a request without a credential.
+  expect(await attempt(reader.key)).toMatch(/^454 4\.7\.0 /)
   const client = await visit()
   expect(await client.say('MAIL FROM:<a@b.example>\r\n')).toMatch(/^250 /)
 })
@@ -76,10 +99,12 @@ it('refuses connections beyond the limit of an address', async () => {
 })
 
 it('closes connections without a login, and silent connections', async () => {
-  const { port, visit } = await open({ limits: { login_ms: 400, silence_ms: 1_200 } })
+  const { port, visit } = await open({ limits: { login_ms: 300, silence_ms: 2_000 } })
+  const silent = await visit()
   const stranger = await speak(port)
   await stranger.closed
-  const silent = await visit()
+  // The limit for the login has ended.
+  expect(await silent.say('NOOP\r\n')).toMatch(/^250 /)
   await silent.closed
 })
 

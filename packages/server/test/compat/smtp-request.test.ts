@@ -1,5 +1,7 @@
+import { LIMITS } from '@svc/core/contract'
 import { describe, expect, it } from 'vitest'
 import { readMail } from '../../src/compat/smtp/read-mail.ts'
+import { closing, refusal } from '../../src/compat/smtp/reply.ts'
 import { recipientOf, requestOf } from '../../src/compat/smtp/request.ts'
 
 const domains = { sms_domain: 'sms.example.com', mail_domains: ['mail.example'] }
@@ -9,7 +11,12 @@ async function requestFor(lines: string[], recipients: string[]) {
   const reading = await readMail(Buffer.from(lines.join('\r\n')))
   if ('fault' in reading) throw new Error(reading.fault)
   const { body } = requestOf(reading.mail, { email: recipients }, domains)
-  return body as { to: unknown; from?: string; content: Record<string, unknown> }
+  return body as {
+    to: unknown
+    from?: string
+    content: Record<string, unknown>
+    metadata?: object
+  }
 }
 
 describe('requestOf', () => {
@@ -65,6 +72,19 @@ describe('requestOf', () => {
     ])
   })
 
+  it('adds the Message-ID to metadata that has room for it', async () => {
+    const metadataFor = async (keys: number) => {
+      const metadata = Object.fromEntries(Array.from({ length: keys }, (_, i) => [`k${i}`, i]))
+      const head = [`X-Svc-Metadata: ${JSON.stringify(metadata)}`, 'Message-ID: <m@app.example>']
+      const request = await requestFor([...head, '', 'x'], ['a@example.com'])
+      return { metadata, sent: request.metadata }
+    }
+    const some = await metadataFor(LIMITS.metadata_keys - 1)
+    expect(some.sent).toStrictEqual({ smtp_message_id: '<m@app.example>', ...some.metadata })
+    const full = await metadataFor(LIMITS.metadata_keys)
+    expect(full.sent).toStrictEqual(full.metadata)
+  })
+
   it('writes no header that the service owns', async () => {
     const { content } = await requestFor(
       ['Bcc: b@example.com', 'DKIM-Signature: v=1', 'X-Svc-Test: 1', 'x-order: A1', '', 'x'],
@@ -84,5 +104,15 @@ describe('recipientOf', () => {
     ['a@[127.0.0.1]', null],
   ])('%s', (address, recipient) => {
     expect(recipientOf(address, domains)).toStrictEqual(recipient)
+  })
+})
+
+describe('a refusal', () => {
+  it('has printable ASCII on one line that fits a reply', () => {
+    expect(refusal('554 5.6.0', 'a\r\n250 ok\u{2028}é\0').message).toBe('a??250 ok???')
+    expect(closing('a\nb').message).toBe('a?b')
+    expect(`554 5.6.0 ${refusal('554 5.6.0', 'x'.repeat(1_000)).message}\r\n`.length).toBeLessThan(
+      512,
+    )
   })
 })

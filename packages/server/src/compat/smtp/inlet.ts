@@ -180,7 +180,7 @@ function createServer(
     handling,
   }: { certificate: Certificate | null; limits: InletLimits; handling: Handling },
 ): SMTPServer {
-  const { onAuth, onMailFrom, onRcptTo, onData, onClose } = handling
+  const { onAuth, onMailFrom, onRcptTo, onData } = handling
   return new SMTPServer({
     name: 'svc',
     banner: 'log in with an API key',
@@ -204,7 +204,6 @@ function createServer(
     onMailFrom,
     onRcptTo,
     onData,
-    onClose,
   })
 }
 
@@ -380,9 +379,6 @@ function createHandling({
           // After the reply to the mail is written.
           if (onIdle) setImmediate(onIdle)
         })
-    },
-    onClose({ id }: SMTPServerSession) {
-      busy.delete(id)
     },
   }
 }
