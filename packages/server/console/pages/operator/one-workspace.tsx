@@ -1,0 +1,137 @@
+import type { OperatorAuditEntry, OperatorWorkspace } from '../../../src/console/operator/wire.ts'
+import { Button, Copy, Drawer, Facts, Loaded, Money } from '../../parts/index.ts'
+import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
+import { go } from '../../shell/router.ts'
+import { useAct } from './acts.tsx'
+import { AuditList } from './audit-list.tsx'
+import { send } from './polled.ts'
+
+export function OneWorkspace({ id, onChange }: { id: string; onChange(): void }) {
+  const load = useLoad(
+    (signal) =>
+      ownApi.get<{ workspace: OperatorWorkspace; audit: OperatorAuditEntry[] }>(
+        `/operator/workspaces/${id}`,
+        {},
+        signal,
+      ),
+    [id],
+  )
+  const { act, dialog } = useAct()
+  const change =
+    (verb: string, body: (values: Record<string, string>) => object) =>
+    async (values: Record<string, string>) => {
+      await send(`/workspaces/${id}/${verb}`, { reason: values.reason, ...body(values) })
+      load.reload()
+      onChange()
+    }
+  return (
+    <Drawer
+      title={load.data?.workspace.name ?? 'Workspace'}
+      onClose={() => go(`/operator/workspaces${location.search}`)}
+    >
+      <Loaded of={load}>
+        {({ workspace: one, audit }) => (
+          <div class="stack">
+            <Facts
+              of={{
+                Id: <Copy value={id} />,
+                'E-mail': one.email,
+                Status: one.frozen_reason ? `frozen: ${one.frozen_reason}` : one.status,
+                Available: <Money credits={one.available} />,
+                Held: <Money credits={one.held} />,
+                'Spent today': <Money credits={one.spent_today} />,
+                'Daily limit':
+                  one.daily_limit === null ? 'none' : <Money credits={one.daily_limit} />,
+                'Credit limit': <Money credits={one.credit_limit} />,
+              }}
+            />
+            <div class="actions">
+              <Button
+                kind="primary"
+                onClick={() => {
+                  // One id a form: a repeated click grants once.
+                  const grant = crypto.randomUUID?.() ?? uuid()
+                  act({
+                    title: `Grant credits to ${one.name}`,
+                    action: 'Grant credits',
+                    fields: [['credits', 'Credits']],
+                    run: change('grant', ({ credits }) => ({
+                      credits: Number(credits || Number.NaN),
+                      id: grant,
+                    })),
+                  })
+                }}
+              >
+                Grant credits
+              </Button>
+              <Button
+                onClick={() =>
+                  act({
+                    title: `Limits of ${one.name}`,
+                    action: 'Set limits',
+                    fields: [
+                      ['daily_limit', 'Daily limit in credits', 'Empty: none'],
+                      [
+                        'credit_limit',
+                        'Credit limit in credits',
+                        'How far below 0 the balance may go',
+                      ],
+                    ],
+                    start: {
+                      daily_limit: `${one.daily_limit ?? ''}`,
+                      credit_limit: `${one.credit_limit}`,
+                    },
+                    run: change('terms', ({ daily_limit, credit_limit }) => ({
+                      daily_limit: daily_limit ? Number(daily_limit) : null,
+                      credit_limit: Number(credit_limit),
+                    })),
+                  })
+                }
+              >
+                Limits
+              </Button>
+              {one.status === 'frozen' ? (
+                <Button
+                  onClick={() =>
+                    act({
+                      title: `Unfreeze ${one.name}`,
+                      action: 'Unfreeze',
+                      run: change('unfreeze', () => ({})),
+                    })
+                  }
+                >
+                  Unfreeze
+                </Button>
+              ) : (
+                <Button
+                  kind="danger"
+                  onClick={() =>
+                    act({
+                      title: `Freeze ${one.name}`,
+                      action: 'Freeze',
+                      text: 'It spends nothing from its next request on. Accepted messages are still sent.',
+                      run: change('freeze', () => ({})),
+                    })
+                  }
+                >
+                  Freeze
+                </Button>
+              )}
+            </div>
+            <AuditList entries={audit} />
+          </div>
+        )}
+      </Loaded>
+      {dialog}
+    </Drawer>
+  )
+}
+
+/** Plain http in a private network has no `crypto.randomUUID`. */
+function uuid(): string {
+  const hex = [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('')
+  return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-4$3-8$4-$5')
+}

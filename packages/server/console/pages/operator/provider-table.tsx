@@ -1,0 +1,46 @@
+import type { ComponentChildren } from 'preact'
+import type { OperatorProvider } from '../../../src/console/operator/wire.ts'
+import { Badge, Table } from '../../parts/index.ts'
+import { number } from '../../shell/format.ts'
+import { since } from './since.tsx'
+
+const STATES = {
+  active: ['good', 'active'],
+  silent: ['bad', 'does not answer'],
+  paused: ['warn', 'paused'],
+  refused: ['bad', 'refuses its settings'],
+} as const
+
+export function ProviderTable({
+  providers,
+  actions,
+}: {
+  providers: readonly OperatorProvider[]
+  actions?: (one: OperatorProvider) => ComponentChildren
+}) {
+  return (
+    <Table
+      label="Providers"
+      rows={providers}
+      keyOf={({ name }) => name}
+      {...(actions && { actions })}
+      columns={[
+        { name: 'Provider', kind: 'main', value: ({ name }) => name },
+        {
+          name: 'State',
+          value: ({ state }) => <Badge tone={STATES[state][0]}>{STATES[state][1]}</Badge>,
+        },
+        { name: 'Open calls', kind: 'number', value: ({ queue }) => number(queue.calls) },
+        { name: 'Oldest call', value: ({ queue }) => since(queue.oldest_call_at) },
+        { name: 'Waiting', kind: 'number', value: ({ queue }) => number(queue.waiting) },
+        { name: 'Oldest', value: ({ queue }) => since(queue.oldest_waiting_at) },
+        { name: 'Unknown', kind: 'number', value: ({ queue }) => number(queue.unknown) },
+        {
+          name: 'Accepted / failed',
+          value: ({ recent }) =>
+            `${number(recent.accepted)} / ${number(recent.rejected + recent.retried + recent.unknown)}`,
+        },
+      ]}
+    />
+  )
+}

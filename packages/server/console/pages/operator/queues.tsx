@@ -1,0 +1,150 @@
+import type { OperatorQueues } from '../../../src/console/operator/wire.ts'
+import { Button, confirm, Empty, Loaded, PageHead, Table, Time, toast } from '../../parts/index.ts'
+import { count, number } from '../../shell/format.ts'
+import { useAct } from './acts.tsx'
+import { send, usePolled } from './polled.ts'
+import { since } from './since.tsx'
+
+function Queues() {
+  const load = usePolled<OperatorQueues>('/queues')
+  const { act, dialog } = useAct()
+  async function resume(choice: 'send' | 'cancel' | null, text: string) {
+    const yes = { title: 'Resume all sending?', text, action: 'Resume', danger: choice !== null }
+    if (!(await confirm(yes))) return
+    const { canceled } = await send<{ canceled: number }>('/dispatch/resume', { choice })
+    toast(
+      choice === 'cancel'
+        ? `${count(canceled, 'message')} canceled and refunded`
+        : 'Sending continues',
+    )
+    load.reload()
+  }
+  const pause = () =>
+    act({
+      title: 'Pause all sending and delivering',
+      action: 'Pause all',
+      text: 'Requests are still accepted; their messages wait.',
+      async run({ reason }) {
+        await send('/dispatch/pause', { reason })
+        load.reload()
+      },
+    })
+  return (
+    <>
+      <PageHead title="Queues">
+        {load.data && !load.data.pause && (
+          <Button kind="danger" onClick={pause}>
+            Pause all
+          </Button>
+        )}
+      </PageHead>
+      <Loaded of={load}>
+        {({ messages, deliveries, pause, doubtful, unknown }) => (
+          <div class="stack">
+            {pause && (
+              <section class="card">
+                <h2>All sending and delivering is paused</h2>
+                <p>
+                  <Time at={pause.created_at} />: {pause.reason}
+                </p>
+                {doubtful.length > 0 && (
+                  <>
+                    <p>
+                      These messages were due before the restore. A provider may have them already.
+                    </p>
+                    <Table
+                      label="Messages in doubt"
+                      rows={doubtful}
+                      keyOf={({ workspace_id, channel }) => workspace_id + channel}
+                      columns={[
+                        { name: 'Workspace', kind: 'main', value: (one) => one.workspace_id },
+                        { name: 'Channel', value: (one) => one.channel },
+                        { name: 'Messages', kind: 'number', value: (one) => number(one.count) },
+                        { name: 'Oldest', value: (one) => <Time at={one.oldest_at} /> },
+                      ]}
+                    />
+                  </>
+                )}
+                <div class="actions">
+                  {doubtful.length > 0 ? (
+                    <>
+                      <Button
+                        onClick={() =>
+                          resume(
+                            'send',
+                            'The messages in doubt are sent, some perhaps a second time.',
+                          )
+                        }
+                      >
+                        Send them and resume
+                      </Button>
+                      <Button
+                        kind="danger"
+                        onClick={() =>
+                          resume('cancel', 'The messages in doubt fail and are refunded.')
+                        }
+                      >
+                        Cancel them and resume
+                      </Button>
+                    </>
+                  ) : (
+                    <Button
+                      onClick={() =>
+                        resume(null, 'Sending and delivering continue within a second.')
+                      }
+                    >
+                      Resume
+                    </Button>
+                  )}
+                </div>
+              </section>
+            )}
+            <Table
+              label="Queues"
+              rows={[
+                { name: 'Messages', ...messages },
+                { name: 'Deliveries', ...deliveries },
+              ]}
+              keyOf={({ name }) => name}
+              columns={[
+                { name: 'Queue', kind: 'main', value: ({ name }) => name },
+                { name: 'Due', kind: 'number', value: ({ due }) => number(due) },
+                { name: 'Next due', value: (one) => since(one.first_due_at) },
+                { name: 'Leased', kind: 'number', value: ({ leased }) => number(leased) },
+                {
+                  name: 'Scheduled or retried later',
+                  kind: 'number',
+                  value: ({ later }) => number(later),
+                },
+              ]}
+            />
+            <h2>Unknown outcomes</h2>
+            <p class="small">
+              A provider may have these messages. The service queries the provider; without an
+              answer a message ends as outcome_unknown after ten minutes.
+            </p>
+            {unknown.length === 0 ? (
+              <Empty title="No message with an unknown outcome" />
+            ) : (
+              <Table
+                label="Unknown outcomes"
+                rows={unknown}
+                keyOf={({ id }) => id}
+                columns={[
+                  { name: 'Recipient', kind: 'main', value: (one) => one.recipient },
+                  { name: 'Provider', value: (one) => one.provider ?? '–' },
+                  { name: 'Attempt', kind: 'number', value: (one) => one.attempt },
+                  { name: 'Unknown since', value: (one) => <Time at={one.unknown_since} /> },
+                  { name: 'Next look-up', value: (one) => <Time at={one.due_at} /> },
+                ]}
+              />
+            )}
+          </div>
+        )}
+      </Loaded>
+      {dialog}
+    </>
+  )
+}
+
+export default { title: 'Queues', Page: Queues }

@@ -1,0 +1,54 @@
+import type { OperatorSetting } from '../../../src/console/operator/wire.ts'
+import { Badge, Empty, Loaded, PageHead, Table } from '../../parts/index.ts'
+import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
+
+function Settings() {
+  const load = useLoad(
+    (signal) =>
+      ownApi.get<{ settings: OperatorSetting[] | null }>('/operator/settings', {}, signal),
+    [],
+  )
+  return (
+    <>
+      <PageHead
+        title="Service settings"
+        text="Read-only; secrets are masked. Pages: docs/operating/configuration.md"
+      />
+      <Loaded of={load}>
+        {({ settings }) =>
+          settings === null || settings.length === 0 ? (
+            <Empty icon="settings" title="The host of this console has the settings" />
+          ) : (
+            <Table
+              label="Settings"
+              rows={settings}
+              keyOf={({ env }) => env}
+              columns={[
+                {
+                  name: 'Setting',
+                  kind: 'main',
+                  value: ({ env, summary }) => (
+                    <>
+                      <code>{env}</code>
+                      <p class="small">{summary}</p>
+                    </>
+                  ),
+                },
+                { name: 'Value', kind: 'wide', value: ({ value }) => value ?? '' },
+                {
+                  name: 'From',
+                  value: ({ source }) => (
+                    <Badge tone={source === 'default' ? 'plain' : 'good'}>{source}</Badge>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+export default { title: 'Service settings', Page: Settings }

@@ -1,0 +1,80 @@
+import type { OperatorWorkspace } from '../../../src/console/operator/wire.ts'
+import {
+  Badge,
+  Empty,
+  Loaded,
+  Money,
+  PageHead,
+  Pager,
+  Search,
+  Table,
+  Time,
+} from '../../parts/index.ts'
+import { useLoad } from '../../shell/load.ts'
+import { ownApi } from '../../shell/own-api.ts'
+import type { PageProps } from '../../shell/page.ts'
+import { query, setQuery } from '../../shell/router.ts'
+import { OneWorkspace } from './one-workspace.tsx'
+
+function Workspaces({ params: { id } }: PageProps) {
+  const search = query.value.get('search') ?? ''
+  const after = query.value.get('after') ?? undefined
+  const list = useLoad(
+    (signal) =>
+      ownApi.get<{ workspaces: OperatorWorkspace[]; next_after: string | null }>(
+        '/operator/workspaces',
+        { search, after },
+        signal,
+      ),
+    [search, after],
+  )
+  return (
+    <>
+      <PageHead title="Workspaces" />
+      <div class="filters">
+        <Search
+          placeholder="Name, e-mail address or id"
+          value={search}
+          onInput={(text) => setQuery({ search: text }, { to: '/operator/workspaces' })}
+        />
+      </div>
+      <Loaded of={list}>
+        {({ workspaces, next_after }) =>
+          workspaces.length === 0 ? (
+            <Empty title={search ? 'No workspace matches' : 'No workspaces yet'} />
+          ) : (
+            <>
+              <Table
+                label="Workspaces"
+                rows={workspaces}
+                keyOf={(one) => one.id}
+                to={(one) => `/operator/workspaces/${one.id}${location.search}`}
+                current={id}
+                columns={[
+                  { name: 'Name', kind: 'main', value: ({ name }) => name },
+                  { name: 'E-mail', kind: 'wide', value: ({ email }) => email },
+                  {
+                    name: 'Status',
+                    value: ({ status }) => (
+                      <Badge tone={status === 'active' ? 'good' : 'bad'}>{status}</Badge>
+                    ),
+                  },
+                  {
+                    name: 'Available',
+                    kind: 'number',
+                    value: ({ available }) => <Money credits={available} />,
+                  },
+                  { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
+                ]}
+              />
+              <Pager next={next_after} noun="workspace" />
+            </>
+          )
+        }
+      </Loaded>
+      {id && <OneWorkspace key={id} id={id} onChange={list.reload} />}
+    </>
+  )
+}
+
+export default { title: 'Workspaces', Page: Workspaces }
