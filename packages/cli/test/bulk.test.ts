@@ -64,7 +64,7 @@ describe('svc bulk send', () => {
     )
     const { code, stdout, stderr } = await run('send', people, ...TEXT, '--yes')
     expect(code).toBe(1)
-    expect(stdout).toContain('sent\t5 of 5\t2 accepted\t2 rejected\t1 duplicates\t2 credits\n')
+    expect(stdout).toContain('sent\t5 of 5\t2 accepted\t2 rejected\t1 duplicate\t2 credits\n')
     expect(stderr).toContain('2 of 5 rows were rejected: see people.csv.results.jsonl')
     expect(rowsOf('people.csv.results.jsonl')).toEqual([
       [2, '+255710000001', 'string'],
@@ -367,7 +367,7 @@ describe('a run that stops', () => {
     const argv = ['--channel', 'sms', '--text', 'x', '--yes', '--url', 'http://127.0.0.1:1']
     const { code, stderr } = await run('send', people, ...argv, '--key', 'svc_x')
     expect(code).toBe(3)
-    expect(stderr).toContain('0 of 1 rows are finished')
+    expect(stderr).toContain('0 of 1 row is finished')
   })
 })
 

@@ -73,7 +73,7 @@ describe('svc credits adjust', () => {
     expect(await credits(...argv)).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('There are only 10 credits available to take'),
+      stderr: expect.stringContaining('At most 10 credits can be taken'),
     })
     const { stdout } = await credits(...argv, '--force', '--id', 'fraud')
     expect(stdout).toBe(

@@ -144,7 +144,7 @@ describe('svc secrets', () => {
     expect(unconfirmed).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') })
     const { stdout } = await svc(['secrets', 'discard', '--yes'], having(OTHER))
     expect(stdout).toBe(
-      'Discarded 1 secrets of the service, secrets of 1 webhooks, and keys of 0 sending domains.\n',
+      'Discarded 1 secret of the service, secrets of 1 webhook, and keys of 0 sending domains.\n',
     )
     expect(await found(OTHER)).toMatchObject([{ level: 'ok' }])
     const { stdout: audit } = await svc(['audit'], having())

@@ -23,6 +23,7 @@ export { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './credits/ledg
 export { readSequenceLimit } from './messages/sequence-detector.ts'
 export {
   agoText,
+  countedText,
   countText,
   creditsText,
   durationText,

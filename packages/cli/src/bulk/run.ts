@@ -230,7 +230,7 @@ async function endOf({ context, settings }: Run, state: RunState): Promise<void>
   if (rows !== state.run.rows) {
     throw new Failure(
       'incomplete',
-      `${rows} of ${state.run.rows} rows are in the results: ${settings.results} was edited`,
+      `${rows} of ${counted(state.run.rows, 'row is', 'rows are')} in the results: ${settings.results} was edited`,
     )
   }
   if (rejected === 0) return

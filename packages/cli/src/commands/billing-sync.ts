@@ -5,6 +5,7 @@ import { paymentsOf } from '../connect/payments.ts'
 import { type Context, withExamples } from '../context.ts'
 import { readPast } from '../input/time.ts'
 import { Failure } from '../process/failure.ts'
+import { counted } from '../show/counted.ts'
 import { progressBars } from '../show/progress-bar.ts'
 import { statusCell } from '../show/purchase-report.ts'
 
@@ -57,8 +58,10 @@ async function syncPurchases(context: Context, options: SyncOptions): Promise<vo
   } else await showReport(context, report)
   const { failed } = report
   if (failed.length > 0) {
-    const count = failed.length === 1 ? '1 purchase' : `${failed.length} purchases`
-    throw new Failure('incomplete', `${count} could not be checked: run the command again later`)
+    throw new Failure(
+      'incomplete',
+      `${counted(failed.length, 'purchase')} could not be checked: run the command again later`,
+    )
   }
 }
 

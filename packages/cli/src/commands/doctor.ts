@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { explain, Failure } from '../process/failure.ts'
 import { databaseUrl } from '../settings/database-option.ts'
+import { counted } from '../show/counted.ts'
 import type { StyleName } from '../show/style.ts'
 
 interface DoctorOptions {
@@ -46,8 +47,8 @@ async function doctor(context: Context, options: DoctorOptions): Promise<void> {
   const count = (level: Finding['level']) => findings.filter((one) => one.level === level).length
   const [errors, warnings] = [count('error'), count('warning')]
   if (output.isJson()) output.document({ ok: errors === 0, errors, warnings, findings })
-  else output.line(`\n${sum(errors, 'error')}, ${sum(warnings, 'warning')}.`)
-  if (errors > 0) throw new Failure('unwell', `${sum(errors, 'error')} found`)
+  else output.line(`\n${counted(errors, 'error')}, ${counted(warnings, 'warning')}.`)
+  if (errors > 0) throw new Failure('unwell', `${counted(errors, 'error')} found`)
 }
 
 /** Runs the checks in order, because later checks need the results of earlier checks. */
@@ -130,8 +131,4 @@ function show({ output }: Context, { check, level, message, advice }: Finding): 
   }
   output.row([{ text: level.padEnd(7), style }, check.padEnd(9), message])
   if (advice !== null) output.row([' '.repeat(18), { text: advice, style: 'dim' }])
-}
-
-function sum(n: number, word: string): string {
-  return `${n} ${word}${n === 1 ? '' : 's'}`
 }

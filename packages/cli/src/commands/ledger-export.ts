@@ -11,6 +11,7 @@ import { usage } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
 import { pathFrom } from '../settings/data-folder.ts'
 import { databaseUrl } from '../settings/database-option.ts'
+import { counted } from '../show/counted.ts'
 import { asUnreadable, withOneWorkspace, workspaceIdOf } from './ledger-options.ts'
 
 interface Options {
@@ -71,7 +72,7 @@ async function exportLedger(context: Context, options: Options): Promise<void> {
   try {
     const entries = await (isPipe ? write(stdout) : toFile(path, write))
     if (output.isJson()) output.document({ file: path, entries })
-    else output.note(`${entries.toLocaleString('en')} ${entries === 1 ? 'entry' : 'entries'}.`)
+    else output.note(`${counted(entries, 'entry', 'entries')}.`)
   } catch (error) {
     throw asUnreadable(error)
   }

@@ -4,6 +4,7 @@ import { type Context, withExamples } from '../context.ts'
 import { Failure } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
 import { databaseUrl } from '../settings/database-option.ts'
+import { counted } from '../show/counted.ts'
 import { progressBars } from '../show/progress-bar.ts'
 import { asUnreadable, withOneWorkspace, workspaceIdOf } from './ledger-options.ts'
 
@@ -82,10 +83,6 @@ function show({ output }: Context, report: LedgerReport): void {
   output.line(
     `The ledger is consistent: ${counted(entries, 'entry', 'entries')} of ${counted(workspaces, 'workspace')}, and ${counted(messages, 'message')}, with refunds, purchases, holds and lots.`,
   )
-}
-
-function counted(n: number, one: string, many = `${one}s`): string {
-  return `${n.toLocaleString('en')} ${n === 1 ? one : many}`
 }
 
 function cellsOf({ check, workspace_id, seq, about, stands, should }: LedgerDifference): string[] {

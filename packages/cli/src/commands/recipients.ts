@@ -4,6 +4,7 @@ import { findWorkspace, operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
 import { Failure } from '../process/failure.ts'
+import { counted } from '../show/counted.ts'
 import { progressBars } from '../show/progress-bar.ts'
 import { printable } from '../show/text.ts'
 
@@ -91,7 +92,7 @@ async function eraseRecipient(
     if (done.under_way > 0) {
       throw new Failure(
         'incomplete',
-        `${messagesText(done.under_way)} still being sent: run the command again in a few minutes`,
+        `${counted(done.under_way, 'message is', 'messages are')} still being sent: run the command again in a few minutes`,
       )
     }
   })
@@ -121,8 +122,4 @@ function isNothing(
 ): boolean {
   const all = [...Object.values(counts), forgetsSuppressions ? suppressions : 0]
   return all.every((count) => count === 0)
-}
-
-function messagesText(count: number): string {
-  return count === 1 ? '1 message is' : `${count} messages are`
 }

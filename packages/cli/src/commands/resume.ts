@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { Failure, usage } from '../process/failure.ts'
+import { counted } from '../show/counted.ts'
 import { type DispatchState, dispatchState, showState, sumOf } from '../show/dispatch-report.ts'
 
 interface Options {
@@ -90,7 +91,7 @@ async function end(
     if (!output.isJson()) showState(output, state)
     throw new Failure(
       'doubtful',
-      `${doubtful} messages may have been sent after the backup: choose --send-all or --cancel-doubtful`,
+      `${counted(doubtful, 'message')} may have been sent after the backup: choose --send-all or --cancel-doubtful`,
       2,
     )
   }
@@ -98,11 +99,13 @@ async function end(
   if (output.isJson()) return output.document(resumed)
   if (!resumed.was_paused) return output.line('It was not paused; nothing changed.')
   if (choice === 'cancel') {
-    output.line(`Canceled ${resumed.canceled} doubtful messages and refunded their credits.`)
+    output.line(
+      `Canceled ${counted(resumed.canceled, 'doubtful message')} and refunded the credits.`,
+    )
   }
   if (resumed.begun > 0) {
     output.line(
-      `The attempts of ${resumed.begun} messages were in flight: the service queries their providers.`,
+      `${counted(resumed.begun, 'message was', 'messages were')} in flight: the service queries the providers.`,
     )
   }
   output.line('Sending and delivering start again within about a second.')

@@ -5,6 +5,7 @@ import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
 import { Failure, misconfigured } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
+import { counted } from '../show/counted.ts'
 import { progressBars } from '../show/progress-bar.ts'
 
 /** Adds `svc secrets`: the encryption of the secrets in the database. */
@@ -100,7 +101,7 @@ async function encryptAll(context: Context): Promise<void> {
     if (output.isJson()) output.document({ key_id, ...report })
     else {
       output.line(
-        `Encrypted ${sum(report.changed)} with the key ${key_id}; ${report.unchanged} already were.`,
+        `Encrypted ${counted(report.changed, 'value')} with the key ${key_id}; ${report.unchanged} already were.`,
       )
       noteUnused(context, after)
       if (report.changed > 0 && databaseFile(io) !== null) {
@@ -120,7 +121,9 @@ async function decryptAll(context: Context, { yes }: { yes?: boolean }): Promise
     const report = await withProgress(context, core.secretsAtRest.decrypt)
     if (output.isJson()) output.document(report)
     else
-      output.line(`Decrypted ${sum(report.changed)}; ${report.unchanged} already were plain text.`)
+      output.line(
+        `Decrypted ${counted(report.changed, 'value')}; ${report.unchanged} already were plain text.`,
+      )
     assertWhole(report)
   })
 }
@@ -135,7 +138,7 @@ async function discardLost(context: Context, { yes }: { yes?: boolean }): Promis
     const report = await withProgress(context, core.secretsAtRest.discard)
     if (output.isJson()) return output.document(report)
     output.line(
-      `Discarded ${report.secrets} secrets of the service, secrets of ${report.webhooks} webhooks, and keys of ${report.domains} sending domains.`,
+      `Discarded ${counted(report.secrets, 'secret')} of the service, secrets of ${counted(report.webhooks, 'webhook')}, and keys of ${counted(report.domains, 'sending domain')}.`,
     )
   })
 }
@@ -168,10 +171,6 @@ function assertWhole({ unreadable }: ResealReport): void {
   if (unreadable === 0) return
   throw new Failure(
     'incomplete',
-    `${sum(unreadable)} cannot be decrypted, and did not change: svc secrets status shows whether a key is missing`,
+    `${counted(unreadable, 'value')} cannot be decrypted, and did not change: svc secrets status shows whether a key is missing`,
   )
-}
-
-function sum(values: number): string {
-  return `${values} ${values === 1 ? 'value' : 'values'}`
 }

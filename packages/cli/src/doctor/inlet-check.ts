@@ -4,6 +4,7 @@ import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import type { Config } from '@svc/server'
 import { type Finding, findingsOf, reasonOf } from '@svc/server/doctor'
+import { counted } from '../show/counted.ts'
 
 const ANSWER_MAX_MS = 5_000
 const DAY_MS = 86_400_000
@@ -50,7 +51,7 @@ function certificateFindings(certificate: X509Certificate, now: Date, is: Is): F
       : from > now
         ? is.error(`${name} is not valid before ${day(from)}`, 'check it, and the clock')
         : days < EXPIRY_WARNING_DAYS
-          ? is.warning(`${name} expires in ${days} days`, advice)
+          ? is.warning(`${name} expires in ${counted(days, 'day')}`, advice)
           : is.ok(`${name} is valid until ${day(until)}`)
   const isSelfSigned = certificate.checkIssued(certificate)
   if (!isSelfSigned) return [validity]

@@ -1,4 +1,5 @@
 import type { Gsm7Suggestion, NonGsmCharacter } from '@svc/core/sms'
+import { counted } from './counted.ts'
 import { printable } from './text.ts'
 
 /** The number of characters that are shown to people. */
@@ -13,5 +14,5 @@ export function charactersText(found: readonly NonGsmCharacter[]): string {
 
 /** The suggested GSM-7 text and its number of segments. */
 export function suggestionText({ text, segments }: Gsm7Suggestion): string {
-  return `${JSON.stringify(printable(text))} (${segments} ${segments === 1 ? 'segment' : 'segments'})`
+  return `${JSON.stringify(printable(text))} (${counted(segments, 'segment')})`
 }

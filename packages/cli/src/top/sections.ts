@@ -105,7 +105,7 @@ export function stockLines(section: Section, max: number): string[] {
     ...troubles(troubledWebhooks(reading), section, max),
     label(
       'CREDITS',
-      `${creditsText(credits.balance)} in ${countText(credits.workspaces)} ${credits.workspaces === 1 ? 'workspace' : 'workspaces'}${frozen}, ${creditsText(credits.held)} held`,
+      `${creditsText(credits.balance)} in ${countedText(credits.workspaces, 'workspace')}${frozen}, ${creditsText(credits.held)} held`,
     ),
   ]
 }

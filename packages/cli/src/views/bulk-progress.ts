@@ -1,5 +1,6 @@
 import { type ProgressStore, type ProgressView, waitingText } from '../bulk/progress.ts'
 import type { Context } from '../context.ts'
+import { counted } from '../show/counted.ts'
 import { canOpenView, openView } from './open-view.ts'
 
 /** Shows progress in an interactive view on a terminal, and in one line for each batch elsewhere; not with `--json`. */
@@ -48,8 +49,8 @@ async function plainLines({ output }: Context, progress: ProgressStore): Promise
       `${totals.rows} of ${rows_total}`,
       `${totals.accepted} accepted`,
       `${totals.rejected} rejected`,
-      `${totals.duplicates} duplicates`,
-      `${formatCredits(totals.credits)} credits`,
+      counted(totals.duplicates, 'duplicate'),
+      counted(formatCredits(totals.credits), 'credit'),
     ])
   })
   return {

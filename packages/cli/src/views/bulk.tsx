@@ -3,6 +3,7 @@ import { formatCredits } from '@svc/core/contract'
 import { Box, Text, useApp } from 'ink'
 import { type ReactElement, useEffect, useState, useSyncExternalStore } from 'react'
 import { clockText, type ProgressStore, paceOf, waitingText } from '../bulk/progress.ts'
+import { counted } from '../show/counted.ts'
 import { barText } from '../show/progress-bar.ts'
 import type { Style } from '../show/style.ts'
 import { printable } from '../show/text.ts'
@@ -40,8 +41,8 @@ export function BulkView({
   const counts = [
     style('green', `${count(totals.accepted)} ${isChecking ? 'to be sent' : 'accepted'}`),
     totals.rejected > 0 ? style('red', rejected) : rejected,
-    `${count(totals.duplicates)} duplicates`,
-    `${formatCredits(totals.credits)} credits`,
+    counted(totals.duplicates, 'duplicate'),
+    counted(formatCredits(totals.credits), 'credit'),
     pace && `${count(Math.round(pace.rows_per_s))} rows/s`,
     pace && totals.rows < rows_total && `${clockText(pace.left_s)} left`,
   ]

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Body, BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
-import { formatCredits, units } from '../contract/fields/units.ts'
+import { units, withUnit } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { CreditPackage, billing as endpoints } from '../contract/resources/billing.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
@@ -178,7 +178,7 @@ function orderOf(purchase: PurchaseRow, { name }: CreditPackage): Order {
   return {
     workspace_id: rest.workspace_id,
     purchase_id: id,
-    description: `${name}: ${formatCredits(rest.credits)} credits`,
+    description: `${name}: ${withUnit(rest.credits)}`,
     amount: rest.amount,
     currency: rest.currency,
     success_url: rest.success_url,

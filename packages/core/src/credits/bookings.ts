@@ -1,5 +1,5 @@
 import { invalid } from '../contract/errors.ts'
-import { formatCredits, UNITS_PER_CREDIT, type Units } from '../contract/fields/units.ts'
+import { formatCredits, UNITS_PER_CREDIT, type Units, withUnit } from '../contract/fields/units.ts'
 import {
   availableOf,
   type Entry,
@@ -46,8 +46,8 @@ export async function give(
   const posted = await stores.credits.post(workspaceId, operation)
   if (!posted.ok) {
     if (posted.reason !== 'ref_conflict') throw new Error(`a grant was refused: ${posted.reason}`)
-    const earlier = formatCredits(posted.standing.amount)
-    throw invalid('id', `Grant ${id} was given before, of ${earlier} credits`)
+    const earlier = withUnit(posted.standing.amount)
+    throw invalid('id', `Grant ${id} was given before, of ${earlier}`)
   }
   if ('repeated' in posted) return { entry: posted.repeated, repeated: true }
   if (expires_at) {
@@ -115,14 +115,14 @@ export async function adjust(
   if (!posted.ok) {
     if (posted.reason !== 'ref_conflict')
       throw new Error(`an adjustment was refused: ${posted.reason}`)
-    const booked = formatCredits(posted.standing.amount)
-    throw invalid('id', `Adjustment ${id} was booked before, of ${booked} credits`)
+    const booked = withUnit(posted.standing.amount)
+    throw invalid('id', `Adjustment ${id} was booked before, of ${booked}`)
   }
   if ('repeated' in posted) return { entry: posted.repeated, repeated: true }
   const left = availableOf(posted.account)
   if (amount < 0 && left < 0 && !force) {
-    const available = formatCredits((left - amount) as Units)
-    throw invalid('amount', `There are only ${available} credits available to take`)
+    const available = withUnit((left - amount) as Units)
+    throw invalid('amount', `At most ${available} can be taken`)
   }
   return { entry: posted.entry, repeated: false }
 }

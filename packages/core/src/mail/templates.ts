@@ -1,4 +1,4 @@
-import { formatCredits, type Units } from '../contract/fields/units.ts'
+import { formatCredits, type Units, withUnit } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Mail } from '../contract/outside/mail.ts'
 import { compose, type Letter } from './letter.ts'
@@ -64,7 +64,7 @@ export function lowBalanceMail(
   return mailOf(envelope, 'low_balance', {
     subject: 'Your credits are running low',
     paragraphs: [
-      `Your workspace has ${formatCredits(available)} credits left, less than its threshold of ${formatCredits(threshold)}. Once they are used up, messages are refused.`,
+      `Your workspace has ${withUnit(available)} left, less than its threshold of ${formatCredits(threshold)}. Once they are used up, messages are refused.`,
     ],
     notes: [
       'You get the next mail like this when credits were added and fell below the threshold again, at most one an hour. PUT /api/v1/account with low_balance sets another threshold; null turns these mails off.',

@@ -12,6 +12,11 @@ export function countText(n: number): string {
   return Math.abs(n) < 100_000 ? Math.round(n).toLocaleString('en') : compactText(n)
 }
 
+/** A count with its noun: `1 message`, `12,345 messages`, `1.2M messages`. */
+export function countedText(n: number, noun: string, plural = `${noun}s`): string {
+  return `${countText(n)} ${n === 1 ? noun : plural}`
+}
+
 /** A rate per second. */
 export function rateText(per_second: number | null): string {
   if (per_second === null) return '-'

@@ -3,6 +3,7 @@ import { invalid } from '../contract/errors.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../storage/ports/pauses.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import { countedText } from './amounts.ts'
 import { ALL, type DispatchGate } from './dispatch-gate.ts'
 
 /** A pause of all sending and delivering. */
@@ -157,7 +158,7 @@ export function createDispatchControl({
       if (count > 0 && choice === null) {
         throw invalid(
           'choice',
-          `${count} messages may have been sent after the backup: they must be sent again or canceled`,
+          `${countedText(count, 'message')} may have been sent after the backup: choose to send again or to cancel`,
         )
       }
       // Messages are canceled before the pause ends, because until then no server claims them.

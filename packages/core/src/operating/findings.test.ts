@@ -65,6 +65,9 @@ test('reports a provider that does not answer, with the messages that wait', () 
   expect(found({ oldest_call_at: ago(15), unknown: 0 })).toEqual([
     'problem: provider gateway does not answer: 2 calls are open, the oldest for 15 s',
   ])
+  expect(found({ calls: 1, oldest_call_at: ago(15), unknown: 1, waiting: 1 })).toEqual([
+    'problem: provider gateway does not answer: 1 call is open, the oldest for 15 s; 1 outcome is unknown; 1 message waits, the oldest for 0 s',
+  ])
   expect(found({ unknown: 3, waiting: 40, oldest_waiting_at: ago(70) })).toEqual([
     'problem: provider gateway does not answer: 3 outcomes are unknown; 40 messages wait, the oldest for 70 s',
   ])

@@ -1,4 +1,4 @@
-import { countText, durationText } from './amounts.ts'
+import { countedText, countText, durationText } from './amounts.ts'
 import type { History } from './history.ts'
 import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from './late.ts'
 import type { ProviderQueue } from './overview.ts'
@@ -106,15 +106,12 @@ function silentProvider(queue: ProviderQueue, now: Date): Finding | null {
   const since = (at: Date | null) => (at ? now.getTime() - at.getTime() : 0)
   const isHanging = since(oldest_call_at) >= SILENT_MS
   const open = isHanging
-    ? `${countText(calls)} ${calls === 1 ? 'call is' : 'calls are'} open, the oldest for ${durationText(since(oldest_call_at))}`
+    ? `${countedText(calls, 'call is', 'calls are')} open, the oldest for ${durationText(since(oldest_call_at))}`
     : null
-  const lost =
-    unknown > 0
-      ? `${countText(unknown)} ${unknown === 1 ? 'outcome is' : 'outcomes are'} unknown`
-      : null
+  const lost = unknown > 0 ? `${countedText(unknown, 'outcome is', 'outcomes are')} unknown` : null
   const wait =
     waiting > 0
-      ? `${countText(waiting)} ${waiting === 1 ? 'message waits' : 'messages wait'}, the oldest for ${durationText(since(oldest_waiting_at))}`
+      ? `${countedText(waiting, 'message waits', 'messages wait')}, the oldest for ${durationText(since(oldest_waiting_at))}`
       : null
   const facts = [open, lost, wait].filter((text) => text !== null).join('; ')
   return problem('provider_silent', `provider ${provider} does not answer: ${facts}`)
@@ -130,7 +127,7 @@ function manyFailures(history: History) {
 
 function unknownOutcomes(unknown: number) {
   if (unknown === 0) return null
-  const messages = `${countText(unknown)} ${unknown === 1 ? 'message' : 'messages'}`
+  const messages = countedText(unknown, 'message')
   return notice('outcome_unknown', `it is unknown whether a provider has accepted ${messages}`)
 }
 
@@ -143,8 +140,7 @@ function lateDeliveries({ at, delivery_queue }: Reading['overview']) {
 
 function failingWebhooks(failing: number) {
   if (failing === 0) return null
-  const text = failing === 1 ? '1 webhook fails' : `${countText(failing)} webhooks fail`
-  return notice('webhooks_failing', text)
+  return notice('webhooks_failing', countedText(failing, 'webhook fails', 'webhooks fail'))
 }
 
 function problem(code: string, text: string): Finding {

@@ -1,17 +1,18 @@
 import type { Channel } from '../contract/resources/content.ts'
 import { SANDBOX } from '../providers/installed.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type {
-  CreditTotals,
-  FailedMessage,
-  MessageQueueState,
-  MessageTotal,
-  QueuePart,
-  QueueState,
-  QueueStates,
-  TroubledWebhook,
-  UnknownMessage,
-  WebhookTotals,
+import {
+  type CreditTotals,
+  EMPTY_PART,
+  type FailedMessage,
+  type MessageQueueState,
+  type MessageTotal,
+  type QueuePart,
+  type QueueState,
+  type QueueStates,
+  type TroubledWebhook,
+  type UnknownMessage,
+  type WebhookTotals,
 } from '../storage/ports/overview.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { DispatchPause } from './dispatch-control.ts'
@@ -118,7 +119,7 @@ export function createOverviews({
 function queuesOf(parts: readonly QueuePart[], states: readonly ProviderStatus[]): ProviderQueue[] {
   const queues = new Map<string, ProviderQueue>()
   const queueOf = (provider: string): ProviderQueue => {
-    const queue = queues.get(provider) ?? { provider, ...EMPTY }
+    const queue = queues.get(provider) ?? { provider, ...EMPTY_PART }
     queues.set(provider, queue)
     return queue
   }
@@ -133,15 +134,6 @@ function queuesOf(parts: readonly QueuePart[], states: readonly ProviderStatus[]
   }
   return [...queues.values()]
 }
-
-const EMPTY = {
-  waiting: 0,
-  oldest_waiting_at: null,
-  calls: 0,
-  oldest_call_at: null,
-  unknown: 0,
-  oldest_unknown_at: null,
-} satisfies Omit<ProviderQueue, 'provider'>
 
 function earliest(a: Date | null, b: Date | null): Date | null {
   if (a === null || b === null) return a ?? b

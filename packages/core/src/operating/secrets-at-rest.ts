@@ -15,6 +15,7 @@ import {
   placeOfWebhook,
   sealHeaders,
 } from '../webhooks/sealed-webhook.ts'
+import { countedText } from './amounts.ts'
 import { type DiscardReport, discardUnreadable } from './discard-secrets.ts'
 import { type BatchOptions, inBatches, type Rows } from './secrets-batches.ts'
 
@@ -159,7 +160,7 @@ export async function assertSecretsReadable(atRest: Pick<SecretsAtRest, 'status'
   const values = missing.reduce((sum, key) => sum + key.values, 0)
   const ids = missing.map(({ key_id }) => key_id).join(', ')
   throw new SealedError(
-    `the database holds ${values} secrets that are encrypted with ${missing.length === 1 ? 'a key that is' : 'keys that are'} not set (key id ${ids}): put every key that is still in use into secrets_keys`,
+    `the database holds ${countedText(values, 'secret')} encrypted with ${missing.length === 1 ? 'a key that is' : 'keys that are'} not set (key id ${ids}): put every key that is still in use into secrets_keys`,
   )
 }
 

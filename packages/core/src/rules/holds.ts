@@ -1,4 +1,4 @@
-import { formatCredits, type Units } from '../contract/fields/units.ts'
+import { type Units, withUnit } from '../contract/fields/units.ts'
 import type { Entry, Operation } from './decide.ts'
 
 /** An entry that ends a hold, or that books consumption after the hold was released. */
@@ -106,7 +106,7 @@ function walk(open: readonly Entry[], amount: Units): Resolution[] {
     left -= share
     if (share === 0 && !(isLast && amount === 0)) return voidOf(hold, null)
     const over = (share - hold.held_delta) as Units
-    const description = over > 0 ? `overage of ${formatCredits(over)} credits` : null
+    const description = over > 0 ? `overage of ${withUnit(over)}` : null
     return settleOf(hold, share, description)
   })
 }

@@ -69,7 +69,7 @@ export function creditsContract(open: OpenStorage): void {
     expect(await grant(SMS_PRICE)).toMatchObject({ repeated: true })
     await expect(grant(2 * SMS_PRICE)).rejects.toMatchObject({
       code: 'validation_error',
-      message: 'Grant may was given before, of 1 credits',
+      message: 'Grant may was given before, of 1 credit',
     })
     expect(await bench.account(workspaceId)).toMatchObject({ balance: SMS_PRICE, seq: 1 })
   })

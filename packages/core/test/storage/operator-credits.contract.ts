@@ -48,7 +48,7 @@ export function operatorCreditsContract(open: OpenStorage): void {
     await credits().hold(workspaceId, { ...hold, expires_at, quantity: null, unit_price: null })
     await expect(credits().adjust(workspaceId, adjustment(-4))).rejects.toMatchObject({
       code: 'validation_error',
-      message: 'There are only 3 credits available to take',
+      message: 'At most 3 credits can be taken',
       details: [{ path: 'amount' }],
     })
     expect(await soundLedger(bench, workspaceId)).toHaveLength(2)

@@ -1,4 +1,3 @@
-import { counted } from './counted.ts'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 /** Checks that the ledger is consistent. `apart`: reads it in a thread. */
@@ -7,7 +6,7 @@ export async function checkLedger(
   { thorough, apart = false }: { thorough: boolean; apart?: boolean },
 ): Promise<Finding[]> {
   const is = findingsOf('ledger')
-  const { verifyLedger, verifyLedgerApart } = await import('@svc/core/operate')
+  const { countedText, verifyLedger, verifyLedgerApart } = await import('@svc/core/operate')
   const verify = apart ? verifyLedgerApart : verifyLedger
   try {
     const { ok, entries, workspaces, differences, has_more } = await verify(url, {
@@ -16,7 +15,7 @@ export async function checkLedger(
     if (ok) {
       return [
         is.ok(
-          `consistent: ${counted(entries, 'entry', 'entries')} of ${counted(workspaces, 'workspace')}`,
+          `consistent: ${countedText(entries, 'entry', 'entries')} of ${countedText(workspaces, 'workspace')}`,
         ),
       ]
     }
@@ -24,7 +23,7 @@ export async function checkLedger(
     const number = `${has_more ? 'more than ' : ''}${differences.length}`
     return [
       is.error(
-        `inconsistent: ${number} differences, the first in workspace ${first?.workspace_id} (${first?.check})`,
+        `inconsistent: ${number} ${differences.length === 1 ? 'difference' : 'differences'}, the first in workspace ${first?.workspace_id} (${first?.check})`,
         'svc ledger verify lists them; change nothing by hand, and see docs/operating/ledger.md',
       ),
     ]

@@ -1,4 +1,5 @@
 import type { Core } from '@svc/core'
+import { countedText } from '@svc/core/operate'
 import { type Finding, findingsOf } from './finding.ts'
 
 /** Checks that all secrets in the database are encrypted with the first key. */
@@ -10,7 +11,7 @@ export async function checkSecrets(core: Pick<Core, 'secretsAtRest'>): Promise<F
     const ids = missing.map((key) => key.key_id).join(', ')
     return [
       is.error(
-        `${sumOf(missing)} are encrypted with a missing key (key id ${ids})`,
+        `${sumOf(missing)} encrypted with a missing key (key id ${ids})`,
         'svc serve refuses to start without it: set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, with every key in use',
       ),
     ]
@@ -25,13 +26,17 @@ export async function checkSecrets(core: Pick<Core, 'secretsAtRest'>): Promise<F
   }
   const old = keys.filter((key) => key.key_id !== key_id && key.values > 0)
   const findings: Finding[] = []
-  if (plain > 0) findings.push(is.warning(`${plain} values are plain text`, 'svc secrets encrypt'))
+  if (plain > 0) findings.push(is.warning(`${textOf(plain)} plain text`, 'svc secrets encrypt'))
   if (old.length > 0) {
-    findings.push(is.warning(`${sumOf(old)} are encrypted with an old key`, 'svc secrets encrypt'))
+    findings.push(is.warning(`${sumOf(old)} encrypted with an old key`, 'svc secrets encrypt'))
   }
-  return findings.length > 0 ? findings : [is.ok(`${sumOf(keys)} are encrypted, with ${key_id}`)]
+  return findings.length > 0 ? findings : [is.ok(`${sumOf(keys)} encrypted, with ${key_id}`)]
 }
 
 function sumOf(keys: readonly { values: number }[]): string {
-  return `${keys.reduce((sum, { values }) => sum + values, 0)} values`
+  return textOf(keys.reduce((sum, { values }) => sum + values, 0))
+}
+
+function textOf(values: number): string {
+  return countedText(values, 'value is', 'values are')
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { creditsOf, formatCredits, isUnits, parseCredits, UNITS_MAX, units } from './units.ts'
+import { creditsOf, formatCredits, isUnits, parseCredits, UNITS_MAX, units, withUnit } from './units.ts'
 
 const amounts = fc.integer({ min: -UNITS_MAX, max: UNITS_MAX })
 
@@ -65,6 +65,15 @@ describe('formatCredits and creditsOf', () => {
   ])('write %d units as %s', (n, text) => {
     expect(formatCredits(units(n))).toBe(text)
     expect(JSON.stringify(creditsOf(units(n)))).toBe(text)
+  })
+
+  test.each([
+    [1_000_000, '1 credit'],
+    [1_000_001, '1.000001 credits'],
+    [500_000, '0.5 credits'],
+    [-1_000_000, '-1 credits'],
+  ])('write %d units with their unit as %s', (n, text) => {
+    expect(withUnit(units(n))).toBe(text)
   })
 
   test('keep every amount in its text and its JSON number', () => {

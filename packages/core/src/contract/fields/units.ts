@@ -48,3 +48,8 @@ export function creditsOf(amount: Units): number {
 export function formatCredits(amount: Units): string {
   return String(creditsOf(amount))
 }
+
+/** The amount with its unit: `1 credit`, `0.5 credits`. */
+export function withUnit(amount: Units): string {
+  return `${formatCredits(amount)} ${amount === UNITS_PER_CREDIT ? 'credit' : 'credits'}`
+}

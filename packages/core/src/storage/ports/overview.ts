@@ -33,6 +33,16 @@ export interface QueuePart {
   oldest_unknown_at: Date | null
 }
 
+/** A part without messages. */
+export const EMPTY_PART: Omit<QueuePart, 'channel' | 'livemode' | 'provider'> = {
+  waiting: 0,
+  oldest_waiting_at: null,
+  calls: 0,
+  oldest_call_at: null,
+  unknown: 0,
+  oldest_unknown_at: null,
+}
+
 /** A message for which it is unknown whether a provider has it, without its content. */
 export interface UnknownMessage {
   id: string

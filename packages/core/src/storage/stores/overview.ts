@@ -15,7 +15,13 @@ import {
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { OverviewReads, QueuePart, QueueState, QueueStates } from '../ports/overview.ts'
+import {
+  EMPTY_PART,
+  type OverviewReads,
+  type QueuePart,
+  type QueueState,
+  type QueueStates,
+} from '../ports/overview.ts'
 
 /** The number of histories (workspace and channel) searched for the last failures: those with the most failures. */
 const HISTORIES_MAX = 100
@@ -142,7 +148,7 @@ export function overviewStore(db: Db, tables: Tables): OverviewReads {
       const parts = new Map<string, QueuePart>()
       const partOf = ({ channel, livemode, provider }: (typeof waiting)[number]): QueuePart => {
         const key = `${channel} ${livemode} ${provider ?? ''}`
-        const part = parts.get(key) ?? { channel, livemode, provider, ...NO_PART }
+        const part = parts.get(key) ?? { channel, livemode, provider, ...EMPTY_PART }
         parts.set(key, part)
         return part
       }
@@ -250,15 +256,6 @@ export function overviewStore(db: Db, tables: Tables): OverviewReads {
         .limit(limit)
     },
   }
-}
-
-const NO_PART = {
-  waiting: 0,
-  oldest_waiting_at: null,
-  calls: 0,
-  oldest_call_at: null,
-  unknown: 0,
-  oldest_unknown_at: null,
 }
 
 /** The number of matching rows, as a JavaScript number on both engines. */

@@ -64,7 +64,8 @@ function Providers() {
                     Type: type,
                     Channels: channels.join(', ') || null,
                     Limit:
-                      more.messages_per_second && `${more.messages_per_second} messages per second`,
+                      more.messages_per_second &&
+                      `${count(more.messages_per_second, 'message')} per second`,
                     Outcomes: `${count(recent.accepted, 'accepted', 'accepted')}, ${number(recent.rejected)} rejected, ${number(recent.retried)} retried, ${number(recent.unknown)} unknown`,
                     'Last error': recent.last_error && (
                       <>
