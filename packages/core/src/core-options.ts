@@ -88,6 +88,8 @@ export interface CoreOptions {
    * opened; another result is a RangeError there. Default `http://127.0.0.1:3000`.
    */
   public_url?: () => string
+  /** The address of the console, to which mails to owners then link, as `public_url`. Default: no links. */
+  console_url?: (() => string) | undefined
   /** The name of the service in the mails to owners, at most 60 characters. Default `svc`. */
   brand?: string | undefined
   /** Sends the mails to owners. Default: a provider of type `smtp`; without one, no mail is sent and `mails` shows them. */

@@ -256,7 +256,7 @@ async function prepare(options: CoreOptions) {
 
 /** Opens the parts that several features share. */
 async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage: Storage) {
-  const { options, runtime, providers, tracing, targets, public_url, brand } = prepared
+  const { options, runtime, providers, tracing, targets, public_url, console_url, brand } = prepared
   const { retention_days: days } = prepared
   const secrets = await openSecrets(prepared.keys, {
     storage,
@@ -298,7 +298,7 @@ async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage:
     files: createFiles(targets),
     retention: days === null ? null : createRetention({ storage, runtime, days }),
     auditRetention: createAuditRetention({ storage, runtime, days: options.audit_retention_days }),
-    mails: createOwnerMails({ storage, runtime, outbox, public_url, brand }),
+    mails: createOwnerMails({ storage, runtime, outbox, public_url, console_url, brand }),
     signupCreditsOn:
       options.signup_credits_on ?? (mailer === sandboxMailer ? 'signup' : 'verification'),
   }

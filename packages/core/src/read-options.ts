@@ -125,6 +125,7 @@ const CHECKS = {
   domains_dns: z.array(nameServer).optional(),
   providers: z.array(z.unknown()).optional(),
   public_url: callable.optional(),
+  console_url: callable.optional(),
   brand: z
     .string()
     .regex(/^[^\p{Cc}]{1,60}$/u, 'must be a name of 1 to 60 characters, without control characters')
@@ -161,7 +162,8 @@ export function readOptions(options: CoreOptions) {
     threads: options.threads ?? 1,
     targets: options.webhook_targets ?? { allow_http: false },
     brand: options.brand ?? 'svc',
-    public_url: checkedUrl(options.public_url ?? (() => 'http://127.0.0.1:3000')),
+    public_url: checkedUrl('public_url', options.public_url ?? (() => 'http://127.0.0.1:3000')),
+    console_url: options.console_url ? checkedUrl('console_url', options.console_url) : null,
     retention_days: options.retention_days ?? null,
   }
 }
@@ -235,12 +237,12 @@ function withDefaults<T extends object>(defaults: T, given: Partial<T> = {}): T 
 }
 
 /** Checks each result, because a program knows its address only when it listens. */
-function checkedUrl(public_url: () => string): () => string {
+function checkedUrl(name: string, given: () => string): () => string {
   return () => {
-    const url: unknown = public_url()
+    const url: unknown = given()
     if (typeof url === 'string' && /^https?:\/\/.*[^/]$/.test(url) && URL.canParse(url)) return url
     throw new RangeError(
-      `public_url: must return an http or https URL without a slash at its end, got ${JSON.stringify(url)}`,
+      `${name}: must return an http or https URL without a slash at its end, got ${JSON.stringify(url)}`,
     )
   }
 }

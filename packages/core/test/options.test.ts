@@ -37,6 +37,7 @@ it.each<[options: unknown, text: string]>([
   [given({ colour: 'red' }), 'Unknown option: colour'],
   [given({ database_url: 'mysql://x' }), 'database_url must begin with file: or postgres:, not'],
   [given({ database_url: 'postgres://[x' }), 'database_url is not a valid postgres:// address'],
+  [given({ console_url: 'https://svc.example' }), 'console_url: must be a function'],
   [given({ brand: '' }), 'brand: must be a name of 1 to 60 characters'],
   [given({ brand: 'A\nB' }), 'brand: must be a name of 1 to 60 characters'],
   [given({ durability: 'ram' }), 'durability: must be one of: disk, none'],

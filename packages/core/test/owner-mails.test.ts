@@ -73,6 +73,7 @@ beforeEach(async () => {
       storage: watched,
       runtime,
       public_url: () => 'https://svc.example/base',
+      console_url: null,
       brand: 'svc',
       outbox: { ...outbox, add: (...mail) => note('mail', outbox.add(...mail)) },
     }),

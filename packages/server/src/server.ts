@@ -100,6 +100,7 @@ export async function startServer({
     webhook_targets: targetsOf(config, { dev }),
     domains_dns: nameServersOf(config),
     public_url: () => public_url,
+    ...(config.console === 'on' && { console_url: () => `${public_url}/console` }),
     brand: config.brand,
     runtime,
     lease_ms,

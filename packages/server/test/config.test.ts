@@ -66,6 +66,7 @@ it('reads every setting', () => {
       SVC_PUBLIC_URL: 'https://svc.example.com/',
       SVC_RATE_LIMIT_GENERAL: '1000/60',
       SVC_RATE_LIMIT_WORKSPACE: '3000/30',
+      SVC_RATE_LIMIT_CONSOLE: '400/50',
       SVC_RATE_LIMIT_BULK: '1/1',
       SVC_RATE_LIMIT_BULK_ESTIMATE: '7/8',
       SVC_RATE_LIMIT_AUTH: '50/900',
@@ -104,6 +105,7 @@ it('reads every setting', () => {
     rates: {
       general: { max: 1000, window_s: 60 },
       workspace: { max: 3000, window_s: 30 },
+      console: { max: 400, window_s: 50 },
       bulk: { max: 1, window_s: 1 },
       bulk_estimate: { max: 7, window_s: 8 },
       auth: { max: 50, window_s: 900 },

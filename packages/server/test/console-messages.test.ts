@@ -2,6 +2,7 @@ import type { Role } from '@svc/core/contract'
 import { readProvider } from '@svc/core/operate'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Account, bulk, sms } from './accounts.ts'
+import { openReceiver } from './receiver.ts'
 import { useWorld } from './world.ts'
 
 const world = useWorld({
@@ -193,6 +194,19 @@ describe('the findings', () => {
       { kind: 'domain_unverified', name: 'mail.example.com' },
     ])
     expect(await kinds({ headers: { 'x-role': 'billing' } })).toEqual(['low_balance'])
+  })
+
+  it('name a webhook whose receiver fails, with its next attempt', async () => {
+    await world().grant(owner, 100)
+    const receiver = await openReceiver({ answer: () => 500 })
+    const { id } = await world().webhook(owner, { url: receiver.url, events: ['message.sent'] })
+    for (let i = 0; i < 4; i++) await send({})
+    expect(await kinds()).toEqual([])
+    await send({})
+    const [found] = (await get('/findings')).findings
+    await receiver.close()
+    expect(found).toMatchObject({ kind: 'webhook_failing', id, name: receiver.url })
+    expect(Date.parse(found.until)).toBeGreaterThan(world().now().getTime())
   })
 
   it('name the most frequent error of many failures in the last hour', async () => {

@@ -467,6 +467,60 @@ describe('the /48 of an IPv6 site: eight times the limit of one client', () => {
   })
 })
 
+describe('the console: 600 in 60 seconds', () => {
+  const minute = (max: number) => ({ max, window_s: 60 })
+  const world = useWorld({
+    rates: { general: minute(2), workspace: minute(3), console: minute(5) },
+    console: { folder: 'none' },
+  })
+  const inConsole = async (cookie: string, method: 'GET' | 'PUT', path: string) => {
+    const { statusCode, headers } = await world().app.inject({
+      method,
+      url: `/console/api${path}`,
+      headers: { cookie, 'sec-fetch-site': 'same-origin' },
+      ...(method === 'PUT' && { payload: {} }),
+    })
+    return [statusCode, Number(headers['x-ratelimit-limit']), headers['x-ratelimit-remaining']]
+  }
+
+  it('counts each person on its own, and reads use up nothing of the programs', async () => {
+    const [owner, other] = [await world().signup(), await world().signup()]
+    const { key } = await world().key(owner)
+    const cookie = `svc_session=${owner.token}`
+    await world().advance(MINUTE_MS)
+    const account = (from: string) => inConsole(from, 'GET', '/v1/account')
+    for (let left = 4; left >= 0; left--) expect(await account(cookie)).toEqual([200, 5, `${left}`])
+    expect((await account(cookie))[0]).toBe(429)
+    expect((await account(`svc_session=${other.token}`))[0]).toBe(200)
+    const list = () => world().call('GET', '/api/v1/messages', { key })
+    expect(limits(await list())).toStrictEqual([200, 2, 1, 60])
+    const { token } = owner
+    expect((await world().call('GET', '/api/v1/account', { token })).status).toBe(200)
+  })
+
+  it('counts changes for the workspace too, so that a cookie is no way around its limit', async () => {
+    const cookie = `svc_session=${(await world().signup()).token}`
+    await world().advance(MINUTE_MS)
+    const change = () => inConsole(cookie, 'PUT', '/v1/account')
+    const answers = [await change(), await change(), await change(), await change()]
+    expect(answers.map(([status]) => status)).toEqual([200, 200, 200, 429])
+    expect((await inConsole(cookie, 'GET', '/v1/account'))[0]).toBe(200)
+  })
+
+  it('counts operators', async () => {
+    const operator = { name: 'ops@example.com', password: 'a long password' }
+    await world().core.operators.add(operator)
+    const { headers } = await world().app.inject({
+      method: 'POST',
+      url: '/console/api/operator/session',
+      headers: { 'sec-fetch-site': 'same-origin' },
+      payload: operator,
+    })
+    const cookie = `${headers['set-cookie']}`.split(';', 1)[0] ?? ''
+    expect(await inConsole(cookie, 'GET', '/operator/workspaces')).toEqual([200, 5, '4'])
+  })
+})
+
 describe('ceilings of all clients together: 200 times the limit of one', () => {
   const world = useWorld({
     rates: { login_all: { max: 3, window_s: 900 }, signup_all: { max: 2, window_s: 900 } },

@@ -77,6 +77,24 @@ it('serves as many connections, and lets as many wait, as the operator allows', 
   }
 })
 
+it.each(['on', 'off'] as const)('mails about low credits with SVC_CONSOLE=%s', async (state) => {
+  const server = await startServer({ config: { ...config, low_balance: '5', console: state } })
+  try {
+    const { core, url } = server
+    const owner = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
+    const { id } = await core.workspaces.create(owner)
+    const { key } = await core.apiKeys.create(id, { name: 'A' })
+    const content = { text: 'Hello' }
+    const { messages } = new Svc({ baseUrl: url, apiKey: key })
+    await messages.send({ to: '+14155552671', channel: 'sms', content })
+    const mails = () => core.mails.list().map(({ kind, link }) => [kind, link])
+    const link = state === 'on' ? `${url}/console/credits` : undefined
+    await expect.poll(mails, { timeout: 10_000 }).toEqual([['low_balance', link]])
+  } finally {
+    await server.close()
+  }
+})
+
 it('refuses to serve a database that another server serves, without harm to that server', async () => {
   const first = await startServer({ config })
   try {

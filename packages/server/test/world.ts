@@ -257,6 +257,7 @@ export function ratesOf(rates: WorldOptions['rates'] = {}): Record<keyof typeof 
   return {
     general: UNLIMITED,
     workspace: UNLIMITED,
+    console: UNLIMITED,
     bulk: UNLIMITED,
     bulk_estimate: UNLIMITED,
     auth: UNLIMITED,

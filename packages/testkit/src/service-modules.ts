@@ -65,6 +65,7 @@ export interface ServerModule<Core extends ServiceCore> {
         rates: Record<
           | 'general'
           | 'workspace'
+          | 'console'
           | 'bulk'
           | 'bulk_estimate'
           | 'auth'

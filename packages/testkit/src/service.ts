@@ -165,6 +165,7 @@ async function start(
       rates: {
         general: UNLIMITED,
         workspace: UNLIMITED,
+        console: UNLIMITED,
         bulk: UNLIMITED,
         bulk_estimate: UNLIMITED,
         auth: UNLIMITED,

@@ -41,6 +41,7 @@ export async function withCore<T>(
     quotas: config.quotas,
     domains_dns: nameServersOf(config),
     public_url: () => public_url,
+    ...(config.console === 'on' && { console_url: () => `${public_url}/console` }),
     brand: config.brand,
   })
   try {

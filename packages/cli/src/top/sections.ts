@@ -1,6 +1,7 @@
 import type { Channel } from '@svc/core/contract'
 import {
   agoText,
+  countedText,
   countText,
   creditsText,
   type Finding,

@@ -16,6 +16,8 @@ export const RATES = {
   general: { max: 100, window_s: MINUTE_S },
   /** Counted per workspace, over all its API keys and sessions. */
   workspace: { max: 500, window_s: MINUTE_S },
+  /** Requests of the console, counted per person over all tabs. They do not count in `general`, and reads not in `workspace`. */
+  console: { max: 600, window_s: MINUTE_S },
   /** Counted per workspace. */
   bulk: { max: 10, window_s: 5 * MINUTE_S },
   /** Estimates of bulks, counted per workspace. `svc bulk` requests one estimate for each batch before it sends. */

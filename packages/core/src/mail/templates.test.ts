@@ -11,8 +11,8 @@ const MAILS = [
   verifyMail(ENVELOPE, LINK),
   resetMail(ENVELOPE, LINK),
   invitationMail(ENVELOPE, LINK, 'owner@example.com'),
-  lowBalanceMail(ENVELOPE, { available: units(9_500_000), threshold: units(10_000_000) }),
-  frozenMail(ENVELOPE, { numbers: 10, window_s: 60 }),
+  lowBalanceMail(ENVELOPE, { available: units(9_500_000), threshold: units(10_000_000) }, LINK),
+  frozenMail(ENVELOPE, { numbers: 10, window_s: 60 }, LINK),
 ]
 
 /** The text that a reader of the HTML part sees. */
@@ -80,12 +80,14 @@ it('the invitation names the owner by the address only, also a hostile one', () 
   expect(html).not.toContain('<b>')
 })
 
-it('a mail about low credits has the amounts in text and HTML, and no link', () => {
+it('a mail about low credits has the amounts in text and HTML, and a link only to a console', () => {
   const low = { available: units(9_500_000), threshold: units(10_000_000) }
-  const mail = lowBalanceMail(ENVELOPE, low)
+  const mail = lowBalanceMail(ENVELOPE, low, null)
   expect(mail).toMatchObject({ to: 'asha@example.com', kind: 'low_balance' })
   for (const text of [mail.text, mail.html]) {
     expect(text).toContain('has 9.5 credits left, less than its threshold of 10.')
   }
   expect(mail).not.toHaveProperty('link')
+  expect(mail.html).not.toContain('<a ')
+  expect(lowBalanceMail(ENVELOPE, low, LINK).text).toContain(`\n\n${LINK}\n\n`)
 })

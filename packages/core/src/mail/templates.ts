@@ -56,26 +56,29 @@ export function invitationMail(envelope: Envelope, link: string, owner_email: st
   })
 }
 
-/** The mail about credits below the threshold. */
+/** The mail about credits below the threshold. `link`: where more are bought; null for none. */
 export function lowBalanceMail(
   envelope: Envelope,
   { available, threshold }: { available: Units; threshold: Units },
+  link: string | null,
 ): Mail {
   return mailOf(envelope, 'low_balance', {
     subject: 'Your credits are running low',
     paragraphs: [
       `Your workspace has ${withUnit(available)} left, less than its threshold of ${formatCredits(threshold)}. Once they are used up, messages are refused.`,
     ],
+    action: link === null ? undefined : { label: 'Add credits', link },
     notes: [
       'You get the next mail like this when credits were added and fell below the threshold again, at most one an hour. PUT /api/v1/account with low_balance sets another threshold; null turns these mails off.',
     ],
   })
 }
 
-/** The mail about a frozen workspace, with the reason and what to do. */
+/** The mail about a frozen workspace, with the reason and what to do. `link`: where its API keys are revoked; null for none. */
 export function frozenMail(
   envelope: Envelope,
   { numbers, window_s }: { numbers: number; window_s: number },
+  link: string | null,
 ): Mail {
   return mailOf(envelope, 'account_frozen', {
     subject: 'Your workspace was frozen',
@@ -84,6 +87,7 @@ export function frozenMail(
       'If it was not you: revoke the API key of these messages (GET /api/v1/messages lists them), and create a new one.',
       'If it was you: say so when you ask for help. In both cases, the operator of the service lifts the freeze.',
     ],
+    action: link === null ? undefined : { label: 'See the API keys', link },
     notes: [],
   })
 }

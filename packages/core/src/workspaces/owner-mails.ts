@@ -38,19 +38,22 @@ export interface OwnerMails {
 
 /**
  * Looks an address up after the response, so that neither the response's time nor its text shows whether an account has the
- * address. `public_url` is read for each link.
+ * address. `public_url` and `console_url` are read for each link.
  */
 export function createOwnerMails({
   storage,
   runtime,
   outbox,
   public_url,
+  console_url,
   brand,
 }: {
   storage: Storage
   runtime: Runtime
   outbox: Outbox
   public_url: () => string
+  /** Null if no console is served. */
+  console_url: (() => string) | null
   /** The name of the service in the mails. */
   brand: string
 }): OwnerMails {
@@ -60,6 +63,9 @@ export function createOwnerMails({
     reset_password: ({ email }, token) =>
       resetMail(envelopeTo(email), `${public_url()}/reset-password?token=${token}`),
   }
+
+  /** The link to a page of the console; null without a console. */
+  const pageAt = (path: string) => console_url && `${console_url()}${path}`
 
   const envelopeTo = (email: string): Envelope => ({ brand, to: addressOf(email) })
 
@@ -115,9 +121,13 @@ export function createOwnerMails({
     verify: (email) => queue(email, 'verify_email'),
     reset: (email) => queue(email, 'reset_password'),
     lowBalance: (low) =>
-      notify(low.workspace_id, 'low_balance', (envelope) => lowBalanceMail(envelope, low)),
+      notify(low.workspace_id, 'low_balance', (envelope) =>
+        lowBalanceMail(envelope, low, pageAt('/credits')),
+      ),
     frozen: (frozen) =>
-      notify(frozen.workspace_id, 'account_frozen', (envelope) => frozenMail(envelope, frozen)),
+      notify(frozen.workspace_id, 'account_frozen', (envelope) =>
+        frozenMail(envelope, frozen, pageAt('/keys')),
+      ),
   }
 }
 

@@ -116,16 +116,17 @@ export function createAdmission(
     identity: Expected | Identity,
   ): Awaitable<void> {
     if ('operator' in identity) {
-      return limiter.count(request, reply, 'general', `operator ${emailKey(identity.operator)}`)
+      return limiter.count(request, reply, 'console', `operator ${emailKey(identity.operator)}`)
     }
     const { workspace_id } = identity
     const caller = 'api_key_id' in identity ? identity.api_key_id : identity.user_id
-    const counted = limiter.countShared(
-      request,
-      reply,
-      ['general', caller],
-      ['workspace', workspace_id],
-    )
+    const isConsole = request.routeOptions.config.console !== undefined
+    const own = [isConsole ? 'console' : 'general', caller] as const
+    // Pages that show live data read often, so their reads use up nothing of what programs of the workspace have.
+    const counted =
+      isConsole && request.method === 'GET'
+        ? limiter.count(request, reply, ...own)
+        : limiter.countShared(request, reply, own, ['workspace', workspace_id])
     return whenReady(counted, () => {
       if (endpoint.rate === 'bulk') return limiter.count(request, reply, 'bulk', workspace_id)
       if (endpoint.rate === 'auth') {

@@ -6,6 +6,9 @@ import type { findingEndpoints } from './message-endpoints.ts'
 /** The number of webhooks and domains that are looked at. */
 const LOOKED_AT = 100
 
+/** The number of failing webhooks for which the next attempt is looked up. */
+const NEXT_ATTEMPTS_OF = 5
+
 /** Fewer failures in an hour are no finding, and fewer than this share of the messages. */
 const FAILURES_MIN = 5
 const FAILURES_SHARE = 0.1
@@ -38,7 +41,7 @@ export function findingHandlers(core: DecodedCore): Handlers<typeof findingEndpo
 }
 
 function finding(kind: Finding['kind'], of: Partial<Finding> = {}): Finding {
-  return { kind, id: null, name: null, count: null, ...of }
+  return { kind, id: null, name: null, count: null, until: null, ...of }
 }
 
 async function accountFindings(
@@ -74,11 +77,28 @@ async function webhookFindings(
   viewer: Parameters<DecodedCore['webhooks']['list']>[0],
 ): Promise<Finding[]> {
   const { webhooks: found } = await webhooks.list(viewer, page)
-  return found.flatMap(({ id, url, status }) => {
-    if (status === 'disabled') return [finding('webhook_disabled', { id, name: url })]
-    if (status === 'failing') return [finding('webhook_failing', { id, name: url })]
-    return []
-  })
+  const disabled = found.filter(({ status }) => status === 'disabled')
+  const failing = found.filter(({ status }) => status === 'failing')
+  return [
+    ...disabled.map(({ id, url: name }) => finding('webhook_disabled', { id, name })),
+    ...(await Promise.all(
+      failing.map(async ({ id, url: name }, i) => {
+        const until = i < NEXT_ATTEMPTS_OF ? await waitsUntil(webhooks, viewer, id) : null
+        return finding('webhook_failing', { id, name, until })
+      }),
+    )),
+  ]
+}
+
+/** When a failing receiver gets its next delivery, behind its open breaker; null if none waits. */
+async function waitsUntil(
+  webhooks: DecodedCore['webhooks'],
+  viewer: Parameters<DecodedCore['webhooks']['list']>[0],
+  id: string,
+): Promise<Date | null> {
+  const page = { status: 'pending', limit: 1, offset: 0 } as const
+  const { deliveries } = await webhooks.deliveries(viewer, id, page)
+  return deliveries[0]?.next_attempt_at ?? null
 }
 
 async function domainFindings({ domains }: DecodedCore, workspaceId: string): Promise<Finding[]> {

@@ -107,6 +107,8 @@ export const findingEndpoints = {
           id: z.string().nullable(),
           name: z.string().nullable(),
           count: count.nullable(),
+          /** When what waits goes on; null if nothing waits. */
+          until: timestamp.nullable(),
         }),
       ),
       /** The first steps, until a message was sent; null later, and for roles that may not read messages. */

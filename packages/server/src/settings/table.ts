@@ -505,6 +505,15 @@ const ROWS = {
       example: '2000/60',
       field: 'rates.workspace',
     },
+    SVC_RATE_LIMIT_CONSOLE: {
+      type: 'rate',
+      summary: 'requests/seconds of one person in the console',
+      details:
+        'requests of one person in the console, over all tabs; they do not count in the general limit, and reads not in the limit of the workspace',
+      default: '600/60',
+      example: '1000/60',
+      field: 'rates.console',
+    },
     SVC_RATE_LIMIT_BULK: {
       type: 'rate',
       summary: 'bulk requests/seconds of one workspace',

@@ -77,6 +77,7 @@ describe('the numbers of the contract', () => {
     expect(RATES).toEqual({
       general: { max: 100, window_s: 60 },
       workspace: { max: 500, window_s: 60 },
+      console: { max: 600, window_s: 60 },
       bulk: { max: 10, window_s: 300 },
       bulk_estimate: { max: 60, window_s: 300 },
       auth: { max: 5, window_s: 900 },

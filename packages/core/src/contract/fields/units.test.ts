@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { creditsOf, formatCredits, isUnits, parseCredits, UNITS_MAX, units, withUnit } from './units.ts'
+import {
+  creditsOf,
+  formatCredits,
+  isUnits,
+  parseCredits,
+  UNITS_MAX,
+  units,
+  withUnit,
+} from './units.ts'
 
 const amounts = fc.integer({ min: -UNITS_MAX, max: UNITS_MAX })
 

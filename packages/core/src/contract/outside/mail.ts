@@ -14,7 +14,7 @@ export interface Mail {
   text: string
   html: string
   kind: MailKind
-  /** The link in the text, if there is one. It contains a secret. */
+  /** The link in the text, if there is one. It may contain a secret. */
   link?: string
 }
 

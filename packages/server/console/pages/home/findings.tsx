@@ -1,6 +1,6 @@
 import { PAGES } from '../../pages.ts'
 import { Icon, LinkButton } from '../../parts/index.ts'
-import { count } from '../../shell/format.ts'
+import { count, relativeTime } from '../../shell/format.ts'
 import { hrefOf, match } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 
@@ -9,6 +9,7 @@ interface Finding {
   id: string | null
   name: string | null
   count: number | null
+  until: string | null
 }
 
 /** What needs attention in the workspace, and its first steps. */
@@ -18,7 +19,13 @@ export interface Findings {
 }
 
 /** A sentence about a finding, and the page that helps; null for none. */
-function described({ kind, id, name, count: n }: Finding): [text: string, to: string | null] {
+function described({
+  kind,
+  id,
+  name,
+  count: n,
+  until,
+}: Finding): [text: string, to: string | null] {
   switch (kind) {
     case 'no_credits':
       return ['There are no credits: sends are refused.', '/credits']
@@ -29,7 +36,10 @@ function described({ kind, id, name, count: n }: Finding): [text: string, to: st
     case 'webhook_disabled':
       return [`Events do not reach ${name}: this webhook is disabled.`, `/webhooks/${id}`]
     case 'webhook_failing':
-      return [`Deliveries to ${name} fail.`, `/webhooks/${id}`]
+      return [
+        `Deliveries to ${name} fail${until ? `; the next attempt is ${relativeTime(until)}` : ''}.`,
+        `/webhooks/${id}`,
+      ]
     case 'domain_unverified':
       return [`${name} is not verified yet, so it cannot send.`, `/domains/${id}`]
     case 'domain_failing':

@@ -38,7 +38,15 @@ function Providers() {
       <Loaded of={load}>
         {({ providers }) => (
           <div class="stack">
-            {providers.length === 0 && <Empty title="No provider is configured" />}
+            {providers.every(({ type }) => type === 'sandbox') && (
+              <Empty title="No provider is configured">
+                <p>
+                  The sandbox serves every channel: no message reaches a phone or a mailbox. List
+                  providers in SVC_PROVIDERS and start the service again:
+                  docs/operating/providers.md.
+                </p>
+              </Empty>
+            )}
             <ProviderTable
               providers={providers}
               actions={({ name, state, type }) =>
