@@ -13,6 +13,7 @@ import type {
   OperatorProvider,
 } from '../src/console/operator/wire.ts'
 import { type Account, sms } from './accounts.ts'
+import { openShop } from './stripe-shop.ts'
 import { openWorld, useWorld, type World } from './world.ts'
 
 const NAME = 'Ops@example.com'
@@ -187,6 +188,58 @@ describe('the session of an operator', () => {
       expect(statuses.sort()).toEqual([401, 401, 429])
     } finally {
       await limited.close()
+    }
+  })
+})
+
+describe('a purchase under review', () => {
+  it('is checked again or refunded, with a reason in the audit log', async () => {
+    const shop = await openShop({}, { console: { folder: 'none' } })
+    try {
+      const { stripe } = shop
+      const cookie = await operatorOf(shop.world)
+      const { id: workspace_id, ...owner } = await shop.world.signup()
+      const other = await shop.world.signup()
+      const { session_id, purchase_id } = await shop.checkout({ id: workspace_id, ...owner })
+      const session = stripe.sessions.get(session_id) ?? {}
+      Object.assign(session, { currency: 'eur' })
+      stripe.pay(session_id)
+      await shop.notifyAll()
+      expect(shop.world.takeFaults()).toHaveLength(1)
+      const get = async (path: string) =>
+        (await ask(shop.world, 'GET', `/operator${path}`, { cookie })).data
+      const act = async (verb: string, json: object) => {
+        const path = `/operator/purchases/${purchase_id}/${verb}`
+        const { status, data } = await ask(shop.world, 'POST', path, { cookie, json })
+        return [status, data?.purchase?.status, data?.purchase?.review_reason]
+      }
+      expect(await get('/purchases')).toMatchObject({
+        purchases: [{ id: purchase_id, workspace_id, review_reason: 'currency_mismatch' }],
+      })
+      expect((await act('check', { workspace_id }))[0]).toBe(400)
+      for (const verb of ['check', 'refund']) {
+        const foreign = { workspace_id: other.id, reason: 'x' }
+        expect((await act(verb, foreign))[0]).toBe(404)
+      }
+      const json = { workspace_id, reason: 'Corrected' }
+      expect(await act('check', json)).toEqual([200, 'pending', 'currency_mismatch'])
+      Object.assign(session, { currency: 'usd' })
+      expect(await act('check', json)).toEqual([200, 'paid', ''])
+      expect(await act('refund', { workspace_id, reason: 'Wrong card' })).toEqual([
+        200,
+        'refunded',
+        '',
+      ])
+      expect((await shop.world.core.credits.account(workspace_id)).available).toBe(0)
+      const { audit } = await get(`/workspaces/${workspace_id}`)
+      const entries = (audit as OperatorAuditEntry[]).slice(0, 3)
+      expect(entries.map((one) => [one.action, one.actor.id, one.details])).toEqual([
+        ['purchase.refunded', NAME, 'reason: Wrong card'],
+        ['purchase.checked', NAME, 'reason: Corrected'],
+        ['purchase.checked', NAME, 'reason: Corrected'],
+      ])
+    } finally {
+      await shop.world.close()
     }
   })
 })

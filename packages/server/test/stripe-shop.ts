@@ -8,7 +8,7 @@ import {
 import type { Account } from './accounts.ts'
 import { expectStatus } from './call.ts'
 import type { Answer } from './every-answer.ts'
-import { BEGINNING_MS, openWorld, type World } from './world.ts'
+import { BEGINNING_MS, openWorld, type World, type WorldOptions } from './world.ts'
 
 /** The signing secrets of the service, while one is rolled. */
 export const SECRETS = ['whsec_new', 'whsec_old'] as const
@@ -26,7 +26,10 @@ export interface Sending {
 export type Shop = Awaited<ReturnType<typeof openShop>>
 
 /** A world whose payments go through a local Stripe. */
-export async function openShop(options: Omit<LocalStripeOptions, 'now'> = {}) {
+export async function openShop(
+  options: Omit<LocalStripeOptions, 'now'> = {},
+  others: Pick<WorldOptions, 'console'> = {},
+) {
   let world: World | null = null
   const now = () => world?.now() ?? new Date(BEGINNING_MS)
   const stripe = createLocalStripe({ ...options, now })
@@ -43,7 +46,7 @@ export async function openShop(options: Omit<LocalStripeOptions, 'now'> = {}) {
     transport,
     retries_max: 0,
   })
-  const opened = await openWorld({ payments })
+  const opened = await openWorld({ payments, ...others })
   world = opened
 
   /** The signature header of Stripe for these bytes. */

@@ -81,9 +81,26 @@ export interface Billing<F extends Form = 'given'> {
   purchases(which: WhichPurchases, page: Slice): Promise<Purchase[]>
   /**
    * Refunds a whole payment, for operators. Takes the credits back unless the purchase is in review; the balance may be below 0.
+   * The audit log records `reason`.
    * @throws SvcError `not_found`, also for a purchase of another workspace; `validation_error` when nothing was paid.
    */
-  refund(workspaceId: string, purchaseId: string, actor?: Actor): Promise<Purchase>
+  refund(
+    workspaceId: string,
+    purchaseId: string,
+    actor?: Actor,
+    reason?: string | undefined,
+  ): Promise<Purchase>
+  /**
+   * Compares one purchase with its payment and repairs a difference, for operators. The audit log records `reason`.
+   * @throws SvcError `not_found`, also for a purchase of another workspace; `validation_error` when the payment provider does
+   * not know the payment, or none is configured.
+   */
+  check(
+    workspaceId: string,
+    purchaseId: string,
+    actor?: Actor,
+    reason?: string | undefined,
+  ): Promise<Purchase>
   /**
    * Compares recent purchases with their payments and repairs differences, for operators. A purchase that cannot be
    * compared is reported and does not stop the comparison of the others.
@@ -113,6 +130,18 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
     const purchase = await storage.read.purchases.byId(workspaceId, purchaseId)
     if (purchase) return purchase
     throw new SvcError('not_found', 'Purchase not found')
+  }
+
+  /** Records an act of an operator. */
+  async function record(
+    { id, workspace_id }: PurchaseRow,
+    action: 'purchase.refunded' | 'purchase.checked',
+    actor: Actor,
+    reason: string | undefined,
+  ): Promise<void> {
+    const target = { type: 'purchase', id }
+    const change = { workspace_id, action, target, details: { ...(reason && { reason }) } }
+    await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, change)))
   }
 
   return {
@@ -149,21 +178,23 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
     bySession: (sessionId) => storage.read.purchases.bySession(sessionId),
     purchase: purchaseIn,
     purchases: (which, page) => storage.read.purchases.list(which, page),
-    async refund(workspaceId, purchaseId, actor = SERVICE) {
+    async refund(workspaceId, purchaseId, actor = SERVICE, reason) {
       const purchase = await purchaseIn(workspaceId, purchaseId)
       const payment = paymentOf(purchase)
       if (!payments || !syncPurchase || !payment || !mayBePaid(purchase)) {
         throw invalid('purchase_id', 'Nothing was paid for this purchase')
       }
       // The audit entry is written before the request to the provider, in case the response gets lost.
-      const refunded = {
-        workspace_id: workspaceId,
-        action: 'purchase.refunded',
-        target: { type: 'purchase', id: purchaseId },
-      } as const
-      await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, refunded)))
+      await record(purchase, 'purchase.refunded', actor, reason)
       await payments.refund(payment)
       return (await syncPurchase(purchase))?.after ?? purchase
+    },
+    async check(workspaceId, purchaseId, actor = SERVICE, reason) {
+      const purchase = await purchaseIn(workspaceId, purchaseId)
+      await record(purchase, 'purchase.checked', actor, reason)
+      const synced = await syncPurchase?.(purchase)
+      if (!synced) throw invalid('purchase_id', 'The payment provider does not know the payment')
+      return synced.after
     },
     sync: createSyncAll({ storage, runtime, payments }),
   }

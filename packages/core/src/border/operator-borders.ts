@@ -240,12 +240,14 @@ function billingBorders() {
     signature: z.string().optional(),
   })
   const purchase = idOfA('Purchase')
+  const reason = checked<string | undefined>('reason', note.optional())
   return {
     notify: takes(checked<Notification>('', notification)),
     bySession: takes(name('sessionId')),
     purchase: takes(workspaceId, purchase),
     purchases: takes(checked<WhichPurchases>('', which), operatorSlice),
-    refund: takes(workspaceId, purchase, actor),
+    refund: takes(workspaceId, purchase, actor, reason),
+    check: takes(workspaceId, purchase, actor, reason),
     sync: takes(checked<SyncOptions | undefined>('options', sync)),
   }
 }

@@ -186,6 +186,43 @@ describe.each(engines)('events in the process on %s', (_, newDatabase) => {
     await expect.poll(() => handled).toStrictEqual(Array(4).fill(workspace_id))
   })
 
+  it('come in pages of one workspace and mode, behind a position, and a page waits for the first', async () => {
+    const core = await open({ events: true })
+    const [one, two] = [await owner(core), await owner(core)]
+    const test = await core.apiKeys.create(two.workspace_id, { name: 't', mode: 'test' })
+    const testKey = await core.apiKeys.authenticate(test.key, '127.0.0.1')
+    const { next_after: start } = await core.eventPage(two.workspace_id)
+    await core.startDispatch()
+    const waiting = core.eventPage(two.workspace_id, {
+      after: start,
+      signal: new AbortController().signal,
+    })
+    await sendMany(core, one, 60)
+    const ids = await sendMany(core, two, 60)
+    const [tested] = await sendMany(core, testKey, 1)
+    expect((await waiting).events[0]?.workspace_id).toBe(two.workspace_id)
+    const messagesIn = async (viewer: string | KeyIdentity, count: number) => {
+      const about: string[] = []
+      let after = start
+      while (about.length < count) {
+        const page = await core.eventPage(viewer, { after, signal: AbortSignal.timeout(10_000) })
+        expect(page.events.length).toBeLessThanOrEqual(100)
+        expect(Number(page.next_after)).toBeGreaterThan(Number(after))
+        for (const { data } of page.events)
+          if ('message_id' in data) about.push(`${data.message_id}`)
+        after = page.next_after
+      }
+      expect(await core.eventPage(viewer, { after })).toEqual({ events: [], next_after: after })
+      return about.sort()
+    }
+    const all = [...ids, tested as string]
+    expect(await messagesIn(two.workspace_id, 122)).toEqual([...all, ...all].sort())
+    expect(await messagesIn(testKey, 2)).toEqual([tested, tested])
+    await expect(core.eventPage(two.workspace_id, { after: '999999' })).rejects.toThrow(
+      'no such event',
+    )
+  })
+
   it('reach a slow handler one by one, and other handlers meanwhile', async () => {
     const core = await open({ events: true })
     await core.startDispatch()

@@ -169,7 +169,7 @@ export async function createAuthenticator(
     if (!access?.has_operators) return null
     const token = access.has_sign_in ? operatorToken(request) : null
     if (token !== null) return { kind: 'operator', token }
-    // A person who signed in with a password is not the one whom the host names.
+    // A person who signed in with a password is not the person that the host names.
     if (access.has_sign_in && cookieToken(request) !== null) return null
     return access.authenticate ? { kind: 'host_operator' } : null
   }

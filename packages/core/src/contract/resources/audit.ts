@@ -43,6 +43,7 @@ export const AUDIT_ACTIONS = {
   'terms.updated': 'An operator changed the spending limits; `changed` names the fields.',
   'workspace.frozen': 'The workspace may not spend credits; `reason` says why.',
   'workspace.unfrozen': 'The workspace may spend again.',
+  'purchase.checked': 'An operator compared a purchase with its payment.',
   'purchase.refunded': 'An operator requested the refund of a purchase.',
   'recipient.erased': 'The erasure of one recipient began. The address is not recorded.',
   'message.erased': 'One message was erased.',

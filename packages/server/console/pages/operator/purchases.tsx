@@ -1,15 +1,36 @@
 import type { OperatorPurchase } from '../../../src/console/operator/wire.ts'
-import { Copy, Empty, LinkButton, Loaded, PageHead, Table, Time } from '../../parts/index.ts'
+import {
+  Button,
+  Copy,
+  Empty,
+  LinkButton,
+  Loaded,
+  PageHead,
+  Table,
+  Time,
+} from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
-import { usePolled } from './polled.ts'
+import { useAct } from './acts.tsx'
+import { send, usePolled } from './polled.ts'
 
 function Purchases() {
   const load = usePolled<{ purchases: OperatorPurchase[] }>('/purchases')
+  const { act, dialog } = useAct()
+  const change = ({ id, workspace_id, price }: OperatorPurchase, verb: string, action: string) =>
+    act({
+      title: `${action}: purchase for ${price}`,
+      action,
+      text: verb === 'refund' && 'The payer gets the rest of the payment back.',
+      async run({ reason }) {
+        await send(`/purchases/${id}/${verb}`, { workspace_id, reason })
+        load.reload()
+      },
+    })
   return (
     <>
       <PageHead
         title="Purchases under review"
-        text="No credits are granted for them. svc billing sync and svc billing refund decide them."
+        text="A payment differs from its purchase, so no credits are granted. Refund it, or check it again once the payment was corrected."
       />
       <Loaded of={load}>
         {({ purchases }) =>
@@ -29,12 +50,19 @@ function Purchases() {
                 { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
               ]}
               actions={(one) => (
-                <LinkButton to={`/operator/workspaces/${one.workspace_id}`}>Workspace</LinkButton>
+                <>
+                  <LinkButton to={`/operator/workspaces/${one.workspace_id}`}>Workspace</LinkButton>
+                  <Button onClick={() => change(one, 'check', 'Check again')}>Check again</Button>
+                  <Button kind="danger" onClick={() => change(one, 'refund', 'Refund')}>
+                    Refund
+                  </Button>
+                </>
               )}
             />
           )
         }
       </Loaded>
+      {dialog}
     </>
   )
 }

@@ -32,6 +32,12 @@ function forOperators<const D extends Omit<EndpointDefinition, 'auth' | 'rate' |
 const provider = z.object({ name: text(NAME_MAX) })
 const workspace = z.object({ id: uuid })
 
+const onPurchase = {
+  params: z.object({ id: uuid }),
+  body: z.object({ workspace_id: uuid, reason }),
+  data: json<{ purchase: OperatorPurchase }>(),
+}
+
 /** The endpoints of operators. Each change needs a reason, which the audit log records with the name of the operator. */
 export const operatorEndpoints = {
   overview: forOperators({
@@ -153,6 +159,18 @@ export const operatorEndpoints = {
     path: '/api/operator/purchases',
     data: json<{ purchases: OperatorPurchase[] }>(),
     summary: 'List the purchases that an operator must review',
+  }),
+  check_purchase: forOperators({
+    method: 'POST',
+    path: '/api/operator/purchases/:id/check',
+    ...onPurchase,
+    summary: 'Compare a purchase with its payment',
+  }),
+  refund_purchase: forOperators({
+    method: 'POST',
+    path: '/api/operator/purchases/:id/refund',
+    ...onPurchase,
+    summary: 'Refund a purchase',
   }),
   ledger: forOperators({
     method: 'GET',

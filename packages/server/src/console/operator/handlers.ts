@@ -1,14 +1,13 @@
-import { creditsOf, SvcError } from '@svc/core/contract'
+import { SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { Authenticator } from '../../admission/authenticator.ts'
-import { priceText } from '../../pages/payment-html.ts'
 import type { Call, Handlers } from '../../routes/mount.ts'
 import { type ConsoleAccess, cookiePlace, operatorToken } from '../access.ts'
 import { clearedOperatorCookie, operatorCookie } from '../session-cookie.ts'
 import type { operatorEndpoints, operatorSessionEndpoints } from './endpoints.ts'
 import { createReadings } from './readings.ts'
 import type { BackgroundWork, OperatorService } from './service.ts'
-import { auditOf, pauseOf, providersOf, textOf, timeOf, workspaceOf } from './views.ts'
+import { auditOf, pauseOf, providersOf, purchaseOf, textOf, timeOf, workspaceOf } from './views.ts'
 import type { OperatorCheck, OperatorWorkspace } from './wire.ts'
 
 const PAGE = 25
@@ -128,19 +127,14 @@ export function operatorHandlers(
         { in_review: true },
         { limit: PURCHASES_MAX, offset: 0 },
       )
-      return {
-        purchases: found.map((purchase) => ({
-          id: purchase.id,
-          workspace_id: purchase.workspace_id,
-          status: purchase.status,
-          credits: creditsOf(purchase.credits),
-          price: priceText(purchase),
-          review_reason: purchase.review_reason ?? '',
-          payment_id: purchase.payment_id,
-          created_at: textOf(purchase.created_at),
-        })),
-      }
+      return { purchases: found.map(purchaseOf) }
     },
+    check_purchase: async ({ params: { id }, body: { workspace_id, reason }, actor }) => ({
+      purchase: purchaseOf(await core.billing.check(workspace_id, id, actor, reason)),
+    }),
+    refund_purchase: async ({ params: { id }, body: { workspace_id, reason }, actor }) => ({
+      purchase: purchaseOf(await core.billing.refund(workspace_id, id, actor, reason)),
+    }),
     ledger: () => work.ledger(),
     async verify_ledger({ body: { fast }, actor }) {
       if (work.verifyLedger(fast)) await core.operators.note('ledger.verified', actor)

@@ -1,4 +1,4 @@
-import type { CreditAccount } from '@svc/core'
+import type { CreditAccount, Purchase } from '@svc/core'
 import { creditsOf, type Workspace } from '@svc/core/contract'
 import {
   type OperatorAuditEntry as AuditEntry,
@@ -7,10 +7,12 @@ import {
   type ProviderStatus,
   type Reading,
 } from '@svc/core/operate'
+import { priceText } from '../../pages/payment-html.ts'
 import type {
   OperatorAuditEntry,
   OperatorPause,
   OperatorProvider,
+  OperatorPurchase,
   OperatorWorkspace,
 } from './wire.ts'
 
@@ -50,6 +52,17 @@ export function providersOf({ overview, troubles }: Reading): OperatorProvider[]
       recent: recentOf(status),
     }
   })
+}
+
+export function purchaseOf(purchase: Purchase): OperatorPurchase {
+  const { id, workspace_id, status, payment_id } = purchase
+  return {
+    ...{ id, workspace_id, status, payment_id },
+    credits: creditsOf(purchase.credits),
+    price: priceText(purchase),
+    review_reason: purchase.review_reason ?? '',
+    created_at: textOf(purchase.created_at),
+  }
 }
 
 function stateOf(status: ProviderStatus | undefined, isSilent: boolean): OperatorProvider['state'] {
