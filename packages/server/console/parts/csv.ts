@@ -13,24 +13,39 @@ export function csvText(rows: readonly (readonly (string | number | null)[])[]):
   return rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('')
 }
 
-/** The rows of a CSV text. Cells are separated by the first of comma, semicolon and tab in it. */
-export function csvRows(text: string): string[][] {
+/** A cell without the apostrophe that keeps a spreadsheet from running it. `csvText` writes the apostrophe again. */
+export function unguarded(cell: string): string {
+  return cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '')
+}
+
+/**
+ * The rows of a CSV text. Cells are separated by the first of comma, semicolon and tab in it. `starts` gets the line at which
+ * each row begins, from 1.
+ */
+export function csvRows(text: string, starts: number[] = []): string[][] {
   const separator = /[,;\t]/.exec(text)?.[0] ?? ','
   const rows: string[][] = []
   let row: string[] = []
   let cell = ''
   let isQuoted = false
+  let line = 1
+  let start = 1
   const end = () => {
     row.push(cell.trim())
     cell = ''
   }
   const endRow = () => {
     end()
-    if (row.some((one) => one !== '')) rows.push(row)
+    if (row.some((one) => one !== '')) {
+      rows.push(row)
+      starts.push(start)
+    }
     row = []
+    start = line
   }
   for (let i = 0; i < text.length; i++) {
     const char = text[i]
+    if (char === '\n') line += 1
     if (isQuoted) {
       if (char !== '"') cell += char
       else if (text[i + 1] === '"') cell += text[i++]

@@ -72,6 +72,16 @@ export function BulkDrawer({
                     )}
                   </>
                 ),
+                Why: rejected && (
+                  <>
+                    {rejected.slice(0, 5).map(({ line, to, message }) => (
+                      <div key={line}>
+                        Line {line}: {to} <small>{message}</small>
+                      </div>
+                    ))}
+                    {rejected.length > 5 && `and ${number(rejected.length - 5)} more`}
+                  </>
+                ),
                 Price: <Money credits={bulk.credits_used} />,
                 Refunded: bulk.credits_refunded > 0 && <Money credits={bulk.credits_refunded} />,
                 ...Object.fromEntries(

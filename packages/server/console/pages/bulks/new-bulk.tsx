@@ -1,24 +1,27 @@
 import type { BulksSendBody } from '@svc/client'
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import {
   Button,
   confirm,
   ErrorBox,
   Field,
+  FormDialog,
   PageHead,
   Select,
   Table,
   TextArea,
+  TextInput,
   toast,
 } from '../../parts/index.ts'
 import { api, fieldError } from '../../shell/api.ts'
 import { count, credits, number } from '../../shell/format.ts'
-import { go } from '../../shell/router.ts'
+import { filtersOf, go, query } from '../../shell/router.ts'
 import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-fields.tsx'
 import { type Draft, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
 import { keyFor, used } from '../compose/idempotency.ts'
-import { type Recipient, recipientsIn } from './recipients.ts'
+import { contactsText, type Filter } from './from-contacts.ts'
+import { missingFor, type Recipient, recipientsIn } from './recipients.ts'
 import { keepRejected } from './rejected.ts'
 
 const SHOWN = 5
@@ -42,7 +45,15 @@ function NewBulk() {
   const [validation, setValidation] = useState('permissive')
   const [error, setError] = useState<unknown>()
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
-  const recipients = useMemo(() => recipientsIn(text), [text])
+  const [filter, setFilter] = useState<Filter>(filtersOf('search', 'tag'))
+  const [isChoosing, setChoosing] = useState(false)
+  const { channel } = draft
+  const { recipients, lines, missing } = useMemo(() => recipientsIn(text, channel), [text, channel])
+  const fill = async () => setText(await contactsText(filter))
+  useEffect(() => {
+    // The link of the contacts' page.
+    if (query.value.has('contacts')) void fill().catch(setError)
+  }, [])
   const { body: shared, faults } = sharedOf(draft)
   const body = { ...shared, recipients, validation } as unknown as BulksSendBody
   const isReady =
@@ -63,7 +74,7 @@ function NewBulk() {
     try {
       const sent = await api.bulks.send(body, { idempotencyKey: keyFor(body) })
       used(body)
-      keepRejected(sent)
+      keepRejected(sent, lines)
       toast(`${count(sent.accepted, 'message')} accepted.`)
       go(`/bulks/${sent.bulk_id}`)
     } catch (failure) {
@@ -80,7 +91,7 @@ function NewBulk() {
             <TextArea
               label="Recipients"
               rows={6}
-              hint="One a line, or CSV with the columns to, name and others, which become variables."
+              hint="One per line, or CSV with the columns phone or email, name and others, which become variables."
               error={errorOf('recipients')}
               value={text}
               onInput={setText}
@@ -97,6 +108,11 @@ function NewBulk() {
                 />
               )}
             </Field>
+            <div class="actions">
+              <Button icon="contacts" onClick={() => setChoosing(true)}>
+                From contacts
+              </Button>
+            </div>
             <Select
               label="Faulty recipients"
               value={validation}
@@ -120,6 +136,12 @@ function NewBulk() {
               )}
             </section>
           )}
+          {missing > 0 && (
+            <p class="mode-note">
+              {count(missing, 'row')} left out: no{' '}
+              {channel === 'email' ? 'e-mail address' : 'phone number'}
+            </p>
+          )}
           <div class="card form">
             <ChannelTabs {...editing} isBulk />
             <ContentFields {...editing} isBulk />
@@ -134,18 +156,55 @@ function NewBulk() {
               <ul>
                 {blocked.slice(0, SHOWN).map(({ index, to, block_reason }) => (
                   <li key={index}>
-                    {to} <small>{block_reason?.replaceAll('_', ' ')}</small>
+                    {to}{' '}
+                    <small>
+                      line {lines[index]}: {block_reason?.replaceAll('_', ' ')}{' '}
+                      {block_reason === 'missing_variable' &&
+                        missingFor(body.content, recipients[index])}
+                    </small>
                   </li>
                 ))}
+                {blocked.length > SHOWN && <li>and {number(blocked.length - SHOWN)} more</li>}
               </ul>
             </section>
           )}
           {error !== undefined && <ErrorBox error={error} />}
-          <Button kind="primary" disabled={!isReady} onClick={send}>
+          <Button
+            kind="primary"
+            disabled={!isReady || estimate.data?.sendable === 0}
+            onClick={send}
+          >
             Send to {count(estimate.data?.sendable ?? recipients.length, 'recipient')}
           </Button>
         </div>
       </div>
+      {isChoosing && (
+        <FormDialog
+          title="Recipients from contacts"
+          action="Use them"
+          onClose={() => setChoosing(false)}
+          onSubmit={async () => {
+            await fill()
+            setChoosing(false)
+          }}
+        >
+          {() => (
+            <>
+              <TextInput
+                label="Search"
+                hint="A part of name, phone, e-mail or own id. Both fields empty: all contacts."
+                value={filter.search ?? ''}
+                onInput={(search) => setFilter({ ...filter, search })}
+              />
+              <TextInput
+                label="Tag"
+                value={filter.tag ?? ''}
+                onInput={(tag) => setFilter({ ...filter, tag })}
+              />
+            </>
+          )}
+        </FormDialog>
+      )}
     </>
   )
 }

@@ -26,7 +26,7 @@ import { api, fieldError } from '../../shell/api.ts'
 import { base } from '../../shell/facts.ts'
 import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
-import { filtersOf, go, setQuery } from '../../shell/router.ts'
+import { filtersOf, go, query, setQuery } from '../../shell/router.ts'
 import { choiceHeaders, may } from '../../shell/session.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
 import { Import } from './import.tsx'
@@ -80,6 +80,9 @@ function Contacts({ params: { id } }: PageProps) {
           <>
             <LinkButton icon="upload" to={opened('import')}>
               Import
+            </LinkButton>
+            <LinkButton icon="bulks" to={`/bulks/new?contacts=1&${query.value}`}>
+              Send to these
             </LinkButton>
             <LinkButton kind="primary" icon="plus" to={opened('new')}>
               Add

@@ -1,6 +1,6 @@
 import type { ContactsImportData } from '@svc/client'
 import { useRef, useState } from 'preact/hooks'
-import { csvRows, csvText } from '../../parts/csv.ts'
+import { csvRows, csvText, unguarded } from '../../parts/csv.ts'
 import { download } from '../../parts/download.ts'
 import { Button, Drawer, ErrorBox, Facts, Field } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
@@ -53,11 +53,6 @@ async function read(file: globalThis.File): Promise<File> {
   }
   if (contacts.length === 0) throw new Error('The file has no rows below its header.')
   return { name: file.name, header, rows: contacts }
-}
-
-/** A cell without the apostrophe that keeps a spreadsheet from running it. `csvText` writes the apostrophe again. */
-function unguarded(cell: string): string {
-  return cell.replace(/^'(?='*[=+\-@\t\r\n＝＋－＠])/, '')
 }
 
 /** Sends the next rows; the service rejects faulty ones without the others. */
