@@ -27,10 +27,14 @@ const OWN = /^x-[a-z0-9](?:[a-z0-9-]{0,72}[a-z0-9])?$/i
 const RESERVED =
   /^x-(?:svc|arc|auth|authenticated|authentication|authority|amz|apparently|delivered|dkim|dmarc|domainkeys?|env|envelope|failed|feedback|forefront|forwarded|forwarding|gm|google|hmailserver|loop|mailer|ms|microsoft|mozilla|original|originating|received|report|return|rspamd|sender|smtp|source|spam|spf|virus)(?:-|$)/i
 
+/** Whether a request may set the `X-…` header with this name. */
+function isOwn(name: string): boolean {
+  return OWN.test(name) && !RESERVED.test(name)
+}
+
 /** Returns the message of a fault in the name of a header; null for a name that a request may set. */
 function nameFault(name: string): string | null {
-  if (BY_LOWER_NAME.has(name.toLowerCase())) return null
-  if (OWN.test(name) && !RESERVED.test(name)) return null
+  if (headerName(name) !== null) return null
   return `Header ${name} is not allowed. Must be one of: ${EMAIL_HEADERS.join(', ')}, or another X-… header that is not reserved`
 }
 
@@ -46,5 +50,5 @@ export const emailHeaders = textMap({
  * request may not set.
  */
 export function headerName(name: string): string | null {
-  return BY_LOWER_NAME.get(name.toLowerCase()) ?? (nameFault(name) === null ? name : null)
+  return BY_LOWER_NAME.get(name.toLowerCase()) ?? (isOwn(name) ? name : null)
 }
