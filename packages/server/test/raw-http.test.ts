@@ -354,6 +354,19 @@ describe('a client that sends too much, too little or too slowly', () => {
     }
   })
 
+  it('gets no answer on a connection without input, which a browser would take for that of its first request', async () => {
+    const { server } = world().app
+    const { headersTimeout, requestTimeout } = server
+    server.headersTimeout = 300
+    server.requestTimeout = 300
+    try {
+      const answer = await speak(world().url, () => {})
+      expect([answer.text, answer.statuses]).toStrictEqual(['', []])
+    } finally {
+      Object.assign(server, { headersTimeout, requestTimeout })
+    }
+  })
+
   it('has ten seconds for headers and thirty for a request', () => {
     const { headersTimeout, requestTimeout } = world().app.server
     expect([headersTimeout, requestTimeout]).toStrictEqual([10_000, 30_000])

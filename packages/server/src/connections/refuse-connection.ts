@@ -10,7 +10,8 @@ const LINGER_MS = 500
 
 /**
  * Answers input that is not HTTP or that came too slowly, and closes the connection. The input counts as a request
- * without credentials. The answer has a request id and the envelope.
+ * without credentials. The answer has a request id and the envelope. A connection without any input is closed without an
+ * answer.
  */
 export function createRefusal({
   limiter,
@@ -27,6 +28,8 @@ export function createRefusal({
   return async (socket) => {
     if (!socket.writable || refused.has(socket)) return
     refused.add(socket)
+    // Browsers open connections in advance. An answer on one that is unused would pass as the answer to its first request.
+    if (socket.bytesRead === 0) return void socket.destroy()
     const { remoteAddress: ip } = socket
     // A connection that was reset cannot be answered.
     if (ip === undefined) return void socket.destroy()
