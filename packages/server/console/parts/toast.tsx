@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 
 interface Toast {
@@ -24,8 +25,14 @@ export function toast(text: string, tone: Toast['tone'] = 'good'): void {
 
 /** The toasts; the layout has them once. */
 export function Toasts() {
+  const box = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    // A popover that is shown again is above a dialog that was opened after it.
+    box.current?.hidePopover()
+    box.current?.showPopover()
+  }, [lastId])
   return (
-    <div class="toasts" role="status">
+    <div class="toasts" role="status" popover="manual" ref={box}>
       {toasts.value.map(({ id, text, tone }) => (
         <p key={id} class={tone}>
           <Icon name={tone === 'good' ? 'check' : 'warning'} />

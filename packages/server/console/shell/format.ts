@@ -25,12 +25,12 @@ export function credits(n: number): string {
   return `${CREDITS.format(n)} ${n === 1 ? 'credit' : 'credits'}`
 }
 
-/** A time relative to now: `just now`, `5 minutes ago`, `in 2 hours`; after a week the date. */
+/** A time relative to now: `just now`, `5 minutes ago`, `in a moment`; after a week the date. */
 export function relativeTime(at: string | Date, now_ms = Date.now()): string {
   const time = new Date(at)
   const seconds = Math.round((time.getTime() - now_ms) / 1000)
   const size = Math.abs(seconds)
-  if (size < 10) return 'just now'
+  if (size < 10) return seconds > 0 ? 'in a moment' : 'just now'
   if (size < MINUTE_S) return RELATIVE.format(seconds, 'second')
   if (size < HOUR_S) return RELATIVE.format(Math.trunc(seconds / MINUTE_S), 'minute')
   if (size < DAY_S) return RELATIVE.format(Math.trunc(seconds / HOUR_S), 'hour')

@@ -10,7 +10,7 @@ import { Toasts } from '../parts/toast.tsx'
 import { facts } from './facts.ts'
 import { ownApi } from './own-api.ts'
 import { GROUPS, type PageEntry } from './page.ts'
-import { go, hrefOf, match, path } from './router.ts'
+import { go, hrefOf, match, path, root } from './router.ts'
 import { chooseMode, chooseWorkspace, may, mode, operator, session, signOut } from './session.ts'
 import { lostStreams } from './stream.ts'
 
@@ -129,11 +129,7 @@ function Navigation() {
           <h2>Reference</h2>
           <ul>
             <li>
-              <a
-                href={`${hrefOf('/').replace(/\/[^/]*$/, '')}/docs`}
-                target="_blank"
-                rel="noreferrer"
-              >
+              <a href={`${root}/docs`} target="_blank" rel="noreferrer">
                 <Icon name="tools" />
                 API reference
               </a>

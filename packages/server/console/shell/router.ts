@@ -30,6 +30,9 @@ export function hrefOf(to: string): string {
   return base + (to === '/' ? '' : to)
 }
 
+/** The address of the service that the console belongs to, without a `/` at the end. */
+export const root = location.origin + base.replace(/\/[^/]*$/, '')
+
 /** Shows another page. `replace`: the current page does not stay in the history. */
 export function go(to: string, { replace = false } = {}): void {
   if (replace) history.replaceState(null, '', hrefOf(to))

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Button, ErrorBox, LinkButton, TextInput } from '../parts/index.ts'
 import { base, facts } from './facts.ts'
-import { go, path, query } from './router.ts'
+import { go, path, query, root } from './router.ts'
 import { operator, session, signIn } from './session.ts'
 
 /** Where a person goes after the sign-in: the page that was asked for. */
@@ -86,6 +86,7 @@ function PasswordForm() {
       <Button kind="primary" type="submit" busy={isBusy}>
         Sign in
       </Button>
+      <a href={`${root}/forgot-password`}>Forgot the password?</a>
     </form>
   )
 }

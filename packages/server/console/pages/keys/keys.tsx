@@ -7,6 +7,7 @@ import {
   type Column,
   Copy,
   confirm,
+  copyText,
   Empty,
   Facts,
   FormDialog,
@@ -26,6 +27,7 @@ import { credits } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { query } from '../../shell/router.ts'
 import { may, mode as shownMode } from '../../shell/session.ts'
+import { firstCurl } from './first-curl.ts'
 
 const SCOPES = [
   ['send_messages', 'Send messages'],
@@ -142,13 +144,27 @@ function Keys() {
           secret={created.key}
           onClose={() => setCreated(null)}
         >
-          {created.account_sid && (
+          {created.account_sid ? (
             <Facts
               of={{
                 'Account SID': <Copy value={created.account_sid} />,
                 'Auth token': 'the key above',
               }}
             />
+          ) : (
+            <details>
+              <summary>Send a first message with it</summary>
+              <pre>{firstCurl(created.key)}</pre>
+              <Button
+                icon="copy"
+                onClick={async () => {
+                  await copyText(firstCurl(created.key))
+                  toast('Copied.')
+                }}
+              >
+                Copy the command
+              </Button>
+            </details>
           )}
         </SecretDialog>
       )}

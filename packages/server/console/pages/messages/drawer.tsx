@@ -1,5 +1,5 @@
 import type { Message } from '@svc/client'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import {
   Badge,
   Button,
@@ -31,6 +31,9 @@ import { Timeline } from './timeline.tsx'
 /** The few changes of one message are shown soon after each other. */
 const DRAWER_RELOAD_MS = 400
 
+/** How often a message with a pending delivery is read: events say nothing about attempts. */
+const PENDING_RELOAD_MS = 2_000
+
 /** Everything about one message, and what can be done with it. `onChange`: after a change that no event reports. */
 export function MessageDrawer({
   id,
@@ -55,6 +58,13 @@ export function MessageDrawer({
     isAbout: ({ data }) => data.message_id === id,
     every_ms: DRAWER_RELOAD_MS,
   })
+  useEffect(() => {
+    const isPending = load.data?.timeline.some(
+      (entry) => entry.kind === 'webhook' && entry.status === 'pending',
+    )
+    const timer = isPending ? setTimeout(load.reload, PENDING_RELOAD_MS) : undefined
+    return () => clearTimeout(timer)
+  }, [load.data])
   const changed = () => {
     load.reload()
     onChange()

@@ -2,6 +2,7 @@ import type { MessagesTimelineData } from '@svc/client'
 import { Money, StatusBadge } from '../../parts/index.ts'
 import { clockTime, credits, duration, preciseTime } from '../../shell/format.ts'
 import { hrefOf } from '../../shell/router.ts'
+import { answerText } from '../webhooks/delivery.tsx'
 import { DeliveryDetails } from './deliveries.tsx'
 
 type Entry = MessagesTimelineData['timeline'][number]
@@ -59,10 +60,7 @@ function textOf(entry: Entry) {
           <a href={hrefOf(`/webhooks/${entry.webhook_id}/${entry.delivery_id}`)}>Webhook</a>{' '}
           {entry.event} <StatusBadge status={entry.status} />{' '}
           <small>
-            {[
-              entry.response_status ?? entry.error,
-              entry.attempt_count > 1 && `${entry.attempt_count} attempts`,
-            ]
+            {[answerText(entry), entry.attempt_count > 1 && `${entry.attempt_count} attempts`]
               .filter(Boolean)
               .join(', ')}
           </small>

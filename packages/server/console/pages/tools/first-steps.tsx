@@ -1,26 +1,15 @@
 import { Copy, Facts, LinkButton, Loaded, PageHead, Table } from '../../parts/index.ts'
-import { base } from '../../shell/facts.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
+import { root } from '../../shell/router.ts'
+import { firstCurl } from '../keys/first-curl.ts'
 import { RECIPIENTS } from './recipients.ts'
-
-const EXAMPLE = { channel: 'sms', to: '+15005550008', content: { text: 'Hello from svc' } }
-
-function curlOf(root: string, key: string): string {
-  return [
-    `curl -s ${root}/api/v1/messages/send \\`,
-    `  -H 'X-API-Key: ${key}' \\`,
-    `  -H 'Content-Type: application/json' \\`,
-    `  -d '${JSON.stringify(EXAMPLE)}'`,
-  ].join('\n')
-}
 
 function FirstSteps() {
   const load = useLoad(
     (signal) => ownApi.get<{ api_key: string | null }>('/dev/start', {}, signal),
     [],
   )
-  const root = location.origin + base.replace(/\/[^/]*$/, '')
   return (
     <>
       <PageHead
@@ -29,7 +18,7 @@ function FirstSteps() {
       />
       <Loaded of={load}>
         {({ api_key }) => {
-          const curl = curlOf(root, api_key ?? 'svc_…')
+          const curl = firstCurl(api_key ?? 'svc_…')
           return (
             <div class="stack">
               <section class="card">

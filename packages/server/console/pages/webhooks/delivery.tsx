@@ -26,15 +26,26 @@ interface SentRequest {
 
 type Answer = Pick<Delivery, 'response_status' | 'error'>
 
+const FAILURES: Record<string, string> = {
+  connect: 'no connection',
+  dns: 'unknown host',
+  tls: 'TLS failed',
+  timeout: 'no answer in time',
+  reset: 'connection ended',
+  blocked_target: 'address not allowed',
+}
+
 /** The answer of the receiver, or the reason why there is none. */
 export function answerText({ response_status: status, error }: Answer): string {
-  return status === null ? (error ?? '').replaceAll('_', ' ') : `${status}`
+  return status === null
+    ? (FAILURES[error ?? ''] ?? (error ?? '').replaceAll('_', ' '))
+    : `${status}`
 }
 
 /** When a delivery is attempted next, and why not now. */
 export function NextAttempt({ next_attempt_at: at, next_attempt_reason, status }: Delivery) {
   if (status !== 'pending') return null
-  if (!at) return <>now</>
+  if (!at || Date.parse(at) <= Date.now()) return <>now</>
   const isAway = next_attempt_reason === 'receiver_unavailable'
   return (
     <span>
@@ -74,7 +85,13 @@ export function DeliveryDrawer({
     <Drawer
       title="Delivery"
       onClose={onClose}
-      actions={may('develop') && <Button onClick={replay}>Replay</Button>}
+      actions={
+        may('develop') && (
+          <Button onClick={replay}>
+            {load.data?.delivery.status === 'pending' ? 'Try now' : 'Replay'}
+          </Button>
+        )
+      }
     >
       <Loaded of={load}>
         {({ delivery }) => (
@@ -126,7 +143,10 @@ export function Requests({ delivery }: { delivery: DeliveryWithAttempts }) {
         />
       ))}
       <section>
-        <h3>Body</h3>
+        <h3>
+          Body{' '}
+          {sent.data?.[0] && <Copy value={sent.data[0].body} text="" label="Copy the raw body" />}
+        </h3>
         <pre>{JSON.stringify(delivery.payload, null, 2)}</pre>
       </section>
     </>
@@ -148,7 +168,11 @@ function Attempt({
         Attempt {number} · <Time at={started_at} exact /> · {duration(duration_ms)}{' '}
         <Badge tone={isGood ? 'good' : 'bad'}>{answerText(attempt)}</Badge>
       </h2>
-      {response_body ? <pre>{response_body}</pre> : <p class="muted">No body in the answer</p>}
+      {response_body ? (
+        <pre>{response_body}</pre>
+      ) : (
+        status !== null && <p class="muted">No body in the answer</p>
+      )}
       {request && (
         <details>
           <summary>Headers of the request</summary>
@@ -157,7 +181,10 @@ function Attempt({
               .map(({ name, value }) => `${name}: ${value ?? '(not shown)'}`)
               .join('\n')}
           </pre>
-          <small>Signed with the current secret of the webhook.</small>
+          <p class="muted">
+            Signed with the current secret. <code>X-Svc-Signature</code> is the HMAC-SHA256 of the
+            raw body with the whole secret, in hex. Verify it before you parse the body.
+          </p>
         </details>
       )}
     </section>

@@ -291,15 +291,26 @@ function Recover({
       total += recovered
       hasMore = has_more
     }
-    toast(`${count(total, 'delivery', 'deliveries')} queued again`)
+    if (total > 0) toast(`${count(total, 'delivery', 'deliveries')} queued again`)
+    else toast('No delivery of this period failed or was discarded.', 'bad')
     onDone()
   }
   return (
     <FormDialog title="Recover deliveries" action="Recover" onSubmit={recover} onClose={onClose}>
       {() => (
         <>
-          <p>Sends failed and discarded deliveries of a period again, at most 30 days back.</p>
-          <TextInput label="From" type="datetime-local" required value={since} onInput={setSince} />
+          <p>
+            Sends failed and discarded deliveries of a period again, at most 30 days back. Pending
+            ones are tried again in any case.
+          </p>
+          <TextInput
+            label="From"
+            type="datetime-local"
+            required
+            hint={last_success_at ? 'Prefilled: the last success' : undefined}
+            value={since}
+            onInput={setSince}
+          />
           <TextInput
             label="Until"
             type="datetime-local"
