@@ -46,7 +46,7 @@ function exportLine(url: string, key: string): string {
 /** The line that says which messages leave this machine. */
 function carriersLine(providers: Welcome['providers']): string {
   if (providers.length === 0) {
-    return '  Sandbox    no message leaves this machine; +15005550007 always fails'
+    return '  Sandbox    no message leaves this machine, also with live keys; +15005550007 always fails'
   }
   const carried = providers.map(({ name, channels }) => `${channels.join(', ')} by ${name}`)
   return `  Sending    for real: ${carried.join('; ')}; all other messages stay in the sandbox`
