@@ -1,7 +1,7 @@
 import { connectTo } from '../../packages/core/test/postgres-client.ts'
 import { type PostgresServer, startPostgres } from '../../packages/core/test/postgres-server.ts'
 import type { Random } from './random.ts'
-import { type Fault, live, type Play, pause, type Stage } from './stage.ts'
+import { type Fault, HAND_OVER, live, type Play, pause, type Stage } from './stage.ts'
 import { openVictims, type Victim, type VictimOptions, type Victims } from './victim.ts'
 
 export interface PostgresStageOptions extends VictimOptions {
@@ -54,7 +54,7 @@ async function openStage(postgres: PostgresServer, options: PostgresStageOptions
       killOne(servers, victims, play, async (victim) => {
         const late = play.violations.rule('a server under load claims messages as it accepts them')
         // A module in place of the service's own may not do it.
-        if (!(await victim.killAtHandOver()) && !options.entry) late('no such commit in 5 s')
+        if (!(await victim.killAtCommit(HAND_OVER)) && !options.entry) late('no such commit in 5 s')
       }),
     'the database was killed': ({ chance }) => restart(postgres, 'kill', chance),
     'the database was restarted': ({ chance }) => restart(postgres, 'shutDown', chance),

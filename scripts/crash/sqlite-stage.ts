@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openReadonly } from '../../bench/database.ts'
-import { type Fault, live, type Play, type Stage } from './stage.ts'
+import { type Fault, HAND_OVER, live, type Play, type Stage } from './stage.ts'
 import { openVictims, type VictimOptions } from './victim.ts'
 
 /** The percentage of starts after a kill that are killed too. */
@@ -21,7 +21,7 @@ export async function openSqliteStage(options: VictimOptions): Promise<Stage> {
     await live(play)
     lives += 1
     // Every second life ends between a commit and its hand-over.
-    const isAtHandOver = lives % 2 === 0 && (await victim.killAtHandOver())
+    const isAtHandOver = lives % 2 === 0 && (await victim.killAtCommit(HAND_OVER))
     const dead = victim.kill()
     traffic.aim([])
     await dead

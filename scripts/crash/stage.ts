@@ -1,4 +1,5 @@
 import type { Query } from './evidence.ts'
+import type { Death } from './kill-at-commit.ts'
 import type { Random } from './random.ts'
 import type { Receiver } from './receiver.ts'
 import type { Traffic } from './traffic.ts'
@@ -38,6 +39,9 @@ export interface Fault {
   /** The duration of the slowest answer during the fault, in ms. */
   slowest_ms: number
 }
+
+/** The death between a commit that claims a message and the hand-over of that message. */
+export const HAND_OVER: Death = { commit: 'hand_over', when: 'after' }
 
 const LIFE_MS = { min: 200, max: 1_500 }
 

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Death } from './kill-at-commit.ts'
 
 /** A running service that will be killed. */
 export interface Victim {
@@ -13,11 +14,14 @@ export interface Victim {
   /** Sends SIGKILL, and resolves when the process is dead. */
   kill(): Promise<void>
   /**
-   * Lets it kill itself between a commit that claims a message and the hand-over of that message. Resolves when the
-   * process is dead: with false if it made no such commit in time and was killed like the others.
+   * Lets it kill itself at a commit, which `provoke` may cause. Resolves when the process is dead: with false if it made no
+   * such commit within `within_ms` (default: 5 s) and was killed like the others.
    * @throws Error when it had ended before.
    */
-  killAtHandOver(): Promise<boolean>
+  killAtCommit(
+    death: Death,
+    how?: { provoke?: () => Promise<unknown>; within_ms?: number },
+  ): Promise<boolean>
   /** Resolves when its process has ended, for any reason. */
   ended: Promise<void>
 }
@@ -50,7 +54,7 @@ interface Started {
 
 const NO_LIMIT = '999999999/60'
 const START_MAX_MS = 240_000
-const HAND_OVER_MAX_MS = 5_000
+const COMMIT_MAX_MS = 5_000
 
 /** More than a run can spend. */
 export const SIGNUP_CREDITS = 1_000_000
@@ -111,15 +115,18 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
           child.kill('SIGKILL')
           return dead
         },
-        async killAtHandOver() {
+        async killAtCommit(death, { provoke = async () => {}, within_ms = COMMIT_MAX_MS } = {}) {
           if (!child.connected)
             throw new Error(`the service ended: ${readFileSync(logFile, 'utf8')}`)
           let isLate = false
           const limit = setTimeout(() => {
             isLate = true
             child.kill('SIGKILL')
-          }, HAND_OVER_MAX_MS)
-          child.send('kill yourself at the next hand-over')
+          }, within_ms)
+          const armed = new Promise((resolve) => child.once('message', resolve))
+          child.send(death)
+          await Promise.race([armed, dead])
+          await provoke()
           await dead
           clearTimeout(limit)
           return !isLate

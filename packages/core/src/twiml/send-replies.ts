@@ -4,8 +4,10 @@ import { requireScope } from '../api-keys/scope.ts'
 import { apiFor } from '../contract/api.ts'
 import { decode } from '../contract/endpoints/decode.ts'
 import { SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
 import type { WireEventData } from '../contract/resources/events.ts'
 import type { Messages } from '../messages/messages.ts'
+import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { readReplies } from './read-replies.ts'
@@ -31,6 +33,9 @@ export type SendReplies = (answered: AnsweredDelivery) => Promise<string | null>
 
 /** Two programs that answer each other stop at this number of answers to one address in this time. */
 const LOOP = { replies: 15, window_ms: 30_000 }
+
+/** A reply's idempotency key is kept for this time at least. A later delivery sends no reply, because it could repeat one. */
+const AGE_MAX_MS = LIMITS.idempotency_lifetime_s * 1_000
 
 /** The maximum number of counted addresses. At this number all are forgotten before the next is added. */
 const COUNTED_MAX = 10_000
@@ -65,7 +70,7 @@ export function createSendReplies({
 
   return async ({ workspace_id, delivery_id, secret, body, twiml }) => {
     const { data } = JSON.parse(body) as { data: WireEventData<'message.received'> }
-    const { channel, sender, recipient, livemode } = data
+    const { channel, sender, recipient, livemode, occurred_at } = data
     // An erased message has no author.
     if (typeof sender !== 'string' || (channel !== 'sms' && channel !== 'whatsapp')) return null
     let requests: object[]
@@ -76,6 +81,8 @@ export function createSendReplies({
       throw error
     }
     if (requests.length === 0) return null
+    const age_ms = runtime.now().getTime() - Date.parse(occurred_at)
+    if (age_ms >= AGE_MAX_MS) return 'reply_too_late'
     const key = await identityOfKey({ storage, runtime }, secret)
     const identity = key && senderOf(key, livemode)
     if (identity?.workspace_id !== workspace_id) return 'reply_forbidden'
@@ -90,11 +97,15 @@ export function createSendReplies({
         await messages.send(identity, decoded, options)
       } catch (error) {
         if (!(error instanceof SvcError)) throw error
-        fault ??= `reply_${error.code}`
+        fault ??= faultOf(error)
       }
     }
     return fault
   }
+}
+
+function faultOf({ code, message }: SvcError): string {
+  return message === SUPPRESSED_TEXT ? 'reply_suppressed' : `reply_${code}`
 }
 
 /** A reply to a test message is a test message. Null for a test key and a live message. */

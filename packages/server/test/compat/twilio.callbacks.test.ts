@@ -1,7 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { defineProvider } from '@svc/core'
 import { idOfSid, sidOf } from '@svc/core/contract'
+import { verifyLedger } from '@svc/core/operate'
 import twilio from 'twilio'
 import { afterEach, describe, expect, it } from 'vitest'
+import { connect as connectSqlite } from '../../../core/src/storage/sqlite/engine/connection.ts'
 import { createDatabase } from '../../../core/test/postgres-database.ts'
 import type { Account } from '../accounts.ts'
 import { seededChance } from '../postgres/seeded-chance.ts'
@@ -17,7 +22,10 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-async function openStage(options: WorldOptions = {}) {
+async function openStage({
+  credits = 1_000,
+  ...options
+}: WorldOptions & { credits?: number } = {}) {
   const world = await openWorld({
     dispatch: true,
     listen: true,
@@ -25,7 +33,7 @@ async function openStage(options: WorldOptions = {}) {
     ...options,
   })
   closers.push(() => world.close())
-  const owner = await world.signup({ credits: 1_000 })
+  const owner = await world.signup({ credits })
   const key = await world.key(owner, { signs: true })
   return { world, owner, key, client: clientOf(world, owner, key) }
 }
@@ -184,13 +192,49 @@ describe.each(['SQLite', 'PostgreSQL'])('status callbacks with %s', (engine) => 
   })
 })
 
-async function openReplies(text: () => string, engine = 'SQLite') {
-  const database = engine === 'SQLite' ? null : await createDatabase()
-  if (database) closers.push(() => database.drop())
-  const stage = await openStage({
-    providers: [carrier],
-    ...(database && { database_url: database.url }),
-  })
+/** A database whose statements a test can run as well. */
+async function openDatabase(engine: string) {
+  if (engine === 'PostgreSQL') {
+    const { url, connect, drop } = await createDatabase()
+    closers.push(drop)
+    const client = await connect()
+    return { database_url: url, run: async (sql: string) => void (await client.query(sql)) }
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'svc-replies-'))
+  closers.push(async () => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'svc.db')
+  return {
+    database_url: `file:${file}`,
+    async run(sql: string) {
+      const connection = connectSqlite(file)
+      connection.exec(sql)
+      connection.close()
+    },
+  }
+}
+
+const REPLY = '<Response><Message>Hi again</Message></Response>'
+
+/** Makes the database refuse to store the second reply to a message. */
+const REFUSE_SECOND = {
+  SQLite: `create trigger no_second before insert on idempotency_keys when new.key like 'twiml-%-1'
+    begin select raise(abort, 'refused'); end`,
+  PostgreSQL: `create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+    create trigger no_second before insert on idempotency_keys for each row when (new.key like 'twiml-%-1')
+    execute function refuse()`,
+}
+
+const ALLOW_SECOND = {
+  SQLite: 'drop trigger no_second',
+  PostgreSQL: 'drop trigger no_second on idempotency_keys',
+}
+
+async function openReplies(
+  text: () => string,
+  { engine = 'SQLite', credits = 1_000 }: { engine?: string; credits?: number } = {},
+) {
+  const { database_url, run } = await openDatabase(engine)
+  const stage = await openStage({ providers: [carrier], database_url, credits })
   const { world, owner, key } = stage
   const opened = await receiver({ type: 'text/xml; charset=utf-8', text })
   const { token } = owner
@@ -225,15 +269,16 @@ async function openReplies(text: () => string, engine = 'SQLite') {
   }
   const deliveries = async () =>
     (await world.call('GET', `${webhook}/deliveries`, { token })).body.data.deliveries
-  return { ...stage, ...opened, receive, sent, deliveries, webhook }
+  const books = () => verifyLedger(database_url, { now: world.now })
+  return { ...stage, ...opened, receive, sent, deliveries, webhook, run, books }
 }
 
-describe.each(['SQLite', 'PostgreSQL'])('replies in TwiML with %s', (engine) => {
+describe.each(['SQLite', 'PostgreSQL'] as const)('replies in TwiML with %s', (engine) => {
   it('sends them once, with their debit', async () => {
     let text = 'Thanks &amp; <![CDATA[<bye>]]>'
     const { world, owner, receive, sent, deliveries, webhook, arrivals } = await openReplies(
       () => `<?xml version="1.0"?><Response><Message>${text}</Message></Response>`,
-      engine,
+      { engine },
     )
     const before = await world.balance(owner)
     await receive('in-1')
@@ -250,17 +295,78 @@ describe.each(['SQLite', 'PostgreSQL'])('replies in TwiML with %s', (engine) => 
     expect(await sent()).toEqual(['Thanks & <bye>'])
     expect(await world.balance(owner)).toBe(before - 1)
   })
+
+  it('records refusals, and neither repeats nor charges them', async () => {
+    const stage = await openReplies(() => REPLY, { engine, credits: 1 })
+    const { world, owner, receive, sent, deliveries, arrivals, books } = stage
+    const setStatus = (status: 'active' | 'frozen') =>
+      world.core.credits.setTerms(owner.id, { status, ...(status === 'frozen' && { reason: 'a' }) })
+    const refusals: [error: string, cause: () => Promise<unknown>, end?: () => Promise<unknown>][] =
+      [
+        // The message before the first received one has taken the only credit.
+        ['reply_insufficient_credits', async () => {}, () => world.grant(owner, 10)],
+        ['reply_forbidden', () => setStatus('frozen'), () => setStatus('active')],
+        ['reply_suppressed', () => world.suppression(owner, { address: TO })],
+      ]
+    for (const [i, [error, cause, end]] of refusals.entries()) {
+      await cause()
+      const credits = await world.balance(owner)
+      const known = await deliveries()
+      await receive(`in-${i}`)
+      await world.advance(MINUTE_MS)
+      const made = (await deliveries()).slice(0, -known.length || undefined)
+      expect(made).toMatchObject([{ error, status: 'delivered', attempt_count: 1 }])
+      expect(arrivals).toHaveLength(i + 1)
+      expect(await world.balance(owner)).toBe(credits)
+      await end?.()
+    }
+    expect(await sent()).toEqual([])
+    await world.settle()
+    expect(await books()).toMatchObject({ ok: true, differences: [] })
+  })
+
+  it('repeats a delivery whose reply could not be stored, and sends each reply once', async () => {
+    const stage = await openReplies(
+      () => '<Response><Message>First</Message><Message>Second</Message></Response>',
+      { engine },
+    )
+    const { world, owner, receive, sent, deliveries, arrivals, webhook, run, books } = stage
+    const before = await world.balance(owner)
+    await run(REFUSE_SECOND[engine])
+    await receive('in-1')
+    const [failed] = await deliveries()
+    expect(failed).toMatchObject({
+      status: 'pending',
+      error: 'reply_failed',
+      response_status: null,
+      attempt_count: 1,
+      next_attempt_at: expect.any(String),
+    })
+    expect(world.takeFaults()).toMatchObject([{ msg: 'a reply was not sent' }])
+    expect(await sent()).toEqual(['First'])
+    expect(arrivals).toHaveLength(1)
+    await run(ALLOW_SECOND[engine])
+    const retry = `${webhook}/deliveries/${failed.id}/retry`
+    await world.call('POST', retry, { token: owner.token })
+    await world.dispatcher.idle()
+    expect(await deliveries()).toMatchObject([
+      { status: 'delivered', error: null, attempt_count: 2 },
+    ])
+    expect((await sent()).sort()).toEqual(['First', 'Second'])
+    expect(await world.balance(owner)).toBe(before - 2)
+    await world.settle()
+    expect(await books()).toMatchObject({ ok: true, differences: [] })
+  })
 })
 
 describe('replies in TwiML', () => {
-  const MESSAGE = '<Response><Message>Hi again</Message></Response>'
   /** A recipient of the sandbox that answers each message. */
   const TALKATIVE = '+15005550008'
 
   async function openTalk(options: { type?: string; status?: number } = {}) {
     const stage = await openStage()
     const { url, arrivals } = await receiver({
-      text: MESSAGE,
+      text: REPLY,
       type: options.type ?? 'application/xml',
       answer: () => options.status ?? 200,
     })
@@ -327,6 +433,27 @@ describe('replies in TwiML', () => {
     await talk()
     expect(arrivals).toHaveLength(1)
     expect(await sent()).toEqual(['Hi'])
+  })
+
+  it('are not sent a day after the message, when they could be repeated', async () => {
+    const { world, owner, receive, sent, deliveries, arrivals, webhook } = await openReplies(
+      () => REPLY,
+    )
+    await receive('in-1')
+    const [{ id }] = await deliveries()
+    const again = () =>
+      world.call('POST', `${webhook}/deliveries/${id}/retry`, { token: owner.token })
+    for (const [wait_ms, error] of [
+      [24 * 60 * MINUTE_MS - 1, null],
+      [1, 'reply_too_late'],
+    ] as const) {
+      await world.advance(wait_ms)
+      await again()
+      await world.dispatcher.idle()
+      expect(await deliveries()).toMatchObject([{ status: 'delivered', error }])
+    }
+    expect(arrivals).toHaveLength(3)
+    expect(await sent()).toEqual(['Hi again'])
   })
 
   it('need the scope send_messages, and credits', async () => {
