@@ -23,13 +23,18 @@ export function shownShort(row: ShortMessageRow): ShortMessage {
   return { ...recordOf(row), content: content === null ? null : shownContent(content) }
 }
 
-/** The record of a message without its content. `recipients` is present only for a message with several recipients. */
+/**
+ * The record of a message without its content. `recipients` is present only for a message with several recipients, and
+ * `duration_s` only for a call that ended.
+ */
 function recordOf({
   content: _,
   recipients,
   tags: __,
+  duration_s,
   ...row
 }: ShortMessageRow): Omit<Message, 'content'> {
+  if (duration_s !== null) return { ...row, duration_s }
   return recipients === null ? row : { ...row, recipients: recipients.map(shownRecipient) }
 }
 

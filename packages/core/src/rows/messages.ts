@@ -47,6 +47,7 @@ export const UNSETTLED = {
   delivered_at: null,
   read_at: null,
   failed_at: null,
+  duration_s: null,
 } as const satisfies Partial<Message>
 
 /** The columns of `messages` that settling writes: no other column can be assigned in a settlement. */
@@ -116,6 +117,8 @@ export function messageTables(d: Dialect) {
       erased_at: d.time(),
       /** Where changes of the status are posted, through a hidden webhook; null for most messages. */
       status_callback: d.json<StatusCallback>(),
+      /** The duration of a call that ended. */
+      duration_s: d.int(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),

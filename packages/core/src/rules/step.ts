@@ -65,6 +65,7 @@ export function apply(
   if (status === 'delivered') message.delivered_at = at
   if (status === 'read') message.read_at = at
   if (status === 'failed') message.failed_at = at
+  if (duration_s !== undefined) message.duration_s = duration_s
   message.error_code = status === 'failed' ? code : null
   message.error_message = status === 'failed' && !isErased(message) ? text : null
   plan.reached.push({ channel: message.channel, status })

@@ -171,7 +171,13 @@ describe.each(['SQLite', 'PostgreSQL'])('status callbacks with %s', (engine) => 
     })
     const signature = String(gets[0]?.headers['x-twilio-signature'])
     expect(twilio.validateRequest(key.key, signature, asked.href, {})).toBe(true)
-    expect(await client.calls(ended.sid).fetch()).toMatchObject({ status: 'busy' })
+    const fetched = await Promise.all([whole, ended].map(({ sid }) => client.calls(sid).fetch()))
+    expect(fetched).toMatchObject([
+      { status: 'completed', duration: '42' },
+      { status: 'busy', duration: '0' },
+    ])
+    const { body } = await world.call('GET', '/api/v1/messages', { key: key.key })
+    expect(body.data.messages).toMatchObject([{ duration_s: 0 }, { duration_s: 42 }])
   })
 
   it('ends with its key', async () => {

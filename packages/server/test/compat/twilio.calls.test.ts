@@ -52,6 +52,7 @@ describe('the calls of the official package', () => {
     expect(calls.at(-1)).toMatchObject({ text: 'Guten Tag', language: 'de-DE' })
     const fetched = await client.calls(made.sid).fetch()
     expect(fetched).toMatchObject({ sid: made.sid, status: 'in-progress', to: TO, from: FROM })
+    expect(fetched.duration).toBeNull()
   })
 
   it('plays a file', async () => {

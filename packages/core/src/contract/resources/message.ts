@@ -60,6 +60,9 @@ export const message = z
     delivered_at: timestamp.nullable(),
     read_at: timestamp.nullable(),
     failed_at: timestamp.nullable(),
+    duration_s: z.int().min(0).exactOptional().meta({
+      description: 'Only for a call that ended: its duration in seconds, 0 if it was not answered.',
+    }),
     erased_at: timestamp.nullable().meta({
       description:
         'When recipient, content and metadata were erased: `recipient` is then `erased`, `content` and `metadata` are empty.',

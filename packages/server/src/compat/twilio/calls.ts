@@ -95,7 +95,7 @@ function eventsOf(values: readonly string[]): EventKind[] {
 
 /** A call in Twilio's form. */
 export function callRecord(call: Message): object {
-  const { id, workspace_id, credits_used, credits_refunded } = call
+  const { id, workspace_id, credits_used, credits_refunded, duration_s } = call
   const sid = sidOf('call', id)
   const account_sid = sidOf('account', workspace_id)
   const amount = (credits_used - credits_refunded) as Units
@@ -112,7 +112,7 @@ export function callRecord(call: Message): object {
     direction: 'outbound-api',
     start_time: call.sent_at && twilioDate(call.sent_at),
     end_time: ended && twilioDate(ended),
-    duration: null,
+    duration: duration_s === undefined ? null : `${duration_s}`,
     price: call.status === 'queued' || call.status === 'sent' ? null : `-${formatCredits(amount)}`,
     price_unit: PRICE_UNIT,
     answered_by: null,

@@ -1,0 +1,1 @@
+ALTER TABLE `messages` ADD `duration_s` integer;
