@@ -477,6 +477,27 @@ describe('replies in TwiML', () => {
     expect(await sent()).toEqual(['Hi', 'Hi'])
   })
 
+  it('are test messages for a test message; a test key answers no live message', async () => {
+    const { world, owner, key, listen, errorsOf, sent, talk } = await openTalk()
+    const webhook = await listen(key)
+    const test = await world.key(owner, { mode: 'test' })
+    const before = await world.balance(owner)
+    await world.send(test.key, { to: TALKATIVE })
+    await world.advance(1_000)
+    const { body } = await world.call('GET', '/api/v1/messages', { key: test.key })
+    const { messages } = body.data
+    expect(messages.at(0)).toMatchObject({ content: { text: 'Hi again' } })
+    expect(messages.at(-1)).toMatchObject({ content: { text: 'Hello' } })
+    const modes = messages.map(({ livemode }: { livemode: boolean }) => livemode)
+    expect(new Set(modes)).toEqual(new Set([false]))
+    expect(await world.balance(owner)).toBe(before)
+    await world.call('DELETE', `/api/v1/webhooks/${webhook}`, { token: owner.token })
+    const other = await listen(await world.key(owner, { mode: 'test', signs: true }))
+    await talk()
+    expect(await errorsOf(other)).toEqual(['reply_forbidden'])
+    expect(await sent()).toHaveLength(messages.length + 1)
+  })
+
   it('end between two programs that answer each other', async () => {
     const { world, key, listen, errorsOf, sent, talk } = await openTalk()
     const webhook = await listen(key)
