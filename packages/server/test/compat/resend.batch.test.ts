@@ -64,6 +64,9 @@ describe('batch.send', () => {
       batchValidation: 'permissive',
     })
     expect(other.error).toMatchObject({ statusCode: 409, name: 'invalid_idempotent_request' })
+    const permissive = { idempotencyKey: 'batch-1', batchValidation: 'permissive' } as const
+    const changed = await resend.batch.send(mails, permissive)
+    expect(changed.error).toMatchObject({ statusCode: 409, name: 'invalid_idempotent_request' })
     expect(await count()).toBe(before)
   })
 
@@ -76,6 +79,13 @@ describe('batch.send', () => {
     expect(await world().balance(owner)).toBe(0.2)
     expect((await client.batch.send([MAIL, MAIL])).error).toBeNull()
     expect(await world().balance(owner)).toBe(0)
+  })
+
+  it('sends up to 100 e-mails', async () => {
+    const before = await count()
+    const { data } = await resend.batch.send(Array.from({ length: 100 }, () => MAIL))
+    expect(data?.data).toHaveLength(100)
+    expect(await count()).toBe(before + 100)
   })
 
   test.each([[[]], [Array.from({ length: 101 }, () => MAIL)], [{ emails: [] }], [null]])(
