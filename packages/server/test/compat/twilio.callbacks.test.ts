@@ -17,6 +17,8 @@ const TO = '+14155550100'
 const FROM = '+14155550190'
 const MINUTE_MS = 60_000
 
+const REPLY = '<Response><Message>Hi again</Message></Response>'
+
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
@@ -100,7 +102,8 @@ describe.each(['SQLite', 'PostgreSQL'])('status callbacks with %s', (engine) => 
 
   it('posts every status to the URL of its message, and validateRequest accepts it', async () => {
     const { world, owner, key, client } = await openEngine()
-    const { arrivals, url } = await receiver()
+    // An answer to a status callback sends no reply.
+    const { arrivals, url } = await receiver({ type: 'text/xml', text: REPLY })
     const first = `${url}?order=1&name=J%C3%BCrgen`
     const second = `${url}/other`
     const statusCallback = first
@@ -123,6 +126,7 @@ describe.each(['SQLite', 'PostgreSQL'])('status callbacks with %s', (engine) => 
     expect(
       arrivals.map((arrival) => readCallback(arrival, key.key, second)?.MessageStatus),
     ).toEqual(['sent', 'delivered'])
+    expect((await world.written(owner)).messages).toBe(3)
     // The webhooks of callbacks belong to the service: the workspace sees its own only.
     const { body } = await world.call('GET', '/api/v1/webhooks', { token: owner.token })
     expect(body.data.webhooks).toEqual([])
@@ -218,8 +222,6 @@ async function openDatabase(engine: string) {
     },
   }
 }
-
-const REPLY = '<Response><Message>Hi again</Message></Response>'
 
 /** Makes the database refuse to store the second reply to a message. */
 const REFUSE_SECOND = {
