@@ -58,6 +58,8 @@ describe('batch.send', () => {
     const before = await count()
     const again = await resend.batch.send(mails, { idempotencyKey: 'batch-1' })
     expect(again.data).toEqual(first.data)
+    expect(again.headers?.['idempotent-replayed']).toBe('true')
+    expect(first.headers?.['idempotent-replayed']).toBeUndefined()
     expect(await count()).toBe(before)
     const other = await resend.batch.send([WRONG, ...mails], {
       idempotencyKey: 'batch-1',
