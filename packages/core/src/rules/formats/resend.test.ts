@@ -4,6 +4,7 @@ import { resendFormat } from './resend.ts'
 
 const AT = new Date('2026-05-04T09:00:00Z')
 const [TO, CC, BCC] = ['to@example.com', 'cc@example.com', 'bcc@example.com']
+const ALSO = 'also@example.com'
 
 /** The body of a request about an e-mail to several recipients, of which the named ones failed. */
 function requestFor(event: string, data: { status: string; [field: string]: unknown }) {
@@ -28,6 +29,7 @@ function requestFor(event: string, data: { status: string; [field: string]: unkn
           recipient(TO, 'to', 'bounced', 'No mailbox'),
           recipient(CC, 'cc', 'suppressed', 'On the list'),
           recipient(BCC, 'bcc', 'refused', 'Refused'),
+          recipient(ALSO, 'to', 'refused', 'Refused'),
         ],
         ...data,
       },
@@ -71,6 +73,6 @@ describe('The form of webhooks of Resend', () => {
 
   it('names only the recipients in To for other events', () => {
     const report = requestFor('message.delivered', { status: 'delivered' })
-    expect(report).toMatchObject({ type: 'email.delivered', to: [TO] })
+    expect(report).toMatchObject({ type: 'email.delivered', to: [TO, ALSO] })
   })
 })
