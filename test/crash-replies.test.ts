@@ -8,7 +8,7 @@ import { createDatabase } from '../packages/core/test/postgres-database.ts'
 import { openReceiver } from '../packages/server/test/receiver.ts'
 import { openVictims, SIGNUP_CREDITS } from '../scripts/crash/victim.ts'
 
-const TEST_MAX_MS = 120_000
+const TEST_MAX_MS = 240_000
 
 /** A recipient of the sandbox that answers each message. */
 const TALKATIVE = '+15005550008'
