@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { CpuProfile } from './cpu-profile.ts'
 
 /** The requests that a process of a benchmark answers, by name. */
 export type Handlers = Record<string, (input: never) => unknown>
@@ -22,6 +23,10 @@ export interface Child<H extends Handlers> {
     input: Parameters<H[Name]>[0],
   ): Promise<Awaited<ReturnType<H[Name]>>>
   usage(): Promise<Usage>
+  /** Begins a profile of the process's main thread. */
+  startProfile(): Promise<void>
+  /** The profile since `startProfile`. */
+  takeProfile(): Promise<CpuProfile>
   /** Resolves when the process has ended. */
   end(): Promise<void>
 }
@@ -84,6 +89,8 @@ export function startChild<H extends Handlers>(
   return {
     request: request as Child<H>['request'],
     usage: () => request('usage', null) as Promise<Usage>,
+    startProfile: () => request('startProfile', null) as Promise<void>,
+    takeProfile: () => request('takeProfile', null) as Promise<CpuProfile>,
     end() {
       if (child.connected) child.disconnect()
       return ended

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { count, percent } from './figure.ts'
 
 /** The used part of a `.cpuprofile`. */
-interface CpuProfile {
-  nodes: { id: number; callFrame: Frame }[]
+export interface CpuProfile {
+  nodes: { id: number; callFrame: Frame; children?: number[] }[]
   samples: number[]
   timeDeltas: number[]
 }
@@ -47,6 +47,36 @@ export function selfTimes(folder: string, limit: number): string[] {
     ])
 }
 
+/**
+ * The busy milliseconds of a thread by part. A sample belongs to the part whose pattern matches the file of its function
+ * (`packages/core/src/…`, `smtp-server/dist/…`, `node:net`), or of its nearest caller with such a file; the first pattern counts.
+ */
+export function timesOf(
+  { nodes, samples, timeDeltas }: CpuProfile,
+  parts: readonly (readonly [part: string, files: RegExp])[],
+  other: string,
+): Map<string, number> {
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const partOfNode = new Map<number, string>()
+  const visit = (id: number, of: string) => {
+    const node = byId.get(id)
+    if (!node) return
+    const file = fileOf(node.callFrame)
+    const part = file === null ? of : (parts.find(([, files]) => files.test(file))?.[0] ?? of)
+    partOfNode.set(id, part)
+    for (const child of node.children ?? []) visit(child, part)
+  }
+  const [root] = nodes
+  if (root) visit(root.id, other)
+  const times = new Map([...parts.map(([part]) => [part, 0] as const), [other, 0]])
+  samples.forEach((id, i) => {
+    if (IDLE.has(byId.get(id)?.callFrame.functionName ?? '')) return
+    const part = partOfNode.get(id) ?? other
+    times.set(part, (times.get(part) ?? 0) + Math.max(0, timeDeltas[i] ?? 0) / 1000)
+  })
+  return times
+}
+
 function summaryOf({ nodes, samples, timeDeltas }: CpuProfile) {
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
   const totals = new Map<string, number>()
@@ -60,16 +90,30 @@ function summaryOf({ nodes, samples, timeDeltas }: CpuProfile) {
   return { functions, busy_ms: functions.reduce((sum, { ms }) => sum + ms, 0) }
 }
 
-function nameOf({ functionName, url, lineNumber, columnNumber }: Frame): string {
-  const name = functionName || '(anonymous)'
-  if (!url.startsWith('file:')) return url ? `${name}  ${url}` : name
+function nameOf(frame: Frame): string {
+  const name = frame.functionName || '(anonymous)'
+  const file = fileOf(frame)
+  if (file === null) return name
+  return frame.url.startsWith('file:') ? `${name}  ${file}:${lineOf(frame)}` : `${name}  ${file}`
+}
+
+/** The file of a function, as the sources name it; null for a function of the engine. */
+function fileOf({ functionName, url, ...at }: Frame): string | null {
+  if (functionName === '(garbage collector)') return functionName
+  if (!url.startsWith('file:')) return url || null
   const file = fileURLToPath(url)
+  const entry = entryOf(file, at)
+  const source = entry ? join(file, '..', entry.originalSource) : file
+  return relative(ROOT, source).replace(/^.*node_modules\//, '')
+}
+
+function lineOf({ url, ...at }: Frame): number {
+  return (entryOf(fileURLToPath(url), at)?.originalLine ?? at.lineNumber) + 1
+}
+
+function entryOf(file: string, { lineNumber, columnNumber }: Omit<Frame, 'functionName' | 'url'>) {
   const entry = sourceMapOf(file)?.findEntry(lineNumber, columnNumber)
-  const isMapped = entry !== undefined && 'originalSource' in entry
-  const at = isMapped
-    ? `${relative(ROOT, join(file, '..', entry.originalSource))}:${entry.originalLine + 1}`
-    : `${relative(ROOT, file)}:${lineNumber + 1}`
-  return `${name}  ${at.replace(/^.*node_modules\//, '')}`
+  return entry !== undefined && 'originalSource' in entry ? entry : undefined
 }
 
 const sourceMaps = new Map<string, SourceMap | null>()

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { between, type Child, type Handlers, startChild } from './child.ts'
+import { timesOf } from './cpu-profile.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
-import { planOf } from './rounds.ts'
+import { planOf, warmUp } from './rounds.ts'
 import { inFolder, startService } from './service.ts'
 
 /** The requests of the bare server's process. */
@@ -10,7 +11,7 @@ interface BareHandlers extends Handlers {
   start(_: null): { port: number }
 }
 
-/** As in the bench of `accept`. */
+/** As in the bench of `accept`. The inlet takes at most 100 connections from one address. */
 const CONNECTIONS = 64
 
 const MAIL = [
@@ -41,8 +42,28 @@ const COMMANDS = [
   [MAIL, '250'],
 ] as const
 
-/** How the commands of a mail travel: each after the reply to the one before, as from nodemailer; or, as from Postfix, all before the mail at once. */
-type Manner = 'one by one' | 'pipelined'
+/**
+ * How the mails travel. On connections that stay open: each command after the reply to the one before, as from a pool of
+ * nodemailer; or all commands before the mail at once, as from Postfix. Or with a connection and a login for each mail, as
+ * from nodemailer without a pool and from `smtplib`.
+ */
+const MANNERS = ['one by one', 'pipelined', 'a connection for each mail'] as const
+type Manner = (typeof MANNERS)[number]
+
+/** The parts of the account, by the files of the functions. */
+const PARTS = [
+  ['garbage collector', /^\(garbage collector\)$/],
+  ['sockets and streams', /^node:(?:net|stream|internal\/(?:stream|js_stream|net))/],
+  ['SMTP', /^smtp-server\//],
+  ['key and rate limits', /compat\/smtp\/admit|core\/src\/api-keys\/|server\/src\/admission\//],
+  ['reading the mail', /compat\/smtp\/(?:read-mail|plain-mail|mail-reader)|^postal-mime\//],
+  ['checking the request', /compat\/smtp\/request|core\/src\/contract\/|^zod\//],
+  ['accept and commit', /^packages\/core\/|^better-sqlite3\/|^drizzle-orm\//],
+  ['sessions of the inlet', /compat\/smtp\//],
+] as const
+const OTHER = 'event loop and others'
+/** The time that the profiler takes in the process. */
+const PROFILER = ['profiler', /^bench\//] as const
 
 interface Client {
   send(): Promise<void>
@@ -51,12 +72,13 @@ interface Client {
 
 interface Side {
   port: number
-  child: Pick<Child<Handlers>, 'usage'>
+  child: Pick<Child<Handlers>, 'usage' | 'startProfile' | 'takeProfile'>
 }
 
 /**
  * Mails a second that the SMTP inlet stores, over those of a bare smtp-server that stores nothing: the same clients, in
- * turns, without TLS. Sending is paused, so that only accepting is measured. Both servers are the built code.
+ * turns, without TLS. Sending is paused, so that only accepting is measured. Both servers are the built code. After the
+ * rounds, one profiled round of each divides the processor time of a mail by part.
  */
 export async function run(options: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
@@ -70,7 +92,7 @@ export async function run(options: BenchOptions): Promise<Figure[]> {
       theirs: { port, child: bare },
     }
     const figures: Figure[] = []
-    for (const manner of ['one by one', 'pipelined'] as const) {
+    for (const manner of MANNERS) {
       figures.push(await compareSides(sides, service.key, manner, options))
     }
     await bare.end()
@@ -88,29 +110,48 @@ async function compareSides(
   const { rounds, ms } = planOf(quick)
   const rates = { ours: [] as number[], theirs: [] as number[] }
   const cpus = { ours: [] as number[], theirs: [] as number[] }
-  for (let round = 0; round <= rounds; round++) {
+  for (const side of [sides.ours, sides.theirs]) {
+    await warmUp(async () => (await roundOf(side, key, manner, ms)).mails)
+  }
+  for (let round = 0; round < rounds; round++) {
     for (const side of ['ours', 'theirs'] as const) {
-      const { port, child } = sides[side]
-      // A connection of the inlet takes 1,000 mails, so each round has its own.
-      const clients = await openClients(port, key, manner)
-      const before = await child.usage()
-      const { mails, seconds } = await roundOf(clients, ms)
-      const { cpu_ms } = between(before, await child.usage())
-      for (const client of clients) client.close()
-      // The first round warms up.
-      if (round === 0) continue
+      const { mails, seconds, cpu_ms } = await roundOf(sides[side], key, manner, ms)
       rates[side].push(mails / seconds)
       cpus[side].push((cpu_ms * 1_000) / mails)
     }
   }
   const ratios = rates.ours.map((ours, i) => ours / (rates.theirs[i] as number))
+  const accounts: string[] = []
+  for (const side of ['ours', 'theirs'] as const) {
+    const shares = await sharesOf(sides[side], key, manner, ms)
+    const cpu_us = median(cpus[side])
+    const parts = shares.map(([part, share]) => `${part} ${count(share * cpu_us)}`).join(', ')
+    accounts.push(`\n  ${side === 'ours' ? 'inlet' : 'bare'}, µs of CPU a mail: ${parts}`)
+  }
   return {
     name: `smtp-inlet, ${manner}, against a bare smtp-server`,
     value: median(ratios),
     unit: 'x',
     note: `by CPU ${count(median(cpus.theirs) / median(cpus.ours))}x`,
-    raw: `${count(median(rates.ours))}/s against ${count(median(rates.theirs))}/s over ${CONNECTIONS} connections, ${count(median(cpus.ours))} against ${count(median(cpus.theirs))} µs of CPU a mail; ${rounds} rounds, ratios ${[Math.min(...ratios), Math.max(...ratios)].map(count).join('–')}`,
+    raw: `${count(median(rates.ours))}/s against ${count(median(rates.theirs))}/s over ${CONNECTIONS} connections, ${count(median(cpus.ours))} against ${count(median(cpus.theirs))} µs of CPU a mail; ${rounds} rounds, ratios ${[Math.min(...ratios), Math.max(...ratios)].map(count).join('–')}${accounts.join('')}`,
   }
+}
+
+/** The shares of the parts in the event loop's busy time, which includes the wait for the disk, in a profiled round. */
+async function sharesOf(
+  side: Side,
+  key: string,
+  manner: Manner,
+  ms: number,
+): Promise<[part: string, share: number][]> {
+  await side.child.startProfile()
+  await roundOf(side, key, manner, ms)
+  const profile = await side.child.takeProfile()
+  const times = timesOf(profile, [PROFILER, ...PARTS], OTHER)
+  times.delete(PROFILER[0])
+  const parts = [...times].filter(([, part_ms]) => part_ms > 0)
+  const all_ms = parts.reduce((sum, [, part_ms]) => sum + part_ms, 0)
+  return parts.map(([part, part_ms]) => [part, part_ms / all_ms])
 }
 
 /** Loads an inlet of its own, whose process may have arguments, for `ms`. */
@@ -125,20 +166,37 @@ export async function loadInlet(
     node_args,
   })
   await child.request('pause', null)
-  const clients = await openClients(portOf(smtp_url), key, 'one by one')
-  const { mails, seconds } = await roundOf(clients, ms)
-  for (const client of clients) client.close()
+  const side = { port: portOf(smtp_url), child }
+  const { mails, seconds } = await roundOf(side, key, 'one by one', ms)
   await child.request('stop', null)
   await child.end()
   return `${count(mails / seconds)} mails a second while profiled`
 }
 
 async function openClients(port: number, key: string, manner: Manner): Promise<Client[]> {
-  return Promise.all(Array.from({ length: CONNECTIONS }, () => openClient(port, key, manner)))
+  const open =
+    manner === 'a connection for each mail'
+      ? async () => ({ send: () => sendOnce(port, key), close() {} })
+      : () => openClient(port, key, manner)
+  return Promise.all(Array.from({ length: CONNECTIONS }, open))
+}
+
+/** Sends one mail on a connection of its own, and waits for the end of the connection. */
+async function sendOnce(port: number, key: string): Promise<void> {
+  const { say, sendOneByOne, closed } = await logIn(port, key)
+  await sendOneByOne()
+  await say('QUIT\r\n', '221')
+  await closed
+}
+
+async function openClient(port: number, key: string, manner: Manner): Promise<Client> {
+  const { sendOneByOne, sendPipelined, socket } = await logIn(port, key)
+  const send = manner === 'pipelined' ? sendPipelined : sendOneByOne
+  return { send, close: () => socket.destroy() }
 }
 
 /** A client that checks each reply, and costs little, because the servers are measured. */
-async function openClient(port: number, key: string, manner: Manner): Promise<Client> {
+async function logIn(port: number, key: string) {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   const replies: string[] = []
   let rest = ''
@@ -150,6 +208,7 @@ async function openClient(port: number, key: string, manner: Manner): Promise<Cl
     replies.push(...lines.filter((line) => line[3] === ' '))
     onReply()
   })
+  const closed = once(socket, 'close')
   await once(socket, 'connect')
   async function expectReply(code: string): Promise<void> {
     while (replies.length === 0) {
@@ -164,25 +223,36 @@ async function openClient(port: number, key: string, manner: Manner): Promise<Cl
     socket.write(line)
     await expectReply(code)
   }
-  async function sendOneByOne(): Promise<void> {
-    for (const [line, code] of COMMANDS) await say(line, code)
-  }
   const before = COMMANDS.slice(0, -1)
   const together = before.map(([line]) => line).join('')
-  async function sendPipelined(): Promise<void> {
-    socket.write(together)
-    for (const [, code] of before) await expectReply(code)
-    await say(MAIL, '250')
-  }
   await expectReply('220')
   await say('EHLO bench\r\n', '250')
   const login = Buffer.from(`\0bench\0${key}`).toString('base64')
   await say(`AUTH PLAIN ${login}\r\n`, '235')
-  const send = manner === 'pipelined' ? sendPipelined : sendOneByOne
-  return { send, close: () => socket.destroy() }
+  return {
+    socket,
+    closed,
+    say,
+    async sendOneByOne() {
+      for (const [line, code] of COMMANDS) await say(line, code)
+    },
+    async sendPipelined() {
+      socket.write(together)
+      for (const [, code] of before) await expectReply(code)
+      await say(MAIL, '250')
+    },
+  }
 }
 
-async function roundOf(clients: Client[], ms: number): Promise<{ mails: number; seconds: number }> {
+/** Sends mails for `ms`. A connection of the inlet takes 1,000 mails, so each round has its own connections. */
+async function roundOf(
+  { port, child }: Side,
+  key: string,
+  manner: Manner,
+  ms: number,
+): Promise<{ mails: number; seconds: number; cpu_ms: number }> {
+  const clients = await openClients(port, key, manner)
+  const before = await child.usage()
   const from = performance.now()
   let mails = 0
   await Promise.all(
@@ -193,7 +263,10 @@ async function roundOf(clients: Client[], ms: number): Promise<{ mails: number; 
       }
     }),
   )
-  return { mails, seconds: (performance.now() - from) / 1000 }
+  const seconds = (performance.now() - from) / 1000
+  const { cpu_ms } = between(before, await child.usage())
+  for (const { close } of clients) close()
+  return { mails, seconds, cpu_ms }
 }
 
 function portOf(url: string | null): number {

@@ -75,6 +75,13 @@ const LINES: Record<string, Columns[]> = {
       0.8,
       1,
     ],
+    [
+      'SMTP inlet ÷ bare smtp-server, a connection for each mail',
+      'smtp-inlet, a connection for each mail, against a bare smtp-server',
+      'x',
+      0.8,
+      1,
+    ],
   ],
   'webhook-deliveries': [
     [
