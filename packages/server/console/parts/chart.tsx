@@ -11,6 +11,12 @@ export interface Series {
 
 const HEIGHT = 220
 
+/** The steps of an axis of counts: 1, 2, 5, 10 and so on, because half a message is none. */
+const STEPS = Array.from(
+  { length: 27 },
+  (_, i) => ([1, 2, 5][i % 3] ?? 1) * 10 ** Math.trunc(i / 3),
+)
+
 /** Lines over time. `times`: in seconds. The library is loaded with the first chart. */
 export function Chart({
   label,
@@ -69,7 +75,7 @@ function optionsOf(element: HTMLElement, series: readonly Series[]): uPlot.Optio
     legend: { live: true },
     axes: [
       { ...axis, values: (_, times) => times.map(tickText) },
-      { ...axis, size: 48 },
+      { ...axis, size: 48, incrs: STEPS },
     ],
     scales: { y: { range: (_, min, max) => [Math.min(0, min ?? 0), Math.max(4, max ?? 0)] } },
     series: [
@@ -78,6 +84,7 @@ function optionsOf(element: HTMLElement, series: readonly Series[]): uPlot.Optio
         label: name,
         stroke: colour(token),
         width: 2,
+        value: (_: uPlot, value: number | null) => value ?? '',
         points: { show: false },
       })),
     ],
