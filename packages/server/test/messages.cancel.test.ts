@@ -40,6 +40,14 @@ describe('POST /api/v1/messages/:id/cancel', () => {
       failed_at: '2026-05-04T09:00:00.000Z',
     })
     expect(await world().balance(owner)).toBe(before)
+    const { token } = owner
+    const ledger = await world().call('GET', '/api/v1/billing/transactions', { token })
+    expect(ledger.body.data.transactions[0]).toMatchObject({
+      type: 'refund',
+      credits: 1,
+      description: 'Canceled before it was sent',
+      reference: { type: 'message', id },
+    })
     await world().advance(0)
     const events = receiver.arrivals.map(({ body }) => JSON.parse(body.toString()))
     expect(events).toMatchObject([

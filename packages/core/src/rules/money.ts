@@ -6,11 +6,14 @@ import { refundOfRejected } from './recipients.ts'
 import type { Step } from './settlement.ts'
 import { startedMinutes } from './voice-minutes.ts'
 
-/** Refunds a message that no provider accepted, at most once; for a call, releases its hold. */
-export function giveBack(step: Step): void {
+/** Refunds a message that no provider accepted, at most once; for a call, releases its hold. `code`: why it failed. */
+export function giveBack(step: Step, code: string): void {
   const { message } = step
   if (message.channel === 'voice') endHold(step, planHoldVoid, units(0))
-  else refund(step, units(message.credits_used - message.credits_refunded), NOT_ACCEPTED)
+  else {
+    const reason = code === 'canceled' ? CANCELED : NOT_ACCEPTED
+    refund(step, units(message.credits_used - message.credits_refunded), reason)
+  }
 }
 
 /**
@@ -21,9 +24,12 @@ export function giveBackShares(step: Step, recipients: readonly StoredRecipient[
   const { credits_used, credits_refunded } = step.message
   const amount = units(refundOfRejected(recipients, credits_used) - credits_refunded)
   const isWhole = amount === credits_used
-  refund(step, amount, isWhole ? NOT_ACCEPTED : 'Recipients that no provider accepted')
+  const isCanceled = recipients.every(({ error_code }) => error_code === 'canceled')
+  const whole = isCanceled ? CANCELED : NOT_ACCEPTED
+  refund(step, amount, isWhole ? whole : 'Recipients that no provider accepted')
 }
 
+const CANCELED = 'Canceled before it was sent'
 const NOT_ACCEPTED = 'Failed before any provider accepted it'
 
 function refund(step: Step, amount: Units, description: string): void {

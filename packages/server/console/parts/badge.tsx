@@ -20,7 +20,6 @@ const TONES: Record<string, Tone> = {
   verified: 'good',
   pending: 'busy',
   processing: 'busy',
-  canceled: 'warn',
   disabled: 'warn',
   expired: 'warn',
 }

@@ -63,6 +63,8 @@ interface Question {
   title: string
   text: ComponentChildren
   action: string
+  /** The text of the button that changes nothing. */
+  cancel?: string
   danger?: boolean
   answer(isConfirmed: boolean): void
 }
@@ -86,14 +88,14 @@ export function confirm(question: Omit<Question, 'answer'>): Promise<boolean> {
 export function Confirmation() {
   const question = asked.value
   if (!question) return null
-  const { title, text, action, danger, answer } = question
+  const { title, text, action, cancel = 'Cancel', danger, answer } = question
   return (
     <Dialog
       title={title}
       onClose={() => answer(false)}
       actions={
         <>
-          <Button onClick={() => answer(false)}>Cancel</Button>
+          <Button onClick={() => answer(false)}>{cancel}</Button>
           <Button kind={danger ? 'danger' : 'primary'} onClick={() => answer(true)}>
             {action}
           </Button>

@@ -33,7 +33,11 @@ export function Field({
         ...(error ? { 'aria-invalid': true } : {}),
       })}
       {note && (
-        <p id={`${id}-note`} class={error ? 'field-error' : 'field-hint'}>
+        <p
+          id={`${id}-note`}
+          class={error ? 'field-error' : 'field-hint'}
+          role={error ? 'alert' : undefined}
+        >
           {note}
         </p>
       )}

@@ -4,12 +4,13 @@ import { Button } from './button.tsx'
 import { ErrorBox } from './error-box.tsx'
 
 /**
- * A form. While the promise of `onSubmit` is pending, its button is busy; its error is shown above the fields, and `children`
- * gets it for `fieldError`.
+ * A form. While the promise of `onSubmit` is pending, its button is busy; its error is shown above the fields, unless `children`
+ * shows all of it with `fieldError`.
  */
 export function Form({
   action,
   danger = false,
+  more,
   children,
   onSubmit,
   onCancel,
@@ -17,6 +18,8 @@ export function Form({
   /** The text of the button that sends. */
   action: string
   danger?: boolean
+  /** Other buttons beside it. */
+  more?: ComponentChildren
   children(error: unknown): ComponentChildren
   onSubmit(): Promise<unknown>
   /** Absent: there is no button to cancel. */
@@ -42,6 +45,7 @@ export function Form({
       {error !== undefined && <ErrorBox error={error} />}
       {children(error)}
       <div class={onCancel ? 'actions end' : 'actions'}>
+        {more}
         {onCancel && <Button onClick={onCancel}>Cancel</Button>}
         <Button kind={danger ? 'danger' : 'primary'} type="submit" busy={isBusy}>
           {action}

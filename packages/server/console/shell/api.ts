@@ -29,13 +29,33 @@ export function errorText(error: unknown): string {
   if (error instanceof SvcError && error.code === 'connection_failed') {
     return 'The service cannot be reached. Check the connection, then try again.'
   }
-  return error instanceof Error ? error.message : String(error)
+  return inWords(error instanceof Error ? error.message : String(error))
 }
+
+/** A text of the API for people who do not know E.164. */
+export function inWords(text: string): string {
+  return text.replace('be in E.164 format', 'have + and the country code, digits only')
+}
+
+interface Detailed {
+  details?: readonly { path: string; message: string }[]
+}
+
+/** The faults that fields show, so that no box repeats them. */
+const shown = new WeakSet<object>()
 
 /** The fault of one field of a form; undefined if the error is about others. `path`: such as `content.text`. */
 export function fieldError(error: unknown, path: string): string | undefined {
-  const { details } = (error ?? {}) as { details?: readonly { path: string; message: string }[] }
-  return details?.find((one) => one.path === path)?.message
+  const fault = (error as Detailed | undefined)?.details?.find((one) => one.path === path)
+  if (!fault) return undefined
+  shown.add(fault)
+  return inWords(fault.message)
+}
+
+/** Whether fields show the whole error. */
+export function isInFields(error: unknown): boolean {
+  const { details } = (error ?? {}) as Detailed
+  return details?.[0] !== undefined && details.every((one) => shown.has(one))
 }
 
 /** What data belongs to: data of another workspace or mode must not stay on a page. */

@@ -12,7 +12,7 @@ import {
   Time,
   toast,
 } from '../../parts/index.ts'
-import { api } from '../../shell/api.ts'
+import { api, inWords } from '../../shell/api.ts'
 import { count, credits, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
@@ -76,7 +76,7 @@ export function BulkDrawer({
                   <>
                     {rejected.slice(0, 5).map(({ line, to, message }) => (
                       <div key={line}>
-                        Line {line}: {to} <small>{message}</small>
+                        Line {line}: {to} <small>{inWords(message)}</small>
                       </div>
                     ))}
                     {rejected.length > 5 && `and ${number(rejected.length - 5)} more`}
@@ -114,6 +114,7 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
       text: 'They are not sent, and their credits are returned. Messages that are being sent now stay.',
       action: 'Cancel messages',
       danger: true,
+      cancel: 'Keep them',
     }
     if (!(await confirm(question))) return
     const { canceled } = await api.bulks.cancel(id)

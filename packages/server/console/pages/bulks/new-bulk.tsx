@@ -49,6 +49,7 @@ function NewBulk() {
   const [isChoosing, setChoosing] = useState(false)
   const { channel } = draft
   const { recipients, lines, missing } = useMemo(() => recipientsIn(text, channel), [text, channel])
+  useEffect(() => setError(undefined), [draft, text, validation])
   const fill = async () => setText(await contactsText(filter))
   useEffect(() => {
     // The link of the contacts' page.
@@ -59,7 +60,8 @@ function NewBulk() {
   const isReady =
     recipients.length > 0 && isComplete({ ...draft, to: 'many' }) && faults.length === 0
   const estimate = useEstimate(isReady ? body : null)
-  const errorOf = (path: string) => fieldError({ details: faults }, path) ?? fieldError(error, path)
+  const errorOf = (path: string) =>
+    fieldError({ details: faults }, path) ?? fieldError(error ?? estimate.error, path)
   const blocked = estimate.data?.messages.filter(({ block_reason }) => block_reason) ?? []
   async function send() {
     setError(undefined)

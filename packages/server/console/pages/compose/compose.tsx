@@ -1,5 +1,5 @@
 import type { Message } from '@svc/client'
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button, ErrorBox, LinkButton, Loaded, PageHead, TextInput } from '../../parts/index.ts'
 import { api, fieldError } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
@@ -74,10 +74,12 @@ function Form({ initial }: { initial: Draft }) {
   const [isBusy, setBusy] = useState(false)
   const isSending = useRef(false)
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
+  useEffect(() => setError(undefined), [draft])
   const { body, faults } = requestOf(draft)
   const isReady = isComplete(draft) && faults.length === 0
   const estimate = useEstimate(isReady ? body : null)
-  const errorOf = (path: string) => fieldError({ details: faults }, path) ?? fieldError(error, path)
+  const errorOf = (path: string) =>
+    fieldError({ details: faults }, path) ?? fieldError(error ?? estimate.error, path)
   async function send(event: Event) {
     event.preventDefault()
     // A second click arrives before the button is drawn as busy.

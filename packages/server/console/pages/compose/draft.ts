@@ -1,4 +1,5 @@
 import type { MessagesEstimateBody, MessagesSendBody } from '@svc/client'
+import { plainPhone } from '../contacts/fields.ts'
 import type { Channel } from '../messages/channels.ts'
 
 /** The fields of the form, as typed. Fields of other channels are kept while the person changes the channel. */
@@ -119,7 +120,7 @@ export function sharedOf(draft: Draft) {
 export function requestOf(draft: Draft): { body: MessagesSendBody; faults: Fault[] } {
   const { body, faults } = sharedOf(draft)
   const several = draft.channel === 'email' ? addresses(draft.to) : undefined
-  const to = several && several.length > 1 ? several : draft.to.trim()
+  const to = several && several.length > 1 ? several : plainPhone(draft.to)
   return { body: { to, ...body } as MessagesSendBody, faults }
 }
 

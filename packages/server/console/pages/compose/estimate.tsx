@@ -1,7 +1,7 @@
 import type { MessagesEstimateData } from '@svc/client'
 import { useEffect, useState } from 'preact/hooks'
 import { Button, Facts, Money } from '../../parts/index.ts'
-import { api, dataKey, errorText } from '../../shell/api.ts'
+import { api, dataKey, errorText, isInFields } from '../../shell/api.ts'
 import { number } from '../../shell/format.ts'
 import type { EstimateBody } from './draft.ts'
 
@@ -20,6 +20,7 @@ export function useEstimate(body: EstimateBody | null): Estimate {
   const [estimate, setEstimate] = useState<Estimate>({})
   useEffect(() => {
     if (!body) return setEstimate({})
+    setEstimate(({ error: _, ...before }) => before)
     const ending = new AbortController()
     const { signal } = ending
     const timer = setTimeout(
@@ -61,7 +62,9 @@ export function EstimateCard({
       <h2>Estimate</h2>
       {!data && (
         <p class="muted">
-          {error === undefined ? 'Recipient and content give the price.' : errorText(error)}
+          {error === undefined || isInFields(error)
+            ? 'Recipient and content give the price.'
+            : errorText(error)}
         </p>
       )}
       {data && (

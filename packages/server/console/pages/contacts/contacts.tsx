@@ -29,6 +29,7 @@ import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, go, query, setQuery } from '../../shell/router.ts'
 import { choiceHeaders, may } from '../../shell/session.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
+import { plainPhone } from './fields.ts'
 import { Import } from './import.tsx'
 
 const COLUMNS: readonly Column<Contact>[] = [
@@ -151,21 +152,11 @@ function Details({ id, onClose, onChange }: { id: string; onClose(): void; onCha
     onClose()
   }
   return (
-    <Drawer
-      title="Contact"
-      onClose={onClose}
-      actions={
-        may('send') && (
-          <Button kind="danger" icon="trash" onClick={remove}>
-            Delete
-          </Button>
-        )
-      }
-    >
+    <Drawer title="Contact" onClose={onClose}>
       <Loaded of={load}>
         {({ contact }) =>
           may('send') ? (
-            <Edit contact={contact} onDone={onClose} onChange={onChange} />
+            <Edit contact={contact} onDone={onClose} onChange={onChange} onDelete={remove} />
           ) : (
             <Facts
               of={{
@@ -200,8 +191,10 @@ function Edit({
   contact,
   onDone,
   onChange,
+  onDelete,
 }: {
   contact?: Contact
+  onDelete?(): Promise<void>
   onDone(): void
   onChange(): void
 }) {
@@ -213,6 +206,9 @@ function Edit({
   const [attributes, setAttributes] = useState(JSON.stringify(contact?.attributes ?? {}, null, 2))
   const [unsubscribed, setUnsubscribed] = useState(before)
   const [fault, setFault] = useState<string>()
+  const to = new URLSearchParams(
+    contact?.phone ? { to: contact.phone } : { channel: 'email', to: contact?.email ?? '' },
+  )
   async function save() {
     const changed = CHANNELS.filter(([id]) => before.includes(id) !== unsubscribed.includes(id))
     let values: Record<string, unknown>
@@ -225,6 +221,7 @@ function Edit({
     }
     const body = {
       ...Object.fromEntries(FIELDS.map(([id]) => [id, texts[id]?.trim() || null])),
+      phone: plainPhone(texts.phone ?? '') || null,
       tags: texts.tags?.split(',').flatMap((tag) => tag.trim() || []) ?? [],
       attributes: values,
       subscriptions: Object.fromEntries(
@@ -240,7 +237,22 @@ function Edit({
     onDone()
   }
   return (
-    <Form action="Save" onSubmit={save}>
+    <Form
+      action="Save"
+      onSubmit={save}
+      more={
+        contact && (
+          <>
+            <Button kind="danger" icon="trash" onClick={() => onDelete?.()}>
+              Delete
+            </Button>
+            <LinkButton icon="compose" to={`/compose?${to}`}>
+              Send message
+            </LinkButton>
+          </>
+        )
+      }
+    >
       {(error) => (
         <>
           {[...FIELDS, TAGS].map(([id, label, hint], i) => (

@@ -3,8 +3,10 @@ import { useRef, useState } from 'preact/hooks'
 import { csvRows, csvText, unguarded } from '../../parts/csv.ts'
 import { download } from '../../parts/download.ts'
 import { Button, Drawer, ErrorBox, Facts, Field } from '../../parts/index.ts'
+import { inWords } from '../../shell/api.ts'
 import { count, number } from '../../shell/format.ts'
 import { ownApi } from '../../shell/own-api.ts'
+import { fieldsOf, meaningOf, plainPhone } from './fields.ts'
 
 /** Below the limits of a request: 10,000 contacts and 4 MiB. */
 const ROWS_PER_REQUEST = 1_000
@@ -19,6 +21,8 @@ const NAMING = ['phone', 'email', 'external_id']
 interface File {
   name: string
   header: string[]
+  /** What the columns mean. */
+  fields: string[]
   rows: string[][]
 }
 
@@ -47,16 +51,19 @@ async function read(file: globalThis.File): Promise<File> {
   }
   // A corrected file of rejected rows.
   if (rows[0]?.at(-1) === REASON) rows = rows.map((row) => row.slice(0, -1))
-  const [header, ...contacts] = rows
-  if (!header?.some((cell) => NAMING.includes(cell.trim().toLowerCase()))) {
+  const [header = [], ...contacts] = rows
+  const fields = fieldsOf(header)
+  if (!fields.some((field) => NAMING.includes(field))) {
     throw new Error(`The first row must name a column ${NAMING.join(', ')}.`)
   }
   if (contacts.length === 0) throw new Error('The file has no rows below its header.')
-  return { name: file.name, header, rows: contacts }
+  const phone = fields.indexOf('phone')
+  for (const row of contacts) if (row[phone]) row[phone] = plainPhone(row[phone])
+  return { name: file.name, header, fields, rows: contacts }
 }
 
 /** Sends the next rows; the service rejects faulty ones without the others. */
-async function sendNext({ header, rows }: File, before: Progress): Promise<Progress> {
+async function sendNext({ fields, rows }: File, before: Progress): Promise<Progress> {
   const { done, counts, rejected } = before
   let end = done
   let size = 0
@@ -65,14 +72,14 @@ async function sendNext({ header, rows }: File, before: Progress): Promise<Progr
     end += 1
   }
   const taken = rows.slice(done, end)
-  const fitting = taken.filter((row) => row.length === header.length)
-  const uneven = taken.filter((row) => row.length !== header.length)
+  const fitting = taken.filter((row) => row.length === fields.length)
+  const uneven = taken.filter((row) => row.length !== fields.length)
   const answer =
     fitting.length > 0
       ? await ownApi.send<ContactsImportData>(
           'POST',
           '/v1/contacts/import',
-          csvText([header, ...fitting]),
+          csvText([fields, ...fitting]),
         )
       : { created: 0, updated: 0, unchanged: 0, errors: [] }
   return {
@@ -86,7 +93,7 @@ async function sendNext({ header, rows }: File, before: Progress): Promise<Progr
       ...rejected,
       ...answer.errors.map(({ index, message }): [string[], string] => [
         fitting[index] ?? [],
-        message,
+        inWords(message),
       ]),
       ...uneven.map((row): [string[], string] => [
         row,
@@ -146,7 +153,7 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
       <div class="form">
         <Field
           label="CSV file"
-          hint="UTF-8 with a header row: name, phone, email, external_id, tags, unsubscribed. Other columns become attributes. A contact that exists is updated."
+          hint="UTF-8 with a header row, such as name, phone, email, external_id, tags, unsubscribed. Other columns become attributes. A contact that exists is updated."
         >
           {(control) => (
             <input
@@ -206,7 +213,7 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
   )
 }
 
-function Preview({ header, rows }: File) {
+function Preview({ header, fields, rows }: File) {
   return (
     <section>
       <h3>
@@ -219,6 +226,7 @@ function Preview({ header, rows }: File) {
               {header.map((name, i) => (
                 <th key={i} scope="col">
                   {name}
+                  <small class="line">→ {meaningOf(fields[i] ?? '')}</small>
                 </th>
               ))}
             </tr>
@@ -226,8 +234,8 @@ function Preview({ header, rows }: File) {
           <tbody>
             {rows.slice(0, SHOWN).map((row, i) => (
               <tr key={i}>
-                {header.map((name, at) => (
-                  <td key={at} data-name={name}>
+                {fields.map((field, at) => (
+                  <td key={at} data-name={meaningOf(field)}>
                     {row[at]}
                   </td>
                 ))}

@@ -139,14 +139,15 @@ function Credits() {
                 {credits_held > 0 && <small>{credits(credits_held)} are reserved for calls</small>}
               </div>
               <div class="card">
-                <h2>Spent today (UTC)</h2>
+                <h2>Debits today (UTC)</h2>
                 <p class="figure">
                   {spending.data ? <Money credits={spending.data.spent_today} /> : '…'}
                 </p>
                 <small>
+                  Refunds do not lower them.{' '}
                   {spending.data?.daily_limit == null
-                    ? 'No daily limit'
-                    : `At most ${credits(spending.data.daily_limit)} a day`}
+                    ? 'No daily limit.'
+                    : `At most ${credits(spending.data.daily_limit)} a day.`}
                 </small>
               </div>
               <div class="card">

@@ -25,7 +25,7 @@ import { may } from '../../shell/session.ts'
 import { channelName } from './channels.ts'
 import { type AnyContent, Content } from './content.tsx'
 import { curlOf } from './request.ts'
-import { inputTime, timeZone } from './schedule.ts'
+import { inputTime, statusOf, timeZone } from './schedule.ts'
 import { Timeline } from './timeline.tsx'
 
 /** The few changes of one message are shown soon after each other. */
@@ -105,12 +105,12 @@ function MessageFacts({ message }: { message: Message }) {
       of={{
         Status: (
           <>
-            <StatusBadge status={message.status} />
+            <StatusBadge status={statusOf(message)} />
             {!message.livemode && <Badge tone="warn">test</Badge>}
           </>
         ),
         Error: text && (
-          <span class="bad">
+          <span class={statusOf(message) === 'canceled' ? '' : 'bad'}>
             {text} {error_code && error_code !== text && <code>{error_code}</code>}
           </span>
         ),
@@ -161,7 +161,10 @@ function Actions({ message, onChange }: { message: Message; onChange(): void }) 
   const isEmpty = erased_at !== null || Object.keys(content).length === 0
   async function cancel() {
     const text = 'It is not sent, and its credits are returned.'
-    const question = { title: 'Cancel this message?', text, action: 'Cancel message', danger: true }
+    const question = {
+      ...{ title: 'Cancel this message?', text, action: 'Cancel message', danger: true },
+      cancel: 'Keep it',
+    }
     if (!(await confirm(question))) return
     await api.messages.cancel(id)
     toast('The message was canceled.')
@@ -217,8 +220,8 @@ function Actions({ message, onChange }: { message: Message; onChange(): void }) 
               Cancel message
             </Button>
           )}
-          {!isEmpty && (
-            <LinkButton kind="primary" icon="compose" to={`/compose?from=${id}`}>
+          {!isQueued && !isEmpty && (
+            <LinkButton icon="compose" to={`/compose?from=${id}`}>
               Send again
             </LinkButton>
           )}

@@ -24,6 +24,7 @@ import { may, mode } from '../../shell/session.ts'
 import { CHANNELS, channelName } from './channels.ts'
 import { summaryOf } from './content.tsx'
 import { MessageDrawer } from './drawer.tsx'
+import { statusOf } from './schedule.ts'
 
 type Found = Omit<Message, 'content'> & { content: Message['content'] | null }
 
@@ -40,10 +41,10 @@ const COLUMNS: readonly Column<Found>[] = [
   { name: 'Channel', value: ({ channel }) => channelName(channel) },
   {
     name: 'Status',
-    value: ({ status, livemode }) => (
+    value: (message) => (
       <>
-        <StatusBadge status={status} />
-        {!livemode && mode.value === 'live' && <Badge tone="warn">test</Badge>}
+        <StatusBadge status={statusOf(message)} />
+        {!message.livemode && mode.value === 'live' && <Badge tone="warn">test</Badge>}
       </>
     ),
   },
@@ -111,7 +112,13 @@ function Messages({ params }: PageProps) {
     const { data: shown } = list
     if (!shown?.messages.some(({ id }) => id === data.message_id)) return
     const messages = shown.messages.map((one) =>
-      one.id === data.message_id ? { ...one, status: data.status as Found['status'] } : one,
+      one.id === data.message_id
+        ? {
+            ...one,
+            status: data.status as Found['status'],
+            error_code: data.error_code as string | null,
+          }
+        : one,
     )
     list.set({ ...shown, messages })
   })

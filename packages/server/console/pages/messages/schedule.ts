@@ -1,3 +1,18 @@
+/** The status for people: a canceled message has failed, and a scheduled one is queued. */
+export function statusOf({
+  status,
+  error_code,
+  scheduled_at,
+}: {
+  status: string
+  error_code: string | null
+  scheduled_at?: string | null
+}): string {
+  if (error_code === 'canceled') return error_code
+  const isLater = Date.parse(scheduled_at ?? '') > Date.now()
+  return status === 'queued' && isLater ? 'scheduled' : status
+}
+
 /** The name of the browser's time zone. */
 export function timeZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone

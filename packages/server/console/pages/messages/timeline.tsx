@@ -1,9 +1,10 @@
 import type { MessagesTimelineData } from '@svc/client'
 import { Money, StatusBadge } from '../../parts/index.ts'
-import { clockTime, credits, duration, preciseTime } from '../../shell/format.ts'
+import { clockTime, credits, duration, exactTime, preciseTime } from '../../shell/format.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { answerText } from '../webhooks/delivery.tsx'
 import { DeliveryDetails } from './deliveries.tsx'
+import { statusOf } from './schedule.ts'
 
 type Entry = MessagesTimelineData['timeline'][number]
 
@@ -33,8 +34,8 @@ function textOf(entry: Entry) {
     case 'status':
       return (
         <>
-          <StatusBadge status={entry.status} /> {!entry.applied && <small>changed nothing</small>}{' '}
-          {faultOf(entry)}
+          <StatusBadge status={statusOf(entry)} />{' '}
+          {!entry.applied && <small>changed nothing</small>} {faultOf(entry)}
         </>
       )
     case 'provider':
@@ -81,6 +82,11 @@ function faultOf({
   error_code: string | null
   error_message: string | null
 }) {
-  const text = error_message ?? error_code
-  return text && <span class="bad">{text}</span>
+  // The new time of a reschedule is in the text.
+  const text = (error_message ?? error_code)?.replace(/[\dT:.-]+Z$/, exactTime)
+  return (
+    text && (
+      <span class={/^(canceled|rescheduled)$/.test(error_code ?? '') ? '' : 'bad'}>{text}</span>
+    )
+  )
 }

@@ -175,7 +175,7 @@ function Actions({
 const INVITATIONS: readonly Column<Invitation>[] = [
   { name: 'E-mail', kind: 'main', value: ({ email }) => email },
   { name: 'Role', value: ({ role }) => role },
-  { name: 'Valid', value: ({ expires_at }) => <Time at={expires_at} /> },
+  { name: 'Valid until', value: ({ expires_at }) => <Time at={expires_at} /> },
 ]
 
 function InvitationActions({ one, onChange }: { one: Invitation; onChange(): void }) {

@@ -141,7 +141,7 @@ export function WebhookForm({
               label="Own headers"
               rows={3}
               placeholder="Authorization: Bearer …"
-              hint="One a line. The values are never shown again."
+              hint="One per line. The values are never shown again."
               value={headers}
               onInput={setHeaders}
             />
