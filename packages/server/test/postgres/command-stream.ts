@@ -204,8 +204,11 @@ export function commandStream(
       else if (endpoint === 'suppressions.add') {
         const { channel, address } = data.suppression
         owner.suppressions.push(`${channel}/${encodeURIComponent(address)}`)
-      } else if (endpoint === 'webhooks.create') owner.webhooks.push(data.webhook.id)
-      else if (endpoint === 'webhooks.test') owner.deliveries.push(data.delivery)
+      } else if (endpoint === 'webhooks.create') {
+        const { id, url } = data.webhook
+        if (url.endsWith('/closed')) owner.closed.push(id)
+        else owner.webhooks.push(id)
+      } else if (endpoint === 'webhooks.test') owner.deliveries.push(data.delivery)
       else if (endpoint === 'webhooks.deliveries') owner.deliveries.push(...data.deliveries)
       else if (endpoint === 'messages.send') owner.messages.push(data.message_id)
       else if (endpoint === 'bulks.send') {
@@ -237,6 +240,7 @@ function newOwner(id: string, signup: unknown, mails: Mails): Owner {
   const none = {
     keys: [],
     webhooks: [],
+    closed: [],
     deliveries: [],
     messages: [UNKNOWN_ID],
     bulks: [UNKNOWN_ID],

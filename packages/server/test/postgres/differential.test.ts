@@ -16,7 +16,7 @@ import { seededChance } from './seeded-chance.ts'
 const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_507)
 const COMMANDS = Number(process.env.SVC_FUZZ_OPERATIONS ?? 600)
 
-const TIME_MAX_MS = 60_000 + COMMANDS * 100
+const TIME_MAX_MS = 120_000 + COMMANDS * 400
 
 /** A wait consists of steps of this length, so that results of due work fall due within it. */
 const STEPS = 5
@@ -142,4 +142,9 @@ function expectBroad(exchanges: readonly Exchange[]): void {
   expect([...new Set(served)].sort()).toEqual([...ENDPOINT_NAMES].sort())
   const statuses = new Set(seen.map(({ status }) => status))
   expect([...statuses].sort()).toEqual([200, 201, 400, 401, 402, 403, 404, 429])
+  const texts = exchanges.map(({ text = '' }) => text).join()
+  // E-mails to several recipients: some were rejected, and some bounced later.
+  for (const part of ['"role":"bcc"', '"role":"cc"', '"message.recipients_failed"']) {
+    expect(texts).toContain(part)
+  }
 }
