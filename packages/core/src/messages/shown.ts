@@ -10,32 +10,31 @@ export type ShortMessage = Omit<Message, 'content'> & { content: Message['conten
 
 /** A message for its workspace: attachments have their size instead of their content. */
 export function shown(row: MessageRow): Message {
-  return { ...recordOf(row), content: shownContent(row.content) }
+  return recordOf(row, shownContent(row.content))
 }
 
 /** A message with the contents of its attachments. */
 export function whole(row: MessageRow): Message {
-  return { ...recordOf(row), content: row.content }
+  return recordOf(row, row.content)
 }
 
 export function shownShort(row: ShortMessageRow): ShortMessage {
   const { content } = row
-  return { ...recordOf(row), content: content === null ? null : shownContent(content) }
+  return recordOf(row, content === null ? null : shownContent(content))
 }
 
 /**
- * The record of a message without its content. `recipients` is present only for a message with several recipients, and
- * `duration_s` only for a call that ended.
+ * The record of a message. `recipients` is present only for a message with several recipients, and `duration_s` only for a
+ * call that ended.
  */
-function recordOf({
-  content: _,
-  recipients,
-  tags: __,
-  duration_s,
-  ...row
-}: ShortMessageRow): Omit<Message, 'content'> {
-  if (duration_s !== null) return { ...row, duration_s }
-  return recipients === null ? row : { ...row, recipients: recipients.map(shownRecipient) }
+function recordOf<Shown extends ShortMessage['content']>(
+  { recipients, tags: _, duration_s, ...row }: ShortMessageRow,
+  content: Shown,
+): Omit<Message, 'content'> & { content: Shown } {
+  // Changed in place, because to spread a rest object takes three times as long as to make it.
+  const record = Object.assign<Omit<typeof row, 'content'>, { content: Shown }>(row, { content })
+  if (duration_s !== null) return { ...record, duration_s }
+  return recipients === null ? record : { ...record, recipients: recipients.map(shownRecipient) }
 }
 
 function shownRecipient({ accepted: _, ...recipient }: StoredRecipient): MailRecipient {
