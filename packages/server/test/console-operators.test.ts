@@ -273,6 +273,14 @@ describe('SVC_CONSOLE_OPERATORS=off', () => {
     const json = { name: NAME, password: PASSWORD }
     expect((await ask(without(), 'POST', '/operator/session', { json })).status).toBe(404)
   })
+
+  it('names no operator, also for a session from before', async () => {
+    const { core } = without()
+    await core.operators.add({ name: NAME, password: PASSWORD })
+    const { token } = await core.operators.signIn({ name: NAME, password: PASSWORD })
+    const shown = await ask(without(), 'GET', '/session', { cookie: `svc_operator=${token}` })
+    expect([shown.status, shown.data.operator]).toEqual([200, null])
+  })
 })
 
 describe.each(['sqlite', 'postgres'] as const)('operating on %s', (engine) => {

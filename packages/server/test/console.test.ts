@@ -20,9 +20,10 @@ const folder = mkdtempSync(join(tmpdir(), 'svc-console-'))
 let bundle: Bundle
 let trusted: ConsoleUser | null = null
 
+// The build needs several seconds of CPU.
 beforeAll(async () => {
   bundle = await buildConsole(folder)
-})
+}, 120_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const world = useWorld({ listen: true, console: { folder, at_root: true, brand: 'Acme <b>' } })
