@@ -216,6 +216,7 @@ describe('the findings', () => {
     await send({ to: '+15005550001' })
     const [found] = (await get('/findings')).findings
     expect(found).toMatchObject({ kind: 'failures', count: 5, name: 'invalid_recipient' })
+    expect(await kinds({ person: await world().signup({ credits: 10 }) })).not.toContain('failures')
     await world().advance(61 * 60_000)
     expect(await kinds()).toEqual([])
   })

@@ -47,23 +47,25 @@ function Providers() {
                 </p>
               </Empty>
             )}
-            <ProviderTable
-              providers={providers}
-              actions={({ name, state, type }) =>
-                type !== 'sandbox' && (
-                  <>
-                    <Button onClick={() => test(name)}>Test</Button>
-                    {state === 'paused' || state === 'refused' ? (
-                      <Button onClick={() => change(name, 'resume', 'Resume')}>Resume</Button>
-                    ) : (
-                      <Button kind="danger" onClick={() => change(name, 'pause', 'Pause')}>
-                        Pause
-                      </Button>
-                    )}
-                  </>
-                )
-              }
-            />
+            {providers.length > 0 && (
+              <ProviderTable
+                providers={providers}
+                actions={({ name, state, type }) =>
+                  type !== 'sandbox' && (
+                    <>
+                      <Button onClick={() => test(name)}>Test</Button>
+                      {state === 'paused' || state === 'refused' ? (
+                        <Button onClick={() => change(name, 'resume', 'Resume')}>Resume</Button>
+                      ) : (
+                        <Button kind="danger" onClick={() => change(name, 'pause', 'Pause')}>
+                          Pause
+                        </Button>
+                      )}
+                    </>
+                  )
+                }
+              />
+            )}
             {providers.map(({ name, type, channels, pauses, connections, recent, ...more }) => (
               <section class="card" key={name}>
                 <h2>{name}</h2>
