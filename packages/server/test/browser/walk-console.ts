@@ -5,7 +5,13 @@ import { Svc } from '@svc/client'
 import type { Browser, Page } from 'playwright-core'
 import { type Place, signIn, watchPolicy } from './console-page.ts'
 import { expectAccessible, expectToFit } from './page-checks.ts'
-import { walkConversation, walkImport, walkPurchase, walkTwoWorkspaces } from './walk-people.ts'
+import {
+  walkBulk,
+  walkConversation,
+  walkImport,
+  walkPurchase,
+  walkTwoWorkspaces,
+} from './walk-people.ts'
 
 /** Every page of the console, with the text that shows that it is loaded. A new page adds its line here. */
 export const PAGES = [
@@ -65,6 +71,7 @@ export async function walkConsole(
       await openMessage(page, place)
       await walkConversation(page, place)
       await walkImport(page, place)
+      await walkBulk(page, place)
       await walkPurchase(page, place)
       await composeMessage(page, place)
     }

@@ -57,6 +57,26 @@ export async function walkImport(page: Page, { url }: Place): Promise<void> {
   deepStrictEqual(JSON.parse(attributes), { 'shoe size': '42' })
 }
 
+/** Sends a bulk to the contacts that a search finds, with their names in the text; a wrong line is left out and named. */
+export async function walkBulk(page: Page, { url }: Place): Promise<void> {
+  await page.goto(`${url}/console/contacts?search=Juma`)
+  await page.getByRole('link', { name: 'Send to these' }).click()
+  await page.getByRole('cell', { name: '+255700000041' }).waitFor()
+  const recipients = page.getByRole('textbox', { name: 'Recipients' })
+  await recipients.fill(`${await recipients.inputValue()}\n12 34,,Nobody`)
+  await page.getByRole('textbox', { name: 'Text' }).fill('Dear {{name}}')
+  await page.getByText('1 recipient left out').waitFor()
+  await page.getByText('line 4: invalid recipient').waitFor()
+  await expectToFit(page)
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Send to 1 recipient' }).click()
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  const drawer = page.getByRole('dialog')
+  await drawer.getByText('Line 4: 1234').waitFor()
+  await drawer.getByRole('link', { name: 'Messages of this bulk' }).click()
+  await page.getByRole('cell', { name: 'Dear Juma' }).waitFor()
+}
+
 /** Buys credits with the sandbox of payments: the person comes back and sees the new balance and its entry in the ledger. */
 export async function walkPurchase(page: Page, { url }: Place): Promise<void> {
   await page.goto(`${url}/console/credits`)
