@@ -5,6 +5,7 @@ import { units } from '../contract/fields/units.ts'
 import type { Outcome, RecipientOutcome, RecipientReceipt } from '../contract/outside/provider.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import { newAccount } from './decide.ts'
+import { newlyFailed } from './recipients.ts'
 import { planSettle } from './settle.ts'
 import type { SettledMessage, Settlement, SettleState } from './settlement.ts'
 
@@ -180,4 +181,17 @@ it('conserves the credits, refunds each share once, and moves each status forwar
     ),
     { numRuns: 500 },
   )
+})
+
+it('groups the recipients that failed with a step by their reason', () => {
+  const stateOf = (reasons: (string | null)[]) =>
+    reasons.map((error_code, i): StoredRecipient => {
+      const status = error_code === null ? 'sent' : 'failed'
+      const address = ADDRESSES[i] ?? ''
+      return { address, role: 'to', status, accepted: true, error_code, error_message: null }
+    })
+  const before = stateOf([null, null, 'bounced', null])
+  const after = stateOf(['bounced', 'full', 'bounced', 'bounced'])
+  const addresses = newlyFailed(before, after).map((group) => group.map(({ address }) => address))
+  expect(addresses).toEqual([[ADDRESSES[0], ADDRESSES[3]], [ADDRESSES[1]]])
 })
