@@ -1,3 +1,5 @@
+import { randomHex } from '../../shell/random.ts'
+
 /** Requests that failed one after the other; a request may have 4 MB. */
 const KEPT_MAX = 10
 
@@ -11,9 +13,7 @@ export function keyFor(body: object): string {
   const text = JSON.stringify(body)
   const known = keys.get(text)
   if (known) return known
-  // `randomUUID` exists only on secure origins.
-  const random = crypto.getRandomValues(new Uint8Array(16))
-  const key = `console-${Array.from(random, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
+  const key = `console-${randomHex()}`
   if (keys.size >= KEPT_MAX) keys.clear()
   keys.set(text, key)
   return key

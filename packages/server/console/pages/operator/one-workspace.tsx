@@ -2,6 +2,7 @@ import type { OperatorAuditEntry, OperatorWorkspace } from '../../../src/console
 import { Button, Copy, Drawer, Facts, Loaded, Money } from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
+import { randomHex } from '../../shell/random.ts'
 import { go } from '../../shell/router.ts'
 import { useAct } from './acts.tsx'
 import { AuditList } from './audit-list.tsx'
@@ -51,7 +52,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
                 kind="primary"
                 onClick={() => {
                   // One id a form: a repeated click grants once.
-                  const grant = crypto.randomUUID?.() ?? uuid()
+                  const grant = uuid()
                   act({
                     title: `Grant credits to ${one.name}`,
                     action: 'Grant credits',
@@ -128,10 +129,7 @@ export function OneWorkspace({ id, onChange }: { id: string; onChange(): void })
   )
 }
 
-/** Plain http in a private network has no `crypto.randomUUID`. */
+/** A random UUID of version 4. */
 function uuid(): string {
-  const hex = [...crypto.getRandomValues(new Uint8Array(16))]
-    .map((byte) => byte.toString(16).padStart(2, '0'))
-    .join('')
-  return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-4$3-8$4-$5')
+  return randomHex().replace(/^(.{8})(.{4}).(.{3}).(.{3})/, '$1-$2-4$3-8$4-')
 }
