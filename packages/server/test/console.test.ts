@@ -26,7 +26,10 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const world = useWorld({ listen: true, console: { folder, at_root: true, brand: 'Acme <b>' } })
+const world = useWorld({
+  listen: true,
+  console: { folder, at_root: true, brand: 'Acme <b>', heartbeat_ms: 100 },
+})
 const hosted = useWorld({ console: { folder, base: '/mail', authenticate: async () => trusted } })
 
 let owner: Account
@@ -410,6 +413,13 @@ describe('the stream', () => {
     const stream = await open(cookie, '', { 'last-event-id': '999999999' })
     expect((await stream.next())?.event).toBe('reset')
     stream.close()
+  })
+
+  it('ends with the session', async () => {
+    const cookie = await signIn(owner)
+    const stream = await open(cookie)
+    await request('DELETE', '/console/api/session', { cookie })
+    expect(await stream.next()).toBeNull()
   })
 
   it('is refused without a session and for another workspace, and has a bound', async () => {

@@ -43,6 +43,8 @@ export interface ConsoleOptions {
   service?: OperatorService | undefined
   /** The folder of the built console; default: that of this package. */
   folder?: string | undefined
+  /** The time between two checks of the session of an open stream; default: 15 s. */
+  heartbeat_ms?: number | undefined
 }
 
 /** What the console must know about the service. */
@@ -79,7 +81,7 @@ export async function serveConsole(
   },
 ): Promise<void> {
   const { base } = access
-  const { folder = BUNDLE_FOLDER, at_root = false } = options
+  const { folder = BUNDLE_FOLDER, at_root = false, heartbeat_ms } = options
   const bundle = await readBundle(folder)
   mount(app, admission, sessionEndpoints, sessionHandlers(core, authenticator, access), {
     console: access,
@@ -101,7 +103,7 @@ export async function serveConsole(
     const sessions = operatorSessionHandlers(core, access)
     mount(app, admission, operatorSessionEndpoints, sessions, { console: access })
   }
-  mount(app, admission, streamEndpoints, streamHandlers(app, core, authenticator), {
+  mount(app, admission, streamEndpoints, streamHandlers(app, core, authenticator, heartbeat_ms), {
     console: { ...access, chooses_by_query: true },
   })
   mount(app, admission, consoleMessages, consoleMessageHandlers(core), { console: access })
