@@ -1,10 +1,10 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { PAGES } from '../pages.ts'
 import { ErrorBox } from '../parts/error-box.tsx'
 import { facts } from './facts.ts'
 import { Layout, NotAllowed, NotFound } from './layout.tsx'
 import { OperatorSignIn } from './operator-sign-in.tsx'
-import type { PageEntry, PageModule } from './page.ts'
+import type { PageEntry } from './page.ts'
 import { match, path } from './router.ts'
 import { loadSession, may, operator, session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
@@ -59,28 +59,12 @@ function CurrentPage() {
   const found = foundPage()
   if (!found) return <NotFound />
   if (!may(found.entry.needs)) return <NotAllowed />
-  return <LoadedPage key={found.entry.path} {...found} />
+  return <Shown key={found.entry.path} {...found} />
 }
 
-const modules = new Map<PageEntry, PageModule>()
-
-function LoadedPage({ entry, params }: Found) {
-  const [module, setModule] = useState(modules.get(entry))
-  const [error, setError] = useState<unknown>()
-  function load() {
-    setError(undefined)
-    entry.load().then(({ default: loaded }) => {
-      modules.set(entry, loaded)
-      setModule(loaded)
-    }, setError)
-  }
+function Shown({ entry: { module }, params }: Found) {
   useEffect(() => {
-    if (!module) load()
-  }, [])
-  useEffect(() => {
-    if (module) document.title = `${module.title} · ${facts.brand}`
+    document.title = `${module.title} · ${facts.brand}`
   }, [module])
-  if (error !== undefined) return <ErrorBox error={error} onRetry={() => location.reload()} />
-  if (!module) return null
   return <module.Page params={params} />
 }

@@ -30,6 +30,5 @@ export interface PageEntry {
   needs: Need
   /** Whether only `svc dev` has the page. */
   dev?: boolean
-  /** Loads the module when the page is shown first. */
-  load(): Promise<{ default: PageModule }>
+  module: PageModule
 }
