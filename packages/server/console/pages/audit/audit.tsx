@@ -39,6 +39,7 @@ const ACTIONS: readonly AuditAction[] = [
   'owner.changed',
   'password.changed',
   'password.reset',
+  'purchase.checked',
   'purchase.refunded',
   'recipient.erased',
   'session.created',
@@ -75,8 +76,10 @@ function Audit() {
   const members = useLoad((signal) => api.members.list({ signal }), [])
   const actorOf = ({ actor: { kind, id }, address }: AuditEntry) => {
     const people = members.data?.members
-    const person = people?.find((one) => (id ? one.id === id : one.role === 'owner'))
-    const name = kind === 'session' ? person?.email : kind.replace('_', ' ')
+    const person = people?.find((one) =>
+      id ? one.id === id : kind === 'session' && one.role === 'owner',
+    )
+    const name = person?.email ?? (kind === 'session' ? null : kind.replace('_', ' '))
     return (
       <div>
         {name ?? id ?? kind}
