@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { missingFor, recipientsIn } from '../console/pages/bulks/recipients.ts'
-import { fieldsOf, meaningOf } from '../console/pages/contacts/fields.ts'
+import { fieldsOf, meaningOf, plainPhone } from '../console/pages/contacts/fields.ts'
 import { csvRows, csvText } from '../console/parts/csv.ts'
 
 describe('CSV in the console', () => {
@@ -50,6 +50,23 @@ describe('the recipients of a bulk', () => {
       lines: [2, 6],
       missing: 1,
     })
+  })
+
+  it('have the variables of their headings, also of one that is a field of a contact', () => {
+    const { recipients } = recipientsIn(
+      'to,Name,ID,E-Mail\n+14155550100,Asha,7,a@example.com',
+      'sms',
+    )
+    expect(recipients[0]?.variables).toMatchObject({ ID: '7', 'E-Mail': 'a@example.com' })
+  })
+
+  it.each([
+    ['+39 (0)6 698 1234', '+39066981234'],
+    ['+43 (0)664 1234', '+436641234'],
+    ['+43 664 12345 / 67', '+43 664 12345 / 67'],
+    ['+1 415 555 0100 - 12', '+1 415 555 0100 - 12'],
+  ])('have the phone number %s as %s', (text, number) => {
+    expect(plainPhone(text)).toBe(number)
   })
 
   it('are the rows of an export of contacts, by the channel', () => {

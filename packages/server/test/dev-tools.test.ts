@@ -195,6 +195,17 @@ describe('the workspace', () => {
     expect((await request(overview, { headers: { cookie } })).statusCode).toBe(401)
   })
 
+  it('is that of the demo again after a cookie of former data, which is removed', async () => {
+    const cookie = 'svc_session=eyJhbGciOiJIUzI1NiJ9.e30.AAAA'
+    const { headers } = await request('/console/api/session', { headers: { cookie } })
+    expect(headers['set-cookie']).toMatch(/^svc_session=; Path=\/console\/api; Max-Age=0;/)
+    const other = await world().signup()
+    const valid = { cookie: `svc_session=${other.token}`, 'x-svc-workspace': owner.id }
+    const chosen = await request('/console/api/session', { headers: valid })
+    expect(chosen.json().data.user).toBeNull()
+    expect(chosen.headers['set-cookie']).toBeUndefined()
+  })
+
   it('has the key of the demo only in the workspace of the demo', async () => {
     const other = await world().signup()
     expect(await read('/start')).toStrictEqual({ api_key: key })

@@ -28,8 +28,8 @@ export function Toasts() {
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {
     // A popover that is shown again is above a dialog that was opened after it.
-    box.current?.hidePopover()
-    box.current?.showPopover()
+    box.current?.hidePopover?.()
+    box.current?.showPopover?.()
   }, [lastId])
   return (
     <div class="toasts" role="status" popover="manual" ref={box}>

@@ -82,7 +82,7 @@ export function useLive(
   }, [start])
 }
 
-/** At most 20 reloads a minute for a page, whatever the number of events: the rate limit of a workspace is 100 requests. */
+/** At most 20 reloads a minute for a page, whatever the number of events: a person may make 600 requests in it. */
 const RELOAD_EVERY_MS = 3_000
 
 /**

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ConsoleSession, Need } from '../../src/console/wire.ts'
-import { base } from './facts.ts'
+import { base, facts } from './facts.ts'
 
 /** `live` or `test`: which data requests see. */
 export type Mode = 'live' | 'test'
@@ -75,8 +75,8 @@ export async function chooseWorkspace(id: string): Promise<void> {
 /** Reads the session from the server. @throws Error if the service cannot be reached. */
 export async function loadSession(): Promise<void> {
   let found = await ask('GET')
-  if (!found?.user && chosenWorkspace.value !== null) {
-    // The person may have left the workspace that the tab shows.
+  if (!found?.user && (chosenWorkspace.value !== null || facts.dev)) {
+    // The person may have left the workspace that the tab shows. Beside svc dev, a cookie may be of former data: it is gone now.
     store(STORED_WORKSPACE, null)
     chosenWorkspace.value = null
     found = await ask('GET')

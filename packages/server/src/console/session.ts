@@ -2,7 +2,13 @@ import { CAPABILITIES, mayDo, SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { Authenticator, Identity } from '../admission/authenticator.ts'
 import type { Call, Handlers } from '../routes/mount.ts'
-import { type ConsoleAccess, cookiePlace, type Membership } from './access.ts'
+import {
+  type ConsoleAccess,
+  chosenWorkspace,
+  cookiePlace,
+  cookieToken,
+  type Membership,
+} from './access.ts'
 import type { sessionEndpoints } from './endpoints.ts'
 import { operatorOf } from './operator/handlers.ts'
 import { clearedSessionCookie, sessionCookie } from './session-cookie.ts'
@@ -74,6 +80,11 @@ export function sessionHandlers(
     async get(call) {
       const identity = await identityOf(call)
       if (identity) return view(identity, call)
+      const { request } = call.reply
+      // The cookie of an ended session would hide the sign-in of the host.
+      if (cookieToken(request) !== null && chosenWorkspace(request) === undefined) {
+        call.reply.header('set-cookie', clearedSessionCookie(cookiePlace(access)))
+      }
       return { ...SIGNED_OUT, operator: await operatorOf(authenticator, call) }
     },
     async begin(call) {

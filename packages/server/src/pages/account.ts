@@ -162,11 +162,9 @@ function invitationPage(members: DecodedCore['members'], frame: Frame): AccountP
       return invitation ? shown(acceptForm(frame, token, { invitation })) : gone(400)
     },
     async submit(fields, { actor, signIn }) {
-      let isSignedIn: boolean
+      let session: NewSession
       try {
-        isSignedIn = await signIn(
-          await members.accept(decode(accept.body, withoutEmptyName(fields)), actor),
-        )
+        session = await members.accept(decode(accept.body, withoutEmptyName(fields)), actor)
       } catch (error) {
         const token = tokenOf(fields)
         const invitation = token && (await members.invitationOf(token))
@@ -178,7 +176,7 @@ function invitationPage(members: DecodedCore['members'], frame: Frame): AccountP
       }
       const text = 'You are a member of the workspace now.'
       return shown(
-        isSignedIn
+        (await signIn(session))
           ? notice(frame, 'Welcome', text, consoleWay(frame, 'Open the console'))
           : notice(frame, 'Welcome', `${text} Sign in with your e-mail address.`, signInWay(frame)),
       )
@@ -291,9 +289,15 @@ function serve(
         // Another site could put the browser into a session of its own.
         if (!access?.has_sign_in || isForeign(request, access)) return false
         const agent = request.headers['user-agent'] ?? null
-        const token = await authenticator.issueToken(session, { actor, agent })
-        reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))
-        return true
+        try {
+          const token = await authenticator.issueToken(session, { actor, agent })
+          reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))
+          return true
+        } catch (err) {
+          // The invitation is accepted: the person signs in by hand.
+          request.log.warn({ err, request_id: request.id }, 'no session after an invitation')
+          return false
+        }
       }
       const call = { actor, countFor, signIn }
       const { status, html } = await page.submit(request.body ?? {}, call)

@@ -52,8 +52,9 @@ function NewBulk() {
   useEffect(() => setError(undefined), [draft, text, validation])
   const fill = async () => setText(await contactsText(filter))
   useEffect(() => {
-    // The link of the contacts' page.
-    if (query.value.has('contacts')) void fill().catch(setError)
+    // The link of the contacts' page. What the person typed meanwhile stays.
+    if (!query.value.has('contacts')) return
+    contactsText(filter).then((found) => setText((before) => before || found), setError)
   }, [])
   const { body: shared, faults } = sharedOf(draft)
   const body = { ...shared, recipients, validation } as unknown as BulksSendBody

@@ -18,7 +18,8 @@ export interface Recipients {
 
 /**
  * The recipients in a text: one per line, or CSV with a line of column names. The column `to`, or the phone or e-mail of the
- * channel, is the address, `name` the name, and each other column a variable; `attributes` has several as JSON.
+ * channel, is the address, `name` the name, and each other column a variable with the name of its heading; `attributes` has
+ * several as JSON.
  */
 export function recipientsIn(text: string, channel: string): Recipients {
   const starts: number[] = []
@@ -53,7 +54,12 @@ export function recipientsIn(text: string, channel: string): Recipients {
       if (at_ === at || !value) return
       if (names[at_] === 'name') recipient.name = value
       else if (field)
-        Object.assign(variables, field === 'attributes' ? inJson(value) : { [field]: value })
+        Object.assign(
+          variables,
+          field === 'attributes'
+            ? inJson(value)
+            : { [field]: value, [rows[0]?.[at_] ?? field]: value },
+        )
     })
     if (Object.keys(variables).length > 0) recipient.variables = variables
     add(recipient, i)

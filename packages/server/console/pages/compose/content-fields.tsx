@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks'
 import { Field, Select, Tabs, TextArea, TextInput } from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
 import { SENT_CHANNELS } from '../messages/channels.ts'
@@ -140,10 +141,17 @@ function MailFields({
 }: Editing & { isBulk: boolean; hint: string | undefined }) {
   const field = (name: TextField) => bound(editing, name, `content.${name}`)
   const { draft, set, errorOf } = editing
+  const more = useRef<HTMLDetailsElement>(null)
+  const hasFault = (['cc', 'bcc', 'from_address', 'reply_to'] as const).some((name) =>
+    errorOf(`content.${name}`),
+  )
+  useEffect(() => {
+    if (hasFault && more.current) more.current.open = true
+  }, [hasFault])
   return (
     <>
       {!isBulk && (
-        <details>
+        <details ref={more}>
           <summary>Copies, sender address, replies</summary>
           <div class="form">
             <TextInput label="Copy (cc)" {...field('cc')} />

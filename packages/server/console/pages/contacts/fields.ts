@@ -13,7 +13,7 @@ export function fieldsOf(header: readonly string[]): string[] {
     if ([...FIELDS, ...READ_ONLY].includes(name)) return name
     const field = /^(e-?)?mail([ _-]?address)?$/.test(name)
       ? 'email'
-      : /^(?=\w)((tele)?phone|mobile|tel)?[ _-]?(number)?$/.test(name) && 'phone'
+      : /^((tele)?phone|mobile|tel)([ _-]?number)?$/.test(name) && 'phone'
     if (!field || taken.has(field)) return header[i] ?? ''
     taken.add(field)
     return field
@@ -29,8 +29,14 @@ export function meaningOf(field: string): string {
     : `attribute ${field}`
 }
 
-/** A phone number as the API takes it, without the separators that people and spreadsheets write; other texts unchanged. */
+/**
+ * A phone number as the API takes it, without the separators that people and spreadsheets write; other texts unchanged, also
+ * one with a second number or an extension after a separator with blanks.
+ */
 export function plainPhone(text: string): string {
-  const number = text.trim().replace(/^00/, '+').replace('(0)', '')
+  const international = text.trim().replace(/^00/, '+')
+  if (/\s[/\u2010-\u2014-]\s/.test(international)) return text.trim()
+  // Italy keeps the 0 of an area code.
+  const number = international.startsWith('+39') ? international : international.replace('(0)', '')
   return /^\+?[\d\s()./\u2010-\u2014-]+$/.test(number) ? number.replace(/[^\d+]/g, '') : text.trim()
 }

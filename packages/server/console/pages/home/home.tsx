@@ -29,7 +29,7 @@ const UNITS = [
   ['hour', 'Last 48 hours'],
 ] as const
 
-/** Home has three requests, and the rate limit of a workspace is 100 in a minute. */
+/** Home has three requests, and a person may make 600 in a minute. */
 const SUMS_MS = 5_000
 const FINDINGS_MS = 20_000
 

@@ -1,13 +1,12 @@
 import { root } from '../../shell/router.ts'
 
-const EXAMPLE = { channel: 'sms', to: '+15005550008', content: { text: 'Hello from svc' } }
-
-/** A command that sends a first message with a key. */
-export function firstCurl(key: string): string {
+/** A command that sends a first message with a key. `to`: the recipient; default: one of the sandbox, who answers. */
+export function firstCurl(key: string, to = '+15005550008'): string {
+  const body = { channel: 'sms', to, content: { text: 'Hello from svc' } }
   return [
     `curl -s ${root}/api/v1/messages/send \\`,
     `  -H 'X-API-Key: ${key}' \\`,
     `  -H 'Content-Type: application/json' \\`,
-    `  -d '${JSON.stringify(EXAMPLE)}'`,
+    `  -d '${JSON.stringify(body)}'`,
   ].join('\n')
 }

@@ -23,6 +23,7 @@ import {
   toast,
 } from '../../parts/index.ts'
 import { api, fieldError } from '../../shell/api.ts'
+import { facts } from '../../shell/facts.ts'
 import { credits } from '../../shell/format.ts'
 import { useLoad } from '../../shell/load.ts'
 import { query } from '../../shell/router.ts'
@@ -144,31 +145,38 @@ function Keys() {
           secret={created.key}
           onClose={() => setCreated(null)}
         >
-          {created.account_sid ? (
+          {created.account_sid && (
             <Facts
               of={{
                 'Account SID': <Copy value={created.account_sid} />,
                 'Auth token': 'the key above',
               }}
             />
-          ) : (
-            <details>
-              <summary>Send a first message with it</summary>
-              <pre>{firstCurl(created.key)}</pre>
-              <Button
-                icon="copy"
-                onClick={async () => {
-                  await copyText(firstCurl(created.key))
-                  toast('Copied.')
-                }}
-              >
-                Copy the command
-              </Button>
-            </details>
           )}
+          {created.scopes.includes('send_messages') && <FirstMessage {...created} />}
         </SecretDialog>
       )}
     </>
+  )
+}
+
+function FirstMessage({ key, mode }: ApiKeysCreateData) {
+  const isSimulated = facts.dev || mode === 'test'
+  const curl = firstCurl(key, isSimulated ? undefined : '<phone number>')
+  return (
+    <details>
+      <summary>Send a first message with it</summary>
+      <pre>{curl}</pre>
+      <Button
+        icon="copy"
+        onClick={async () => {
+          await copyText(curl)
+          toast('Copied.')
+        }}
+      >
+        Copy the command
+      </Button>
+    </details>
   )
 }
 

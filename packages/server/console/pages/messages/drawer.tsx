@@ -32,7 +32,7 @@ import { Timeline } from './timeline.tsx'
 const DRAWER_RELOAD_MS = 400
 
 /** How often a message with a pending delivery is read: events say nothing about attempts. */
-const PENDING_RELOAD_MS = 2_000
+const PENDING_RELOAD_MS = 3_000
 
 /** Everything about one message, and what can be done with it. `onChange`: after a change that no event reports. */
 export function MessageDrawer({
@@ -62,8 +62,9 @@ export function MessageDrawer({
     const isPending = load.data?.timeline.some(
       (entry) => entry.kind === 'webhook' && entry.status === 'pending',
     )
-    const timer = isPending ? setTimeout(load.reload, PENDING_RELOAD_MS) : undefined
-    return () => clearTimeout(timer)
+    const reload = () => document.hidden || load.reload()
+    const timer = isPending ? setInterval(reload, PENDING_RELOAD_MS) : undefined
+    return () => clearInterval(timer)
   }, [load.data])
   const changed = () => {
     load.reload()

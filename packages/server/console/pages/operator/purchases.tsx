@@ -20,7 +20,9 @@ function Purchases() {
     act({
       title: `${action}: purchase for ${price}`,
       action,
-      text: verb === 'refund' && 'The payer gets the rest of the payment back.',
+      text:
+        verb === 'refund' &&
+        'The payer gets the rest of the payment back. Credits that an operator granted for it stay.',
       async run({ reason }) {
         await send(`/purchases/${id}/${verb}`, { workspace_id, reason })
         load.reload()
@@ -30,7 +32,7 @@ function Purchases() {
     <>
       <PageHead
         title="Purchases under review"
-        text="A payment differs from its purchase, so no credits are granted. Refund it, or check it again once the payment was corrected."
+        text="A payment differs from its purchase, so no credits are granted. Refund it, or check it again after a change at the payment provider."
       />
       <Loaded of={load}>
         {({ purchases }) =>
