@@ -190,7 +190,7 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
     for (const keys of [[], [OTHER]]) {
       await expect(open(keys)).rejects.toMatchObject({
         code: 'secrets_key',
-        message: expect.stringMatching(`1 secrets .*key id ${key_id}`),
+        message: expect.stringMatching(`1 secret .*key id ${key_id}`),
       })
     }
     const other = await open([OTHER], { require_secrets_keys: false })
