@@ -124,11 +124,15 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
             child.kill('SIGKILL')
           }, within_ms)
           const armed = new Promise((resolve) => child.once('message', resolve))
-          child.send(death)
-          await Promise.race([armed, dead])
-          await provoke()
-          await dead
-          clearTimeout(limit)
+          try {
+            child.send(death)
+            await Promise.race([armed, dead])
+            // Its connection may break at the kill.
+            await provoke().catch(() => {})
+            await dead
+          } finally {
+            clearTimeout(limit)
+          }
           return !isLate
         },
       }

@@ -367,7 +367,7 @@ describe('a run that stops', () => {
     const argv = ['--channel', 'sms', '--text', 'x', '--yes', '--url', 'http://127.0.0.1:1']
     const { code, stderr } = await run('send', people, ...argv, '--key', 'svc_x')
     expect(code).toBe(3)
-    expect(stderr).toContain('0 of 1 row is finished')
+    expect(stderr).toContain('0 of 1 rows are finished')
   })
 })
 

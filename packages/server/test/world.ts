@@ -18,7 +18,7 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { Load } from '../src/admission/load.ts'
 import { type AppOptions, buildApp } from '../src/app.ts'
-import type { ConsoleOptions } from '../src/console/console.ts'
+import type { ConsoleOptions, ConsoleTiming } from '../src/console/console.ts'
 import { devPerson } from '../src/dev/person.ts'
 import type { DevToolsOptions } from '../src/dev/tools.ts'
 import { logOptions } from '../src/service/log-options.ts'
@@ -101,7 +101,7 @@ export interface WorldOptions {
   linger_ms?: number
   grace_ms?: number
   /** The console; default: not served. */
-  console?: ConsoleOptions
+  console?: ConsoleOptions & ConsoleTiming
   /** The tools of `svc dev`, in its console. */
   dev_tools?: DevToolsOptions
   /** Default: a SQLite database of its own. */

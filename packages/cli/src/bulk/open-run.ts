@@ -3,7 +3,6 @@ import { rename } from 'node:fs/promises'
 import type { Svc } from '@svc/client'
 import type { Target } from '../connect/connection.ts'
 import { type Explanation, Failure, usage } from '../process/failure.ts'
-import { counted } from '../show/counted.ts'
 import { createAddressesSeen } from './addresses-seen.ts'
 import type { BulkMessage } from './bulk-message.ts'
 import type { InputFile } from './input-file.ts'
@@ -92,7 +91,7 @@ export function stoppedEarly(
   { error, message, exit_code }: Explanation,
   { totals, run }: RunState,
 ): Failure {
-  const progress = `${totals.rows} of ${counted(run.rows, 'row is', 'rows are')} finished; run the same command again to continue`
+  const progress = `${totals.rows} of ${run.rows.toLocaleString('en')} rows are finished; run the same command again to continue`
   const code = exit_code === 2 || exit_code === 3 ? exit_code : 1
   return new Failure(error, `${message.replace(/\.$/, '')}: ${progress}`, code)
 }

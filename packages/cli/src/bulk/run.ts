@@ -230,12 +230,12 @@ async function endOf({ context, settings }: Run, state: RunState): Promise<void>
   if (rows !== state.run.rows) {
     throw new Failure(
       'incomplete',
-      `${rows} of ${counted(state.run.rows, 'row is', 'rows are')} in the results: ${settings.results} was edited`,
+      `${rows} of ${state.run.rows.toLocaleString('en')} rows are in the results: ${settings.results} was edited`,
     )
   }
   if (rejected === 0) return
   throw new Failure(
     'rejected',
-    `${rejected} of ${counted(rows, 'row was', 'rows were')} rejected: see ${settings.results}`,
+    `${rejected} of ${rows.toLocaleString('en')} rows were rejected: see ${settings.results}`,
   )
 }

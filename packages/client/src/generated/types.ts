@@ -605,7 +605,7 @@ export interface Message {
   delivered_at: string | null
   read_at: string | null
   failed_at: string | null
-  /** Only for a call that ended: its duration in seconds, 0 if it was not answered. */
+  /** Only for a call that ended, if the provider reported it: its duration in seconds, 0 if it was not answered. */
   duration_s?: number
   /** When recipient, content and metadata were erased: `recipient` is then `erased`, `content` and `metadata` are empty. */
   erased_at: string | null

@@ -191,9 +191,10 @@ export function createBilling(parts: CheckoutParts): Billing<'decoded'> {
     },
     async check(workspaceId, purchaseId, actor = SERVICE, reason) {
       const purchase = await purchaseIn(workspaceId, purchaseId)
-      await record(purchase, 'purchase.checked', actor, reason)
-      const synced = await syncPurchase?.(purchase)
+      if (!syncPurchase) throw invalid('purchase_id', 'No payment provider is configured')
+      const synced = await syncPurchase(purchase)
       if (!synced) throw invalid('purchase_id', 'The payment provider does not know the payment')
+      await record(purchase, 'purchase.checked', actor, reason)
       return synced.after
     },
     sync: createSyncAll({ storage, runtime, payments }),

@@ -256,6 +256,7 @@ function webhookBorders(api: Api['webhooks']) {
     delete: takes(viewer(api.delete), webhook, actor),
     test: takes(viewer(api.test), webhook),
     deliveries: takes(own, webhook, checked<z.output<typeof page>>('', page)),
+    nextAttemptAt: takes(own, webhook),
     delivery: takes(own, webhook, delivery),
     requests: takes(own, webhook, delivery),
     retry: takes(viewer(api.retry), webhook, delivery),

@@ -121,7 +121,7 @@ export async function adjust(
   if ('repeated' in posted) return { entry: posted.repeated, repeated: true }
   const left = availableOf(posted.account)
   if (amount < 0 && left < 0 && !force) {
-    const available = withUnit((left - amount) as Units)
+    const available = withUnit(Math.max(0, left - amount) as Units)
     throw invalid('amount', `At most ${available} can be taken`)
   }
   return { entry: posted.entry, repeated: false }

@@ -3,7 +3,7 @@ import { builders, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/fields/units.ts'
 import type { Outcome, Receipt } from '../contract/outside/provider.ts'
 import type { MessagePartRow, MessageQueueRow, MessageRow } from '../rows/rows.ts'
-import { type Entry, newAccount } from './decide.ts'
+import { type Account, type Entry, newAccount } from './decide.ts'
 import { planSettle } from './settle.ts'
 import type { Settlement, SettlePlan } from './settlement.ts'
 
@@ -38,6 +38,7 @@ function settled(
     token = 'mine' as string | null,
     parts = [] as MessagePartRow[],
     entries = [] as Entry[],
+    account = {} as Partial<Account>,
     queue = {} as Partial<MessageQueueRow>,
     abilities = { idempotent: false, lookup: false },
   } = {},
@@ -68,7 +69,7 @@ function settled(
     messages: new Map([[message_id, message]]),
     queue: new Map([[message_id, queued]]),
     subscribers: new Map(),
-    accounts: new Map([['w1', { ...newAccount('w1'), seq: 1 }]]),
+    accounts: new Map([['w1', { ...newAccount('w1'), seq: 1, ...account }]]),
     parts: new Map([[message_id, parts]]),
     entries_about: new Map([[message_id, entries]]),
   }
@@ -280,6 +281,27 @@ describe('a read receipt', () => {
     expect(plan.reached).toEqual(statuses.map((status) => ({ channel, status })))
     expect(plan.message_events).toEqual([])
     expect(plan.messages).toMatchObject([{ status: statuses.at(-1) }])
+  })
+})
+
+describe('the duration of a call', () => {
+  it('is stored with its charge, also if the call was reported as delivered before', () => {
+    const price = units(6_000_000)
+    const of = { channel: 'voice', status: 'delivered', accepted: true, provider: 'a' } as const
+    const message = make.message('w1', { ...of, credits_used: price })
+    const voice = { channel: 'voice', counter_account: 'revenue:voice' } as const
+    const entries = [entryOf(message, { ...voice, held_delta: price })]
+    const account = { balance: price, held: price }
+    const settle = (duration_s: number, known: Partial<MessageRow> = {}) =>
+      settled({ ...message, ...known }, 'a', reported({ duration_s }), { entries, account })
+    const plan = settle(70)
+    expect(plan.messages).toMatchObject([
+      { status: 'delivered', duration_s: 70, credits_used: units(4_000_000), updated_at: AT },
+    ])
+    expect(plan.entries).toMatchObject([{ kind: 'settle', amount: units(-4_000_000) }])
+    expect(plan.message_events).toMatchObject([{ status: 'delivered', applied: false }])
+    // A later report neither charges the call again nor changes the duration.
+    expect(settle(190, plan.messages[0])).toMatchObject({ messages: [], entries: [] })
   })
 })
 

@@ -212,7 +212,14 @@ function take(step: Step, receipt: Receipt): Receipt | null {
   if (receipt.part_ids) addParts(step, 0, receipt.part_ids)
   if (receipt.suppress) suppress(step, receipt.suppress)
   const { duration_s } = receipt
-  if (duration_s !== undefined && !wasRefunded(message)) chargeCall(step, duration_s)
+  if (duration_s !== undefined && !wasRefunded(message)) {
+    chargeCall(step, duration_s)
+    // A report that brings only the duration does not change the status.
+    if (message.duration_s === null) {
+      message.duration_s = duration_s
+      message.updated_at = settlement.at
+    }
+  }
   return receiptOfParts(step, receipt)
 }
 

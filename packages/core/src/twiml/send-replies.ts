@@ -34,8 +34,11 @@ export type SendReplies = (answered: AnsweredDelivery) => Promise<string | null>
 /** Two programs that answer each other stop at this number of answers to one address in this time. */
 const LOOP = { replies: 15, window_ms: 30_000 }
 
-/** A reply's idempotency key is kept for this time at least. A later delivery sends no reply, because it could repeat one. */
-const AGE_MAX_MS = LIMITS.idempotency_lifetime_s * 1_000
+/**
+ * A later delivery sends no reply, because it could repeat one: its idempotency key may be gone. The limit is an hour below
+ * the lifetime of the key, because a server with a clock that is ahead removes the key earlier.
+ */
+const AGE_MAX_MS = (LIMITS.idempotency_lifetime_s - 3_600) * 1_000
 
 /** The maximum number of counted addresses. At this number all are forgotten before the next is added. */
 const COUNTED_MAX = 10_000

@@ -34,6 +34,8 @@ export interface WebhookDeliveries<F extends Form = 'given'> {
     webhookId: string,
     page: Omit<DeliveryFilter, 'livemode'> & Slice,
   ): Promise<{ deliveries: Delivery[]; total: number; next_after: string | null }>
+  /** When the webhook gets its next delivery; null if none waits, or if one is due now. */
+  nextAttemptAt(viewer: Viewer, webhookId: string): Promise<Date | null>
   /** One delivery with its attempts, oldest first. */
   delivery(viewer: Viewer, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
   /** The requests of a delivery's attempts, oldest first, with their signatures by the current secret. */
@@ -149,6 +151,14 @@ export function createWebhookDeliveries({
       const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
       const now = runtime.now()
       return { deliveries: rows.map((row) => deliveryOf(row, webhook, now)), total, next_after }
+    },
+    async nextAttemptAt(viewer, webhookId) {
+      const view = viewOf(viewer)
+      const { waits_until } = await webhookRow(view, webhookId)
+      const due_at = await read.nextDue(view.workspace_id, webhookId)
+      if (due_at === null) return null
+      const at = waits_until !== null && waits_until > due_at ? waits_until : due_at
+      return at > runtime.now() ? at : null
     },
     async delivery(viewer, webhookId, deliveryId) {
       const view = viewOf(viewer)

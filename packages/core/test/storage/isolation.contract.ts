@@ -166,6 +166,10 @@ export function isolationContract(open: OpenStorage): void {
     const { key, webhook, message, delivery, workspaceId, contact, purchase, domain } =
       await owner()
     const stranger = await bench.workspace(0)
+    const again = { at: bench.clock.now(), tries: 1 }
+    await bench.storage.write(({ webhooks }) =>
+      webhooks.requeue(workspaceId, webhook.id, [delivery.delivery_id], again),
+    )
     const questions = (
       asker: string,
     ): Omit<
@@ -311,6 +315,7 @@ export function isolationContract(open: OpenStorage): void {
           deliveries: () => webhooks.deliveries(asker, webhook.id, EVERYTHING),
           countDeliveries: () => webhooks.countDeliveries(asker, webhook.id),
           delivery: () => webhooks.delivery(asker, webhook.id, delivery.delivery_id),
+          nextDue: () => webhooks.nextDue(asker, webhook.id),
           deliveriesAfter: () =>
             webhooks.deliveriesAfter(asker, webhook.id, { after_id: '', limit: 10 }),
           deliveriesOf: () => webhooks.deliveriesOf(asker, message.id),

@@ -43,6 +43,10 @@ export interface ConsoleOptions {
   service?: OperatorService | undefined
   /** The folder of the built console; default: that of this package. */
   folder?: string | undefined
+}
+
+/** Options for tests; the type of the API's options does not have them. */
+export interface ConsoleTiming {
   /** The time between two checks of the session of an open stream; default: 15 s. */
   heartbeat_ms?: number | undefined
 }
@@ -76,7 +80,7 @@ export async function serveConsole(
     core: DecodedCore
     authenticator: Authenticator
     access: ConsoleAccess
-    options: ConsoleOptions & ServiceFacts
+    options: ConsoleOptions & ConsoleTiming & ServiceFacts
     now: () => number
   },
 ): Promise<void> {

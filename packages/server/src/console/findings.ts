@@ -83,22 +83,11 @@ async function webhookFindings(
     ...disabled.map(({ id, url: name }) => finding('webhook_disabled', { id, name })),
     ...(await Promise.all(
       failing.map(async ({ id, url: name }, i) => {
-        const until = i < NEXT_ATTEMPTS_OF ? await waitsUntil(webhooks, viewer, id) : null
+        const until = i < NEXT_ATTEMPTS_OF ? await webhooks.nextAttemptAt(viewer, id) : null
         return finding('webhook_failing', { id, name, until })
       }),
     )),
   ]
-}
-
-/** When a failing receiver gets its next delivery, behind its open breaker; null if none waits. */
-async function waitsUntil(
-  webhooks: DecodedCore['webhooks'],
-  viewer: Parameters<DecodedCore['webhooks']['list']>[0],
-  id: string,
-): Promise<Date | null> {
-  const page = { status: 'pending', limit: 1, offset: 0 } as const
-  const { deliveries } = await webhooks.deliveries(viewer, id, page)
-  return deliveries[0]?.next_attempt_at ?? null
 }
 
 async function domainFindings({ domains }: DecodedCore, workspaceId: string): Promise<Finding[]> {

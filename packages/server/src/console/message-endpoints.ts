@@ -107,7 +107,7 @@ export const findingEndpoints = {
           id: z.string().nullable(),
           name: z.string().nullable(),
           count: count.nullable(),
-          /** When what waits goes on; null if nothing waits. */
+          /** The time of the next attempt; null if no delivery is pending. */
           until: timestamp.nullable(),
         }),
       ),

@@ -1,3 +1,4 @@
+import { counted } from './counted.ts'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 /** Checks that the ledger is consistent. `apart`: reads it in a thread. */
@@ -6,7 +7,7 @@ export async function checkLedger(
   { thorough, apart = false }: { thorough: boolean; apart?: boolean },
 ): Promise<Finding[]> {
   const is = findingsOf('ledger')
-  const { countedText, verifyLedger, verifyLedgerApart } = await import('@svc/core/operate')
+  const { verifyLedger, verifyLedgerApart } = await import('@svc/core/operate')
   const verify = apart ? verifyLedgerApart : verifyLedger
   try {
     const { ok, entries, workspaces, differences, has_more } = await verify(url, {
@@ -15,15 +16,15 @@ export async function checkLedger(
     if (ok) {
       return [
         is.ok(
-          `consistent: ${countedText(entries, 'entry', 'entries')} of ${countedText(workspaces, 'workspace')}`,
+          `consistent: ${counted(entries, 'entry', 'entries')} of ${counted(workspaces, 'workspace')}`,
         ),
       ]
     }
     const [first] = differences
-    const number = `${has_more ? 'more than ' : ''}${differences.length}`
+    const number = `${has_more ? 'more than ' : ''}${counted(differences.length, 'difference')}`
     return [
       is.error(
-        `inconsistent: ${number} ${differences.length === 1 ? 'difference' : 'differences'}, the first in workspace ${first?.workspace_id} (${first?.check})`,
+        `inconsistent: ${number}, the first in workspace ${first?.workspace_id} (${first?.check})`,
         'svc ledger verify lists them; change nothing by hand, and see docs/operating/ledger.md',
       ),
     ]

@@ -1,5 +1,5 @@
 import type { Core } from '@svc/core'
-import { countedText } from '@svc/core/operate'
+import { counted } from './counted.ts'
 import { type Finding, findingsOf } from './finding.ts'
 
 /** Checks that all secrets in the database are encrypted with the first key. */
@@ -38,5 +38,5 @@ function sumOf(keys: readonly { values: number }[]): string {
 }
 
 function textOf(values: number): string {
-  return countedText(values, 'value is', 'values are')
+  return counted(values, 'value is', 'values are')
 }

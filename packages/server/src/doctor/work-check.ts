@@ -1,5 +1,6 @@
 import type { Core } from '@svc/core'
-import { countedText, DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from '@svc/core/operate'
+import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from '@svc/core/operate'
+import { counted } from './counted.ts'
 import { type Finding, findingsOf } from './finding.ts'
 
 /** Checks that due messages and deliveries are sent. */
@@ -22,7 +23,7 @@ export async function checkWork(core: Core): Promise<Finding[]> {
     if (message_ms > MESSAGE_LATE_MS) {
       findings.push(
         is.error(
-          `${countedText(message_queue.due, 'message is', 'messages are')} due, the oldest for ${minutes(message_ms)}`,
+          `${counted(message_queue.due, 'message is', 'messages are')} due, the oldest for ${minutes(message_ms)}`,
           'check that a server runs on this database, and that its providers are not paused (svc providers status)',
         ),
       )
@@ -30,7 +31,7 @@ export async function checkWork(core: Core): Promise<Finding[]> {
     if (delivery_ms > DELIVERY_LATE_MS) {
       findings.push(
         is.warning(
-          `${countedText(delivery_queue.due, 'webhook delivery is', 'webhook deliveries are')} due, the oldest for ${minutes(delivery_ms)}`,
+          `${counted(delivery_queue.due, 'webhook delivery is', 'webhook deliveries are')} due, the oldest for ${minutes(delivery_ms)}`,
           'a receiver that does not answer delays its own deliveries; svc top shows it',
         ),
       )
@@ -39,7 +40,7 @@ export async function checkWork(core: Core): Promise<Finding[]> {
   if (message_queue.unknown > 0) {
     findings.push(
       is.warning(
-        `it is unknown whether a provider has accepted ${countedText(message_queue.unknown, 'message')}`,
+        `it is unknown whether a provider has accepted ${counted(message_queue.unknown, 'message')}`,
         'the service queries the provider; without an answer a message ends as outcome_unknown after ten minutes. If there are many, a provider does not answer',
       ),
     )
@@ -47,7 +48,7 @@ export async function checkWork(core: Core): Promise<Finding[]> {
   const { waiting } = message_queue
   return findings.length > 0
     ? findings
-    : [is.ok(`${countedText(waiting, 'message waits', 'messages wait')}, none is late`)]
+    : [is.ok(`${counted(waiting, 'message waits', 'messages wait')}, none is late`)]
 }
 
 function minutes(ms: number): string {

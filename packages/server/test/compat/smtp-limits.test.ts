@@ -99,7 +99,7 @@ it('refuses connections beyond the limit of an address', async () => {
 })
 
 it('closes connections without a login, and silent connections', async () => {
-  const { port, visit } = await open({ limits: { login_ms: 300, silence_ms: 2_000 } })
+  const { port, visit } = await open({ limits: { login_ms: 2_000, silence_ms: 4_000 } })
   const silent = await visit()
   const stranger = await speak(port)
   await stranger.closed

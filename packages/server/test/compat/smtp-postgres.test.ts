@@ -42,7 +42,7 @@ describe('while the account is locked', () => {
       database_url: database.url,
       load: 'measured',
       overload: { requests: 2, delay_ms: 1_000_000 },
-      limits: { repeatable_ms: 200 },
+      limits: { repeatable_ms: 2_000 },
     })
     account = await stage.world.signup({ credits: 10 })
     key = (await stage.world.key(account)).key

@@ -61,7 +61,8 @@ export const message = z
     read_at: timestamp.nullable(),
     failed_at: timestamp.nullable(),
     duration_s: z.int().min(0).exactOptional().meta({
-      description: 'Only for a call that ended: its duration in seconds, 0 if it was not answered.',
+      description:
+        'Only for a call that ended, if the provider reported it: its duration in seconds, 0 if it was not answered.',
     }),
     erased_at: timestamp.nullable().meta({
       description:

@@ -43,6 +43,8 @@ export interface WebhookReads {
   ): Promise<DeliveryRow[]>
   countDeliveries(workspaceId: string, webhookId: string, filter?: DeliveryFilter): Promise<number>
   delivery(workspaceId: string, webhookId: string, deliveryId: string): Promise<DeliveryRow | null>
+  /** When the next of the waiting deliveries is due; null if none waits. Deliveries in flight do not wait. */
+  nextDue(workspaceId: string, webhookId: string): Promise<Date | null>
   /** At most `limit` deliveries with ids above `after_id`, of any status, oldest first. */
   deliveriesAfter(
     workspaceId: string,

@@ -92,6 +92,14 @@ export function webhookStore(
       const one = and(deliveriesTo(workspaceId, webhookId), eq(deliveries.id, deliveryId))
       return (await db.select().from(deliveries).where(one))[0] ?? null
     },
+    async nextDue(workspaceId, webhookId) {
+      const to = and(eq(queue.webhook_id, webhookId), eq(queue.workspace_id, workspaceId))
+      const waiting = db
+        .select({ due_at: queue.due_at })
+        .from(queue)
+        .where(and(to, isNull(queue.token)))
+      return (await waiting.orderBy(asc(queue.due_at)).limit(1))[0]?.due_at ?? null
+    },
     async deliveriesAfter(workspaceId, webhookId, { after_id, limit }) {
       const { id, event_id, status, livemode, created_at } = deliveries
       const later = and(deliveriesTo(workspaceId, webhookId), gt(id, after_id))

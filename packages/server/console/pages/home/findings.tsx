@@ -37,7 +37,7 @@ function described({
       return [`Events do not reach ${name}: this webhook is disabled.`, `/webhooks/${id}`]
     case 'webhook_failing':
       return [
-        `Deliveries to ${name} fail${until ? `; the next attempt is ${relativeTime(until)}` : ''}.`,
+        `Deliveries to ${name} fail${until && Date.parse(until) > Date.now() ? `; the next attempt is ${relativeTime(until)}` : ''}.`,
         `/webhooks/${id}`,
       ]
     case 'domain_unverified':
