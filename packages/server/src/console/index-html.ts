@@ -7,16 +7,13 @@ import type { ConsoleFacts } from './wire.ts'
  * or a proxy adds. `base`: the path of the console in the app.
  */
 export function indexHtml(
-  { main, styles, icon, files }: Bundle,
+  { main, styles, icon }: Bundle,
   { facts, base, path }: { facts: ConsoleFacts; base: string; path: string },
 ): string {
   const depth = path.slice(base.length).split('/').length - 1
   const root =
     depth === 0 ? `.${base.slice(base.lastIndexOf('/'))}/` : `./${'../'.repeat(depth - 1)}`
   const url = (name: string) => `${root}assets/${name}`
-  const preloads = Object.keys(files).filter(
-    (name) => files[name]?.is_initial && name.endsWith('.js') && name !== main,
-  )
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -28,7 +25,6 @@ export function indexHtml(
 <title>${escapeHtml(facts.brand)}</title>
 <link rel="icon" href="${url(icon)}">
 <link rel="stylesheet" href="${url(styles)}">
-${preloads.map((name) => `<link rel="modulepreload" href="${url(name)}">`).join('\n')}
 <script type="module" src="${url(main)}"></script>
 </head>
 <body>
