@@ -195,16 +195,16 @@ describe('svc doctor', () => {
     change(`insert into message_queue (message_id, workspace_id, channel, task, due_at, attempt)
       values ('m', 'w', 'sms', 'send', 1, 0);
       insert into delivery_queue (delivery_id, workspace_id, webhook_id, due_at, token)
-      values ('d', 'w', 'h', ${Date.now() + 9_000_000}, 't');
+      values ('d', 'w', 'h', ${Date.now() + 9_000_000}, 't'), ('e', 'w', 'h', ${Date.now() + 9_000_000}, null);
       insert into message_counts (workspace_id, unit, since, channel, status, count)
       values ('w', 'all', 0, 'sms', 'sent', 2)`)
     const { code, list } = await troubles('queue', '--offline')
     expect(code).toBe(1)
     expect(list.map(({ message }) => message)).toEqual([
-      '1 rows of the message queue have no message',
-      '1 rows of the delivery queue have no delivery',
-      '1 rows are claimed for more than an hour: a clock was fast at the claim',
-      '1 totals of lists differ from the lists',
+      '1 row of the message queue has no message',
+      '2 rows of the delivery queue have no delivery',
+      '1 row is claimed for more than an hour: a clock was fast at the claim',
+      '1 total of a list differs from the list',
       expect.stringMatching(/^1 message is due, the oldest for \d+ min$/),
     ])
   })
@@ -227,7 +227,7 @@ describe('svc doctor', () => {
       select 'm', id, 'sms', '+14155550123', '{}', '{}', 1, 'delivered', 1, 0, 0, 1, 1, 1 from workspaces`)
     const { code, list } = await troubles('queue', '--offline')
     expect(code).toBe(1)
-    expect(list[0]?.message).toBe('1 totals of lists differ from the lists')
+    expect(list[0]?.message).toBe('1 total of a list differs from the list')
   })
 
   test('does not report its own slowness as a wrong clock', async () => {

@@ -1,4 +1,5 @@
 import type { DatabaseFacts, QueueFaults } from '@svc/core/operate'
+import { counted } from './counted.ts'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 /** In older versions, a reset of the write-ahead log can damage a database. Source: release notes of SQLite 3.51.3. */
@@ -164,18 +165,27 @@ function clockFindings({ clock_off_ms, newest_at }: DatabaseFacts, ours: Date): 
 function faultFindings(faults: QueueFaults): Finding[] {
   const is = findingsOf('queue')
   const report = 'please report it with the output of svc doctor --json; a restore is not needed'
-  const texts: Record<keyof QueueFaults, [fault: string, advice: string]> = {
-    messages_gone: ['rows of the message queue have no message', report],
-    deliveries_gone: ['rows of the delivery queue have no delivery', report],
+  const rows = (n: number, queue: string, one: string) =>
+    `${counted(n, 'row')} of the ${queue} queue ${n === 1 ? 'has' : 'have'} no ${one}`
+  const texts: Record<keyof QueueFaults, [fault: (n: number) => string, advice: string]> = {
+    messages_gone: [(n) => rows(n, 'message', 'message'), report],
+    deliveries_gone: [(n) => rows(n, 'delivery', 'delivery'), report],
     leases_ahead: [
-      'rows are claimed for more than an hour: a clock was fast at the claim',
-      'synchronize this clock with NTP; a running service releases them within seconds, else the next start',
+      (n) =>
+        `${counted(n, 'row')} ${n === 1 ? 'is' : 'are'} claimed for more than an hour: a clock was fast at the claim`,
+      'synchronize this clock with NTP; a running service releases such rows within seconds, else the next start',
     ],
-    counts_differ: ['totals of lists differ from the lists', report],
+    counts_differ: [
+      (n) =>
+        n === 1
+          ? '1 total of a list differs from the list'
+          : `${counted(n, 'total')} of lists differ from the lists`,
+      report,
+    ],
   }
   return (Object.keys(texts) as (keyof QueueFaults)[]).flatMap((name) => {
     const [fault, advice] = texts[name]
-    return faults[name] > 0 ? [is.error(`${faults[name]} ${fault}`, advice)] : []
+    return faults[name] > 0 ? [is.error(fault(faults[name]), advice)] : []
   })
 }
 
