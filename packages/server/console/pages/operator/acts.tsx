@@ -10,6 +10,7 @@ interface Act {
   /** The fields besides the reason: names of the body and labels. */
   fields?: readonly (readonly [name: string, label: string, hint?: string])[]
   start?: Record<string, string>
+  /** Makes the change. If it resolves to a text, the text is shown as its result. */
   run(values: Record<string, string>): Promise<unknown>
 }
 
@@ -23,8 +24,8 @@ function ActDialog({ act, onClose }: { act: Act; onClose(): void }) {
       action={act.action}
       onClose={onClose}
       onSubmit={async () => {
-        await act.run(values)
-        toast(`${act.action}: done`)
+        const result = await act.run(values)
+        toast(typeof result === 'string' ? result : `${act.action}: done`)
         onClose()
       }}
     >

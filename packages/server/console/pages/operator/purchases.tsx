@@ -13,6 +13,23 @@ import { number } from '../../shell/format.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
 
+/** Why a purchase is under review. */
+const REASONS: Record<string, string> = {
+  amount_mismatch: 'The payment has another amount.',
+  currency_mismatch: 'The payment is in another currency.',
+}
+
+const reasonOf = ({ review_reason: one }: OperatorPurchase) => REASONS[one] ?? one
+
+/** What an act found out about a purchase. */
+function resultOf(one: OperatorPurchase): string {
+  if (one.review_reason !== '') return `Still under review: ${reasonOf(one)}`
+  if (one.status === 'paid') {
+    return 'The review ended: the purchase is paid, and its credits are booked.'
+  }
+  return `The review ended: the purchase is ${one.status}.`
+}
+
 function Purchases() {
   const load = usePolled<{ purchases: OperatorPurchase[] }>('/purchases')
   const { act, dialog } = useAct()
@@ -24,8 +41,12 @@ function Purchases() {
         verb === 'refund' &&
         'The payer gets the rest of the payment back. Credits that an operator granted for it stay.',
       async run({ reason }) {
-        await send(`/purchases/${id}/${verb}`, { workspace_id, reason })
+        const { purchase } = await send<{ purchase: OperatorPurchase }>(
+          `/purchases/${id}/${verb}`,
+          { workspace_id, reason },
+        )
         load.reload()
+        return resultOf(purchase)
       },
     })
   return (
@@ -48,7 +69,7 @@ function Purchases() {
                 { name: 'Status', value: ({ status }) => status },
                 { name: 'Price', value: ({ price }) => price },
                 { name: 'Credits', kind: 'number', value: ({ credits }) => number(credits) },
-                { name: 'Reason', kind: 'wide', value: (one) => one.review_reason },
+                { name: 'Reason', kind: 'wide', value: reasonOf },
                 { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
               ]}
               actions={(one) => (
