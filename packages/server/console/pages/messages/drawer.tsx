@@ -1,5 +1,5 @@
 import type { Message } from '@svc/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import {
   Badge,
   Button,
@@ -22,6 +22,7 @@ import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { usePendingReload } from '../webhooks/pending.ts'
 import { channelName } from './channels.ts'
 import { type AnyContent, Content } from './content.tsx'
 import { curlOf } from './request.ts'
@@ -30,9 +31,6 @@ import { Timeline } from './timeline.tsx'
 
 /** The few changes of one message are shown soon after each other. */
 const DRAWER_RELOAD_MS = 400
-
-/** How often a message with a pending delivery is read: events say nothing about attempts. */
-const PENDING_RELOAD_MS = 3_000
 
 /** Everything about one message, and what can be done with it. `onChange`: after a change that no event reports. */
 export function MessageDrawer({
@@ -58,14 +56,8 @@ export function MessageDrawer({
     isAbout: ({ data }) => data.message_id === id,
     every_ms: DRAWER_RELOAD_MS,
   })
-  useEffect(() => {
-    const isPending = load.data?.timeline.some(
-      (entry) => entry.kind === 'webhook' && entry.status === 'pending',
-    )
-    const reload = () => document.hidden || load.reload()
-    const timer = isPending ? setInterval(reload, PENDING_RELOAD_MS) : undefined
-    return () => clearInterval(timer)
-  }, [load.data])
+  const deliveries = load.data?.timeline.filter((entry) => entry.kind === 'webhook')
+  usePendingReload(load.data, deliveries, load.reload)
   const changed = () => {
     load.reload()
     onChange()
@@ -144,7 +136,7 @@ function MessageFacts({ message }: { message: Message }) {
         Sent: timeOf(message.sent_at),
         Delivered: timeOf(message.delivered_at),
         Read: timeOf(message.read_at),
-        Failed: timeOf(message.failed_at),
+        [statusOf(message) === 'canceled' ? 'Canceled' : 'Failed']: timeOf(message.failed_at),
         Erased: timeOf(message.erased_at),
         Bulk: bulk_id && <a href={hrefOf(`/bulks/${bulk_id}`)}>{bulk_id}</a>,
         Metadata: Object.keys(metadata).length > 0 && (

@@ -1,5 +1,4 @@
 import type { Delivery, DeliveryWithAttempts } from '@svc/client'
-import { useEffect } from 'preact/hooks'
 import {
   Badge,
   Button,
@@ -17,6 +16,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { usePendingReload } from './pending.ts'
 
 interface SentRequest {
   number: number
@@ -55,8 +55,6 @@ export function NextAttempt({ next_attempt_at: at, next_attempt_reason, status }
   )
 }
 
-const RELOAD_MS = 1_000
-
 /** A delivery with the request and the answer of each attempt. */
 export function DeliveryDrawer({
   webhookId,
@@ -70,11 +68,7 @@ export function DeliveryDrawer({
   onClose(): void
 }) {
   const load = useDelivery(webhookId, id)
-  useEffect(() => {
-    const isPending = load.data?.delivery.status === 'pending'
-    const timer = isPending ? setTimeout(load.reload, RELOAD_MS) : undefined
-    return () => clearTimeout(timer)
-  }, [load.data])
+  usePendingReload(load.data, load.data && [load.data.delivery], load.reload)
   async function replay() {
     await api.webhooks.retry(webhookId, id)
     toast('The delivery is attempted now.')

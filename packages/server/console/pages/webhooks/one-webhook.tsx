@@ -1,5 +1,5 @@
 import type { Delivery, Webhook } from '@svc/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import {
   Button,
   type Column,
@@ -26,6 +26,7 @@ import { type Load, useLoad } from '../../shell/load.ts'
 import { go, query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { answerText, DeliveryDrawer, NextAttempt } from './delivery.tsx'
+import { usePendingReload } from './pending.ts'
 import { WebhookForm } from './webhook-form.tsx'
 import { eventsText, WebhookState } from './webhooks.tsx'
 
@@ -61,9 +62,6 @@ const COLUMNS: readonly Column<Delivery>[] = [
   { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
 ]
 
-/** How often deliveries with a pending one are read: events say nothing about attempts. */
-const RELOAD_MS = 2_000
-
 /** One webhook: its state, and its deliveries. */
 export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string | undefined }) {
   const status = query.value.get('status') ?? ''
@@ -81,11 +79,7 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
     deliveries.reload()
   }
   useLive('', reload, reload)
-  const isPending = deliveries.data?.deliveries.some((one) => one.status === 'pending')
-  useEffect(() => {
-    const timer = isPending ? setTimeout(reload, RELOAD_MS) : undefined
-    return () => clearTimeout(timer)
-  }, [deliveries.data])
+  usePendingReload(deliveries.data, deliveries.data?.deliveries, reload)
   const { search } = location
   return (
     <div class="stack">
