@@ -6,14 +6,11 @@ import { refundOfRejected } from './recipients.ts'
 import type { Step } from './settlement.ts'
 import { startedMinutes } from './voice-minutes.ts'
 
-/** Refunds a message that no provider accepted, at most once; for a call, releases its hold. `code`: why it failed. */
-export function giveBack(step: Step, code: string): void {
+/** Refunds a message that no provider accepted, at most once; for a call, releases its hold. */
+export function giveBack(step: Step): void {
   const { message } = step
   if (message.channel === 'voice') endHold(step, planHoldVoid, units(0))
-  else {
-    const reason = code === 'canceled' ? CANCELED : NOT_ACCEPTED
-    refund(step, units(message.credits_used - message.credits_refunded), reason)
-  }
+  else refund(step, units(message.credits_used - message.credits_refunded), reasonOf(step))
 }
 
 /**
@@ -24,13 +21,15 @@ export function giveBackShares(step: Step, recipients: readonly StoredRecipient[
   const { credits_used, credits_refunded } = step.message
   const amount = units(refundOfRejected(recipients, credits_used) - credits_refunded)
   const isWhole = amount === credits_used
-  const isCanceled = recipients.every(({ error_code }) => error_code === 'canceled')
-  const whole = isCanceled ? CANCELED : NOT_ACCEPTED
-  refund(step, amount, isWhole ? whole : 'Recipients that no provider accepted')
+  refund(step, amount, isWhole ? reasonOf(step) : 'Recipients that no provider accepted')
 }
 
-const CANCELED = 'Canceled before it was sent'
-const NOT_ACCEPTED = 'Failed before any provider accepted it'
+/** Not by the error code of the message: a provider may reject a message with the code `canceled`. */
+function reasonOf({ settlement }: Step): string {
+  return settlement.result.task === 'cancel'
+    ? 'Canceled before it was sent'
+    : 'Failed before any provider accepted it'
+}
 
 function refund(step: Step, amount: Units, description: string): void {
   const { message, settlement } = step

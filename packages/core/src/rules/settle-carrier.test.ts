@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { builders, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/fields/units.ts'
 import type { Outcome, Receipt } from '../contract/outside/provider.ts'
+import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessagePartRow, MessageQueueRow, MessageRow } from '../rows/rows.ts'
 import { type Account, type Entry, newAccount } from './decide.ts'
 import { planSettle } from './settle.ts'
@@ -224,6 +225,36 @@ describe('a message that went out in part', () => {
   it('cannot be canceled', () => {
     const plan = settled(begun(), '', { task: 'cancel' }, { token: null })
     expect(plan).toMatchObject({ counted: [false], messages: [], entries: [] })
+  })
+})
+
+describe('the text of a refund', () => {
+  const canceled = { error_code: 'canceled', error_message: 'Canceled by the carrier' }
+  const rejected = sent({ type: 'rejected', ...canceled })
+  const to = (address: string): StoredRecipient => ({
+    address,
+    role: 'to',
+    status: 'queued',
+    accepted: false,
+    error_code: null,
+    error_message: null,
+  })
+  const recipients = [to('a@x.example'), to('b@x.example')]
+
+  it.each<[string, Settlement['result'], string | null, string]>([
+    ['a rejection with its code', rejected, 'mine', 'Failed before any provider accepted it'],
+    ['a cancellation', { task: 'cancel' }, null, 'Canceled before it was sent'],
+  ])('names a cancellation only for a cancellation: %s', (_, result, token, description) => {
+    for (const message of [
+      make.message('w1'),
+      make.message('w1', { channel: 'email', recipients }),
+    ]) {
+      const plan = settled(message, 'a', result, { token })
+      expect(plan.messages).toMatchObject([{ status: 'failed', error_code: 'canceled' }])
+      expect(plan.entries).toMatchObject([
+        { kind: 'refund', amount: message.credits_used, description },
+      ])
+    }
   })
 })
 

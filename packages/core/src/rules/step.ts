@@ -153,7 +153,7 @@ export function failKnown(step: Step, code: string, text: string): void {
     return
   }
   // A call has no parts: its hold covers the whole call.
-  if (!message.accepted || message.channel === 'voice') giveBack(step, code)
+  if (!message.accepted || message.channel === 'voice') giveBack(step)
   for (const status of advance(message, 'failed')) apply(step, status, code, text)
   dequeue(step)
 }
