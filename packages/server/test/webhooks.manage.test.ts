@@ -226,6 +226,18 @@ describe(`POST ${WEBHOOKS}/:id/enable`, () => {
   })
 })
 
+describe('the next attempt of a webhook', () => {
+  it('is null without a waiting delivery, and for one that is due', async () => {
+    const { id } = await made()
+    const next = () => world().core.webhooks.nextAttemptAt(owner.id, id)
+    expect(await next()).toBeNull()
+    expect((await call('POST', `/${id}/test`)).status).toBe(201)
+    expect(await next()).toBeNull()
+    await world().advance(60_000)
+    expect(await next()).toBeNull()
+  })
+})
+
 describe(`POST ${WEBHOOKS}/:id/recover`, () => {
   const until = '2026-05-04T09:00:00Z'
   it.each([

@@ -54,6 +54,11 @@ export function operatorCreditsContract(open: OpenStorage): void {
     expect(await soundLedger(bench, workspaceId)).toHaveLength(2)
     await credits().adjust(workspaceId, adjustment(-4, { force: true }))
     expect(await bench.account(workspaceId)).toMatchObject({ balance: of(1), held: of(2) })
+    await expect(credits().adjust(workspaceId, adjustment(-1, { id: 'a3' }))).rejects.toMatchObject(
+      {
+        message: 'At most 0 credits can be taken',
+      },
+    )
     await credits().adjust(workspaceId, adjustment(0.5, { id: 'a2' }))
     await soundLedger(bench, workspaceId)
   })

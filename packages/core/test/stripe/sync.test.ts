@@ -169,10 +169,23 @@ it('expires a purchase without a session when its time is over, unless it gets o
   expect(await shop.billing.sync()).toEqual({ ...NOTHING, looked: 1 })
 })
 
-it('throws without a payment provider', async () => {
-  const { sync } = createBilling({ storage, runtime, packages: PACKAGES, payments: null })
-  await expect(sync()).rejects.toMatchObject({
+it('throws without a payment provider, also for one purchase', async () => {
+  const { purchase_id } = await shop.buy()
+  const { sync, check } = createBilling({ storage, runtime, packages: PACKAGES, payments: null })
+  const fault = { code: 'validation_error', message: 'No payment provider is configured' }
+  await expect(sync()).rejects.toMatchObject(fault)
+  await expect(check(shop.workspaceId, purchase_id)).rejects.toMatchObject(fault)
+  await expect(check(shop.workspaceId, 'unknown')).rejects.toMatchObject({ code: 'not_found' })
+})
+
+it('checks no purchase whose payment the provider does not know', async () => {
+  stripe.fail({ status: 500 })
+  await expect(shop.buy()).rejects.toThrow('Credit purchase failed')
+  const [unopened] = await shop.billing.purchases({}, { limit: 1, offset: 0 })
+  const { check } = shop.billing
+  await expect(check(shop.workspaceId, unopened?.id ?? '')).rejects.toMatchObject({
     code: 'validation_error',
-    message: 'No payment provider is configured',
+    message: 'The payment provider does not know the payment',
   })
+  expect(await storage.read.audit.count(shop.workspaceId, {})).toBe(0)
 })
