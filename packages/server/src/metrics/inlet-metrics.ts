@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client'
-import type { Inlet, MailOutcome } from '../compat/smtp/inlet.ts'
+import type { MailOutcome } from '../compat/smtp/commands.ts'
+import type { Inlet } from '../compat/smtp/inlet.ts'
 import { counter, register } from './series.ts'
 
 /** The metrics of the SMTP inlet. */

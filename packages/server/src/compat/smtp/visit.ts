@@ -1,0 +1,83 @@
+import type { KeyIdentity } from '@svc/core'
+import { SvcError } from '@svc/core/contract'
+import type { SMTPServerSession } from 'smtp-server'
+import { createAdmission, type Shared } from './admit.ts'
+import type { Connections } from './connections.ts'
+import { createEnvelope, type Envelope } from './envelope.ts'
+import type { InletLimits } from './limits.ts'
+import { closing, refusal } from './reply.ts'
+import type { InletDomains } from './request.ts'
+
+/** A session from its first command to its end: the key of its login, and its current mail. */
+export interface Visit {
+  envelope: Envelope
+  /** Keeps the key for the mails of the session. @throws Refusal for a key that may not send. */
+  logIn(key: string): Promise<void>
+  /**
+   * The identity of the session now: a key may end between two mails, and while a mail is received.
+   * @throws Refusal before the login, SvcError after the end of the key.
+   */
+  identity(): Promise<KeyIdentity>
+  /** Counts a mail and empties the envelope. @throws Refusal, or SvcError beyond a rate limit. */
+  beginMail(): Promise<void>
+}
+
+/** Finds the visit of a session, and opens it with the first command. */
+export function createVisits({
+  shared,
+  limits,
+  connections,
+  domains,
+}: {
+  shared: Shared
+  limits: InletLimits
+  connections: Pick<Connections, 'noteLogin'>
+  domains: InletDomains
+}): (session: SMTPServerSession) => Visit {
+  const admission = createAdmission(shared)
+  const visits = new WeakMap<SMTPServerSession, Visit>()
+
+  function open(session: SMTPServerSession): Visit {
+    let key: string | null = null
+    let failedLogins = 0
+    let mails = 0
+    const envelope = createEnvelope({ limits, domains })
+
+    async function identity(): Promise<KeyIdentity> {
+      if (key === null) throw refusal('530 5.7.0', 'Log in with an API key first')
+      return admission.identify(key, session.remoteAddress)
+    }
+
+    return {
+      envelope,
+      identity,
+      async logIn(password) {
+        try {
+          await admission.identify(password, session.remoteAddress)
+          key = password
+          connections.noteLogin(session)
+        } catch (error) {
+          failedLogins += 1
+          if (failedLogins >= limits.failed_logins) throw closing('Too many failed logins')
+          if (!(error instanceof SvcError)) throw error
+          if (error.code === 'rate_limit_exceeded') throw refusal('454 4.7.0', error.message)
+          throw refusal('535 5.7.8', error.message)
+        }
+      },
+      async beginMail() {
+        if (mails >= limits.mails) throw closing('Too many mails on one connection')
+        await admission.countMail(await identity())
+        mails += 1
+        envelope.clear()
+      },
+    }
+  }
+
+  return (session) => {
+    const known = visits.get(session)
+    if (known) return known
+    const fresh = open(session)
+    visits.set(session, fresh)
+    return fresh
+  }
+}
