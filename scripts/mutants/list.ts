@@ -103,7 +103,7 @@ export const MORE: readonly Mutant[] = [
   {
     name: 'a refund is not stored on its message',
     file: 'packages/core/src/rules/money.ts',
-    from: '  message.credits_refunded = message.credits_used\n',
+    from: '  message.credits_refunded = units(message.credits_refunded + amount)\n',
     to: '',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
