@@ -271,6 +271,24 @@ describe('errors', () => {
     expect((await messageOf(id)).recipients).toHaveLength(4)
   })
 
+  test.each([
+    ['tags', { tags: Array.from({ length: 21 }, (_, i) => ({ name: `t${i}`, value: 'v' })) }],
+    ['reply_to', { replyTo: Array.from({ length: 11 }, (_, i) => `a${i}@example.com`) }],
+    [
+      'attachments',
+      {
+        attachments: Array.from({ length: 11 }, (_, i) => ({
+          filename: `${i}`,
+          content: 'SGVsbG8',
+        })),
+      },
+    ],
+    ['addresses that repeat one', { to: ['a@example.com', 'A@example.com'] }],
+  ])('refuse too many %s', async (_, more) => {
+    const { error } = await resend.emails.send({ ...MAIL, ...more })
+    expect(error).toMatchObject({ statusCode: 422 })
+  })
+
   it('refuse more than 50 recipients', async () => {
     const to = Array.from({ length: 51 }, (_, i) => `delivered+${i}@sandbox.svc`)
     expect((await post('/emails', { ...MAIL, to })).body).toMatchObject({ statusCode: 422 })

@@ -3,8 +3,19 @@ import { expect, it } from 'vitest'
 import { QUIET, useWorld } from '../world.ts'
 
 let isBusy = false
+let isBroken = false
 const world = useWorld({
   listen: true,
+  alter: (core) => ({
+    ...core,
+    contacts: {
+      ...core.contacts,
+      list: (...given) => {
+        if (isBroken) throw new Error('a text about the database')
+        return core.contacts.list(...given)
+      },
+    },
+  }),
   rates: { general: { max: 3, window_s: 60 }, bulk: { max: 1, window_s: 300 } },
   load: () => (isBusy ? { requests: 100_000, delay_ms: 100_000 } : QUIET),
 })
@@ -70,4 +81,17 @@ it('refuses an idempotency key that is too long', async () => {
   const client = await testClient()
   const { error } = await client.emails.send(MAIL, { idempotencyKey: 'x'.repeat(300) })
   expect(error).toMatchObject({ statusCode: 400, name: 'invalid_idempotency_key' })
+})
+
+it('answers a fault of the service without its text, and logs it', async () => {
+  const { key } = await world().key(await world().signup())
+  isBroken = true
+  const { error } = await clientOf(key).contacts.list()
+  isBroken = false
+  expect(error).toMatchObject({ statusCode: 500, name: 'internal_server_error' })
+  expect(error?.message).not.toContain('database')
+  expect(world().takeFaults()).toMatchObject([
+    { msg: 'request failed' },
+    { msg: 'request', status: 500 },
+  ])
 })

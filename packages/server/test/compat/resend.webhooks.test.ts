@@ -111,7 +111,7 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks of Resend with %s', (engine) =
 })
 
 describe('the endpoints', () => {
-  it('list, show, change, and remove webhooks', async () => {
+  it('list, show, change, and remove webhooks, and replace a secret', async () => {
     const { world, owner, resend } = await openStage()
     const endpoint = 'https://receiver.example/resend'
     const { data: made } = await resend.webhooks.create({ endpoint, events: ['email.sent'] })
@@ -128,7 +128,11 @@ describe('the endpoints', () => {
     })
     expect(changed.error).toBe(null)
     const { data: one } = await resend.webhooks.get(id)
-    expect(one).toMatchObject({ id, status: 'disabled', events: ['email.opened'] })
+    const shown = { id, status: 'disabled', events: ['email.opened'], signing_secret: null }
+    expect(one).toMatchObject(shown)
+    const rotated = await resend.webhooks.rotateSigningSecret(id)
+    expect(rotated.data).toMatchObject({ id, signing_secret: expect.stringMatching(/^whsec_/) })
+    expect(rotated.data?.signing_secret).not.toBe(made?.signing_secret)
     const unknown = await resend.webhooks.create({ endpoint, events: ['email.clicked'] })
     expect(unknown.error).toMatchObject({ name: 'validation_error' })
     expect((await resend.webhooks.remove(id)).error).toBe(null)

@@ -85,6 +85,27 @@ describe('requestOf', () => {
     expect(full.sent).toStrictEqual(full.metadata)
   })
 
+  it('writes (no subject) for a mail without one', async () => {
+    const { content } = await requestFor(['', 'x'], ['a@example.com'])
+    expect(content.subject).toBe('(no subject)')
+  })
+
+  it('keeps headers of lists and conversations, 20 together', async () => {
+    const head = [
+      'List-Unsubscribe: <https://app.example/u>',
+      'List-Unsubscribe-Post: List-Unsubscribe=One-Click',
+      'List-Id: news.example.com',
+      'Auto-Submitted: auto-generated',
+      'Precedence: bulk',
+      'In-Reply-To: <a@app.example>',
+      'References: <a@app.example>',
+    ]
+    const own = Array.from({ length: 20 }, (_, i) => `X-Order-${i}: ${i}`)
+    const { content } = await requestFor([...head, ...own, '', 'x'], ['a@example.com'])
+    const names = Object.keys(content.headers as object)
+    expect(names).toStrictEqual([...head, ...own].slice(0, 20).map((line) => line.split(':')[0]))
+  })
+
   it('writes no header that the service owns', async () => {
     const { content } = await requestFor(
       ['Bcc: b@example.com', 'DKIM-Signature: v=1', 'X-Svc-Test: 1', 'x-order: A1', '', 'x'],

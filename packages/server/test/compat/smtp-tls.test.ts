@@ -37,7 +37,14 @@ it('takes a login only after STARTTLS on an address that other machines can reac
   const client = await speak(port)
   const greeting = await client.say('EHLO app.example\r\n', /^250 .*\r\n/m)
   expect(greeting).toContain('250-STARTTLS\r\n')
-  for (const name of ['PIPELINING', '8BITMIME', 'SMTPUTF8', 'ENHANCEDSTATUSCODES', 'SIZE']) {
+  for (const name of [
+    'PIPELINING',
+    '8BITMIME',
+    'SMTPUTF8',
+    'ENHANCEDSTATUSCODES',
+    'SIZE',
+    'AUTH PLAIN LOGIN',
+  ]) {
     expect(greeting).toMatch(new RegExp(`^250[ -]${name}`, 'm'))
   }
   expect(await client.say(plainLogin(key))).toMatch(/^538 /)

@@ -231,6 +231,15 @@ describe('a login', () => {
   })
 })
 
+it('answers RSET, NOOP, HELP and QUIT', async () => {
+  const client = await loggedIn()
+  expect(await client.say('RSET\r\n')).toMatch(/^250 2\.0\.0 /)
+  expect(await client.say('NOOP\r\n')).toMatch(/^250 2\.0\.0 /)
+  expect(await client.say('HELP\r\n')).toMatch(/^214 2\.0\.0 /)
+  expect(await client.say('QUIT\r\n')).toMatch(/^221 2\.0\.0 /)
+  await client.closed
+})
+
 describe('a refusal', () => {
   it('names missing credits: 550 5.7.0', async () => {
     const poor = await stage.world.key(await stage.world.signup())
@@ -267,6 +276,27 @@ describe('a refusal', () => {
     expect(await client.say('RCPT TO:<asha@example.com>\r\n')).toMatch(/^250 /)
     expect(await client.say('RCPT TO:<+14155552671@sms.sandbox.svc>\r\n')).toMatch(/^452 4\.5\.3 /)
     client.socket.destroy()
+  })
+
+  it.each([
+    ['a sender that is no address', { from: 'Acme <shop>' }, /^550 5\.1\.7 From is not an/],
+    ['a mail without a text', { text: '' }, /^554 5\.6\.0 /],
+    [
+      'an SMS without a text',
+      { to: '+14155552671@sms.sandbox.svc', text: '', html: '<p>Hi</p>' },
+      /^554 5\.6\.0 .*must have a text part/,
+    ],
+    [
+      'more than 10 files',
+      { attachments: Array.from({ length: 11 }, (_, i) => ({ filename: `${i}`, content: 'x' })) },
+      /^554 5\.6\.0 /,
+    ],
+    ['a text of more than 2 MB', { text: 'x'.repeat(2_100_000) }, /^552 5\.3\.4 /],
+  ])('of %s', async (_, more, expected) => {
+    const message: typeof mail = { ...mail, ...more }
+    const envelope = { from: 'bounces@app.example', to: message.to }
+    const sent = stage.mailer(key).sendMail({ ...message, envelope })
+    expect(await refusedWith(sent)).toMatch(expected)
   })
 
   it('of a mail that is too large: 552', async () => {

@@ -85,13 +85,15 @@ describe('the official package', () => {
     const messagingServiceSid = `MG${'0'.repeat(32)}`
     const schedule = { messagingServiceSid, scheduleType: 'fixed', sendAt } as const
     const made = await client.messages.create({ to: TO, body: 'Later', ...schedule })
-    expect(made).toMatchObject({ status: 'scheduled', from: null })
+    expect(made).toMatchObject({ status: 'scheduled', from: null, messagingServiceSid: null })
     expect(await client.messages(made.sid).update({ status: 'canceled' })).toMatchObject({
       status: 'canceled',
       errorCode: null,
     })
     const again = await refusedBy(client.messages(made.sid).update({ status: 'canceled' }))
     expect(again).toMatchObject({ status: 409, code: 30409 })
+    const past = { ...schedule, sendAt: new Date(world().now().getTime() - DAY_MS) }
+    expect((await client.messages.create({ to: TO, body: 'Now', ...past })).status).toBe('queued')
   })
 
   it('lets a message expire', async () => {
@@ -143,6 +145,34 @@ describe('the official package', () => {
     })
   })
 
+  it('shows why a message failed, with a number of Twilio', async () => {
+    const sent = ['+15005550001', '+15005550007'].map((to) =>
+      client.messages.create({ to, from: FROM, body: 'Hello' }),
+    )
+    const sids = (await Promise.all(sent)).map(({ sid }) => sid)
+    await world().advance(1_000)
+    const read = await Promise.all(sids.map((sid) => client.messages(sid).fetch()))
+    expect(read).toMatchObject([
+      { status: 'failed', errorCode: 21211, price: '0' },
+      { status: 'undelivered', errorCode: 30003, price: '-1' },
+    ])
+  })
+
+  it('removes the text of a received message, and then the message', async () => {
+    const author = '+15005550008'
+    await client.messages.create({ to: author, from: FROM, body: 'Hello' })
+    await world().advance(1_000)
+    const [{ sid } = { sid: '' }] = await client.messages.list({ from: author, limit: 1 })
+    const canceled = await refusedBy(client.messages(sid).update({ status: 'canceled' }))
+    expect(canceled).toMatchObject({ status: 409, code: 30409 })
+    expect(await client.messages(sid).update({ body: '' })).toMatchObject({
+      status: 'received',
+      body: '',
+    })
+    expect(await client.messages(sid).remove()).toBe(true)
+    expect(await refusedBy(client.messages(sid).fetch())).toMatchObject({ code: 20404 })
+  })
+
   it('lists no files of a message', async () => {
     const { sid } = await client.messages.create({ to: TO, from: FROM, body: 'Hello' })
     expect(await client.messages(sid).media.list()).toEqual([])
@@ -176,6 +206,7 @@ describe('parameters without an effect', () => {
       addressRetention: 'retain',
       shortenUrls: false,
       sendAsMms: false,
+      trafficType: 'free',
     } as never)
     expect(made.status).toBe('queued')
   })
@@ -186,6 +217,7 @@ describe('parameters without an effect', () => {
     { addressRetention: 'obfuscate' },
     { shortenUrls: true },
     { sendAsMms: true },
+    { trafficType: 'premium' },
   ])('are refused as %j', async (more) => {
     const error = await refusedBy(client.messages.create({ ...base, ...more } as never))
     expect(error).toMatchObject({ status: 400, code: 20001 })
@@ -241,6 +273,14 @@ describe('errors of the official package', () => {
     ['no sender', { to: TO, body: 'Hello' }, 400, 21603],
     ['no text', { to: TO, from: FROM }, 400, 21602],
     ['a long text', { ...base, body: 'a'.repeat(1601) }, 400, 21617],
+    [
+      'a long text for WhatsApp',
+      { to: `whatsapp:${TO}`, from: `whatsapp:${FROM}`, body: 'a'.repeat(4097) },
+      400,
+      21617,
+    ],
+    ['no validity', { ...base, validityPeriod: 0 }, 400, 20001],
+    ['a long validity', { ...base, validityPeriod: 36_001 }, 400, 20001],
     ['a file in an SMS', { ...base, mediaUrl: ['https://files.example.com/a.png'] }, 400, 21620],
     ['two channels', { ...base, to: `whatsapp:${TO}` }, 400, 21606],
     [
@@ -297,7 +337,7 @@ describe('errors of the official package', () => {
     expect(await refusedBy(stranger.messages.list())).toMatchObject({ status: 404, code: 20404 })
   })
 
-  it('refuses a key without the scope, and an account without credits', async () => {
+  it('refuses a key without the scope or from another address, and an account that is frozen or without credits', async () => {
     const poor = await world().signup()
     const { key: reader } = await world().key(poor, { scopes: ['read_messages'] })
     const { key: sender } = await world().key(poor)
@@ -306,6 +346,12 @@ describe('errors of the official package', () => {
     expect(scope).toMatchObject({ status: 403, code: 20003 })
     const credits = await refusedBy(clientOf(sid, sender).messages.create(base))
     expect(credits).toMatchObject({ status: 403, code: 20005 })
+    const { key: bound } = await world().key(poor, { allowed_ips: ['192.0.2.1'] })
+    const address = await refusedBy(clientOf(sid, bound).messages.create(base))
+    expect(address).toMatchObject({ status: 403, code: 20003 })
+    await world().core.credits.setTerms(poor.id, { status: 'frozen', reason: 'unpaid' })
+    const frozen = await refusedBy(clientOf(sid, sender).messages.create(base))
+    expect(frozen).toMatchObject({ status: 403, code: 20003 })
   })
 
   it('finds no message of another account, sent, scheduled or received', async () => {
