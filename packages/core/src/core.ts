@@ -89,6 +89,8 @@ export interface Core<F extends Form = 'given'> {
   dispatch: DispatchControl
   /** Whether a provider makes calls; the channel `voice` is then offered. */
   hasVoice: boolean
+  /** The maximum number of recipients of a bulk. */
+  bulkRecipientsMax: number
   /** Sends messages, shows and cancels them. */
   messages: Messages<F>
   /** Messages that recipients wrote. */
@@ -362,6 +364,7 @@ function bindApi(parts: Parts) {
     recipients: createRecipients({ storage, runtime }),
     dispatch,
     hasVoice: carriers.serves('voice'),
+    bulkRecipientsMax: parts.recipients_max,
     billing: createBilling({
       storage,
       runtime,

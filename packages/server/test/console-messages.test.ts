@@ -114,6 +114,15 @@ describe('the search of messages', () => {
     expect(await found({ status: 'delivered' })).toEqual(['test', 'mail', 'marked', 'plain'])
   })
 
+  it('names the contacts of the workspace that are recipients', async () => {
+    await data('POST', '/v1/contacts', { json: { name: 'Asha', email: 'Asha@example.com' } })
+    const json = { name: 'A contact of others', phone: '+15005550001' }
+    await data('POST', '/v1/contacts', { json, person: stranger })
+    const { messages } = await get('/messages')
+    const named = messages.filter(({ contact }: { contact: object | null }) => contact)
+    expect(named).toMatchObject([{ id: ids.mail, contact: { name: 'Asha' } }])
+  })
+
   it('has pages', async () => {
     const first = await get('/messages?search=parcel&limit=1')
     expect(first).toMatchObject({ messages: [{ id: ids.test }], next_after: ids.test, total: null })
@@ -211,7 +220,11 @@ describe('the findings', () => {
 
   it('name the most frequent error of many failures in the last hour', async () => {
     await world().grant(owner, 100)
-    for (let i = 0; i < 4; i++) await send({ to: '+15005550001' })
+    for (let i = 0; i < 4; i++) {
+      const later = await send({ scheduled_at: '2026-05-10T00:00:00Z' })
+      await data('POST', `/v1/messages/${later}/cancel`)
+      await send({ to: '+15005550001' })
+    }
     expect(await kinds()).toEqual([])
     await send({ to: '+15005550001' })
     const [found] = (await get('/findings')).findings

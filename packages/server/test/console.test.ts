@@ -112,6 +112,7 @@ describe('the pages', () => {
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; frame-src 'self'",
     )
     expect(text).toContain('<title>Acme &lt;b&gt;</title>')
+    expect(text).toContain('&quot;bulk_recipients_max&quot;:1000')
     expect(text).toContain(`src="./../assets/${bundle.main}"`)
     expect(text).not.toMatch(/<script(?![^>]*\bsrc=)|\bstyle=|<style|\bon\w+=|https?:/)
     expect((await request('GET', '/console')).text).toContain(

@@ -1,4 +1,5 @@
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { type AddressContact, contactsOf } from '../contacts/of-addresses.ts'
 import type { Form, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import { SvcError } from '../contract/errors.ts'
@@ -9,7 +10,7 @@ import type { Incoming } from './inbound.ts'
 /** The newest message of an author on a channel. */
 export interface Conversation extends ReceivedMessage {
   /** The contact with the address of the author. */
-  contact: { id: string; name: string | null } | null
+  contact: AddressContact | null
 }
 
 /** Messages from recipients to a workspace. */
@@ -77,17 +78,8 @@ export function createReceivedMessages({
       const found = await receivedMessages.newestOfAuthors(workspace_id, { livemode }, page)
       const { rows, next_after } = pageOf(found.rows, { limit }, ({ id }) => id)
       const senders = rows.map(({ sender }) => sender)
-      const known = await contacts.holding(workspace_id, {
-        phones: senders,
-        email_keys: senders.map((sender) => sender.toLowerCase()),
-        external_ids: [],
-      })
-      const conversations = rows.map((row) => {
-        const mine = known.find(
-          ({ phone, email_key }) => phone === row.sender || email_key === row.sender.toLowerCase(),
-        )
-        return { ...row, contact: mine ? { id: mine.id, name: mine.name } : null }
-      })
+      const contactOf = await contactsOf(contacts, workspace_id, senders)
+      const conversations = rows.map((row) => ({ ...row, contact: contactOf(row.sender) }))
       return { conversations, next_after: next_after ?? found.searched_to }
     },
     simulate(viewer, { text, ...message }) {

@@ -1,4 +1,5 @@
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
+import { type AddressContact, contactsOf } from '../contacts/of-addresses.ts'
 import { pageOf, withNext } from '../contract/endpoints/paging.ts'
 import { uuid } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -27,9 +28,12 @@ const HOUR_MS = 3_600_000
 /** The maximum difference between the time in an id and the time of the message, on servers with different clocks. */
 const ID_SKEW_MS = HOUR_MS
 
+/** A message with the contact that has the address of its recipient. */
+export type FoundMessage = ShortMessage & { contact: AddressContact | null }
+
 /** A page of a search, newest first. */
 export interface FoundMessages {
-  messages: ShortMessage[]
+  messages: FoundMessage[]
   /** The number of messages that the filter selects; null with a search text. */
   total: number | null
   /** The `after` of the next page; null if every message was examined. */
@@ -41,15 +45,31 @@ export interface FoundMessages {
 type Parts = { storage: Pick<Storage, 'read'>; runtime: Pick<Runtime, 'now'> }
 
 /**
- * A page of the messages that a filter selects. With a text, at most `LIMITS.messages_examined` messages are read, so a page may
+ * A page of the messages that a filter selects, with the contacts of the recipients. With a text, at most `LIMITS.messages_examined` messages are read, so a page may
  * have fewer messages than `limit` although more follow. A text that is the id of a message finds this message only.
  */
 export async function searchMessages(
+  parts: Parts,
+  viewer: Viewer,
+  search: MessageSearch,
+  bounds: Bounds = BOUNDS,
+): Promise<FoundMessages> {
+  const { messages, ...page } = await findMessages(parts, viewer, search, bounds)
+  const recipients = messages.map(({ recipient }) => recipient)
+  const { contacts } = parts.storage.read
+  const contactOf = await contactsOf(contacts, viewOf(viewer).workspace_id, recipients)
+  const found = messages.map((message) =>
+    Object.assign(message, { contact: contactOf(message.recipient) }),
+  )
+  return { messages: found, ...page }
+}
+
+async function findMessages(
   { storage: { read }, runtime }: Parts,
   viewer: Viewer,
   { search, startDate, endDate, limit, after, ...own }: MessageSearch,
-  { step, max }: Bounds = BOUNDS,
-): Promise<FoundMessages> {
+  { step, max }: Bounds,
+): Promise<Omit<FoundMessages, 'messages'> & { messages: ShortMessage[] }> {
   const view = viewOf(viewer)
   const { workspace_id, livemode } = view
   const filter = { ...own, livemode, from: startDate, until: endDate }

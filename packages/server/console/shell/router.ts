@@ -21,7 +21,13 @@ export const path = computed(() => place.value.path)
 /** The query of the address. */
 export const query = computed(() => place.value.query)
 
+let hasReturned = false
+
+/** Whether Back or Forward led to the page, and no link. */
+export const isReturn = () => hasReturned
+
 addEventListener('popstate', () => {
+  hasReturned = true
   place.value = currentPlace()
 })
 
@@ -37,6 +43,7 @@ export const root = location.origin + base.replace(/\/[^/]*$/, '')
 export function go(to: string, { replace = false } = {}): void {
   if (replace) history.replaceState(null, '', hrefOf(to))
   else history.pushState(null, '', hrefOf(to))
+  hasReturned = false
   const before = place.value.path
   place.value = currentPlace()
   if (place.value.path.split('/')[1] !== before.split('/')[1]) scrollTo(0, 0)

@@ -27,7 +27,8 @@ export const mode = signal<Mode>(stored(STORED_MODE) === 'test' ? 'test' : 'live
 /** The chosen workspace; null: that of the session. */
 export const chosenWorkspace = signal<string | null>(stored(STORED_WORKSPACE))
 
-function stored(name: string): string | null {
+/** A value that this tab stored; null for none. */
+export function stored(name: string): string | null {
   try {
     return sessionStorage.getItem(name)
   } catch {
@@ -35,12 +36,13 @@ function stored(name: string): string | null {
   }
 }
 
-function store(name: string, value: string | null): void {
+/** Stores a value until the tab is closed; null removes it. */
+export function store(name: string, value: string | null): void {
   try {
     if (value === null) sessionStorage.removeItem(name)
     else sessionStorage.setItem(name, value)
   } catch {
-    // A browser without storage forgets the choice at a reload.
+    // A browser without storage, or with a full one, forgets the value at a reload.
   }
 }
 

@@ -62,7 +62,9 @@ async function failureFindings(
   { messages }: DecodedCore,
   viewer: Parameters<DecodedCore['messages']['history']>[0],
 ): Promise<Finding[]> {
-  const errors = await messages.recentFailures(viewer)
+  const failures = await messages.recentFailures(viewer)
+  // The API counts a canceled message as failed, but it is no trouble.
+  const errors = failures.filter(({ error_code }) => error_code !== 'canceled')
   const count = errors.reduce((sum, one) => sum + one.count, 0)
   if (count < FAILURES_MIN) return []
   // Hours begin at the full hour, so the last hour is in two of them.

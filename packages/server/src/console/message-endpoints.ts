@@ -21,6 +21,7 @@ const oneMessage = { params: z.object({ id: uuid }), not_found: 'Message not fou
 
 const foundMessage = message.extend({
   content: message.shape.content.nullable(),
+  contact: z.object({ id: uuid, name: z.string().nullable() }).nullable(),
 })
 
 const count = z.int().min(0)

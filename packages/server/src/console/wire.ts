@@ -8,6 +8,8 @@ export interface ConsoleFacts {
   dev: boolean
   /** Whether the service makes calls. */
   voice: boolean
+  /** The maximum number of recipients of a bulk. */
+  bulk_recipients_max: number
   /** The ways to sign in. `host`: the program that serves the console does it. */
   sign_in: readonly ('password' | 'oidc' | 'host')[]
   /** Whether workspaces add and remove their sending domains themselves. */

@@ -53,7 +53,7 @@ const COLUMNS: readonly Column<ListedBulk>[] = [
   { name: 'Status', value: ({ status }) => <StatusBadge status={status} /> },
   { name: 'Progress', value: ({ accepted, queued }) => <Progress of={accepted} left={queued} /> },
   { name: 'Messages', kind: 'number', value: ({ accepted }) => number(accepted) },
-  { name: 'Failed', kind: 'number', value: ({ failed }) => number(failed) },
+  { name: 'Failed or canceled', kind: 'number', value: ({ failed }) => number(failed) },
   { name: 'Rejected', kind: 'number', value: ({ rejected }) => number(rejected) },
   {
     name: 'Price',

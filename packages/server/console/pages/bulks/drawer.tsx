@@ -22,7 +22,13 @@ import { channelName } from '../messages/channels.ts'
 import { Progress } from './progress.tsx'
 import { downloadRejected, keepRejected, rejectedOf } from './rejected.ts'
 
-const STATUSES = ['queued', 'sent', 'delivered', 'read', 'failed'] as const
+const STATUSES = {
+  queued: 'Queued',
+  sent: 'Sent',
+  delivered: 'Delivered',
+  read: 'Read',
+  failed: 'Failed or canceled',
+}
 
 /** One bulk, its progress, and what can be done with it. */
 export function BulkDrawer({
@@ -63,13 +69,16 @@ export function BulkDrawer({
                 Rejected: bulk.rejected > 0 && (
                   <>
                     {number(bulk.rejected)}{' '}
-                    {rejected ? (
+                    {rejected && (
                       <Button icon="download" onClick={() => downloadRejected(id, rejected)}>
                         Download as CSV
                       </Button>
-                    ) : (
-                      <small>The answer to the request names them.</small>
                     )}
+                    <small class="line">
+                      {rejected
+                        ? 'Only this tab knows them, until you sign out or close it.'
+                        : 'The service keeps only their number. The answer to the request named them, and the tab that sent the bulk shows them until it is closed.'}
+                    </small>
                   </>
                 ),
                 Why: rejected && (
@@ -85,12 +94,15 @@ export function BulkDrawer({
                 Price: <Money credits={bulk.credits_used} />,
                 Refunded: bulk.credits_refunded > 0 && <Money credits={bulk.credits_refunded} />,
                 ...Object.fromEntries(
-                  STATUSES.filter((status) => bulk.counts[status] > 0).map((status) => [
-                    `${status[0]?.toUpperCase()}${status.slice(1)}`,
-                    <a key={status} href={hrefOf(`/messages?bulk_id=${id}&status=${status}`)}>
-                      {count(bulk.counts[status], 'message')}
-                    </a>,
-                  ]),
+                  Object.entries(STATUSES).map(([status, name]) => {
+                    const n = bulk.counts[status as keyof typeof STATUSES]
+                    const link = (
+                      <a href={hrefOf(`/messages?bulk_id=${id}&status=${status}`)}>
+                        {count(n, 'message')}
+                      </a>
+                    )
+                    return [name, n > 0 && link]
+                  }),
                 ),
               }}
             />
@@ -125,8 +137,8 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
     // The price of a message that was sent, as long as the prices did not change.
     const price = (bulk.credits_used / Math.max(1, bulk.accepted)) * counts.failed
     const question = {
-      title: `Send ${count(counts.failed, 'failed message')} again?`,
-      text: `Messages that no provider accepted are sent as a new bulk and charged again, about ${credits(Math.ceil(price * 10) / 10)} at most. A bulk can be sent again once.`,
+      title: 'Send the failed messages again?',
+      text: `Of ${count(counts.failed, 'failed or canceled message')}, those that failed before a provider accepted them are sent as a new bulk and charged again, about ${credits(Math.ceil(price * 10) / 10)} at most. Canceled ones are not sent. A bulk can be sent again once.`,
       action: 'Send again',
     }
     if (!(await confirm(question))) return

@@ -1,5 +1,5 @@
 import type { BulksSendBody } from '@svc/client'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import {
   Button,
   confirm,
@@ -13,9 +13,11 @@ import {
   TextInput,
   toast,
 } from '../../parts/index.ts'
-import { api, fieldError } from '../../shell/api.ts'
+import { api, dataKey, fieldError } from '../../shell/api.ts'
+import { facts } from '../../shell/facts.ts'
 import { count, credits, number } from '../../shell/format.ts'
-import { filtersOf, go, query } from '../../shell/router.ts'
+import { filtersOf, go, isReturn, query, setQuery } from '../../shell/router.ts'
+import { session } from '../../shell/session.ts'
 import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-fields.tsx'
 import { type Draft, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
@@ -39,10 +41,33 @@ const COLUMNS = [
   },
 ]
 
+interface Form {
+  draft: Draft
+  text: string
+  validation: string
+}
+
+const NEW: Form = { draft: EMPTY, text: '', validation: 'permissive' }
+
+/** The form that was left without sending, and whose it is. */
+let left: { form: Form; owner: string } | null = null
+
+const ownerOf = () => `${session.value?.user.id} ${dataKey()}`
+
 function NewBulk() {
-  const [draft, setDraft] = useState<Draft>(EMPTY)
-  const [text, setText] = useState('')
-  const [validation, setValidation] = useState('permissive')
+  const [start] = useState(() => (isReturn() && left?.owner === ownerOf() ? left.form : NEW))
+  const [draft, setDraft] = useState(start.draft)
+  const [text, setText] = useState(start.text)
+  const [validation, setValidation] = useState(start.validation)
+  const form = useRef(start)
+  form.current = { draft, text, validation }
+  const isSent = useRef(false)
+  useEffect(
+    () => () => {
+      left = isSent.current ? null : { form: form.current, owner: ownerOf() }
+    },
+    [],
+  )
   const [error, setError] = useState<unknown>()
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
   const [filter, setFilter] = useState<Filter>(filtersOf('search', 'tag'))
@@ -54,9 +79,16 @@ function NewBulk() {
   useEffect(() => {
     // The link of the contacts' page. What the person typed meanwhile stays.
     if (!query.value.has('contacts')) return
-    contactsText(filter).then((found) => setText((before) => before || found), setError)
+    // Back must not fill in the contacts again.
+    setQuery({ contacts: '' })
+    contactsText(filter).then((found) => setText((typed) => typed || found), setError)
   }, [])
   const { body: shared, faults } = sharedOf(draft)
+  const { bulk_recipients_max: max } = facts
+  if (recipients.length > max) {
+    const message = `${count(recipients.length, 'recipient')}: a bulk may have at most ${number(max)}. Send several bulks.`
+    faults.push({ path: 'recipients', message })
+  }
   const body = { ...shared, recipients, validation } as unknown as BulksSendBody
   const isReady =
     recipients.length > 0 && isComplete({ ...draft, to: 'many' }) && faults.length === 0
@@ -77,8 +109,10 @@ function NewBulk() {
     try {
       const sent = await api.bulks.send(body, { idempotencyKey: keyFor(body) })
       used(body)
+      isSent.current = true
       keepRejected(sent, lines)
-      toast(`${count(sent.accepted, 'message')} accepted.`)
+      const rejected = sent.rejected > 0 ? `, ${count(sent.rejected, 'recipient')} rejected` : ''
+      toast(`${count(sent.accepted, 'message')} accepted${rejected}.`)
       go(`/bulks/${sent.bulk_id}`)
     } catch (failure) {
       setError(failure)
@@ -184,7 +218,7 @@ function NewBulk() {
       {isChoosing && (
         <FormDialog
           title="Recipients from contacts"
-          action="Use them"
+          action={text ? 'Replace the recipients' : 'Use them'}
           onClose={() => setChoosing(false)}
           onSubmit={async () => {
             await fill()

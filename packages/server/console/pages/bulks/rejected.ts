@@ -1,13 +1,28 @@
 import type { BulksSendData } from '@svc/client'
 import { csvText } from '../../parts/csv.ts'
 import { download } from '../../parts/download.ts'
+import { session, store, stored } from '../../shell/session.ts'
 
 type Rejected = (BulksSendData['errors'][number] & { line: number })[]
 
-/** The rejected recipients of the bulks that this tab sent. The service names them only in its answer. */
-const known = new Map<string, Rejected>()
+const STORED = 'svc.rejected'
 
-/** Keeps the rejected recipients of a bulk, as long as the page is loaded. `lines`: the line of each recipient in the text. */
+/** How many bulks a reload of the page keeps. */
+const STORED_MAX = 5
+
+/**
+ * The rejected recipients of the bulks that this tab sent, newest last. The service names them only in its answer. They have
+ * addresses but no content, and end with the session of the person.
+ */
+const known = new Map<string, Rejected>(JSON.parse(stored(STORED) ?? '[]'))
+
+session.subscribe((value) => {
+  if (value !== null) return
+  known.clear()
+  store(STORED, null)
+})
+
+/** Keeps the rejected recipients of a bulk. `lines`: the line of each recipient in the text. */
 export function keepRejected(
   { bulk_id, errors }: Pick<BulksSendData, 'bulk_id' | 'errors'>,
   lines: readonly number[] = [],
@@ -17,6 +32,7 @@ export function keepRejected(
     bulk_id,
     errors.map((error) => ({ ...error, line: lines[error.index] ?? error.index + 1 })),
   )
+  store(STORED, JSON.stringify([...known].slice(-STORED_MAX)))
 }
 
 export function rejectedOf(bulkId: string): Rejected | undefined {

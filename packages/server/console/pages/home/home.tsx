@@ -78,7 +78,7 @@ function Home() {
             <section class="cards">
               <Figure name="Accepted" value={sum(found, 'accepted')} />
               <Figure name="Delivered" value={sum(found, 'delivered')} />
-              <Figure name="Failed" value={sum(found, 'failed')} />
+              <Figure name="Failed or canceled" value={sum(found, 'failed')} />
               <div class="card">
                 <h2>Balance</h2>
                 {balance.error !== undefined && <ErrorBox error={balance.error} />}
@@ -121,12 +121,12 @@ function Curve({ points }: { points: readonly Point[] }) {
     <section class="card">
       <h2>Messages by the time of their creation</h2>
       <Chart
-        label={`Messages: ${number(sum(points, 'accepted'))} accepted, ${number(sum(points, 'delivered'))} delivered, ${number(sum(points, 'failed'))} failed`}
+        label={`Messages: ${number(sum(points, 'accepted'))} accepted, ${number(sum(points, 'delivered'))} delivered, ${number(sum(points, 'failed'))} failed or canceled`}
         times={points.map(({ since }) => Date.parse(since) / 1000)}
         series={[
           { name: 'Accepted', colour: '--accent', values: points.map((one) => one.accepted) },
           { name: 'Delivered', colour: '--good', values: points.map((one) => one.delivered) },
-          { name: 'Failed', colour: '--bad', values: points.map((one) => one.failed) },
+          { name: 'Failed or canceled', colour: '--bad', values: points.map((one) => one.failed) },
         ]}
       />
     </section>

@@ -26,7 +26,10 @@ import { summaryOf } from './content.tsx'
 import { MessageDrawer } from './drawer.tsx'
 import { statusOf } from './schedule.ts'
 
-type Found = Omit<Message, 'content'> & { content: Message['content'] | null }
+type Found = Omit<Message, 'content'> & {
+  content: Message['content'] | null
+  contact: { name: string | null } | null
+}
 
 interface Answer {
   messages: Found[]
@@ -51,9 +54,16 @@ const COLUMNS: readonly Column<Found>[] = [
   { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
 ]
 
-function recipientOf({ recipient, recipients }: Found): string {
+function recipientOf({ recipient, recipients, contact }: Found) {
   const others = (recipients?.length ?? 1) - 1
-  return others > 0 ? `${recipient} and ${others} more` : recipient
+  const address = others > 0 ? `${recipient} and ${others} more` : recipient
+  return contact?.name ? (
+    <>
+      {contact.name} <small class="line">{address}</small>
+    </>
+  ) : (
+    address
+  )
 }
 
 const STATUSES = [
@@ -62,7 +72,7 @@ const STATUSES = [
   ['sent', 'Sent'],
   ['delivered', 'Delivered'],
   ['read', 'Read'],
-  ['failed', 'Failed'],
+  ['failed', 'Failed or canceled'],
 ] as const
 
 const PERIODS = [

@@ -16,6 +16,7 @@ import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
+import { statusOf } from '../messages/schedule.ts'
 
 const SHOWN = 100
 const TYPING_MS = 400
@@ -143,7 +144,9 @@ function Got({ content: { text, media }, created_at, keyword }: ReceivedMessage)
   )
 }
 
-function Sent({ id, content, status, created_at, error_message }: SentMessage) {
+function Sent(message: SentMessage) {
+  const { id, content, created_at, error_message } = message
+  const status = statusOf(message)
   return (
     <div class="line-out">
       <p>{content?.text ?? content?.subject ?? 'No text'}</p>
@@ -151,7 +154,7 @@ function Sent({ id, content, status, created_at, error_message }: SentMessage) {
         <a href={hrefOf(`/messages/${id}`)}>
           <Time at={created_at} />
         </a>{' '}
-        <StatusBadge status={status} /> {error_message}
+        <StatusBadge status={status} /> {status !== 'canceled' && error_message}
       </small>
     </div>
   )
