@@ -150,6 +150,7 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         phone: null,
         country: null,
         sender_name: null,
+        owner_name: null,
         created_at: at,
         updated_at: at,
         ...fields,

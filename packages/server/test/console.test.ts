@@ -176,6 +176,38 @@ describe('a session', () => {
     expect([none.status, none.body.data.user]).toEqual([200, null])
   })
 
+  it('changes the name of its person, which others see and the audit log notes', async () => {
+    const rename = async (person: Account, name: string | null) =>
+      (
+        await request('PUT', '/console/api/person', {
+          cookie: await signIn(person),
+          json: { name },
+        })
+      ).status
+    await world().verify(owner)
+    const member = await world().member(owner, 'viewer')
+    expect(await rename(owner, 'Asha Juma')).toBe(200)
+    expect(await rename(member, 'Neema')).toBe(200)
+    expect([await rename(owner, ''), await rename(owner, 'x'.repeat(101))]).toEqual([400, 400])
+    const cookie = await signIn(owner)
+    const { body } = await request('GET', '/console/api/session', { cookie })
+    expect(body.data.user.name).toBe('Asha Juma')
+    const names = async () =>
+      (await world().core.members.list(owner.id)).map(({ name }: { name: string | null }) => name)
+    expect(await names()).toEqual(['Asha Juma', 'Neema'])
+    const account = await request('GET', '/console/api/v1/account', { cookie })
+    expect(account.text).not.toContain('Asha Juma')
+    const page = { action: 'member.renamed', limit: 10 } as const
+    const { audit_entries } = await world().core.audit.list(owner.id, page)
+    const about = audit_entries.map(({ target, details }) => [target?.id, details])
+    expect(about).toEqual([
+      [member.id, {}],
+      [owner.id, {}],
+    ])
+    expect(await rename(owner, null)).toBe(200)
+    expect(await names()).toEqual([null, 'Neema'])
+  })
+
   it('ends with the sign-out, on the server too', async () => {
     const cookie = await signIn(owner)
     const { headers } = await request('DELETE', '/console/api/session', { cookie })
@@ -463,6 +495,10 @@ describe('a console with the sign-in of its host', () => {
     expect((await get('/mail/api/v1/account', { ...SAME, cookie })).statusCode).toBe(401)
     const login = { method: 'POST', url: '/mail/api/session', headers: SAME } as const
     expect((await hosted().app.inject({ ...login, payload: account })).statusCode).toBe(403)
+    trusted = { workspace_id: account.id, role: 'viewer' }
+    const renaming = { method: 'PUT', url: '/mail/api/person', headers: SAME } as const
+    const renamed = await hosted().app.inject({ ...renaming, payload: { name: 'Asha' } })
+    expect(renamed.statusCode).toBe(403)
   })
 })
 

@@ -273,8 +273,15 @@ describe('a change of members by a session', () => {
       await expect(change()).rejects.toMatchObject({ code: 'forbidden' })
     }
     await members.remove(owner.id, admin.id)
-    const late = members.invite(owner.id, json, by(admin))
-    await expect(late).rejects.toMatchObject({ code: 'token_expired' })
+    for (const late of [
+      members.invite(owner.id, json, by(admin)),
+      members.rename(owner.id, admin.id, 'Late', by(admin)),
+    ]) {
+      await expect(late).rejects.toMatchObject({ code: 'token_expired' })
+    }
+    await expect(members.rename(owner.id, admin.id, 'Late')).rejects.toMatchObject({
+      code: 'not_found',
+    })
     expect((await members.list(owner.id)).map(({ role }) => role)).toEqual(['owner', 'viewer'])
     expect(await members.invitations(owner.id)).toEqual([])
   })
@@ -284,6 +291,8 @@ describe('the change of the owner', () => {
   it('exchanges the roles and ends the sessions of both', async () => {
     const heir = await world().member(owner, 'viewer')
     const key = await world().key(owner)
+    await world().core.members.rename(owner.id, owner.id, 'First')
+    await world().core.members.rename(owner.id, heir.id, 'Second')
     const path = `/members/${heir.id}/owner`
     expect((await as(owner, 'POST', path, { current_password: 'wrong' })).status).toBe(400)
     expectStatus(200, await as(owner, 'POST', path, { current_password: owner.password }))
@@ -295,9 +304,10 @@ describe('the change of the owner', () => {
     expect(now.workspace).toMatchObject({ id: owner.id, email })
     const former = expectStatus(200, await login(owner)).body.data
     const members = (await as(now, 'GET', '/members')).body.data.members
-    expect(members.map((one: { email: string; role: string }) => [one.email, one.role])).toEqual([
-      [email, 'owner'],
-      [owner.email, 'admin'],
+    type Person = { email: string; name: string; role: string }
+    expect(members.map((one: Person) => [one.email, one.name, one.role])).toEqual([
+      [email, 'Second', 'owner'],
+      [owner.email, 'First', 'admin'],
     ])
     expect((await as(former, 'PUT', `/members/${owner.id}`, { role: 'viewer' })).status).toBe(403)
     expect((await world().send(key.key)).status).toBe(201)

@@ -134,6 +134,12 @@ function memberBorders({
     list: takes(workspaceId),
     workspacesOf: takes(member),
     update: takes(workspaceId, member, body(api.update), actor),
+    rename: takes(
+      workspaceId,
+      member,
+      checked<string | null>('name', text(LIMITS.user_name_length).nullable()),
+      actor,
+    ),
     remove: takes(workspaceId, member, actor),
     makeOwner: takes(workspaceId, member, body(api.make_owner), actor),
     invitations: takes(workspaceId),

@@ -18,6 +18,8 @@ export function accountTables(d: Dialect) {
       phone: d.text(),
       country: d.text(),
       sender_name: d.text(),
+      /** The name of the person who owns the workspace. */
+      owner_name: d.text(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
     },

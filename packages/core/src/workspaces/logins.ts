@@ -1,3 +1,4 @@
+import type { UserRow, WorkspaceRow } from '../rows/rows.ts'
 import type { MemberReads, UserReads } from '../storage/ports/members.ts'
 import type { Reads } from '../storage/ports/storage.ts'
 
@@ -8,6 +9,8 @@ export interface Login {
   owns_workspace: boolean
   email: string
   email_verified: boolean
+  /** The name of the person. */
+  name: string | null
   /** Null for a user who signs in with OIDC only. */
   password_hash: string | null
   token_version: number
@@ -22,8 +25,8 @@ export async function loginByEmail(
 ): Promise<Login | null> {
   // Both queries are made for every address, so that the time does not show whether it owns a workspace.
   const [owner, user] = await Promise.all([workspaces.byEmail(email), users.byEmail(email)])
-  if (owner) return { ...loginOf(owner), owns_workspace: true }
-  return user && { ...loginOf({ ...user, email_verified: true }), owns_workspace: false }
+  if (owner) return ofOwner(owner)
+  return user && ofUser(user)
 }
 
 /** The login with an id; null for none. */
@@ -32,9 +35,9 @@ export async function loginById(
   id: string,
 ): Promise<Login | null> {
   const owner = await workspaces.byId(id)
-  if (owner) return { ...loginOf(owner), owns_workspace: true }
+  if (owner) return ofOwner(owner)
   const user = await users.byId(id)
-  return user && { ...loginOf({ ...user, email_verified: true }), owns_workspace: false }
+  return user && ofUser(user)
 }
 
 /** The workspaces of a login: its own first, then the others in the order in which it joined them. */
@@ -46,12 +49,12 @@ export async function workspaceIdsOf(
   return [...(owns_workspace ? [id] : []), ...joined.map(({ workspace_id }) => workspace_id)]
 }
 
-function loginOf({
-  id,
-  email,
-  email_verified,
-  password_hash,
-  token_version,
-}: Omit<Login, 'owns_workspace'>): Omit<Login, 'owns_workspace'> {
-  return { id, email, email_verified, password_hash, token_version }
+function ofOwner({ owner_name: name, ...row }: WorkspaceRow): Login {
+  const { id, email, email_verified, password_hash, token_version } = row
+  return { id, email, email_verified, name, password_hash, token_version, owns_workspace: true }
+}
+
+function ofUser({ id, email, name, password_hash, token_version }: UserRow): Login {
+  const verified = { email_verified: true, owns_workspace: false }
+  return { id, email, name, password_hash, token_version, ...verified }
 }

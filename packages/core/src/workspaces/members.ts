@@ -40,6 +40,12 @@ export interface Members<F extends Form = 'given'> extends Invitations<F>, Sessi
     actor?: Actor,
   ): Promise<Member>
   /**
+   * Gives a person another name, in each of the person's workspaces; null for none. The audit log of this workspace records the
+   * change without the names.
+   * @throws SvcError `not_found` for a login that is no member.
+   */
+  rename(workspaceId: string, userId: string, name: string | null, actor?: Actor): Promise<void>
+  /**
    * Removes a member. A login without a workspace is removed too.
    * @throws SvcError `forbidden` for the owner, or if the actor is another member who may not administer members.
    */
@@ -68,9 +74,8 @@ export function createMembers(parts: MemberParts): Members<'decoded'> {
   const { storage, runtime, passwords } = parts
 
   async function memberOf(stores: Writes, { user_id, role, created_at }: MemberRow) {
-    const login = await loginById(stores, user_id)
-    const name = (await stores.users.byId(user_id))?.name ?? null
-    return { id: user_id, email: login?.email ?? '', name, role, created_at }
+    const { email = '', name = null } = (await loginById(stores, user_id)) ?? {}
+    return { id: user_id, email, name, role, created_at }
   }
 
   return {
@@ -81,9 +86,9 @@ export function createMembers(parts: MemberParts): Members<'decoded'> {
       const owner = await storage.read.workspaces.byId(workspaceId)
       if (!owner) throw new SvcError('not_found', 'Workspace not found')
       const others = await storage.read.members.list(workspaceId)
-      const { id, email, created_at } = owner
+      const { id, email, owner_name: name, created_at } = owner
       return [
-        { id, email, name: null, role: 'owner', created_at },
+        { id, email, name, role: 'owner', created_at },
         ...others.map(({ user_id, ...rest }) => ({ id: user_id, ...rest })),
       ]
     },
@@ -113,6 +118,25 @@ export function createMembers(parts: MemberParts): Members<'decoded'> {
           await stores.audit.record(auditRow(runtime, actor, changed))
         }
         return memberOf(stores, { ...before, role })
+      })
+    },
+    async rename(workspaceId, userId, name, actor = SERVICE) {
+      await storage.write(async (stores) => {
+        await assertCredentialHolds(stores, workspaceId, actor, 'belong')
+        const { workspaces, users, members, audit } = stores
+        const isMember = userId === workspaceId || (await members.byId(workspaceId, userId))
+        const login = isMember ? await loginById(stores, userId) : null
+        if (!login) throw memberNotFound()
+        if (login.name === name) return
+        const at = runtime.now()
+        if (login.owns_workspace) await workspaces.renameOwner(userId, name, at)
+        else await users.rename(userId, name, at)
+        const renamed = {
+          workspace_id: workspaceId,
+          action: 'member.renamed',
+          target: { type: 'member', id: userId },
+        } as const
+        await audit.record(auditRow(runtime, actor, renamed))
       })
     },
     async remove(workspaceId, userId, actor = SERVICE) {
@@ -182,7 +206,7 @@ async function exchangeOwner(
     id: former,
     email: owner.email,
     email_key: owner.email_key,
-    name: null,
+    name: owner.owner_name,
     password_hash: owner.password_hash,
     token_version: 1,
     created_at: at,
@@ -190,10 +214,10 @@ async function exchangeOwner(
   })
   const role = 'admin'
   await members.add({ workspace_id, user_id: former, role, created_at: at, updated_at: at })
-  const { email, email_key, password_hash } = user
+  const { email, email_key, name: owner_name, password_hash } = user
   // No token of the former owner may be valid for the new owner.
   const token_version = Math.max(owner.token_version, user.token_version) + 1
-  const login = { email, email_key, password_hash, token_version }
+  const login = { email, email_key, owner_name, password_hash, token_version }
   await workspaces.changeOwner(workspace_id, login, at)
   await sessions.clear(workspace_id)
   await loginNetworks.clear(workspace_id)

@@ -256,13 +256,14 @@ function newWorkspace(
     phone: phone ?? null,
     country: country ?? null,
     sender_name: null,
+    owner_name: null,
     created_at: at,
     updated_at: at,
   }
 }
 
 function workspaceOf(row: WorkspaceRow, account: Account): Workspace {
-  const { password_hash: _, email_key: __, token_version: ___, ...record } = row
+  const { password_hash: _, email_key: __, token_version: ___, owner_name: ____, ...record } = row
   return {
     ...record,
     credits_balance: (account.balance - account.held) as Units,

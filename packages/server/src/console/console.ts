@@ -10,7 +10,7 @@ import type { ConsoleAccess } from './access.ts'
 import { BUNDLE_FOLDER, type Bundle, readBundle } from './bundle.ts'
 import { conversationEndpoints, conversationHandlers } from './conversations.ts'
 import { creditEndpoints, creditHandlers } from './credits.ts'
-import { historyEndpoints, sessionEndpoints } from './endpoints.ts'
+import { historyEndpoints, personEndpoints, sessionEndpoints } from './endpoints.ts'
 import { findingHandlers } from './findings.ts'
 import { indexHtml } from './index-html.ts'
 import { consoleMessages, findingEndpoints, messageHtml } from './message-endpoints.ts'
@@ -19,7 +19,7 @@ import { operatorEndpoints, operatorSessionEndpoints } from './operator/endpoint
 import { operatorHandlers, operatorSessionHandlers } from './operator/handlers.ts'
 import { createBackgroundWork, type OperatorService } from './operator/service.ts'
 import { sentRequestEndpoints, sentRequestHandlers } from './sent-requests.ts'
-import { sessionHandlers } from './session.ts'
+import { personHandlers, sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
 import type { ConsoleFacts } from './wire.ts'
 
@@ -90,6 +90,7 @@ export async function serveConsole(
   mount(app, admission, sessionEndpoints, sessionHandlers(core, authenticator, access), {
     console: access,
   })
+  mount(app, admission, personEndpoints, personHandlers(core, access), { console: access })
   const history: Handlers<typeof historyEndpoints> = {
     get: async ({ viewer, query: { unit } }) => ({
       points: await core.messages.history(viewer, unit),

@@ -34,6 +34,21 @@ export const historyEndpoints = {
   }),
 } as const
 
+/** The person of a session. */
+export const personEndpoints = {
+  rename: endpoint({
+    method: 'PUT',
+    path: '/api/person',
+    auth: 'jwt',
+    needs: 'belong',
+    rate: 'general',
+    status: 200,
+    body: z.object({ name: text(LIMITS.user_name_length).nullable() }),
+    data: z.object({ name: z.string().nullable() }),
+    summary: 'Change the own name',
+  }),
+} as const
+
 const path = '/api/session'
 const shared = { path, auth: 'none', status: 200, data: consoleSession } as const
 

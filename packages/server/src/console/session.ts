@@ -9,7 +9,7 @@ import {
   cookieToken,
   type Membership,
 } from './access.ts'
-import type { sessionEndpoints } from './endpoints.ts'
+import type { personEndpoints, sessionEndpoints } from './endpoints.ts'
 import { operatorOf } from './operator/handlers.ts'
 import { clearedSessionCookie, sessionCookie } from './session-cookie.ts'
 import type { ConsoleSession } from './wire.ts'
@@ -109,6 +109,22 @@ export function sessionHandlers(
       }
       call.reply.header('set-cookie', clearedSessionCookie(cookiePlace(access)))
       return { ...SIGNED_OUT, operator: await operatorOf(authenticator, call) }
+    },
+  }
+}
+
+/** The handler that changes the person of a session. */
+export function personHandlers(
+  { members }: DecodedCore,
+  { has_sign_in }: ConsoleAccess,
+): Handlers<typeof personEndpoints> {
+  return {
+    async rename({ workspace_id, identity, body, actor }) {
+      if (identity?.kind !== 'session' || !has_sign_in) {
+        throw new SvcError('forbidden', 'The program names its people')
+      }
+      await members.rename(workspace_id, identity.user_id, body.name, actor)
+      return body
     },
   }
 }

@@ -16,6 +16,7 @@ export const AUDIT_ACTIONS = {
   'member.added':
     'A person accepted an invitation, or signed in with a role of the OIDC provider; `role` names it.',
   'member.changed': 'The role of a member changed; `from` and `role` name both.',
+  'member.renamed': 'A member, or the owner, got another name. The names are not recorded.',
   'member.removed': 'A member was removed, or left.',
   'owner.changed': 'A member became the owner, and the owner became an administrator.',
   'invitation.created': 'A person was invited; `role` names the role.',

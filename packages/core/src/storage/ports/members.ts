@@ -28,6 +28,7 @@ export interface UserWrites {
    * otherwise returns false.
    */
   changePassword(userId: string, change: { from?: string; to: string; at: Date }): Promise<boolean>
+  rename(userId: string, name: string | null, at: Date): Promise<void>
   /** Ends every token issued before. */
   endTokens(userId: string, at: Date): Promise<void>
   /** Replaces the hash by another hash of the same password, unless the password changed meanwhile. Ends no token. */

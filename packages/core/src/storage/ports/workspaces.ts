@@ -31,6 +31,7 @@ export interface WorkspaceWrites {
   insert(workspace: WorkspaceRow): Promise<boolean>
   /** Changes only the given columns. */
   change(workspaceId: string, change: WorkspaceChange, at: Date): Promise<void>
+  renameOwner(workspaceId: string, name: string | null, at: Date): Promise<void>
   /** Returns false, and writes nothing, if the address is already verified. */
   verifyEmail(workspaceId: string, at: Date): Promise<boolean>
   /**
@@ -46,7 +47,10 @@ export interface WorkspaceWrites {
   /** Gives the workspace to another login. The token version becomes `login.token_version`. */
   changeOwner(
     workspaceId: string,
-    login: Pick<WorkspaceRow, 'email' | 'email_key' | 'password_hash' | 'token_version'>,
+    login: Pick<
+      WorkspaceRow,
+      'email' | 'email_key' | 'owner_name' | 'password_hash' | 'token_version'
+    >,
     at: Date,
   ): Promise<void>
   /** Replaces the hash by another hash of the same password, unless the password changed meanwhile. Ends no token. */

@@ -22,7 +22,7 @@ export function memberStore(
           role: t.role,
           created_at: t.created_at,
           email: sql<string>`coalesce(${users.email}, ${workspaces.email})`,
-          name: users.name,
+          name: sql<string | null>`coalesce(${users.name}, ${workspaces.owner_name})`,
         })
         .from(t)
         .leftJoin(users, eq(users.id, t.user_id))

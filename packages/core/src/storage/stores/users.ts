@@ -54,6 +54,9 @@ export function userStore(
         .returning({ id: t.id })
       return changed.length === 1
     },
+    async rename(userId, name, at) {
+      await db.update(t).set({ name, updated_at: at }).where(eq(t.id, userId))
+    },
     async endTokens(userId, at) {
       const ended = { token_version: sql`${t.token_version} + 1`, updated_at: at }
       await db.update(t).set(ended).where(eq(t.id, userId))

@@ -58,6 +58,9 @@ export function workspaceStore(
         .set({ ...change, updated_at: at })
         .where(eq(t.id, workspaceId))
     },
+    async renameOwner(workspaceId, name, at) {
+      await db.update(t).set({ owner_name: name, updated_at: at }).where(eq(t.id, workspaceId))
+    },
     async verifyEmail(workspaceId, at) {
       const verified = { email_verified: true, updated_at: at }
       const first = and(eq(t.id, workspaceId), eq(t.email_verified, false))

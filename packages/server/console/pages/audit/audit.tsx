@@ -34,6 +34,7 @@ const ACTIONS: readonly AuditAction[] = [
   'member.added',
   'member.changed',
   'member.removed',
+  'member.renamed',
   'message.erased',
   'message.redacted',
   'owner.changed',

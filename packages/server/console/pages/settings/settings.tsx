@@ -147,23 +147,53 @@ function Details({ workspace, account }: { workspace: Workspace; account: Load<W
   )
 }
 
+function Name() {
+  const [name, setName] = useState(session.value?.user.name ?? '')
+  return (
+    <Form
+      action="Save"
+      onSubmit={async () => {
+        await ownApi.send('PUT', '/person', { name: name.trim() || null })
+        await loadSession()
+        toast('Saved')
+      }}
+    >
+      {(error) => (
+        <TextInput
+          label="Name"
+          autocomplete="name"
+          hint="The other members see it, in each of your workspaces."
+          error={fieldError(error, 'name')}
+          value={name}
+          onInput={setName}
+        />
+      )}
+    </Form>
+  )
+}
+
 function You() {
   const user = session.value?.user
+  const isOwn = !facts.sign_in.includes('host')
   return (
     <div class="stack">
       <section class="card">
         <h2>Your login</h2>
         <Facts
           of={{
-            Name: user?.name,
+            Name: isOwn ? null : user?.name,
             'E-mail': user?.email,
             Role: session.value?.role,
             Id: <Copy value={user?.id ?? ''} />,
           }}
         />
       </section>
-      {!facts.sign_in.includes('host') && (
+      {isOwn && (
         <>
+          <section class="card">
+            <h2>Your name</h2>
+            <Name />
+          </section>
           <section class="card">
             <h2>Password</h2>
             <Password />
