@@ -93,6 +93,7 @@ const timeOf = (at: string | null) => at && <Time at={at} exact />
 function MessageFacts({ message }: { message: Message }) {
   const { recipients, metadata, bulk_id, segments, error_code, error_message } = message
   const text = error_message ?? error_code
+  const isCanceled = statusOf(message) === 'canceled'
   return (
     <Facts
       of={{
@@ -102,8 +103,9 @@ function MessageFacts({ message }: { message: Message }) {
             {!message.livemode && <Badge tone="warn">test</Badge>}
           </>
         ),
-        Error: text && (
-          <span class={statusOf(message) === 'canceled' ? '' : 'bad'}>
+        Reason: isCanceled && text,
+        Error: !isCanceled && text && (
+          <span class="bad">
             {text} {error_code && error_code !== text && <code>{error_code}</code>}
           </span>
         ),
@@ -136,7 +138,7 @@ function MessageFacts({ message }: { message: Message }) {
         Sent: timeOf(message.sent_at),
         Delivered: timeOf(message.delivered_at),
         Read: timeOf(message.read_at),
-        [statusOf(message) === 'canceled' ? 'Canceled' : 'Failed']: timeOf(message.failed_at),
+        [isCanceled ? 'Canceled' : 'Failed']: timeOf(message.failed_at),
         Erased: timeOf(message.erased_at),
         Bulk: bulk_id && <a href={hrefOf(`/bulks/${bulk_id}`)}>{bulk_id}</a>,
         Metadata: Object.keys(metadata).length > 0 && (
