@@ -67,6 +67,8 @@ const TEXTS = [
 ]
 const NAMES = ['Main', 'main', 'Żółw & Söhne 🐢', 'İstanbul ıI']
 const PHONES = ['+255700000001', '+15005550001', '+15005550002', '+15005550007', '+15005550008']
+/** Numbers of contacts, who may unsubscribe. The recipients that each bulk needs are not among them. */
+const CONTACT_PHONES = PHONES.filter((phone) => phone !== '+15005550001')
 /** Recipients whose messages do not end immediately. */
 const SLOW = ['+15005550005', '+15005550009']
 const ADDRESSES = ['asha@example.com', 'Asha@Example.com', 'bounced@sandbox.svc']
@@ -156,8 +158,8 @@ export function draftsFrom(
     }
   }
 
-  /** A bulk in which one message always fails, so that a retry has work. */
-  function bulk({ later }: Owner): Record<string, unknown> {
+  /** A bulk in which one message always fails, so that a retry has work, and the last one is always accepted. */
+  function bulk(isLater: boolean): Record<string, unknown> {
     return {
       channel: 'sms',
       content: { text: pick(['Hi {{name|you}}', '{{ a }} é', 'plain']) },
@@ -165,17 +167,25 @@ export function draftsFrom(
         '+15005550001',
         { to: pick(PHONES), name: pick(NAMES), variables: { a: pick(TEXTS).slice(0, 40) } },
         { to: pick(PHONES), metadata: { row: below(9) } },
+        '+255700000002',
         ...(once(4) ? ['unknown'] : []),
       ],
       defaults: { a: 'default' },
       validation: 'permissive',
       ...(once(2) && { metadata: pick(METADATA) }),
       // A time after the end of the test: the message is canceled, or never sent.
-      ...(later.length === 0 && {
+      ...(isLater && {
         scheduled_at: new Date(now().getTime() + 30 * 86_400_000).toISOString(),
       }),
     }
   }
+
+  const newest = ({ messages }: Owner): Draft => ({ id: messages.at(-1) })
+  const mailTo = (others: object) => ({
+    channel: 'email',
+    to: 'juma@example.com',
+    content: { ...content('email'), ...others },
+  })
 
   const drafts: Record<string, (owner: Owner) => Draft> = {
     ...contactDrafts({ below, pick, once }, page),
@@ -273,8 +283,18 @@ export function draftsFrom(
     'billing.transactions': () => ({ query: page() }),
     'billing.notify': ({ sessions }) => notification(now(), pick(sessions)),
     'messages.send': send,
-    'messages.estimate': (owner) => (once(2) ? { json: bulk(owner) } : { json: send().json ?? {} }),
+    'messages.send cc': () => ({ json: mailTo({ cc: ['neema@example.com'] }) }),
+    'messages.send bcc': () => ({
+      json: mailTo({
+        bcc: ['bounced@sandbox.svc', 'neema@example.com'],
+        tags: [{ name: 'campaign', value: 'may' }],
+      }),
+    }),
+    'messages.estimate': ({ later }) =>
+      once(2) ? { json: bulk(later.length === 0) } : { json: send().json ?? {} },
     'messages.timeline': ({ messages }) => ({ id: pick(messages) }),
+    'messages.timeline newest': newest,
+    'messages.get newest': newest,
     'messages.erase': ({ messages }) => ({ id: messages[1] }),
     'messages.redact': ({ messages }) => ({ id: messages[2] }),
     'messages.reschedule': ({ later }) => ({
@@ -282,10 +302,13 @@ export function draftsFrom(
       json: { scheduled_at: new Date(now().getTime() + 31 * 86_400_000).toISOString() },
     }),
     'messages.cancel': ({ later, messages }) => ({ id: later.pop() ?? messages.at(-1) }),
-    'bulks.send': (owner) => ({
-      json: bulk(owner),
+    'bulks.send now': () => ({ json: bulk(false) }),
+    'bulks.send later': () => ({ json: bulk(true) }),
+    'bulks.send': ({ later }) => ({
+      json: bulk(later.length === 0),
       ...(once(3) && { headers: { 'idempotency-key': `bulk ${below(3)}` } }),
     }),
+    'bulks.get newest': ({ bulks }) => ({ id: bulks.at(-1) }),
     'bulks.get': ({ bulks }) => ({ id: once(4) ? pick(bulks) : bulks.at(-1) }),
     'bulks.cancel': ({ bulks }) => ({ id: bulks.at(-1) }),
     'bulks.retry': ({ bulks }) => ({ id: bulks.at(-1) }),
@@ -376,7 +399,7 @@ function contactDrafts(
   })
   const contact = () => ({
     ...traits(),
-    ...(once(2) && { phone: pick(PHONES) }),
+    ...(once(2) && { phone: pick(CONTACT_PHONES) }),
     ...(once(2) && { email: pick(ADDRESSES) }),
     ...(once(2) && { external_id: `crm ${below(9)}` }),
   })
@@ -408,6 +431,7 @@ function contactDrafts(
         ...(once(2) && { reason: pick(['bounce', 'complaint']) }),
       },
     }),
+    'suppressions.remove bounced': () => ({ id: 'email/bounced%40sandbox.svc' }),
     'suppressions.remove': ({ suppressions }) => ({ id: suppressions.pop() ?? 'sms/none' }),
   }
 }

@@ -49,7 +49,7 @@ const OPENING = [
   'webhooks.create',
 ]
 
-/** The steps that a final step needs before it. */
+/** The steps that a final step needs before it. A name with two words is an endpoint and its draft of that name. */
 const BEFORE: Record<string, readonly string[]> = {
   // An open invitation, two members, and a second session.
   'members.list': [
@@ -60,8 +60,20 @@ const BEFORE: Record<string, readonly string[]> = {
     'invitations.accept',
     'workspaces.login',
   ],
-  // A message that is not due, if no other is left.
-  'messages.reschedule': ['bulks.send', 'bulks.send'],
+  // E-mails to several, one of whose recipients bounces, and a webhook that gets all events about them.
+  'messages.timeline': [
+    'webhooks.create',
+    'suppressions.remove bounced',
+    'messages.send cc',
+    'messages.get newest',
+    'messages.send bcc',
+    'messages.get newest',
+    'messages.timeline newest',
+  ],
+  'messages.cancel': ['bulks.send later'],
+  'messages.reschedule': ['bulks.send later'],
+  'bulks.get': ['bulks.send now', 'bulks.get newest'],
+  'bulks.retry': ['bulks.send now'],
 }
 
 const NASTY = [null, true, -1, 1.5, '', ' ', '\0', '\ud800', [], {}, 'x'.repeat(400), '2026-02-30']
@@ -113,9 +125,10 @@ export function commandStream(
 
   const keyOf = () => pick(pick(owners).keys).key
 
-  function request(name: string, owner: Owner, isSafe = false): Command {
+  function request(step: string, owner: Owner, isSafe = false): Command {
+    const [name = ''] = step.split(' ')
     const endpoint = ENDPOINTS[name] as Endpoint
-    const draft = drafts[name]?.(owner) ?? {}
+    const draft = drafts[step]?.(owner) ?? {}
     const good = credentialOf(owner, endpoint, isSafe)
     const credential = !isSafe && once(5) ? spoil(draft, good) : good
     const { id = UNKNOWN_ID, query = {}, json, headers } = draft
@@ -146,14 +159,11 @@ export function commandStream(
   }
 
   const closing: (() => Command)[] = [
-    () => ({ do: 'grant', workspace_id: owners[0]?.id ?? '', credits: 40 }),
-    // A bulk to cancel, and one in which a message fails.
-    () => request('bulks.send', owners[0] ?? latest.owner, true),
-    () => request('bulks.send', owners[0] ?? latest.owner, true),
+    () => ({ do: 'grant', workspace_id: owners[0]?.id ?? '', credits: 100 }),
     ...ENDPOINT_NAMES.flatMap((name) => [...(BEFORE[name] ?? []), name]).flatMap(
-      (name): (() => Command)[] => [
+      (step): (() => Command)[] => [
         () => ({ do: 'wait', ms: 10_000 }),
-        () => request(name, owners[0] ?? latest.owner, true),
+        () => request(step, owners[0] ?? latest.owner, true),
       ],
     ),
   ]
@@ -222,8 +232,14 @@ export function commandStream(
   }
 }
 
-/** The key that other steps need: all scopes, never deactivated. */
-const FULL_KEY = { scopes: undefined, mode: 'live', expires_at: undefined, allowed_ips: undefined }
+/** The key that other steps need: all scopes, no limit of its own, never deactivated. */
+const FULL_KEY = {
+  scopes: undefined,
+  mode: 'live',
+  expires_at: undefined,
+  allowed_ips: undefined,
+  daily_credit_limit: undefined,
+}
 
 /** A webhook for all events that acknowledges them: the other webhooks may be deleted, or refuse. */
 const FULL_WEBHOOK = { events: ['*'], headers: { 'X-Answer': '200', 'X-B': 'b', 'X-A': 'a' } }

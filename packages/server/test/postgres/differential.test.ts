@@ -130,7 +130,7 @@ it('every answer and every delivery is the same to the byte on both engines', {
   }
   expect(postgres.arrivals).toEqual(sqlite.arrivals)
   expectBroad(sqlite.exchanges)
-  expect(sqlite.arrivals.length).toBeGreaterThan(COMMANDS / 5)
+  expect(sqlite.arrivals.length).toBeGreaterThan(COMMANDS / 10)
 })
 
 /** A stream in which every request is refused early would compare nothing. */
@@ -143,7 +143,7 @@ function expectBroad(exchanges: readonly Exchange[]): void {
   const statuses = new Set(seen.map(({ status }) => status))
   expect([...statuses].sort()).toEqual([200, 201, 400, 401, 402, 403, 404, 429])
   const texts = exchanges.map(({ text = '' }) => text).join()
-  // E-mails to several recipients: some were rejected, and some bounced later.
+  // E-mails to several recipients, some of which bounced.
   for (const part of ['"role":"bcc"', '"role":"cc"', '"message.recipients_failed"']) {
     expect(texts).toContain(part)
   }
