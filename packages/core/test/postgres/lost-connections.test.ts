@@ -1,6 +1,9 @@
-import type pg from 'pg'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { SMS_PRICE } from '../fixtures.ts'
+import { once } from 'node:events'
+import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { connect } from '../../src/storage/postgres/engine/connection.ts'
+import { SMS_PRICE, testRuntime } from '../fixtures.ts'
 import { only } from '../storage/bench.ts'
 import { postgresBench } from './bench.ts'
 
@@ -59,4 +62,61 @@ describe('connections that are lost', () => {
     expect(accepted.filter((message) => !known.has(message))).toEqual([])
     expect(accepted.length).toBeGreaterThan(0)
   })
+
+  it('in the read that completes them do not end the process', async () => {
+    const proxy = await openProxy(inject('postgresUrl'))
+    const connections = await connect(proxy.url, { log: testRuntime('lost').log })
+    proxy.cutNext()
+    const client = await connections.connect()
+    await expect(client.query('select 1')).rejects.toThrow()
+    await connections.end()
+    await proxy.close()
+  })
 })
+
+const READY = Buffer.from('Z\0\0\0\u0005I', 'latin1')
+const TERMINATED = errorResponse({ S: 'FATAL', V: 'FATAL', C: '57P01', M: 'terminated' })
+
+function errorResponse(fields: Record<string, string>): Buffer {
+  const texts = Object.entries(fields).map(([type, text]) => `${type}${text}\0`)
+  const body = Buffer.from(`${texts.join('')}\0`)
+  const head = Buffer.from('E\0\0\0\0')
+  head.writeUInt32BE(body.length + 4, 1)
+  return Buffer.concat([head, body])
+}
+
+/** Passes connections to a database, and ends one with an error behind the first `ReadyForQuery` if it shall be cut. */
+async function openProxy(url: string) {
+  const { host, port, user, database } = new pg.Client(url)
+  const sockets = new Set<Socket>()
+  let cuts = false
+  const server = createServer((near) => {
+    const far = connectSocket(host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : { host, port })
+    const isCut = cuts
+    cuts = false
+    let startup = Buffer.alloc(0)
+    near.pipe(far)
+    far.on('data', (chunk) => {
+      if (!isCut) return near.write(chunk)
+      startup = Buffer.concat([startup, chunk])
+      if (startup.includes(READY)) near.end(Buffer.concat([startup, TERMINATED]))
+    })
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => {}).on('close', () => [near, far].map((each) => each.destroy()))
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `postgres://${user}@127.0.0.1:${(server.address() as AddressInfo).port}/${database}`,
+    cutNext() {
+      cuts = true
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}

@@ -121,7 +121,8 @@ export async function connect(
     slow,
     end,
     async connect() {
-      const client = new pg.Client(bounded)
+      // The server may cut the connection in the same read that completes it, before the caller can add a listener.
+      const client = new pg.Client(bounded).on('error', () => {})
       await client.connect()
       return client
     },
