@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 
-// Packages export their TypeScript under the condition `source`, so tests need no build. Only that one
-// condition is named: adding `import` makes CommonJS dependencies load their ESM halves and break.
+// Packages export their TypeScript under the condition `source`, so tests need no build, except those that start separate
+// processes. Only that one condition is named: adding `import` makes CommonJS dependencies load their ESM halves and break.
 const source = { ssr: { resolve: { conditions: ['source'] } }, resolve: { conditions: ['source'] } }
 
 const FILES = ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts']
@@ -11,7 +11,7 @@ const ALONE = ['packages/server/test/postgres/differential.test.ts']
 
 function project(name: string, test: TestProjectInlineConfiguration['test']) {
   // The default of a poll, 1 s, is too short for a machine that does other work.
-  const limits = { testTimeout: 30_000, hookTimeout: 30_000, expect: { poll: { timeout: 15_000 } } }
+  const limits = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 15_000 } } }
   return { ...source, test: { name, ...limits, ...test } }
 }
 

@@ -1,21 +1,14 @@
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
+import { programOf } from '../scripts/packages/exports-text.ts'
 
 const CORE = fileURLToPath(new URL('../packages/core/src/core.ts', import.meta.url))
 const OURS = fileURLToPath(new URL('../packages/core/src/', import.meta.url))
 
 /** Every member of the type `Core`, and of the types of its members, with whether it has a docstring. */
 function membersOfCore(): Map<string, boolean> {
-  const options: ts.CompilerOptions = {
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    target: ts.ScriptTarget.ES2023,
-    allowImportingTsExtensions: true,
-    noEmit: true,
-    strict: true,
-  }
-  const program = ts.createProgram({ rootNames: [CORE], options })
+  const program = programOf([CORE], { target: ts.ScriptTarget.ES2023, strict: true })
   const checker = program.getTypeChecker()
   const file = program.getSourceFile(CORE)
   const module = file && checker.getSymbolAtLocation(file)

@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CrashResult, crash } from '../scripts/crash/run.ts'
+import { ensureBuilt } from './built.ts'
+
+ensureBuilt()
 
 const RUN_MAX_MS = 300_000
 
@@ -16,7 +19,7 @@ beforeAll(async () => {
     cycles: 6,
     seed: 7,
     folder,
-    node_args: ['--conditions=source', '--import', 'tsx'],
+    node_args: ['--import', 'tsx'],
     patient: false,
     postgres: { standstill_ms: 3_000, lease_ms: 5_000 },
     progress: () => {},

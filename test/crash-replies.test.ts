@@ -7,6 +7,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createDatabase } from '../packages/core/test/postgres-database.ts'
 import { openReceiver } from '../packages/server/test/receiver.ts'
 import { openVictims, SIGNUP_CREDITS } from '../scripts/crash/victim.ts'
+import { ensureBuilt } from './built.ts'
+
+ensureBuilt()
 
 const TEST_MAX_MS = 240_000
 
@@ -54,7 +57,7 @@ describe.each(['SQLite', 'PostgreSQL'])(
         closers.push(receiver.close)
         const victims = openVictims({
           folder,
-          node_args: ['--conditions=source', '--import', 'tsx'],
+          node_args: ['--import', 'tsx'],
           env: { SVC_DATABASE_URL: database_url, SVC_CRASH_LEASE_MS: '2000' },
         })
         let victim = await victims.start()

@@ -7,6 +7,9 @@ import type { Evidence } from '../scripts/crash/evidence.ts'
 import { idsAnswered } from '../scripts/crash/operations.ts'
 import { type CrashResult, crash } from '../scripts/crash/run.ts'
 import { createViolations } from '../scripts/crash/violations.ts'
+import { ensureBuilt } from './built.ts'
+
+ensureBuilt()
 
 const RUN_MAX_MS = 120_000
 
@@ -20,7 +23,7 @@ beforeAll(async () => {
     // This seed kills two lives at work, two before their first webhook, and one start, in a short time.
     seed: 7,
     folder,
-    node_args: ['--conditions=source', '--import', 'tsx'],
+    node_args: ['--import', 'tsx'],
     patient: false,
     progress: () => {},
   })

@@ -18,8 +18,8 @@ it.runIf(missing === null)(
   { timeout: 240_000 },
   async () => {
     const options = {
-      states: 20,
-      failed_flushes: 40,
+      states: 10,
+      failed_flushes: 20,
       served: 0,
       accepted: 40,
       seed: 3,
@@ -27,10 +27,10 @@ it.runIf(missing === null)(
       progress: () => {},
     }
     const fails = await cutPower('fails', options)
-    expect(fails).toMatchObject({ states: 40, broken: [] })
+    expect(fails).toMatchObject({ states: 20, broken: [] })
     expect(fails.failed_flushes).toBeGreaterThan(0)
     const works = await cutPower('works', options)
-    expect(works).toMatchObject({ states: 20, broken: [] })
+    expect(works).toMatchObject({ states: 10, broken: [] })
     expect(works.unsettled).toBeGreaterThan(0)
     expect(works.checked).toBeGreaterThan(0)
   },

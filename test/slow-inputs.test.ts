@@ -12,7 +12,7 @@ const LIMIT_MS = 120_000
 let trial: Trial
 beforeAll(async () => {
   trial = await openTrial({ quick: true, suspect_ms: 20 })
-})
+}, LIMIT_MS)
 afterAll(() => trial.close())
 
 test.each([

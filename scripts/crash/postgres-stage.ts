@@ -25,6 +25,8 @@ const RECOVERY_MAX_MS = 15_000
 
 /** The maximum wait for any answer. */
 const ANSWER_MAX_MS = 25_000
+/** Long, because a busy machine first works off the messages in flight. */
+const HAND_OVER_MAX_MS = 60_000
 
 /** Several servers on one PostgreSQL. Faults hit a server, the database, or the connections. */
 export async function openPostgresStage(options: PostgresStageOptions): Promise<Stage> {
@@ -54,7 +56,9 @@ async function openStage(postgres: PostgresServer, options: PostgresStageOptions
       killOne(servers, victims, play, async (victim) => {
         const late = play.violations.rule('a server under load claims messages as it accepts them')
         // A module in place of the service's own may not do it.
-        if (!(await victim.killAtCommit(HAND_OVER)) && !options.entry) late('no such commit in 5 s')
+        if (options.entry) await victim.killAtCommit(HAND_OVER)
+        else if (!(await victim.killAtCommit(HAND_OVER, { within_ms: HAND_OVER_MAX_MS })))
+          late(`no such commit in ${HAND_OVER_MAX_MS / 1_000} s`)
       }),
     'the database was killed': ({ chance }) => restart(postgres, 'kill', chance),
     'the database was restarted': ({ chance }) => restart(postgres, 'shutDown', chance),

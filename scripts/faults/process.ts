@@ -1,4 +1,4 @@
-import { openConnection, requestBytes } from '../../bench/connection.ts'
+import { type Connection, openConnection, requestBytes } from '../../bench/connection.ts'
 import { pause } from '../crash/stage.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
@@ -35,7 +35,11 @@ export const PROCESS: readonly Scenario[] = [
       const cut = scene.violations.rule('SIGTERM cuts off no request that was sent')
       let answered = 0
       for (let stop = 0; stop < STOPS[scene.short ? 'short' : 'full']; stop++) {
-        const callers = Array.from({ length: CALLERS }, () => callUntilClosed(scene))
+        // The system resets connections that the process has not accepted when it closes its socket.
+        const connections = await Promise.all(
+          Array.from({ length: CALLERS }, () => openAnswered(scene)),
+        )
+        const callers = connections.map((connection) => callUntilClosed(scene, connection))
         await pause(500)
         const restarted = scene.restart()
         for (const outcome of await Promise.all(callers)) {
@@ -49,16 +53,24 @@ export const PROCESS: readonly Scenario[] = [
   },
 ]
 
-/** Sends requests one after the other on one connection, until an answer closes it. */
-async function callUntilClosed({ service, accounts }: Scene) {
-  const { url } = service()
-  const [account] = accounts
-  const connection = await openConnection(url)
-  const bytes = requestBytes(url, {
+function requestOf({ service, accounts: [account] }: Scene): Buffer {
+  return requestBytes(service().url, {
     method: 'GET',
     path: '/api/v1/messages?limit=1',
     headers: { 'X-API-Key': account?.keys.live ?? '' },
   })
+}
+
+/** A connection on which the service has answered. */
+async function openAnswered(scene: Scene): Promise<Connection> {
+  const connection = await openConnection(scene.service().url)
+  await connection.request(requestOf(scene))
+  return connection
+}
+
+/** Sends requests one after the other on a connection, until an answer closes it. */
+async function callUntilClosed(scene: Scene, connection: Connection) {
+  const bytes = requestOf(scene)
   let answered = 0
   try {
     for (;;) {

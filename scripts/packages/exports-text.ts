@@ -52,9 +52,21 @@ interface EntryExports {
   readonly symbols: readonly ts.Symbol[]
 }
 
+let read: EntryExports[] | undefined
+
+/** Read once: a program takes several seconds. */
 function allExports(): EntryExports[] {
+  read ??= readExports()
+  return read
+}
+
+function readExports(): EntryExports[] {
   const all = entries()
-  const program = programOf(all)
+  // Only names are needed, not types.
+  const program = programOf(
+    all.map(({ source }) => source),
+    { noLib: true },
+  )
   const checker = program.getTypeChecker()
   const found = all.map(({ name, source }) => {
     const file = program.getSourceFile(source)
@@ -66,16 +78,16 @@ function allExports(): EntryExports[] {
   return found.sort((a, b) => (a.entry < b.entry ? -1 : 1))
 }
 
-/** Only names are needed, not types, so sources of other packages are not read. */
-function programOf(all: readonly Entry[]): ts.Program {
+/** Our own sources, without those of other packages, which take most of the time. */
+export function programOf(rootNames: readonly string[], more: ts.CompilerOptions = {}): ts.Program {
   const options: ts.CompilerOptions = {
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
     customConditions: ['source'],
     allowImportingTsExtensions: true,
     noEmit: true,
-    noLib: true,
     types: [],
+    ...more,
   }
   const host = ts.createCompilerHost(options)
   host.resolveModuleNameLiterals = (literals, file, redirected, given) =>
@@ -84,7 +96,7 @@ function programOf(all: readonly Entry[]): ts.Program {
         ? ts.resolveModuleName(text, file, given, host, undefined, redirected, ESM)
         : { resolvedModule: undefined },
     )
-  return ts.createProgram({ rootNames: all.map(({ source }) => source), options, host })
+  return ts.createProgram({ rootNames, options, host })
 }
 
 const ESM = ts.ModuleKind.ESNext

@@ -3,10 +3,8 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-
-const BIN = fileURLToPath(new URL('../src/bin.ts', import.meta.url))
+import { BIN } from './spawned.ts'
 
 /** A service that restarts on the same listening socket after each end. */
 export interface HeldService {
@@ -26,8 +24,7 @@ export async function holdSocket(folder: string, env: NodeJS.ProcessEnv): Promis
   await once(socket, 'listening')
   const { port } = socket.address() as AddressInfo
   const { fd } = (socket as unknown as { _handle: { fd: number } })._handle
-  const loader = `--conditions=source --import ${import.meta.resolve('tsx')}`
-  const start = `echo $$ > pid; LISTEN_PID=$$ LISTEN_FDS=1 exec ${process.execPath} ${loader} ${BIN} serve >> log`
+  const start = `echo $$ > pid; LISTEN_PID=$$ LISTEN_FDS=1 exec ${process.execPath} ${BIN} serve >> log`
   const script = `while [ ! -e enough ]; do sh -c '${start}'; done`
   const { PATH, HOME, TMPDIR } = process.env
   const holder: ChildProcess = spawn('sh', ['-c', script], {

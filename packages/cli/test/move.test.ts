@@ -6,6 +6,7 @@ import { promisify, stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
 import { run } from '../src/program.ts'
+import { BIN } from './spawned.ts'
 import { newFolder, start, svc, svcJson } from './svc.ts'
 
 interface Report {
@@ -89,9 +90,7 @@ describe('svc export and svc import', () => {
   })
 
   test('work in a pipe', async () => {
-    const loader = `--conditions=source --import ${import.meta.resolve('tsx')}`
-    const bin = new URL('../src/bin.ts', import.meta.url).pathname
-    const command = `${process.execPath} ${loader} ${bin}`
+    const command = `${process.execPath} ${BIN}`
     const from = `file:${path('data/svc.db')}`
     const script = `${command} export --database '${from}' - | ${command} import --database '${database.url}' - --json`
     const { stdout } = await promisify(execFile)('sh', ['-c', script], here)

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { sign } from '@svc/core/webhooks'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { freePort } from '../src/dev/free-port.ts'
-import { type SvcProcess, spawnSvc } from './spawned.ts'
+import { BIN, type SvcProcess, spawnSvc } from './spawned.ts'
 import { newFolder } from './svc.ts'
 
 const sh = (script: string, cwd: string) => promisify(execFile)('sh', ['-c', script], { cwd })
@@ -54,9 +54,7 @@ async function serveInLine(line: string, name: string) {
   const port = await freePort('127.0.0.1', 20_000 + (process.pid % 20_000))
   const own = join(cwd, name)
   mkdirSync(own)
-  const bin = new URL('../src/bin.ts', import.meta.url).pathname
-  const loader = `--conditions=source --import ${import.meta.resolve('tsx')}`
-  const start = `sh -c 'echo $$ > pid; exec ${process.execPath} ${loader} ${bin} $0'`
+  const start = `sh -c 'echo $$ > pid; exec ${process.execPath} ${BIN} $0'`
   const { PATH, HOME, TMPDIR } = process.env
   const env = { PATH, HOME, TMPDIR, PORT: String(port), SVC_LOG_LEVEL: 'debug' }
   const shell = spawnProcess('sh', ['-c', line.replace('$svc', () => start)], {
@@ -124,7 +122,7 @@ describe('svc as a process', () => {
     const [look = ''] = /^curl -s '.*limit=1.*$/m.exec(dev.stdout()) ?? []
     const listed = JSON.parse((await sh(look, cwd)).stdout) as object
     expect(listed).toMatchObject({ data: { messages: [{ id: sent.data.message_id }] } })
-    expect(dev.stdout()).toMatch(/^node \S+bin\.ts messages list$/m)
+    expect(dev.stdout()).toMatch(/^node \S+svc\.js messages list$/m)
 
     dev.child.kill('SIGTERM')
     expect((await dev.ended).code).toBe(0)
@@ -190,9 +188,7 @@ describe('svc as a process', () => {
     const modules = readFileSync(log, 'utf8').trim().split('\n')
     expect(modules).toContain('commander')
     const foreign = modules.filter((name) => !/^(?:node:|file:|data:|\.)/.test(name))
-    // The table of settings, for the help of svc serve, imports nothing.
-    const found = [...new Set(foreign)].filter((name) => name !== 'tsx').sort()
-    expect(found).toEqual(['@svc/server/settings', 'commander'])
+    expect([...new Set(foreign)].sort()).toEqual(['commander'])
   })
 
   test('svc send loads no schema', async () => {
@@ -215,12 +211,7 @@ describe('svc as a process', () => {
   })
 
   test('does not fail when the reader closes the pipe early', async () => {
-    const loader = `--conditions=source --import ${import.meta.resolve('tsx')}`
-    const bin = new URL('../src/bin.ts', import.meta.url).pathname
-    const { stdout, stderr } = await sh(
-      `${process.execPath} ${loader} ${bin} --help | head -1`,
-      cwd,
-    )
+    const { stdout, stderr } = await sh(`${process.execPath} ${BIN} --help | head -1`, cwd)
     expect({ stdout, stderr }).toEqual({ stdout: 'Usage: svc [options] [command]\n', stderr: '' })
   })
 })

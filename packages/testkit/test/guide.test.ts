@@ -5,9 +5,12 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { ensureBuilt } from '../../../test/built.ts'
 import { fixture } from '../src/fixture.ts'
 import { createSender } from '../src/sender.ts'
 import { sign } from '../src/sign.ts'
+
+ensureBuilt()
 
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url))
 const GUIDE = readFileSync(join(PACKAGE, '../../docs/guides/receive-webhooks.md'), 'utf8')
@@ -63,8 +66,7 @@ function block(name: string): string {
 function run(name: string, code: string, env: NodeJS.ProcessEnv = {}) {
   const file = join(folder, `${name}.mjs`)
   writeFileSync(file, code)
-  const tsx = pathToFileURL(join(PACKAGE, '../../node_modules/tsx/dist/loader.mjs')).href
-  const child = spawn(process.execPath, ['--conditions=source', '--import', tsx, file], {
+  const child = spawn(process.execPath, [file], {
     env: { ...process.env, SVC_WEBHOOK_SECRET: secret, ...env },
   })
   let printed = ''

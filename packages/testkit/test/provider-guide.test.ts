@@ -1,14 +1,16 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ensureBuilt } from '../../../test/built.ts'
 import type { ProviderHarness } from '../src/provider/harness.ts'
 import { providerCases, providerContract } from '../src/provider.ts'
 
+ensureBuilt()
+
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url))
 const GUIDE = readFileSync(join(PACKAGE, '../../docs/guides/add-a-provider.md'), 'utf8')
-const TSX = pathToFileURL(join(PACKAGE, '../../node_modules/tsx/dist/loader.mjs')).href
 
 const BLOCKS = new Map(
   [...GUIDE.matchAll(/^```js (\S+)\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [
@@ -36,7 +38,7 @@ async function run(...parts: string[]): Promise<{ code: number | null; printed: 
   }
   // Set by a runner of node:test; the child would report to it.
   delete env.NODE_TEST_CONTEXT
-  const child = spawn(process.execPath, ['--conditions=source', '--import', TSX, ...parts], {
+  const child = spawn(process.execPath, parts, {
     cwd: folder,
     env,
   })

@@ -8,7 +8,7 @@ import { playHistory } from './play.ts'
 import { memorySubject, postgresSubject, type Subject, sqliteSubject } from './subjects.ts'
 
 /** `npm run ledger-fuzz` plays a given number, and repeats one by its seed. */
-const HISTORIES = { memory: 60, sqlite: 30, postgres: 16 }
+const HISTORIES = { memory: 40, sqlite: 12, postgres: 6 }
 
 async function playAll(count: number, open: () => Promise<Subject>): Promise<void> {
   const subject = await open()
@@ -30,13 +30,13 @@ it('the rules of the ledger keep its books', async () => {
   }
 })
 
-it('SQLite keeps the books of the ledger', { timeout: 60_000 }, async () => {
+it('SQLite keeps the books of the ledger', { timeout: 120_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-books-'))
   await playAll(HISTORIES.sqlite, () => sqliteSubject(testRuntime('ledger'), folder))
   await rm(folder, { recursive: true })
 })
 
-it('PostgreSQL keeps the books of the ledger', { timeout: 60_000 }, async () => {
+it('PostgreSQL keeps the books of the ledger', { timeout: 120_000 }, async () => {
   const database = await createDatabase()
   await playAll(HISTORIES.postgres, () => postgresSubject(testRuntime('ledger'), database.url))
   await database.drop()

@@ -16,7 +16,7 @@ import { playHistory } from './history.ts'
  *     SVC_FUZZ_SEED=4711 SVC_FUZZ_HISTORIES=1 npx vitest run packages/core/test/stripe/histories.test.ts
  *     SVC_FUZZ_SEED=$RANDOM SVC_FUZZ_HISTORIES=100000 npx vitest run packages/core/test/stripe/histories.test.ts
  */
-const { SVC_FUZZ_SEED = '1', SVC_FUZZ_HISTORIES = '400' } = process.env
+const { SVC_FUZZ_SEED = '1', SVC_FUZZ_HISTORIES = '150' } = process.env
 const FIRST = Number(SVC_FUZZ_SEED)
 const HISTORIES = Number(SVC_FUZZ_HISTORIES)
 const HISTORIES_ON_POSTGRES = Math.ceil(HISTORIES / 12)

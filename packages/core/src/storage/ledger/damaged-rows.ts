@@ -59,7 +59,7 @@ interface ColumnRule {
 }
 
 /**
- * Reports rows of the books that have unreadable values, column by column, and returns the database without these
+ * Reports rows of the books that have unreadable values, column by column, by key, and returns the database without these
  * rows: later sums and comparisons use the rest. Contents of messages are not reported.
  */
 export async function leaveOutDamagedRows(run: Run): Promise<Snapshot> {
@@ -100,7 +100,7 @@ async function nameDamaged(
       const rows = await whole.rows<Pick<LedgerDifference, 'workspace_id' | 'about' | 'stands'>>(
         `select coalesce(cast(t.workspace_id as text), '') as workspace_id,
            '${book}:' || coalesce(cast(t.${key} as text), 'NULL') || '.${name}' as about, ${stands} as stands
-         from ${book} t where ${where} and (${fault}) limit ${max + 1}`,
+         from ${book} t where ${where} and (${fault}) order by t.${key} limit ${max + 1}`,
         values,
       )
       found(rows.map((row) => ({ check: 'row', ...row, seq: null, should })))
