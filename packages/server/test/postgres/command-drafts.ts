@@ -43,6 +43,8 @@ export interface Draft {
   query?: Record<string, string>
   json?: Record<string, unknown>
   headers?: Record<string, string>
+  /** Another API key than the first. */
+  key?: string | undefined
   /** The time until the message ends, when it does not end immediately. */
   late_ms?: number
 }
@@ -252,6 +254,8 @@ export function draftsFrom(
         ...(once(4) && { daily_credit_limit: pick([0.1, 2.5, 999_999_999]) }),
       },
     }),
+    'api_keys.create reader': () => ({ json: { name: 'Reader', scopes: ['read_messages'] } }),
+    'contacts.list reader': ({ keys }) => ({ key: keys.at(-1)?.key }),
     'api_keys.list': () => ({ query: page() }),
     'api_keys.deactivate': ({ keys }) => ({ id: keys.length > 1 ? keys.at(-1)?.id : undefined }),
     'webhooks.create'() {
@@ -308,7 +312,6 @@ export function draftsFrom(
       json: bulk(later.length === 0),
       ...(once(3) && { headers: { 'idempotency-key': `bulk ${below(3)}` } }),
     }),
-    'bulks.get newest': ({ bulks }) => ({ id: bulks.at(-1) }),
     'bulks.get': ({ bulks }) => ({ id: once(4) ? pick(bulks) : bulks.at(-1) }),
     'bulks.cancel': ({ bulks }) => ({ id: bulks.at(-1) }),
     'bulks.retry': ({ bulks }) => ({ id: bulks.at(-1) }),
