@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Slice } from '../src/contract/endpoints/paging.ts'
 import { units } from '../src/contract/fields/units.ts'
 import { inspectDatabase } from '../src/storage/inspect/inspect.ts'
@@ -23,8 +23,17 @@ import { storageContract } from './storage.contract.ts'
 /** The number of migrations before `0015_attempts_in_rows`. */
 const STEPS_WITH_ROWIDS = 15
 
+/** Copied for each test of the contract: a migration of each file took more than half of the CPU of these tests. */
+let migrated: string
+beforeAll(async () => {
+  migrated = await mkdtemp(join(tmpdir(), 'svc-migrated-'))
+  await openSqlite(join(migrated, 'svc.db'), testRuntime('storage')).close()
+})
+afterAll(() => rm(migrated, { recursive: true }))
+
 storageContract('SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-storage-'))
+  await copyFile(join(migrated, 'svc.db'), join(folder, 'svc.db'))
   const runtime = testRuntime('storage')
   const open = () => openSqlite(join(folder, 'svc.db'), runtime)
   let storage = open()

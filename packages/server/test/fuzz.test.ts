@@ -17,7 +17,7 @@ import { useWorld } from './world.ts'
  *     SVC_FUZZ_SEED=42 SVC_FUZZ_OPERATIONS=100000 npx vitest run packages/server/test/fuzz.test.ts
  */
 const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_504)
-const REQUESTS = Number(process.env.SVC_FUZZ_OPERATIONS ?? 8_000)
+const REQUESTS = Number(process.env.SVC_FUZZ_OPERATIONS ?? 12_000)
 
 /** For a busy machine; an idle one needs a tenth. */
 const RUN_MAX_MS = 60_000 + REQUESTS * 20

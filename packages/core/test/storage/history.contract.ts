@@ -9,7 +9,7 @@ import { SMS_PRICE } from '../fixtures.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage, receipt } from './bench.ts'
 import { expectCounted } from './message-counts.contract.ts'
 
-const RUNS = 40
+const RUNS = 15
 const STEPS_MAX = 40
 
 const refusal = { error_code: 'unroutable', error_message: 'No route' }

@@ -13,7 +13,7 @@ import { ledgerHistories } from './ledger-steps.ts'
  */
 const {
   SVC_FUZZ_SEED = '20260504',
-  SVC_FUZZ_OPERATIONS = '2400',
+  SVC_FUZZ_OPERATIONS = '1200',
   SVC_FUZZ_PATH: path,
 } = process.env
 const SEED = Number(SVC_FUZZ_SEED)
