@@ -91,7 +91,9 @@ async function openProxy(url: string) {
   const sockets = new Set<Socket>()
   let cuts = false
   const server = createServer((near) => {
-    const far = connectSocket(host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : { host, port })
+    const far = host.startsWith('/')
+      ? connectSocket(`${host}/.s.PGSQL.${port}`)
+      : connectSocket({ host, port })
     const isCut = cuts
     cuts = false
     let startup = Buffer.alloc(0)
