@@ -4,6 +4,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { recorderMissing } from '../scripts/power-cut/records.ts'
 import { cutPower } from '../scripts/power-cut/run.ts'
+import { ensureBuilt } from './built.ts'
+
+ensureBuilt()
 
 let folder: string
 beforeAll(() => {

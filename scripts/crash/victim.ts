@@ -40,7 +40,7 @@ export interface VictimOptions {
   folder: string
   /** A module that starts the service and sends `{ url, smtp_url }`. */
   entry?: string
-  /** Arguments for node; `--conditions=source` and the like. */
+  /** Arguments for node; `--import tsx` and the like. */
   node_args: readonly string[]
   /** Further environment variables. */
   env?: Record<string, string>

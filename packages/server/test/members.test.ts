@@ -269,6 +269,7 @@ describe('a change of members by a session', () => {
       () => members.update(owner.id, admin.id, { role: 'admin' }, by(admin)),
       () => members.remove(owner.id, other.id, by(admin)),
       () => members.makeOwner(owner.id, admin.id, { current_password: owner.password }, by(admin)),
+      () => members.rename(owner.id, other.id, 'Mallory', by(admin)),
     ]) {
       await expect(change()).rejects.toMatchObject({ code: 'forbidden' })
     }

@@ -20,8 +20,8 @@ const BOUNDS: Bounds = { step: 5_000, max: LIMITS.messages_examined }
 /** A search with long e-mails ends earlier than by its number of messages. */
 const TIME_MAX_MS = 500
 
-/** The newest failed messages of a channel that are counted by their errors. */
-const FAILURES_EXAMINED = 500
+/** The newest failed messages of a channel that are counted by their errors. Canceled ones are among them. */
+const FAILURES_EXAMINED = 5_000
 
 const HOUR_MS = 3_600_000
 
@@ -45,8 +45,9 @@ export interface FoundMessages {
 type Parts = { storage: Pick<Storage, 'read'>; runtime: Pick<Runtime, 'now'> }
 
 /**
- * A page of the messages that a filter selects, with the contacts of the recipients. With a text, at most `LIMITS.messages_examined` messages are read, so a page may
- * have fewer messages than `limit` although more follow. A text that is the id of a message finds this message only.
+ * A page of the messages that a filter selects, with the contacts of the recipients. With a text, at most
+ * `LIMITS.messages_examined` messages are read, so a page may have fewer messages than `limit` although more follow. A text
+ * that is the id of a message finds this message only.
  */
 export async function searchMessages(
   parts: Parts,

@@ -42,7 +42,7 @@ export interface Members<F extends Form = 'given'> extends Invitations<F>, Sessi
   /**
    * Gives a person another name, in each of the person's workspaces; null for none. The audit log of this workspace records the
    * change without the names.
-   * @throws SvcError `not_found` for a login that is no member.
+   * @throws SvcError `not_found` for a login that is no member; `forbidden` if the actor is another member.
    */
   rename(workspaceId: string, userId: string, name: string | null, actor?: Actor): Promise<void>
   /**
@@ -123,7 +123,14 @@ export function createMembers(parts: MemberParts): Members<'decoded'> {
     async rename(workspaceId, userId, name, actor = SERVICE) {
       await storage.write(async (stores) => {
         await assertCredentialHolds(stores, workspaceId, actor, 'belong')
+        const { session } = actor
+        if (session && (session.user_id ?? workspaceId) !== userId) {
+          throw new SvcError('forbidden', 'A person changes only the own name')
+        }
         const { workspaces, users, members, audit } = stores
+        // A change of the owner in another workspace would move the login meanwhile.
+        await workspaces.lock(userId)
+        await users.lock(userId)
         const isMember = userId === workspaceId || (await members.byId(workspaceId, userId))
         const login = isMember ? await loginById(stores, userId) : null
         if (!login) throw memberNotFound()

@@ -87,7 +87,7 @@ function errorResponse(fields: Record<string, string>): Buffer {
 
 /** Passes connections to a database, and ends one with an error behind the first `ReadyForQuery` if it shall be cut. */
 async function openProxy(url: string) {
-  const { host, port, user, database } = new pg.Client(url)
+  const { host, port, user, password, database } = new pg.Client(url)
   const sockets = new Set<Socket>()
   let cuts = false
   const server = createServer((near) => {
@@ -111,7 +111,7 @@ async function openProxy(url: string) {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
-    url: `postgres://${user}@127.0.0.1:${(server.address() as AddressInfo).port}/${database}`,
+    url: `postgres://${user}${password ? `:${encodeURIComponent(password)}` : ''}@127.0.0.1:${(server.address() as AddressInfo).port}/${database}`,
     cutNext() {
       cuts = true
     },

@@ -283,10 +283,18 @@ describe('errors', () => {
         })),
       },
     ],
-    ['addresses that repeat one', { to: ['a@example.com', 'A@example.com'] }],
   ])('refuse too many %s', async (_, more) => {
     const { error } = await resend.emails.send({ ...MAIL, ...more })
-    expect(error).toMatchObject({ statusCode: 422 })
+    expect(error).toMatchObject({
+      statusCode: 422,
+      message: expect.stringMatching(/at most (10|20) /i),
+    })
+  })
+
+  it('refuse a recipient twice', async () => {
+    const to = ['a@example.com', 'A@example.com']
+    const { error } = await resend.emails.send({ ...MAIL, to })
+    expect(error).toMatchObject({ statusCode: 422, message: expect.stringMatching(/to|twice/) })
   })
 
   it('refuse more than 50 recipients', async () => {

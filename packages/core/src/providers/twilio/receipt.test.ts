@@ -31,7 +31,7 @@ describe('messageReceipt', () => {
     ['undelivered', 99_999, 'undelivered', 'twilio:99999 Not delivered'],
     ['undelivered', null, 'undelivered', 'twilio: Not delivered'],
     ['failed', null, 'undelivered', 'twilio: Not sent'],
-    ['canceled', null, 'canceled', 'twilio: Canceled'],
+    ['canceled', null, 'carrier_canceled', 'twilio: Canceled'],
   ])('reads %s with code %s as %s', (status, code, error_code, error_message) => {
     expect(messageReceipt({ sid: SID, status, code })).toEqual({
       status: 'failed',
@@ -74,7 +74,7 @@ describe('callReceipt', () => {
     ['busy', 'busy'],
     ['no-answer', 'unanswered'],
     ['failed', 'call_failed'],
-    ['canceled', 'canceled'],
+    ['canceled', 'carrier_canceled'],
   ])('reads %s with a duration of 0 as failed with %s', (status, error_code) => {
     expect(call(status, 0)).toMatchObject({ status: 'failed', error_code, duration_s: 0 })
   })

@@ -18,17 +18,18 @@ const OF_MESSAGES: Readonly<Record<string, Status>> = {
   canceled: 'failed',
 }
 
+// Not `canceled`: this code says that a request to the service canceled the message.
 const OF_ENDED_CALLS: Readonly<Record<string, readonly [word: string, text: string]>> = {
   busy: ['busy', 'The line was busy'],
   'no-answer': ['unanswered', 'The call was not answered'],
   failed: ['call_failed', 'The call could not be made'],
-  canceled: ['canceled', 'The call was canceled'],
+  canceled: ['carrier_canceled', 'The call was canceled'],
 }
 
 const OF_FAILED_MESSAGES: Readonly<Record<string, readonly [word: string, text: string]>> = {
   undelivered: ['undelivered', 'Not delivered'],
   failed: ['undelivered', 'Not sent'],
-  canceled: ['canceled', 'Canceled'],
+  canceled: ['carrier_canceled', 'Canceled'],
 }
 
 /** The fields of a message or a call; `code` is Twilio's error. */

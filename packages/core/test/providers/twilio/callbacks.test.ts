@@ -138,7 +138,7 @@ describe('a callback of a call', () => {
     ['busy', 0, { status: 'failed', error_code: 'busy', duration_s: 0 }],
     ['no-answer', 0, { status: 'failed', error_code: 'unanswered', duration_s: 0 }],
     ['failed', undefined, { status: 'failed', error_code: 'call_failed', duration_s: 0 }],
-    ['canceled', undefined, { status: 'failed', error_code: 'canceled', duration_s: 0 }],
+    ['canceled', undefined, { status: 'failed', error_code: 'carrier_canceled', duration_s: 0 }],
   ])('reports %s after %s seconds', async (status, duration_s, receipt) => {
     const { job, one } = await taken(call)
     const request = advanced(one, { status, ...(duration_s !== undefined && { duration_s }) })

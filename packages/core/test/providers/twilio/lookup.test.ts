@@ -42,7 +42,7 @@ describe('a look-up by the id', () => {
     ['read', undefined, { status: 'read' }, true],
     ['undelivered', 30_003, { status: 'failed', error_code: 'unreachable' }, true],
     ['failed', 21_610, { status: 'failed', suppress: 'opt_out' }, true],
-    ['canceled', undefined, { status: 'failed', error_code: 'canceled' }, true],
+    ['canceled', undefined, { status: 'failed', error_code: 'carrier_canceled' }, true],
   ])('finds that a message is %s', async (status, code, receipt, is_final) => {
     const question = await taken(job())
     bench.peer.advance(last(), { status, ...(code !== undefined && { code }) })

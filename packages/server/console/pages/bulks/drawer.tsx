@@ -76,7 +76,7 @@ export function BulkDrawer({
                     )}
                     <small class="line">
                       {rejected
-                        ? 'Only this tab knows them, until you sign out or close it.'
+                        ? 'Only this tab keeps them, for its last 5 bulks, until it is closed or your session ends.'
                         : 'The service keeps only their number. The answer to the request named them, and the tab that sent the bulk shows them until it is closed.'}
                     </small>
                   </>
@@ -138,7 +138,7 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
     const price = (bulk.credits_used / Math.max(1, bulk.accepted)) * counts.failed
     const question = {
       title: 'Send the failed messages again?',
-      text: `Of ${count(counts.failed, 'failed or canceled message')}, those that failed before a provider accepted them are sent as a new bulk and charged again, about ${credits(Math.ceil(price * 10) / 10)} at most. Canceled ones are not sent. A bulk can be sent again once.`,
+      text: `Only messages that failed before a provider accepted them are sent, as a new bulk. They are charged again, at most about ${credits(Math.ceil(price * 10) / 10)}. Canceled messages are not sent. A bulk can be sent again once.`,
       action: 'Send again',
     }
     if (!(await confirm(question))) return

@@ -62,12 +62,14 @@ function NewBulk() {
   const form = useRef(start)
   form.current = { draft, text, validation }
   const isSent = useRef(false)
-  useEffect(
-    () => () => {
-      left = isSent.current ? null : { form: form.current, owner: ownerOf() }
-    },
-    [],
-  )
+  useEffect(() => {
+    const owner = ownerOf()
+    return () => {
+      // The data of another workspace may be shown meanwhile, or the session may have ended.
+      const isKept = !isSent.current && owner === ownerOf()
+      left = isKept ? { form: form.current, owner } : null
+    }
+  }, [])
   const [error, setError] = useState<unknown>()
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
   const [filter, setFilter] = useState<Filter>(filtersOf('search', 'tag'))

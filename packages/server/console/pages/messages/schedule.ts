@@ -3,15 +3,12 @@ export function statusOf({
   status,
   error_code,
   scheduled_at,
-  provider,
 }: {
   status: string
   error_code: string | null
   scheduled_at?: string | null
-  provider?: string | null
 }): string {
-  // A provider may use the same word for a message that it accepted.
-  if (error_code === 'canceled' && !provider) return error_code
+  if (error_code === 'canceled') return error_code
   const isLater = Date.parse(scheduled_at ?? '') > Date.now()
   return status === 'queued' && isLater ? 'scheduled' : status
 }

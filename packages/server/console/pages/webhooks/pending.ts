@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { DUE_MS, readAgainAt } from './read-again.ts'
+import { DUE_MS, LATER_MAX_MS, readAgainAt } from './read-again.ts'
 
 const CHECK_MS = 500
 
@@ -12,10 +12,12 @@ export function usePendingReload(
   useEffect(() => {
     let at_ms = readAgainAt(deliveries, Date.now())
     if (at_ms === null) return
+    let wait_ms = DUE_MS
     const timer = setInterval(() => {
       if (document.hidden || Date.now() < (at_ms ?? 0)) return
-      // Also after an error, which leaves the data as they are.
-      at_ms = Date.now() + DUE_MS
+      // An error leaves the data as they are, so this is the wait after one.
+      wait_ms = Math.min(wait_ms * 2, LATER_MAX_MS)
+      at_ms = Date.now() + wait_ms
       reload()
     }, CHECK_MS)
     return () => clearInterval(timer)

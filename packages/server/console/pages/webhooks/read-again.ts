@@ -7,7 +7,7 @@ interface Attempted {
 export const DUE_MS = 2_500
 
 /** A later attempt may come before its time, because a member or the receiver asked for it. */
-const LATER_MAX_MS = 30_000
+export const LATER_MAX_MS = 30_000
 
 /**
  * When deliveries are read again, in milliseconds since 1970: soon while one is due or in flight, otherwise when the first is
