@@ -4,7 +4,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Slice } from '../src/contract/endpoints/paging.ts'
 import { units } from '../src/contract/fields/units.ts'
 import { inspectDatabase } from '../src/storage/inspect/inspect.ts'
@@ -24,16 +24,21 @@ import { storageContract } from './storage.contract.ts'
 const STEPS_WITH_ROWIDS = 15
 
 /** Copied for each test of the contract: a migration of each file took more than half of the CPU of these tests. */
-let migrated: string
-beforeAll(async () => {
-  migrated = await mkdtemp(join(tmpdir(), 'svc-migrated-'))
-  await openSqlite(join(migrated, 'svc.db'), testRuntime('storage')).close()
+let migrated: Promise<string> | undefined
+afterAll(async () => {
+  if (migrated) await rm(await migrated, { recursive: true })
 })
-afterAll(() => rm(migrated, { recursive: true }))
+
+async function migrateOne(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-migrated-'))
+  await openSqlite(join(folder, 'svc.db'), testRuntime('storage')).close()
+  return folder
+}
 
 storageContract('SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-storage-'))
-  await copyFile(join(migrated, 'svc.db'), join(folder, 'svc.db'))
+  migrated ??= migrateOne()
+  await copyFile(join(await migrated, 'svc.db'), join(folder, 'svc.db'))
   const runtime = testRuntime('storage')
   const open = () => openSqlite(join(folder, 'svc.db'), runtime)
   let storage = open()

@@ -85,7 +85,7 @@ function errorResponse(fields: Record<string, string>): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** Passes connections to a database, and ends one with an error behind the first `ReadyForQuery` if it shall be cut. */
+/** Passes connections to a database, and ends one with an error behind the first `ReadyForQuery` after `cutNext`. */
 async function openProxy(url: string) {
   const { host, port, user, password, database } = new pg.Client(url)
   const sockets = new Set<Socket>()
