@@ -6,9 +6,9 @@ import { fail, print, runStep } from './processes.mjs'
 const TSUP = 'node_modules/tsup/dist/cli-default.js'
 const SHARED = ['pnpm-lock.yaml', 'tsconfig.json', 'tsconfig.base.json', 'scripts/tsup.ts']
 
-// About one of 150 builds of type declarations hangs forever; the next try is fast. On a busy machine one took three minutes
-// without a fault, so the second try has more time.
-const BUILD_LIMITS_MS = [180_000, 600_000]
+// About one of 150 builds of type declarations hangs forever; the next try is fast. On a busy machine one took more than
+// three minutes without a fault.
+const BUILD_LIMITS_MS = [300_000, 600_000]
 
 /** The packages whose `dist` is older than their sources, or lacks the requested type declarations. */
 export function staleBuilds(packages, { types }) {
