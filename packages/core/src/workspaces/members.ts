@@ -125,7 +125,7 @@ export function createMembers(parts: MemberParts): Members<'decoded'> {
         await assertCredentialHolds(stores, workspaceId, actor, 'belong')
         const { session } = actor
         if (session && (session.user_id ?? workspaceId) !== userId) {
-          throw new SvcError('forbidden', 'A person changes only the own name')
+          throw new SvcError('forbidden', 'You can change only your own name')
         }
         const { workspaces, users, members, audit } = stores
         // A change of the owner in another workspace would move the login meanwhile.
