@@ -6,6 +6,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 
 const FAST_MS = 5_000
 
@@ -32,7 +33,15 @@ process.stdin.on('close', () => {
 const tasks = {
   pause: () => signal('SIGSTOP'),
   resume: () => signal('SIGCONT'),
-  kill: () => endBy(() => signal('SIGKILL')),
+  kill: async () => {
+    /** @type {number[]} */
+    let killed = []
+    await endBy(() => {
+      killed = signal('SIGKILL')
+    })
+    // A process that still ends holds the shared memory, and the server refuses to start again meanwhile.
+    while (killed.some(isRunning)) await pause(10)
+  },
   shutDown: () => endBy(() => void server.kill('SIGINT')),
   start() {
     resting = false
@@ -71,21 +80,33 @@ async function endBy(end) {
 /**
  * Sends a signal to the server and all its processes. It is paused meanwhile, so that it starts no process.
  * @param {NodeJS.Signals} name
+ * @returns {number[]} the processes of the server without the first one
  */
 function signal(name) {
   server.kill('SIGSTOP')
   const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
-  for (const line of stdout.split('\n')) {
-    const [pid, parent] = line.trim().split(/ +/).map(Number)
-    if (pid && parent === server.pid) {
-      try {
-        process.kill(pid, name)
-      } catch {
-        // The process has just ended.
-      }
+  const pids = stdout
+    .split('\n')
+    .map((line) => line.trim().split(/ +/).map(Number))
+    .flatMap(([pid, parent]) => (pid && parent === server.pid ? [pid] : []))
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name)
+    } catch {
+      // The process has just ended.
     }
   }
   server.kill(name)
+  return pids
+}
+
+/**
+ * Whether a process has not ended. One that ended keeps its id until its parent notices, which nothing does in some containers.
+ * @param {number} pid
+ */
+function isRunning(pid) {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
+  return stdout.trim() !== '' && !stdout.startsWith('Z')
 }
 
 /** @param {string | null} fault null if the end was requested */
