@@ -29,7 +29,7 @@ export default defineConfig({
         include: FILES,
         exclude: [...configDefaults.exclude, ...ALONE],
         isolate: false,
-        setupFiles: ['test/nothing-left-behind.ts'],
+        setupFiles: ['test/nothing-left-behind.ts', 'packages/core/test/cheap-hashes.ts'],
         // If these are set, ink draws only the last frame of a view; it reads them once, at load.
         env: { CI: 'false', CONTINUOUS_INTEGRATION: 'false' },
       }),

