@@ -1,6 +1,4 @@
 import type Database from 'better-sqlite3'
-import { drizzle } from 'drizzle-orm/sqlite-proxy'
-import type { Db } from '../../../rows/dialect.ts'
 import type { Connection } from './connection.ts'
 
 /** Runs one statement of drizzle. All values are plain data, so that they can pass between threads. */
@@ -30,9 +28,4 @@ export function queryOver(connection: Connection): Query {
     if (method === 'get') return { rows: statement.get(...parameters) as unknown[] }
     return { rows: statement.all(...parameters) }
   }
-}
-
-/** A drizzle handle that is asynchronous, as on PostgreSQL, so that both engines use the same stores. */
-export function dbOver(query: Query): Db {
-  return drizzle(query as Parameters<typeof drizzle>[0]) as unknown as Db
 }

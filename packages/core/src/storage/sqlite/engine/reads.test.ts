@@ -3,7 +3,7 @@ import { dialects } from '../../../rows/dialect.ts'
 import { tables } from '../../../rows/tables.ts'
 import { NEAR_READS, type Reads } from '../../ports/storage.ts'
 import { openStores } from '../../stores/stores.ts'
-import { dbOver } from './query.ts'
+import { dbOver } from './db.ts'
 import { divideReads } from './reads.ts'
 
 type Verbs = Record<string, () => Promise<unknown>>
