@@ -10,6 +10,7 @@ import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
 import type { Form } from './contract/endpoints/endpoint.ts'
+import { CHANNELS, type Channel } from './contract/resources/content.ts'
 import type { CoreOptions } from './core-options.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
@@ -89,6 +90,8 @@ export interface Core<F extends Form = 'given'> {
   dispatch: DispatchControl
   /** Whether a provider makes calls; the channel `voice` is then offered. */
   hasVoice: boolean
+  /** The channels without a provider: the sandbox takes their messages. */
+  sandboxChannels: readonly Channel[]
   /** The maximum number of recipients of a bulk. */
   bulkRecipientsMax: number
   /** Sends messages, shows and cancels them. */
@@ -364,6 +367,7 @@ function bindApi(parts: Parts) {
     recipients: createRecipients({ storage, runtime }),
     dispatch,
     hasVoice: carriers.serves('voice'),
+    sandboxChannels: CHANNELS.filter((channel) => !carriers.serves(channel)),
     bulkRecipientsMax: parts.recipients_max,
     billing: createBilling({
       storage,

@@ -45,7 +45,7 @@ export const PAGES: readonly PageEntry[] = [
   { path: '/team', label: 'Team', icon: 'team', group: 'Workspace', needs: 'belong', module: team },
   { path: '/audit', label: 'Audit log', icon: 'audit', group: 'Workspace', needs: 'administer', module: audit },
   { path: '/settings', label: 'Settings', icon: 'settings', group: 'Workspace', needs: 'belong', module: settings },
-  { path: '/tools', label: 'First steps', icon: 'tools', group: 'Tools', needs: 'read', dev: true, module: firstSteps },
+  { path: '/tools', label: 'Quick start', icon: 'tools', group: 'Tools', needs: 'read', dev: true, module: firstSteps },
   { path: '/tools/mails/:id?', label: 'Mails', icon: 'mail', group: 'Tools', needs: 'read', dev: true, module: mails },
   { path: '/tools/phone/:number?', label: 'Phone', icon: 'phone', group: 'Tools', needs: 'read', dev: true, module: phone },
   { path: '/tools/requests/:id?', label: 'Requests', icon: 'bulks', group: 'Tools', needs: 'read', dev: true, module: requests },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { isInDoubt } from '../console/pages/messages/schedule.ts'
 import { readAgainAt } from '../console/pages/webhooks/read-again.ts'
 
 const NOW_MS = Date.parse('2026-05-04T10:00:00Z')
@@ -32,5 +33,19 @@ describe('a page with pending deliveries', () => {
     expect(
       waitFor(...deliveries.map(([status, s]) => [status, s] as [string, number | null])),
     ).toBe(wait_ms)
+  })
+})
+
+describe('a message whose provider gave no answer', () => {
+  const call = (outcome: string) => ({ kind: 'provider' as const, outcome })
+
+  it.each([
+    ['has had no call', 'queued', [{ kind: 'status' }], false],
+    ['is retried', 'queued', [call('retry'), { kind: 'ledger' }], false],
+    ['may be with its provider', 'queued', [call('retry'), call('ambiguous')], true],
+    ['was sent again', 'queued', [call('ambiguous'), call('retry')], false],
+    ['is settled', 'failed', [call('ambiguous'), { kind: 'status' }], false],
+  ] as const)('%s', (_, status, timeline, isOpen) => {
+    expect(isInDoubt(status, timeline)).toBe(isOpen)
   })
 })

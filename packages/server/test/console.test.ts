@@ -112,6 +112,9 @@ describe('the pages', () => {
     )
     expect(text).toContain('<title>Acme &lt;b&gt;</title>')
     expect(text).toContain('&quot;bulk_recipients_max&quot;:1000')
+    expect(text).toContain(
+      '&quot;sandbox&quot;:[&quot;sms&quot;,&quot;whatsapp&quot;,&quot;email&quot;,&quot;voice&quot;]',
+    )
     expect(text).toContain(`src="./../assets/${bundle.main}"`)
     expect(text).not.toMatch(/<script(?![^>]*\bsrc=)|\bstyle=|<style|\bon\w+=|https?:/)
     expect((await request('GET', '/console')).text).toContain(
@@ -205,6 +208,21 @@ describe('a session', () => {
     ])
     expect(await rename(owner, null)).toBe(200)
     expect(await names()).toEqual([null, 'Neema'])
+  })
+
+  it('keeps the name for other origins, and after its end', async () => {
+    const rename = async (cookie: string, headers = {}) => {
+      const options = { cookie, headers, json: { name: 'Mallory' } }
+      const { status, body } = await request('PUT', '/console/api/person', options)
+      return [status, body.error]
+    }
+    const cookie = await signIn(owner)
+    const foreign = { 'sec-fetch-site': 'cross-site' }
+    expect(await rename(cookie, foreign)).toEqual([403, 'forbidden'])
+    await request('DELETE', '/console/api/session', { cookie })
+    expect(await rename(cookie)).toEqual([401, 'token_expired'])
+    const { body } = await request('GET', '/console/api/session', { cookie: await signIn(owner) })
+    expect(body.data.user.name).toBeNull()
   })
 
   it('ends with the sign-out, on the server too', async () => {

@@ -7,13 +7,13 @@ export interface Border<Parameters extends readonly unknown[]> {
   throws: boolean
 }
 
-/** A border for each function at any depth. If one is missing, the code does not compile. */
+/** A border for each function at any depth, but not in lists. If one is missing, the code does not compile. */
 export type BordersOf<Api> = {
-  [K in keyof Api as Api[K] extends object ? K : never]: Api[K] extends (
-    ...parameters: infer P
-  ) => unknown
-    ? Border<P>
-    : BordersOf<Api[K]>
+  [K in keyof Api as Api[K] extends readonly unknown[]
+    ? never
+    : Api[K] extends object
+      ? K
+      : never]: Api[K] extends (...parameters: infer P) => unknown ? Border<P> : BordersOf<Api[K]>
 }
 
 type AnyFunction = (...parameters: unknown[]) => unknown

@@ -15,6 +15,7 @@ const TONES: Record<string, Tone> = {
   failed: 'bad',
   succeeded: 'good',
   completed: 'good',
+  paid: 'good',
   active: 'good',
   enabled: 'good',
   verified: 'good',

@@ -79,12 +79,15 @@ function optionsOf(element: HTMLElement, series: readonly Series[]): uPlot.Optio
     ],
     scales: { y: { range: (_, min, max) => [Math.min(0, min ?? 0), Math.max(4, max ?? 0)] } },
     series: [
-      { label: 'Time', value: (_, time) => (time == null ? '' : exactTime(new Date(time * 1000))) },
+      {
+        label: 'Time',
+        value: (_, time) => (time == null ? '–' : exactTime(new Date(time * 1000))),
+      },
       ...series.map(({ name, colour: token }) => ({
         label: name,
         stroke: colour(token),
         width: 2,
-        value: (_: uPlot, value: number | null) => value ?? '',
+        value: (_: uPlot, value: number | null) => value ?? '–',
         points: { show: false },
       })),
     ],

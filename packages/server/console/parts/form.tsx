@@ -1,7 +1,12 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from './button.tsx'
 import { ErrorBox } from './error-box.tsx'
+
+/** Moves the focus to the first wrong field of a form, which on a phone may be far above the button. */
+export function focusFault(form: HTMLFormElement | null): void {
+  form?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
+}
 
 /**
  * A form. While the promise of `onSubmit` is pending, its button is busy; its error is shown above the fields, unless `children`
@@ -27,6 +32,10 @@ export function Form({
 }) {
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
+  const element = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (error !== undefined) focusFault(element.current)
+  }, [error])
   async function submit(event: Event) {
     event.preventDefault()
     if (isBusy) return
@@ -41,7 +50,7 @@ export function Form({
     }
   }
   return (
-    <form class="form" onSubmit={submit}>
+    <form class="form" onSubmit={submit} ref={element}>
       {error !== undefined && <ErrorBox error={error} />}
       {children(error)}
       <div class={onCancel ? 'actions end' : 'actions'}>

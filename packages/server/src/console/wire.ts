@@ -8,6 +8,8 @@ export interface ConsoleFacts {
   dev: boolean
   /** Whether the service makes calls. */
   voice: boolean
+  /** The channels whose messages stay in the sandbox, because no provider sends them. */
+  sandbox: readonly string[]
   /** The maximum number of recipients of a bulk. */
   bulk_recipients_max: number
   /** The ways to sign in. `host`: the program that serves the console does it. */

@@ -34,7 +34,7 @@ export const PAGES = [
   { path: '/audit', heading: 'Audit log' },
   { path: '/settings', heading: 'Settings' },
   { path: '/settings?tab=you', heading: 'Settings' },
-  { path: '/tools', heading: 'First steps' },
+  { path: '/tools', heading: 'Quick start' },
   { path: '/tools/mails', heading: 'Mails' },
   { path: '/tools/phone', heading: 'Phone' },
   { path: '/tools/requests', heading: 'Requests' },
@@ -128,6 +128,12 @@ async function composeMessage(page: Page, { url, key }: Place): Promise<void> {
   await page.locator('.card', { hasText: 'Estimate' }).getByText('1, GSM-7').waitFor()
   await expectToFit(page)
   await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  // A wrong field gets the focus: on a phone it is above the shown part of the page.
+  await page.getByLabel('Metadata').fill('{')
+  await page.keyboard.press('Tab')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.locator('[aria-invalid]:focus').waitFor()
+  await page.getByLabel('Metadata').fill('')
   const click = `document.querySelector('main [type=submit]').click()`
   await page.evaluate(`${click}; ${click}`)
   const drawer = page.getByRole('dialog')

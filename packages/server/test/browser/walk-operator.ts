@@ -1,4 +1,4 @@
-import { deepStrictEqual } from 'node:assert/strict'
+import { deepStrictEqual, ok } from 'node:assert/strict'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -89,7 +89,10 @@ export async function walkOperator(browser: Browser): Promise<void> {
 async function pause(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Providers' }).click()
   await page.getByText('does not answer').waitFor()
-  await page.getByRole('button', { name: 'Pause', exact: true }).click()
+  const button = page.getByRole('button', { name: 'Pause', exact: true })
+  const box = await button.boundingBox()
+  ok(box && box.x + box.width <= (page.viewportSize()?.width ?? 0), 'Pause is cut off')
+  await button.click()
   await page.getByLabel('Reason').waitFor()
   await page.keyboard.type('Their status page says so')
   await page.keyboard.press('Enter')

@@ -15,7 +15,7 @@ interface Place {
 export async function walkTools(page: Page, place: Place): Promise<void> {
   const faults = watch(page, place.url)
   await page.goto(`${place.url}/dev`)
-  await page.getByRole('heading', { level: 1, name: 'First steps' }).waitFor()
+  await page.getByRole('heading', { level: 1, name: 'Quick start' }).waitFor()
   ok(page.url().endsWith('/console/tools'))
   await page.getByText(`X-API-Key: ${place.key}`).waitFor()
   await talkWithKeyboard(page, place)

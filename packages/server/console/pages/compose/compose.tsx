@@ -1,10 +1,20 @@
 import type { Message } from '@svc/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Button, ErrorBox, LinkButton, Loaded, PageHead, TextInput } from '../../parts/index.ts'
+import {
+  Button,
+  ErrorBox,
+  focusFault,
+  LinkButton,
+  Loaded,
+  PageHead,
+  TextInput,
+} from '../../parts/index.ts'
 import { api, fieldError } from '../../shell/api.ts'
+import { facts } from '../../shell/facts.ts'
 import { useLoad } from '../../shell/load.ts'
 import { go, query } from '../../shell/router.ts'
 import { mode } from '../../shell/session.ts'
+import type { Channel } from '../messages/channels.ts'
 import type { AnyContent } from '../messages/content.tsx'
 import { bound, ChannelTabs, ContentFields, MoreFields } from './content-fields.tsx'
 import { type Draft, EMPTY, isComplete, requestOf } from './draft.ts'
@@ -75,6 +85,10 @@ function Form({ initial }: { initial: Draft }) {
   const isSending = useRef(false)
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
   useEffect(() => setError(undefined), [draft])
+  const element = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (error !== undefined) focusFault(element.current)
+  }, [error])
   const { body, faults } = requestOf(draft)
   const isReady = isComplete(draft) && faults.length === 0
   const estimate = useEstimate(isReady ? body : null)
@@ -83,7 +97,8 @@ function Form({ initial }: { initial: Draft }) {
   async function send(event: Event) {
     event.preventDefault()
     // A second click arrives before the button is drawn as busy.
-    if (isSending.current || faults.length > 0) return
+    if (isSending.current) return
+    if (faults.length > 0) return focusFault(element.current)
     isSending.current = true
     setBusy(true)
     setError(undefined)
@@ -100,16 +115,19 @@ function Form({ initial }: { initial: Draft }) {
   }
   const editing = { draft, set, errorOf }
   return (
-    <form class="columns" onSubmit={send} noValidate>
+    <form class="columns" onSubmit={send} noValidate ref={element}>
       <div class="card form">
         <ChannelTabs {...editing} />
         <TextInput
           label="Recipient"
           autofocus
           hint={
-            draft.channel === 'email'
-              ? 'One address or several, separated by commas.'
-              : 'A phone number with + and country code, such as +14155550100.'
+            <>
+              {draft.channel === 'email'
+                ? 'One address or several, separated by commas.'
+                : 'A phone number with + and country code, such as +14155550100.'}
+              <SandboxHint channel={draft.channel} />
+            </>
           }
           {...bound(editing, 'to', 'to')}
         />
@@ -125,6 +143,23 @@ function Form({ initial }: { initial: Draft }) {
         </Button>
       </div>
     </form>
+  )
+}
+
+/** Says that no phone and no mailbox gets the message, and which recipients decide its outcome. */
+function SandboxHint({ channel }: { channel: Channel }) {
+  if (mode.value !== 'test' && !facts.sandbox.includes(channel)) return null
+  const [delivered, other] =
+    channel === 'email'
+      ? ['delivered@sandbox.svc', ' is delivered, bounced@sandbox.svc bounces.']
+      : ['+15005550006', ' is delivered, +15005550008 replies, +15005550007 fails.']
+  return (
+    <>
+      {' '}
+      The sandbox takes the message, so that no {channel === 'email' ? 'mailbox' : 'phone'} gets it:{' '}
+      {delivered}
+      {other}
+    </>
   )
 }
 

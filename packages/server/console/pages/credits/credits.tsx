@@ -276,6 +276,7 @@ function Buy({ onClose }: { onClose(): void }) {
             <p>No packages are for sale here. Ask the operator for credits.</p>
           ) : (
             <ul class="stack">
+              <li class="small">You pay on the next page.</li>
               {packages.map((one) => (
                 <li key={one.id} class="package">
                   <div>

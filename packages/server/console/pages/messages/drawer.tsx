@@ -26,7 +26,7 @@ import { usePendingReload } from '../webhooks/pending.ts'
 import { channelName } from './channels.ts'
 import { type AnyContent, Content } from './content.tsx'
 import { curlOf } from './request.ts'
-import { inputTime, statusOf, timeZone } from './schedule.ts'
+import { inputTime, isInDoubt, statusOf, timeZone } from './schedule.ts'
 import { Timeline } from './timeline.tsx'
 
 /** The few changes of one message are shown soon after each other. */
@@ -63,15 +63,22 @@ export function MessageDrawer({
     onChange()
   }
   const message = load.data?.message
+  const isOpen = message ? isInDoubt(message.status, load.data?.timeline ?? []) : false
   return (
     <Drawer
       title={message ? `${channelName(message.channel)} to ${message.recipient}` : 'Message'}
-      actions={message && <Actions message={message} onChange={changed} />}
+      actions={message && <Actions message={message} isInDoubt={isOpen} onChange={changed} />}
       onClose={onClose}
     >
       <Loaded of={load}>
         {({ message, timeline }) => (
           <div class="stack">
+            {isOpen && (
+              <p class="mode-note">
+                It is unknown whether {message.provider} has the message, so it is not sent again.
+                Without a report of the provider it fails as <code>outcome_unknown</code>.
+              </p>
+            )}
             <MessageFacts message={message} />
             <section>
               <h3>Content</h3>
@@ -149,7 +156,15 @@ function MessageFacts({ message }: { message: Message }) {
   )
 }
 
-function Actions({ message, onChange }: { message: Message; onChange(): void }) {
+function Actions({
+  message,
+  isInDoubt,
+  onChange,
+}: {
+  message: Message
+  isInDoubt: boolean
+  onChange(): void
+}) {
   const { id, status, channel, content, erased_at } = message
   const [isMoving, setMoving] = useState(false)
   const isQueued = status === 'queued'
@@ -207,10 +222,10 @@ function Actions({ message, onChange }: { message: Message; onChange(): void }) 
               Erase
             </Button>
           )}
-          {isQueued && channel !== 'voice' && (
+          {isQueued && !isInDoubt && channel !== 'voice' && (
             <Button onClick={() => setMoving(true)}>Reschedule</Button>
           )}
-          {isQueued && (
+          {isQueued && !isInDoubt && (
             <Button kind="danger" onClick={cancel}>
               Cancel message
             </Button>

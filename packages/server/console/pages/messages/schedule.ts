@@ -13,6 +13,15 @@ export function statusOf({
   return status === 'queued' && isLater ? 'scheduled' : status
 }
 
+/** Whether the provider of a queued message may have it: its last call ended without an answer. */
+export function isInDoubt(
+  status: string,
+  timeline: readonly ({ kind: 'provider'; outcome: string } | { kind: string })[],
+): boolean {
+  const calls = timeline.filter((entry) => 'outcome' in entry)
+  return status === 'queued' && calls.at(-1)?.outcome === 'ambiguous'
+}
+
 /** The name of the browser's time zone. */
 export function timeZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone

@@ -41,7 +41,8 @@ function textOf(entry: Entry) {
     case 'provider':
       return (
         <>
-          Attempt {entry.attempt} with {entry.provider}: {entry.outcome}{' '}
+          Attempt {entry.attempt} with {entry.provider}:{' '}
+          {entry.outcome === 'ambiguous' ? 'outcome unknown' : entry.outcome}{' '}
           {entry.finished_at && (
             <small>in {duration(Date.parse(entry.finished_at) - Date.parse(entry.at))}</small>
           )}{' '}

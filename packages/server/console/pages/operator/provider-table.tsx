@@ -30,10 +30,16 @@ export function ProviderTable({
           name: 'State',
           value: ({ state }) => <Badge tone={STATES[state][0]}>{STATES[state][1]}</Badge>,
         },
-        { name: 'Open calls', kind: 'number', value: ({ queue }) => number(queue.calls) },
-        { name: 'Oldest call', value: ({ queue }) => since(queue.oldest_call_at) },
-        { name: 'Waiting', kind: 'number', value: ({ queue }) => number(queue.waiting) },
-        { name: 'Oldest', value: ({ queue }) => since(queue.oldest_waiting_at) },
+        {
+          name: 'Open calls',
+          kind: 'number',
+          value: ({ queue }) => <Aged count={queue.calls} oldest={queue.oldest_call_at} />,
+        },
+        {
+          name: 'Waiting',
+          kind: 'number',
+          value: ({ queue }) => <Aged count={queue.waiting} oldest={queue.oldest_waiting_at} />,
+        },
         { name: 'Unknown', kind: 'number', value: ({ queue }) => number(queue.unknown) },
         {
           name: 'Accepted / failed',
@@ -42,5 +48,14 @@ export function ProviderTable({
         },
       ]}
     />
+  )
+}
+
+/** A number of calls or messages, with the age of the oldest. */
+function Aged({ count, oldest }: { count: number; oldest: string | null }) {
+  return (
+    <>
+      {number(count)} {oldest && <small>oldest {since(oldest)}</small>}
+    </>
   )
 }

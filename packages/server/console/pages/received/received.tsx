@@ -1,5 +1,6 @@
 import type { Channel, ReceivedMessage } from '@svc/client'
-import { Empty, Icon, Loaded, PageHead, Pager, Time } from '../../parts/index.ts'
+import { Empty, Icon, LinkButton, Loaded, PageHead, Pager, Time } from '../../parts/index.ts'
+import { facts } from '../../shell/facts.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
@@ -37,6 +38,14 @@ function Received({ params: { channel, address } }: PageProps) {
           conversations.length === 0 && !after && !address ? (
             <Empty icon="received" title="No messages received yet">
               <p>Replies of recipients appear here as conversations.</p>
+              {facts.dev && (
+                <>
+                  <p>The phone of svc dev shows sent messages, and writes replies.</p>
+                  <LinkButton icon="phone" to="/tools/phone">
+                    Open the phone
+                  </LinkButton>
+                </>
+              )}
             </Empty>
           ) : (
             <div class={address ? 'conversations open' : 'conversations'}>

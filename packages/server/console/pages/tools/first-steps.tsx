@@ -13,7 +13,7 @@ function FirstSteps() {
   return (
     <>
       <PageHead
-        title="First steps"
+        title="Quick start"
         text="Only svc dev has these tools, and only this machine reaches them."
       />
       <Loaded of={load}>
@@ -63,4 +63,4 @@ function FirstSteps() {
   )
 }
 
-export default { title: 'First steps', Page: FirstSteps }
+export default { title: 'Quick start', Page: FirstSteps }

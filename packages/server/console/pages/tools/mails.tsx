@@ -39,7 +39,7 @@ function Mails({ params }: PageProps) {
             return (
               <Empty icon="mail" title="No mails yet">
                 <p>Send an e-mail, or sign up a workspace: the mail appears here at once.</p>
-                <LinkButton to="/tools">First steps</LinkButton>
+                <LinkButton to="/tools">Quick start</LinkButton>
               </Empty>
             )
           }

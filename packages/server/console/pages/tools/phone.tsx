@@ -12,21 +12,38 @@ import { RECIPIENTS } from './recipients.ts'
 
 const SANDBOX = RECIPIENTS.filter(([address]) => !address.includes('@'))
 const FIRST = '+15005550008'
+/** The number of messages whose recipients are listed. */
+const RECENT = 100
 
-function Phone({ params }: PageProps) {
-  const number = params.number ?? FIRST
+const isForPhone = ({ channel }: { channel: string }) => channel !== 'email'
+
+function Phone({ params: { number } }: PageProps) {
+  return number ? <OnePhone number={number} /> : <LastPhone />
+}
+
+/** The phone that got the last message; it stays when another one gets a message. */
+function LastPhone() {
+  const load = useLoad((signal) => api.messages.list({ limit: RECENT }, { signal }), [])
+  return (
+    <Loaded of={load}>
+      {({ messages }) => <OnePhone number={messages.find(isForPhone)?.recipient ?? FIRST} />}
+    </Loaded>
+  )
+}
+
+function OnePhone({ number }: { number: string }) {
   const load = useLoad(
     (signal) =>
       ownApi.get<{ items: PhoneItem[] }>(`/dev/phones/${encodeURIComponent(number)}`, {}, signal),
     [number],
   )
-  const recent = useLoad((signal) => api.messages.list({ limit: 100 }, { signal }), [])
+  const recent = useLoad((signal) => api.messages.list({ limit: RECENT }, { signal }), [])
   useLiveReload('message.', load.reload, {
     isAbout: ({ data }) => data.recipient === number || data.sender === number,
     every_ms: 1_000,
   })
   useLiveReload('message.', recent.reload)
-  const phones = recent.data?.messages.filter(({ channel }) => channel !== 'email')
+  const phones = recent.data?.messages.filter(isForPhone)
   const numbers = [...new Set(phones?.map((one) => one.recipient))]
   return (
     <>

@@ -115,7 +115,7 @@ function Requests({ params }: PageProps) {
                 title={all.length === 0 ? 'No requests yet' : 'No request matches the filters'}
               >
                 <p>Requests of programs and of the command line appear here at once.</p>
-                <LinkButton to="/tools">First steps</LinkButton>
+                <LinkButton to="/tools">Quick start</LinkButton>
               </Empty>
             )
           }
