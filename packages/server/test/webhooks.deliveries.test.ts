@@ -106,16 +106,25 @@ describe('POST /:id/test', () => {
 describe('a receiver that fails several times in a row', () => {
   it('makes later deliveries wait, and they name the time and the reason', async () => {
     let status = 500
-    const { account, key, send, deliveries } = await hooked(() => status)
+    const { account, key, webhook, send, deliveries } = await hooked(() => status)
+    const nextAt = async () => {
+      const at = await world().core.webhooks.nextAttemptAt(account.id, webhook.id)
+      return at?.toISOString() ?? null
+    }
+    expect(await nextAt()).toBeNull()
     await send()
     const retried = world().now().getTime() + 5_000
-    expect((await deliveries())[0]).toMatchObject({ next_attempt_reason: 'retry' })
+    const [first] = await deliveries()
+    expect(Date.parse(first.next_attempt_at)).toBeGreaterThan(world().now().getTime())
+    expect(await nextAt()).toBe(first.next_attempt_at)
+    expect(first).toMatchObject({ next_attempt_reason: 'retry' })
     for (let i = 0; i < 5; i++) await send()
     const waits = {
       status: 'pending',
       next_attempt_at: new Date(world().now().getTime() + 30_000).toISOString(),
       next_attempt_reason: 'receiver_unavailable',
     }
+    expect(await nextAt()).toBe(waits.next_attempt_at)
     const pending = await deliveries()
     expect(pending[0]).toMatchObject({ ...waits, attempt_count: 0 })
     expect(pending.at(-1)).toMatchObject({ ...waits, attempt_count: 1 })
@@ -134,6 +143,7 @@ describe('a receiver that fails several times in a row', () => {
     expect(new Set((await deliveries()).map((one: { status: string }) => one.status))).toEqual(
       new Set(['delivered']),
     )
+    expect(await nextAt()).toBeNull()
   })
 })
 

@@ -226,8 +226,8 @@ describe(`POST ${WEBHOOKS}/:id/enable`, () => {
   })
 })
 
-describe('the next attempt of a webhook', () => {
-  it('is null without a waiting delivery, and for one that is due', async () => {
+describe('the next attempt of a webhook that gets no deliveries now', () => {
+  it('is null without a delivery, and for one that is due', async () => {
     const { id } = await made()
     const next = () => world().core.webhooks.nextAttemptAt(owner.id, id)
     expect(await next()).toBeNull()

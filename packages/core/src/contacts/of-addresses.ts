@@ -9,7 +9,7 @@ export interface AddressContact {
 
 /** Finds the contacts of some phone numbers and e-mail addresses; the result gives the contact of one of them. */
 export async function contactsOf(
-  contacts: Pick<ContactReads, 'holding'>,
+  contacts: Pick<ContactReads, 'names'>,
   workspaceId: string,
   addresses: readonly string[],
 ): Promise<(address: string) => AddressContact | null> {
@@ -17,10 +17,9 @@ export async function contactsOf(
   const keys = {
     phones: given.filter((one) => !one.includes('@')),
     email_keys: given.filter((one) => one.includes('@')).map(emailKey),
-    external_ids: [],
   }
   const found = new Map<string, AddressContact>()
-  for (const { id, name, phone, email_key } of await contacts.holding(workspaceId, keys)) {
+  for (const { id, name, phone, email_key } of await contacts.names(workspaceId, keys)) {
     for (const key of [phone, email_key]) if (key !== null) found.set(key, { id, name })
   }
   return (address) => found.get(address) ?? found.get(emailKey(address)) ?? null

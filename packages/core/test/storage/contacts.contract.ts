@@ -60,6 +60,12 @@ export function contactsContract(open: OpenStorage): void {
       external_ids: ['two'],
     })
     expect(found.map(({ id }) => id).sort()).toEqual([one.id, two.id])
+    const named = ({ id, name, phone, email_key }: typeof one) => ({ id, name, phone, email_key })
+    const names = await bench.storage.read.contacts.names(workspaceId, {
+      phones: ['+255700000002', '+255700000009'],
+      email_keys: ['a@x.example'],
+    })
+    expect(names).toEqual([named(two), named(one)])
   })
 
   it.each([

@@ -234,6 +234,7 @@ export function isolationContract(open: OpenStorage): void {
           byId: () => contacts.byId(asker, contact.id),
           byIds: () => contacts.byIds(asker, [contact.id]),
           holding: () => contacts.holding(asker, keys),
+          names: () => contacts.names(asker, keys),
           list: () => contacts.list(asker, part, EVERYTHING),
           count: () => contacts.count(asker, part),
         },

@@ -19,12 +19,20 @@ export interface ContactKeys {
   external_ids: readonly string[]
 }
 
+/** What a list shows of a contact. */
+export type ContactName = Pick<ContactRow, 'id' | 'name' | 'phone' | 'email_key'>
+
 export interface ContactReads {
   byId(workspaceId: string, contactId: string): Promise<ContactRow | null>
   /** The contacts with these ids that exist, in any order. */
   byIds(workspaceId: string, contactIds: readonly string[]): Promise<ContactRow[]>
   /** The contacts that have one of the keys. */
   holding(workspaceId: string, keys: ContactKeys): Promise<ContactRow[]>
+  /** The names of the contacts that have one of the addresses, without the rest of the contacts. */
+  names(
+    workspaceId: string,
+    addresses: Pick<ContactKeys, 'phones' | 'email_keys'>,
+  ): Promise<ContactName[]>
   /** Returns the newest first. */
   list(workspaceId: string, filter: ContactFilter, page: Slice): Promise<ContactRow[]>
   count(workspaceId: string, filter: ContactFilter): Promise<number>

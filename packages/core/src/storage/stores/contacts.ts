@@ -31,11 +31,26 @@ export function contactStore(
     )
   }
 
+  const isAmong = (workspaceId: string, column: PgColumn, values: readonly string[]) =>
+    and(eq(t.workspace_id, workspaceId), inArray(column, filledUp(values)))
+
   /** One query for each column: no index serves a condition on several columns. */
   async function among(workspaceId: string, column: PgColumn, values: readonly string[]) {
     if (values.length === 0) return []
-    const known = and(eq(t.workspace_id, workspaceId), inArray(column, filledUp(values)))
-    return db.select().from(t).where(known)
+    return db
+      .select()
+      .from(t)
+      .where(isAmong(workspaceId, column, values))
+  }
+
+  async function namesAmong(workspaceId: string, column: PgColumn, values: readonly string[]) {
+    if (values.length === 0) return []
+    const { id, name, phone, email_key } = t
+    const shown = { id, name, phone, email_key }
+    return db
+      .select(shown)
+      .from(t)
+      .where(isAmong(workspaceId, column, values))
   }
 
   async function insertTags(contacts: readonly ContactRow[]): Promise<void> {
@@ -58,6 +73,12 @@ export function contactStore(
         ...(await among(workspaceId, t.external_id, external_ids)),
       ]
       return [...new Map(found.map((row) => [row.id, row])).values()]
+    },
+    async names(workspaceId, { phones, email_keys }) {
+      return [
+        ...(await namesAmong(workspaceId, t.phone, phones)),
+        ...(await namesAmong(workspaceId, t.email_key, email_keys)),
+      ]
     },
     async list(workspaceId, filter, { limit, offset, after }) {
       const found = db
