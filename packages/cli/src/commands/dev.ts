@@ -12,6 +12,7 @@ import {
   withListening,
 } from '../settings/listen-options.ts'
 import { defaultOf } from '../settings/setting-texts.ts'
+import { unknownVariables } from '../settings/unknown-variables.ts'
 import { styleFor } from '../show/style.ts'
 import { printable } from '../show/text.ts'
 
@@ -87,6 +88,7 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
     const url = localAddress(server.url)
     const exposed_at = isLoopback(config.host) ? null : reachedAt(server.url)
     if (exposed_at) output.note(exposedText(exposed_at))
+    for (const warning of unknownVariables(io.env)) output.note(`Warning: ${warning}`)
     const demo = await prepareDemo(server.core, await readDevFile(folder))
     const { api_key, password } = demo
     const { id, email } = demo.workspace

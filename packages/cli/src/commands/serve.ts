@@ -8,6 +8,7 @@ import {
   type ListenOptions,
   withListening,
 } from '../settings/listen-options.ts'
+import { unknownVariables } from '../settings/unknown-variables.ts'
 
 /** Adds `svc serve`: the service in production. */
 export function addServe(program: Command, context: Context): void {
@@ -47,6 +48,7 @@ function lineOf({ env, summary, default: value }: Setting): string {
 
 async function serve(context: Context, options: ListenOptions): Promise<void> {
   const io = applyListenOptions(context, options)
+  for (const warning of unknownVariables(io.env)) context.output.note(`Warning: ${warning}`)
   const stop = stopSignalOf(io, { needs_output: false })
   const { readConfig, startServer } = await import('@svc/server')
   const settings = SETTINGS.map((setting) => shownSetting(setting, io))

@@ -4,6 +4,7 @@ import { type Finding, findingsOf, reasonOf } from '@svc/server/doctor'
 import type { ProcessIo } from '../process/process-io.ts'
 import { settingsOf } from '../settings/data-folder.ts'
 import { withOrigins } from '../settings/setting-sources.ts'
+import { unknownVariables } from '../settings/unknown-variables.ts'
 
 /** Checks the settings. The configuration is null when they are invalid. */
 export async function checkSettings(
@@ -23,6 +24,7 @@ export async function checkSettings(
     findings.push(is.warning(text, 'docs/operating/configuration.md'))
   }
   warnOfSettings({ warn }, config, { dev: false })
+  for (const text of unknownVariables(io.env)) warn({}, text)
   // The check of the database reports an invalid URL.
   await warnOfDatabase(
     {
