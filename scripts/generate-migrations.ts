@@ -21,6 +21,7 @@ const custom = process.argv[2] === '--custom'
 const name = process.argv[custom ? 3 : 2]
 
 const KEYED = new Set([
+  'bulk_rejections',
   'credit_holds',
   'credit_lots',
   'api_key_spending',

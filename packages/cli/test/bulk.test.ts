@@ -397,6 +397,22 @@ describe('on a terminal', () => {
 })
 
 describe('one bulk', () => {
+  test('lists its rejected recipients, a page at a time', async () => {
+    const people = write('rejected.csv', 'to', '+255710000094', '0710 1', '0710 2')
+    const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes', '--json']
+    const { last_bulk_id: id } = JSON.parse((await run(...argv)).stdout) as { last_bulk_id: string }
+    const reason = 'Phone number must be in E.164 format'
+    const { code, stdout, stderr } = await run('rejected', id, '--limit', '1')
+    expect([code, stdout]).toEqual([0, `1\t0710 1\tinvalid_recipient\t${reason}\n`])
+    expect(stderr).toContain('2 recipients; more: --page 2 (of 2)')
+    const { rejected } = JSON.parse(
+      (await run('rejected', id, '--page', '2', '--limit', '1', '--json')).stdout,
+    )
+    expect(rejected).toEqual([
+      { index: 2, to: '0710 2', error: 'invalid_recipient', message: reason },
+    ])
+  })
+
   test('is shown, canceled and retried', async () => {
     const people = write('one.csv', 'to', '+255710000095', '+15005550002')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes', '--json']
@@ -414,6 +430,10 @@ describe('one bulk', () => {
     expect(await run('retry', id)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--yes'),
+    })
+    expect(await run('rejected', id)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('No rejected recipients.'),
     })
     expect(await run('show', 'nonsense')).toMatchObject({
       code: 1,

@@ -18,6 +18,7 @@ const COMMANDS = [
   'bulk',
   'bulk send',
   'bulk show',
+  'bulk rejected',
   'bulk cancel',
   'bulk retry',
   'messages',

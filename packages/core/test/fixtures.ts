@@ -3,6 +3,7 @@ import { type Units, units } from '../src/contract/fields/units.ts'
 import { UNSETTLED } from '../src/rows/messages.ts'
 import type {
   ApiKeyRow,
+  BulkRejectionRow,
   BulkRow,
   ContactRow,
   MessageRow,
@@ -313,6 +314,7 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
       debit: cost > 0 ? debit : null,
       messages,
       bulk: null,
+      rejections: [],
       spending: null,
       test_use: null,
       idempotency,
@@ -369,6 +371,20 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         created_at: first.created_at,
         ...fields,
       }
+    },
+    /** The rejected recipients of a bulk. */
+    rejections(
+      { workspace_id, id }: Pick<BulkRow, 'workspace_id' | 'id'>,
+      recipients: readonly (string | null)[],
+    ): BulkRejectionRow[] {
+      return recipients.map((recipient, position) => ({
+        workspace_id,
+        bulk_id: id,
+        position,
+        recipient,
+        error: 'invalid_recipient',
+        message: 'Phone number must be in E.164 format',
+      }))
     },
     /** A request that sends `count` messages with one debit. */
     bulk(workspaceId: string, count: number, fields: Partial<MessageRow> = {}) {

@@ -1,9 +1,16 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { connect } from '../../core/src/storage/sqlite/engine/connection.ts'
 import type { Account } from './accounts.ts'
 import { refusal } from './refusal.ts'
 import { useWorld } from './world.ts'
 
-const world = useWorld({ dispatch: true })
+const folder = mkdtempSync(join(tmpdir(), 'svc-bulks-'))
+const file = join(folder, 'svc.db')
+afterAll(() => rmSync(folder, { recursive: true }))
+const world = useWorld({ dispatch: true, database_url: `file:${file}` })
 
 const BULK = '/api/v1/messages/bulk'
 const LATER = '2026-05-20T09:00:00Z'
@@ -70,6 +77,91 @@ describe(`GET ${BULK}/:id`, () => {
     const { status, body } = await world().call('GET', '/api/v1/messages/bulk', { key })
     expect(status).toBe(404)
     expect(body.message).toBe('Message not found')
+  })
+})
+
+describe(`GET /api/v1/bulks/:id/rejected`, () => {
+  const path = (id: string, query = '') => `/api/v1/bulks/${id}/rejected${query}`
+  const list = async (id: string, query = '', auth: object = { key }) =>
+    world().call('GET', path(id, query), auth)
+  const DATA = { is_stored: true, pagination: { total: 5, page: 1, pages: 1, limit: 50 } }
+  const FAULTY = ['0712 345 678', '', '=HYPERLINK("x")', `${'x'.repeat(253)}\u{1f4e8}`]
+
+  it('names those that the answer to the request named, cut to the length of an address', async () => {
+    const recipients = [FAULTY[0], '+255700000001', ...FAULTY.slice(1), { contact_id: NEVER_WAS }]
+    const json = { channel: 'sms', content: { text: 'x' }, recipients, validation: 'permissive' }
+    const { body } = await post(BULK, { json })
+    const { bulk_id, errors } = body.data
+    const rejected = errors.map((error: object) => ({ ...error }))
+    rejected[3].to = `${'x'.repeat(253)}\ufffd`
+    expect(rejected).toMatchObject([
+      { index: 0, to: '0712 345 678', error: 'invalid_recipient' },
+      { index: 2, to: '' },
+      { index: 3, to: '=HYPERLINK("x")' },
+      { index: 4 },
+      { index: 5, to: null, error: 'contact_not_found', message: 'Contact not found' },
+    ])
+    const data = { ...DATA, rejected, next_after: null }
+    expect((await list(bulk_id)).body).toStrictEqual({ success: true, data })
+    const alias = await world().call('GET', `${BULK}/${bulk_id}/rejected`, { key })
+    expect(alias.body.data).toStrictEqual(data)
+  })
+
+  it('gives pages, with page and with after, and refuses both and any other after', async () => {
+    const id = await bulkTo(['+255700000001', ...'abcde'], { validation: 'permissive' })
+    const names = async (query: string) => {
+      const { body } = await list(id, query)
+      const { rejected, next_after, pagination } = body.data
+      expect(pagination.total).toBe(5)
+      return [rejected.map(({ to }: { to: string }) => to).join(''), next_after]
+    }
+    expect(await names('?limit=2')).toEqual(['ab', '2'])
+    expect(await names('?limit=2&after=2')).toEqual(['cd', '4'])
+    expect(await names('?limit=2&after=4')).toEqual(['e', null])
+    expect(await names('?limit=2&page=2')).toEqual(['cd', '4'])
+    expect(await names('?limit=2&page=9')).toEqual(['', null])
+    for (const query of ['?page=1&after=2', '?after=-1', '?after=x', '?after=', '?limit=101']) {
+      expect((await list(id, query)).status, query).toBe(400)
+    }
+  })
+
+  it('is empty without rejected recipients, and says when they are not stored', async () => {
+    const id = await bulkTo(['+255700000001'])
+    const none = { total: 0, page: 1, pages: 0, limit: 50 }
+    const empty = { rejected: [], pagination: none, next_after: null }
+    expect((await list(id)).body.data).toStrictEqual({ ...empty, is_stored: true })
+    const old = await bulkTo(['+255700000001', 'a'], { validation: 'permissive' })
+    expect((await list(old)).body.data).toMatchObject({ is_stored: true, rejected: [{ to: 'a' }] })
+    // As an earlier version stored it.
+    const connection = connect(file)
+    connection.prepare('delete from bulk_rejections where bulk_id = ?').run(old)
+    connection.close()
+    expect((await list(old)).body.data).toStrictEqual({ ...empty, is_stored: false })
+  })
+
+  it('shows a test key only bulks of test keys, and nothing to another workspace', async () => {
+    const test = (await world().key(owner, { mode: 'test' })).key
+    const id = await bulkTo(['+255700000001', 'a'], { validation: 'permissive' })
+    const json = { channel: 'sms', content: { text: 'x' }, validation: 'permissive' }
+    const sent = await world().call('POST', BULK, {
+      key: test,
+      json: { ...json, recipients: ['+255700000001', 'b'] },
+    })
+    const ofTest = sent.body.data.bulk_id
+    expect((await list(ofTest, '', { key: test })).body.data.rejected).toMatchObject([{ to: 'b' }])
+    expect((await list(ofTest)).body.data.rejected).toMatchObject([{ to: 'b' }])
+    const stranger = (await world().key(await world().signup())).key
+    for (const [one, other] of [
+      [id, test],
+      [id, stranger],
+      [ofTest, stranger],
+      [NEVER_WAS, key],
+      ['none', key],
+    ] as const) {
+      const { status, body } = await list(one, '', { key: other })
+      expect(status).toBe(404)
+      expect(body).toStrictEqual(refusal('not_found', 'Bulk not found'))
+    }
   })
 })
 

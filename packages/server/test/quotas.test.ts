@@ -201,6 +201,20 @@ describe('the messages of test keys', () => {
     expect((await send(key)).status).toBe(201)
   })
 
+  it('count the rejected recipients of bulks, because they are stored', async () => {
+    const key = await testKey()
+    const json = { channel: 'sms', content: { text: 'x' }, validation: 'permissive' }
+    const recipients = (count: number) => ['+255700000001', ...Array(count).fill('x'.repeat(50))]
+    const post = (path: string, count: number) =>
+      world().call('POST', path, { key, json: { ...json, recipients: recipients(count) } })
+    const large = await post('/api/v1/messages/estimate', 12)
+    expect(large.body.data.block_reason).toBe('daily_limit')
+    expect((await post('/api/v1/messages/bulk', 12)).status).toBe(400)
+    expect((await post('/api/v1/messages/estimate', 6)).body.data.block_reason).toBeNull()
+    expect((await post('/api/v1/messages/bulk', 6)).status).toBe(201)
+    expect((await post('/api/v1/messages/bulk', 6)).status).toBe(429)
+  })
+
   it('fail permanently if one request exceeds the daily maximum', async () => {
     const key = await testKey()
     const refused = await bulk(key, 6)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
-import { type Context, withExamples } from '../context.ts'
+import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
 import { Failure } from '../process/failure.ts'
 import { counted } from '../show/counted.ts'
@@ -31,6 +31,7 @@ export function addBulk(program: Command, context: Context): void {
     question: null,
     run: showBulk,
   })
+  addRejected(bulk, context)
   addOne(bulk, context, {
     name: 'cancel',
     summary: 'cancel the queued messages of a bulk',
@@ -103,6 +104,51 @@ async function showBulk(
     ['refunded', String(bulk.credits_refunded)],
     ['created', bulk.created_at],
   ])
+}
+
+function addRejected(bulk: Command, context: Context): void {
+  const rejected = withConnection(
+    withPage(
+      bulk
+        .command('rejected')
+        .summary('list the rejected recipients of a bulk')
+        .description(
+          'Lists the recipients of a bulk that got no message, in the order of the request, with the reasons. INDEX counts from 0.',
+        )
+        .argument('<bulk_id>', 'the id of the bulk'),
+    ),
+  ).action((id: string, options: ConnectionOptions & PageOptions) =>
+    listRejected(context, id, options),
+  )
+  withExamples(
+    rejected,
+    `svc bulk rejected ${ID}`,
+    `svc bulk rejected ${ID} --limit 100 --json | jq -r ".rejected[].to"`,
+  )
+}
+
+async function listRejected(
+  { io, output }: Context,
+  id: string,
+  { page, limit, ...options }: ConnectionOptions & PageOptions,
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const found = await client.bulks.rejected(id, pageOf({ page, limit }))
+  if (output.isJson()) return output.document(found)
+  const { rejected, is_stored, pagination } = found
+  output.table(
+    ['INDEX', 'TO', 'ERROR', 'MESSAGE'],
+    rejected.map(({ index, to, error, message }) => [String(index), to ?? '', error, message]),
+  )
+  const { total, pages, page: shown } = pagination
+  if (!is_stored) {
+    output.note(
+      'The rejected recipients are not stored: an earlier version accepted the bulk, or retention removed them.',
+    )
+  } else if (total === 0) output.note('No rejected recipients.')
+  if (pages > shown) {
+    output.note(`${counted(total, 'recipient')}; more: --page ${shown + 1} (of ${pages})`)
+  }
 }
 
 async function cancelBulk(

@@ -99,7 +99,7 @@ async function eraseRecipient(
 }
 
 function show(output: Context['output'], found: ErasureReport, forgetsSuppressions: boolean): void {
-  const { messages, queued, received, events, conversations, contacts, answers } = found
+  const { messages, queued, received, events, conversations, contacts } = found
   output.fields([
     ['workspaces', String(found.workspaces)],
     ['messages', String(messages)],
@@ -108,7 +108,8 @@ function show(output: Context['output'], found: ErasureReport, forgetsSuppressio
     ['events', String(events)],
     ['conversations', String(conversations)],
     ['contacts', String(contacts)],
-    ['answers to bulks', String(answers)],
+    ['answers to bulks', String(found.answers)],
+    ['rejected in bulks', String(found.rejections)],
     ['suppressions', `${found.suppressions}${forgetsSuppressions ? '' : ' (kept)'}`],
   ])
   for (const other of found.other_addresses) {

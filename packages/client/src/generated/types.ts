@@ -114,6 +114,16 @@ export interface BulkRecipient {
   metadata?: Record<string, unknown> | undefined
 }
 
+/** `BulkRejection` in JSON. */
+export interface BulkRejection {
+  index: number
+  /** The first 254 characters of the address; null if the contact does not exist, `erased` after an erasure. */
+  to: string | null
+  error: RecipientFault
+  /** The first 500 characters; empty after an erasure. */
+  message: string
+}
+
 /** `Contact` in JSON. */
 export interface Contact {
   id: string
@@ -1082,6 +1092,24 @@ export interface BulksSendData {
 /** The body of `POST /api/v1/messages/bulk`. */
 export type BulksSendBody = SmsBulk | WhatsappBulk | EmailBulk
 
+/** The answer of `GET /api/v1/bulks/:id/rejected`. */
+export interface BulksRejectedData {
+  rejected: BulkRejection[]
+  /** `false`: recipients were rejected, but they are not stored. A version that stored only their number accepted the bulk, or retention removed them. */
+  is_stored: boolean
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/bulks/:id/rejected`. */
+export interface BulksRejectedQuery {
+  page?: number | undefined
+  limit?: number | undefined
+  /** The `next_after` of the previous page: only the items after that page. Not with `page`. */
+  after?: string | undefined
+}
+
 /** The answer of `POST /api/v1/bulks/:id/retry`. */
 export interface BulksRetryData {
   bulk_id: string
@@ -1114,6 +1142,8 @@ export interface BulksResource {
   send(body: BulksSendBody, options?: CallOptions): Call<BulksSendData>
   /** Get one bulk and its progress. `GET /api/v1/messages?bulk_id=…` lists its messages. */
   get(id: string, options?: CallOptions): Call<{ bulk: Bulk }>
+  /** List the rejected recipients of a bulk, as in the request. The same as `errors` in the answer to the request. The recipients have no message and cost nothing. */
+  rejected(id: string, query?: BulksRejectedQuery, options?: CallOptions): List<BulksRejectedData, BulkRejection>
   /** Cancel the queued messages of a bulk. Canceled messages fail as `canceled` and are refunded. */
   cancel(id: string, options?: CallOptions): Call<{ bulk: Bulk; canceled: number }>
   /** Send the failed messages of a bulk again. Each message that failed before a provider accepted it, and was not canceled, becomes a message of a new bulk and is charged again. This is possible once, when no message of the bulk is queued any more; a repeat gets the same answer. */

@@ -240,6 +240,7 @@ function messageBorders({ messages: api, bulks }: Pick<Api, 'messages' | 'bulks'
           z.object({ ...sliceFields, channel: z.enum(CHANNELS).optional() }),
         ),
       ),
+      rejected: takes(viewer(bulks.rejected), id(bulks.rejected), slice),
       cancel: takes(viewer(bulks.cancel), id(bulks.cancel)),
       retry: takes(identity(bulks.retry), id(bulks.retry)),
     },

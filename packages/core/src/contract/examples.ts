@@ -504,6 +504,21 @@ export const EXAMPLES: Examples<typeof api> = {
       data: sentBulk,
     },
     get: { data: { bulk } },
+    rejected: {
+      data: {
+        rejected: [
+          {
+            index: 3,
+            to: '0712 345 678',
+            error: 'invalid_recipient' as const,
+            message: 'Phone number must be in E.164 format',
+          },
+        ],
+        is_stored: true,
+        pagination: onePage,
+        next_after: null,
+      },
+    },
     cancel: { data: { bulk, canceled: 1 } },
     retry: { data: { ...sentBulk, total: 1, accepted: 1, duplicates: 0, credits_used: 0.5 } },
   },

@@ -49,7 +49,7 @@ export interface Quotas {
   readonly domains: number
   /** Messages of test keys in a day (UTC). Test messages are free. */
   readonly test_messages_per_day: number
-  /** The content and metadata of these test messages in a day (UTC), as JSON in UTF-8. */
+  /** The content and metadata of these test messages, and rejected recipients of test bulks, in a day (UTC), as JSON in UTF-8. */
   readonly test_bytes_per_day: number
 }
 
@@ -190,6 +190,10 @@ export const LIMITS = {
   bulk_variables: 100,
   bulk_variable_name_length: 100,
   bulk_variable_length: 10_000,
+  /** How much of a rejected recipient is stored: no address is longer. */
+  bulk_rejected_to_length: 254,
+  /** How much of the reason is stored: it can name many variables. */
+  bulk_rejected_message_length: 500,
   /** The maximum length of all filled-in contents and metadata of a bulk, which are in memory at the same time. */
   bulk_stored_length: 64 * MB,
   /** The same for a test key, which is free: enough for 1,000 WhatsApp texts and metadata of the maximum sizes. */

@@ -5,10 +5,11 @@ import type { Contacts } from '../contacts/contacts.ts'
 import type { Data } from '../contract/endpoints/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
 import { units } from '../contract/fields/units.ts'
+import { LIMITS } from '../contract/limits.ts'
 import { bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import { sentBulkJson } from '../contract/resources/plain-bulk.ts'
-import type { BulkRow, MessageRow } from '../rows/rows.ts'
+import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import { addressesOf } from '../rules/recipients.ts'
 import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
 import type { TestQuotas } from '../rules/test-usage.ts'
@@ -96,14 +97,16 @@ export async function acceptBulk(
     }
     const prices = drafts.map(({ price }) => price)
     const bulk = bulkRow(identity, bulkDraft, { id: bulk_id, messages, rejected, at })
+    const rejections = rejected.map((one) => rejectionRow(bulk, one))
     const data = responseOf(bulk, { drafts, messages }, rejected)
     const accepting = {
       workspace_id,
       debit: debitFor(messages, prices, { id: debitId, reference: { type: 'bulk', id: bulk_id } }),
       messages,
       bulk,
+      rejections,
       spending: spendingOf(identity, at),
-      test_use: await testUseOf(identity, messages, { quotas, at }),
+      test_use: await testUseOf(identity, messages, { quotas, at, rejected }),
       idempotency: idempotencyRecord(identity, idempotency.key, {
         ...idempotency,
         response: () => sentBulkJson(data),
@@ -169,6 +172,25 @@ function bulkRow(
     retry_of,
     created_at: at,
   }
+}
+
+function rejectionRow(
+  { workspace_id, id }: BulkRow,
+  { index, to, error, message }: RejectedRecipient,
+): BulkRejectionRow {
+  return {
+    workspace_id,
+    bulk_id: id,
+    position: index,
+    recipient: to === null ? null : beginningOf(to, LIMITS.bulk_rejected_to_length),
+    error,
+    message: beginningOf(message, LIMITS.bulk_rejected_message_length),
+  }
+}
+
+/** The beginning of a text. It may end within a surrogate pair, half of which PostgreSQL does not store. */
+function beginningOf(text: string, length_max: number): string {
+  return text.slice(0, length_max).toWellFormed()
 }
 
 function responseOf(

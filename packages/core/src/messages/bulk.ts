@@ -4,11 +4,11 @@ import { priceForSeveral } from '../channels/price.ts'
 import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
-import type { Bulk, bulks as endpoints } from '../contract/resources/bulk.ts'
+import type { Bulk, BulkRejection, bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { BulkRequest } from '../contract/resources/bulk-request.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { EmailBulk, emailBulk } from '../contract/resources/email-bulk.ts'
-import type { BulkRow, MessageRow } from '../rows/rows.ts'
+import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import { type IdempotentResult, storedResponse, watchAccepts } from './acceptance.ts'
 import { acceptBulk, type BulkDraft, type BulkParts, replay, type SentBulk } from './bulk-accept.ts'
@@ -64,6 +64,22 @@ export interface Bulks<F extends Form = 'given'> {
     viewer: Viewer,
     page: Slice & { channel?: Channel | undefined },
   ): Promise<{ bulks: ListedBulk[]; next_after: string | null }>
+  /**
+   * Returns a page of the rejected recipients of a bulk, as in the request, and their total number. `after` is a
+   * `next_after`. `is_stored` is false, and the list empty, if recipients were rejected but are not stored: an earlier
+   * version accepted the bulk, or retention removed them.
+   * @throws SvcError in the same cases as `get`; `validation_error` for any other `after`.
+   */
+  rejected(
+    viewer: Viewer,
+    bulkId: string,
+    page: Slice,
+  ): Promise<{
+    rejected: BulkRejection[]
+    is_stored: boolean
+    total: number
+    next_after: string | null
+  }>
   /**
    * Fails, with the code `canceled`, the messages that are not being sent yet, and returns their credits.
    * @throws SvcError in the same cases as `get`.
@@ -216,6 +232,25 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       const bulks = rows.map((row) => ({ ...row, status: statusOf(row, row) }))
       return { bulks, next_after }
     },
+    async rejected(viewer, bulkId, { limit, offset, after }) {
+      const { workspace_id, rejected } = await find(viewer, bulkId)
+      const { rejections } = storage.read.bulks
+      const slice = { limit, offset }
+      const page = { ...withNext(slice), after: after === undefined ? undefined : readIndex(after) }
+      const found = await rejections(workspace_id, bulkId, page)
+      const { rows, next_after } = pageOf(found, slice, ({ position }) => String(position))
+      const first = { limit: 1, offset: 0 }
+      const is_stored =
+        rejected === 0 ||
+        rows.length > 0 ||
+        (await rejections(workspace_id, bulkId, first)).length > 0
+      return {
+        rejected: rows.map(rejectionOf),
+        is_stored,
+        total: is_stored ? rejected : 0,
+        next_after,
+      }
+    },
     async cancel(viewer, bulkId) {
       const row = await find(viewer, bulkId)
       const { workspace_id } = row
@@ -245,6 +280,16 @@ function statusOf(
 ): Bulk['status'] {
   if (queued === 0) return 'completed'
   return queued === accepted ? 'queued' : 'processing'
+}
+
+function rejectionOf({ position, recipient, error, message }: BulkRejectionRow): BulkRejection {
+  return { index: position, to: recipient, error, message }
+}
+
+/** @throws SvcError `validation_error` for a text that is not an index. */
+function readIndex(after: string): number {
+  if (/^\d{1,9}$/.test(after)) return Number(after)
+  throw invalid('after', 'after must be the next_after of an earlier page')
 }
 
 function nothingToRetry(failed: readonly Pick<MessageRow, 'erased_at'>[]): SvcError {

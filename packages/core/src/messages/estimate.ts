@@ -77,6 +77,7 @@ export async function estimateOf(
   const use = await testUseOf(identity, isOneMessage ? sending.slice(0, 1) : sending, {
     quotas,
     at,
+    rejected: found.rejected,
   })
   const exceeds = use !== null && 'outcome' in addTestUse(workspace_id, usage ?? undefined, use)
   const block_reason = exceeds

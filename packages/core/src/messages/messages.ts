@@ -215,6 +215,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       debit: debitFor([message], [price], { id: runtime.id(), reference }),
       messages: [message],
       bulk: null,
+      rejections: [],
       spending: spendingOf(identity, at),
       test_use: await testUseOf(identity, [message], { quotas, at }),
       idempotency: idempotencyRecord(identity, key, {

@@ -4,12 +4,24 @@ import type { MessageRow } from '../rows/rows.ts'
 import { dayOf } from '../rules/decide.ts'
 import type { TestQuotaExceeded, TestQuotas, TestUse } from '../rules/test-usage.ts'
 import { inTurns } from '../runtime/in-turns.ts'
+import type { RejectedRecipient } from './bulk-reading.ts'
 
-/** The use of the test quotas by a request; null for a live key. Other work runs while a large request is measured. */
+/**
+ * The use of the test quotas by a request; null for a live key. Other work runs while a large request is measured. The
+ * rejected recipients of a bulk count too, because they are stored.
+ */
 export async function testUseOf(
   { mode }: KeyIdentity,
   messages: readonly Pick<MessageRow, 'content' | 'metadata'>[],
-  { quotas, at }: { quotas: TestQuotas; at: Date },
+  {
+    quotas,
+    at,
+    rejected = [],
+  }: {
+    quotas: TestQuotas
+    at: Date
+    rejected?: readonly Pick<RejectedRecipient, 'to' | 'message'>[]
+  },
 ): Promise<TestUse | null> {
   if (mode === 'live') return null
   const { test_messages_per_day, test_bytes_per_day } = quotas
@@ -17,7 +29,8 @@ export async function testUseOf(
     messages,
     ({ content, metadata }) => sizeOf(content) + sizeOf(metadata),
   )
-  const bytes = sizes.reduce((sum, size) => sum + size, 0)
+  const named = rejected.map(({ to, message }) => sizeOf(to) + sizeOf(message))
+  const bytes = [...sizes, ...named].reduce((sum, size) => sum + size, 0)
   const day = dayOf(at)
   return { day, messages: messages.length, bytes, test_messages_per_day, test_bytes_per_day }
 }

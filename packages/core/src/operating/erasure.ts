@@ -1,7 +1,7 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { ERASED } from '../contract/resources/message.ts'
 import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
-import { isTo, type Recipient, readRecipient } from '../rules/recipient.ts'
+import { isAbout, isTo, type Recipient, readRecipient } from '../rules/recipient.ts'
 import { addressesOf } from '../rules/recipients.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { IdWindow, SearchedTable } from '../storage/ports/erasure.ts'
@@ -26,6 +26,8 @@ export interface ErasureReport {
   contacts: number
   /** Stored bulk responses of the last 24 hours, kept for replay. */
   answers: number
+  /** Rejected recipients of bulks. */
+  rejections: number
   /** Suppressions of the address: kept, except with `forget_suppressions`. */
   suppressions: number
   /** Other addresses of the same contacts, which need an erasure of their own. */
@@ -131,6 +133,7 @@ async function searchWorkspace(search: Search): Promise<Found> {
     received: await searchReceived(search),
     events: await searchEvents(search),
     answers: await searchAnswers(search),
+    rejections: await searchRejections(search),
     conversations: await searchConversations(search),
     suppressions: (await searchSuppressions(search)).length,
     ...(await searchContacts(search)),
@@ -221,6 +224,21 @@ async function searchAnswers(search: Search): Promise<number> {
     after = rows.at(-1) ?? null
     if (rows.length < STEP_ROWS) return found
   }
+}
+
+async function searchRejections(search: Search): Promise<number> {
+  const { storage, workspaceId, recipient, changes } = search
+  let found = 0
+  for await (const window of windowsOf(search, 'bulk_rejections')) {
+    const rows = await storage.read.erasure.rejections(workspaceId, window)
+    const theirs = rows.filter((row) => isAbout(recipient, row.recipient))
+    found += theirs.length
+    if (!changes) continue
+    for (const step of stepsOf(theirs)) {
+      await storage.write(({ erasure }) => erasure.eraseRejections(workspaceId, step))
+    }
+  }
+  return found
 }
 
 async function searchConversations(search: Search): Promise<number> {
@@ -315,6 +333,7 @@ function emptyReport(): ErasureReport {
     conversations: 0,
     contacts: 0,
     answers: 0,
+    rejections: 0,
     suppressions: 0,
     other_addresses: [],
   }

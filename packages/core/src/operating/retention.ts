@@ -40,8 +40,8 @@ const SENDING_MS = DAY_MS
 const WORKSPACES = 100
 
 /**
- * Erases recipients and content from messages and events that are older than `days`, and removes received messages of
- * that age, oldest first. The ledger does not change. Messages that have not ended are skipped, and are visited again
+ * Erases recipients and content from messages and events that are older than `days`, and removes received messages and
+ * rejected recipients of bulks of that age, oldest first. The ledger does not change. Messages that have not ended are skipped, and are visited again
  * after `LATE_MS`, when they must have ended.
  * @throws RangeError unless `days` is a whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`.
  */
@@ -120,6 +120,7 @@ const STEPS: Record<RetentionKind, Step> = {
   late_messages: stepMessages,
   events: stepEvents,
   received_messages: stepReceived,
+  bulk_rejections: stepRejections,
 }
 
 async function* dueWorkspaces(
@@ -201,4 +202,12 @@ async function stepReceived(
   const { page, next } = pageOf(found, (id) => id, before_id)
   await erasure.removeReceived(workspaceId, page)
   return next
+}
+
+async function stepRejections(
+  { retention }: Writes,
+  { workspaceId, from_id, before_id }: Walk & { from_id: string },
+): Promise<string> {
+  const last = await retention.removeRejections(workspaceId, { from_id, before_id }, STEP_ROWS)
+  return last ?? before_id
 }

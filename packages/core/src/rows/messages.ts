@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { units } from '../contract/fields/units.ts'
+import type { RecipientFault } from '../contract/resources/bulk.ts'
 import type { EmailTag } from '../contract/resources/email-tags.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import type { MailRecipient } from '../contract/resources/mail-recipients.ts'
@@ -187,6 +188,21 @@ export function messageTables(d: Dialect) {
         .where(sql`retry_of is not null`),
     ],
   )
+  /** The recipients of a bulk that get no message. */
+  const bulk_rejections = d.table(
+    'bulk_rejections',
+    {
+      workspace_id: d.text().notNull(),
+      bulk_id: d.text().notNull(),
+      /** The position in the request, from 0: `index` in the API, which is a word of SQL. */
+      position: d.int().notNull(),
+      /** The beginning of the text that the request gives as address; null if a contact does not exist. */
+      recipient: d.text(),
+      error: d.text().$type<RecipientFault>().notNull(),
+      message: d.text().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.bulk_id, t.position] })],
+  )
   const message_queue = d.table(
     'message_queue',
     {
@@ -241,5 +257,13 @@ export function messageTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.message_id, t.id] })],
   )
-  return { messages, message_counts, bulks, message_queue, message_attempts, message_events }
+  return {
+    messages,
+    message_counts,
+    bulks,
+    bulk_rejections,
+    message_queue,
+    message_attempts,
+    message_events,
+  }
 }

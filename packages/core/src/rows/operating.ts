@@ -20,7 +20,7 @@ export function operatingTables(d: Dialect) {
       workspace_id: d.text().notNull(),
       kind: d
         .text()
-        .$type<'messages' | 'late_messages' | 'events' | 'received_messages'>()
+        .$type<'messages' | 'late_messages' | 'events' | 'received_messages' | 'bulk_rejections'>()
         .notNull(),
       /** Retention has been applied to the rows with lower ids. */
       before_id: d.text().notNull(),

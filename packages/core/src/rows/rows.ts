@@ -21,6 +21,7 @@ export type LotRow = Row<'credit_lots'>
 export type PurchaseRow = Row<'purchases'>
 export type MessageRow = Row<'messages'>
 export type BulkRow = Row<'bulks'>
+export type BulkRejectionRow = Row<'bulk_rejections'>
 export type MessageQueueRow = Row<'message_queue'>
 export type MessageAttemptRow = Row<'message_attempts'>
 export type MessageEventRow = Row<'message_events'>

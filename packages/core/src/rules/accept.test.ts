@@ -28,6 +28,7 @@ const NOTHING = {
   entries: [],
   holds: [],
   bulks: [],
+  rejections: [],
   messages: [],
   counts: [],
   spending: [],

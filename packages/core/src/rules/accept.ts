@@ -1,5 +1,5 @@
 import type { Units } from '../contract/fields/units.ts'
-import type { BulkRow, HoldRow, MessageRow, TestUsageRow } from '../rows/rows.ts'
+import type { BulkRejectionRow, BulkRow, HoldRow, MessageRow, TestUsageRow } from '../rows/rows.ts'
 import { type CountChange, countNew } from './count-changes.ts'
 import { type Account, decide, type Entry, type Operation, type Refusal } from './decide.ts'
 import { addressesOf } from './recipients.ts'
@@ -14,6 +14,8 @@ export interface AcceptRequest {
   messages: MessageRow[]
   /** The row of a bulk, committed with its messages; null for a single send. */
   bulk: BulkRow | null
+  /** The recipients of the bulk that get no message; empty for a single send. */
+  rejections: BulkRejectionRow[]
   /** The daily limit of the key; null for a key without a limit. */
   spending: SpendingLimit | null
   /** The use of the test quotas; null for a live key. */
@@ -83,6 +85,7 @@ export interface AcceptPlan {
   entries: Entry[]
   holds: HoldRow[]
   bulks: BulkRow[]
+  rejections: BulkRejectionRow[]
   messages: MessageRow[]
   counts: CountChange[]
   spending: Spending[]
@@ -115,17 +118,19 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     entries: [],
     holds: [],
     bulks: [],
+    rejections: [],
     messages: [],
     answers: [],
   }
   for (const request of requests) batch.results.push(acceptRequest(request, batch))
-  const { results, entries, holds, bulks, messages, answers } = batch
+  const { results, entries, holds, bulks, rejections, messages, answers } = batch
   return {
     results,
     accounts: [...batch.accounts.values()],
     entries,
     holds,
     bulks,
+    rejections,
     messages,
     counts: countNew(messages),
     spending: [...batch.spending.values()],
@@ -136,7 +141,10 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
 
 /** A plan in progress. `state` includes the effects of the earlier requests. */
 interface Batch
-  extends Pick<AcceptPlan, 'results' | 'entries' | 'holds' | 'bulks' | 'messages' | 'answers'> {
+  extends Pick<
+    AcceptPlan,
+    'results' | 'entries' | 'holds' | 'bulks' | 'rejections' | 'messages' | 'answers'
+  > {
   state: AcceptState
   accounts: Map<string, Account>
   spending: Map<string, Spending>
@@ -154,6 +162,7 @@ function acceptRequest(request: AcceptRequest, batch: Batch): AcceptResult {
   if (exceeded) return exceeded
   for (const message of request.messages) batch.messages.push(message)
   if (request.bulk) batch.bulks.push(request.bulk)
+  for (const rejection of request.rejections) batch.rejections.push(rejection)
   remember(request, batch)
   return { outcome: 'accepted' }
 }

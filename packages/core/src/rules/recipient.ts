@@ -23,3 +23,20 @@ export function isTo({ kind, address }: Recipient, text: unknown): boolean {
   if (typeof text !== 'string') return false
   return kind === 'email' ? emailKey(text) === address : text === address
 }
+
+/** What may stand around an address, but is no part of it. */
+const AROUND = /[\s<>()[\]:;,"']+/
+
+/**
+ * Whether a text that is no valid address names the recipient: a phone number with the same digits, apart from leading
+ * zeros, or a text that contains the e-mail address.
+ */
+export function isAbout(recipient: Recipient, text: string): boolean {
+  if (isTo(recipient, text)) return true
+  if (recipient.kind === 'email') return text.split(AROUND).some((part) => isTo(recipient, part))
+  return digitsOf(text) === digitsOf(recipient.address)
+}
+
+function digitsOf(text: string): string {
+  return text.replace(/\D/g, '').replace(/^0+/, '')
+}

@@ -17,6 +17,7 @@ const NOTHING = {
   conversations: 0,
   contacts: 0,
   answers: 0,
+  rejections: 0,
   suppressions: 0,
   other_addresses: [],
 }
@@ -115,6 +116,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
       conversations: 2,
       contacts: 2,
       answers: 4,
+      rejections: 0,
       suppressions: 2,
       other_addresses: ['asha@example.com'],
     })
@@ -213,6 +215,25 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
       expect(await bench.message(workspaceId, id)).toMatchObject({ erased_at: null })
     }
     expect(await recipients().erase('as_ha@xn--bcher-kva.example')).toMatchObject({ messages: 1 })
+  })
+
+  it('finds the address among rejected recipients, however it was written, and no other', async () => {
+    const workspaceId = await bench.workspace()
+    const phones = ['255 700-000 009', ' 00255700000009', '+2557000000090', '0700000009', '']
+    const mails = ['Asha <ASHA@example.com>', 'mailto:asha@example.com', 'xasha@example.com']
+    const bulkId = await steps.rejected(workspaceId, [ASHA, ...phones, ...mails])
+    await steps.rejected(await bench.workspace(), [ASHA])
+    const report = { ...NOTHING, workspaces: 1, rejections: 3 }
+    expect(await recipients().look(ASHA, { workspace_id: workspaceId })).toEqual(report)
+    const stands = () => bench.storage.read.bulks.rejections(workspaceId, bulkId, EVERYTHING)
+    const before = await stands()
+    expect(await recipients().erase(ASHA, { workspace_id: workspaceId })).toEqual(report)
+    expect(await recipients().erase('asha@EXAMPLE.com')).toMatchObject({ rejections: 2 })
+    const erased = (row: object) => ({ ...row, recipient: 'erased', message: '' })
+    const theirs = [0, 1, 2, 6, 7]
+    expect(await stands()).toEqual(before.map((row, i) => (theirs.includes(i) ? erased(row) : row)))
+    expect(await recipients().erase(ASHA)).toEqual({ ...report, rejections: 1 })
+    expect(await recipients().look(ASHA)).toEqual(NOTHING)
   })
 
   it('keeps messages that are being sent, reports them, and erases them later', async () => {

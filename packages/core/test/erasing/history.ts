@@ -62,6 +62,21 @@ export function historySteps(bench: Bench) {
       await announce()
       return message
     },
+    /** A bulk of one message to another recipient, which rejected these. Returns its id. */
+    async rejected(workspaceId: string, recipients: readonly string[]): Promise<string> {
+      const request = bench.make.bulk(workspaceId, 1)
+      const bulk = bench.make.bulkRow(request.messages, { rejected: recipients.length })
+      const rejections = bench.make.rejections(bulk, recipients)
+      for (const row of rejections) row.message = `${SECRET} ${row.recipient}`
+      await bench.accept({ ...request, bulk, rejections })
+      await bench.storage.hot.cancel({
+        workspace_id: workspaceId,
+        message_ids: request.messages.map(({ id }) => id),
+        at: bench.clock.now(),
+      })
+      await announce()
+      return bulk.id
+    },
     /** A received message. */
     async received(workspaceId: string, sender: string): Promise<ReceivedMessageRow> {
       const id = bench.clock.id()

@@ -65,6 +65,37 @@ describe.each(ENGINES)('retention on %s', (_, engineOf) => {
     expect(dump).not.toContain('wamid.')
   })
 
+  it('removes rejected recipients of bulks, whole bulks at a time', async () => {
+    const [workspaceId, other] = [await bench.workspace(), await bench.workspace()]
+    const many = Array<string>(250).fill(ASHA)
+    const old = [
+      await steps.rejected(workspaceId, [ASHA, SECRET]),
+      await steps.rejected(workspaceId, many),
+      await steps.rejected(workspaceId, [ASHA]),
+      await steps.rejected(other, [ASHA]),
+    ]
+    pass(29.9)
+    const young = await steps.rejected(workspaceId, ['+1'])
+    const left = async () => {
+      const { rejections } = bench.storage.read.bulks
+      const of = (id: string) =>
+        rejections(id === old[3] ? other : workspaceId, id, { limit: 500, offset: 0 })
+      return Promise.all([...old, young].map(async (id) => (await of(id)).length))
+    }
+    await retention().apply(going)
+    expect(await left()).toEqual([2, 250, 1, 1, 1])
+    pass(0.2)
+    await retention().apply(going)
+    expect(await left()).toEqual([0, 0, 0, 0, 1])
+    pass(31)
+    await retention().apply(going)
+    expect(await left()).toEqual([0, 0, 0, 0, 0])
+    const dump = await engine.dump()
+    expect(dump).toContain(young)
+    expect(dump).not.toContain(SECRET)
+    expect(dump).not.toContain(ASHA)
+  })
+
   it('leaves nothing of long texts in the pages that they had', async () => {
     const workspaceId = await bench.workspace()
     const html = `${SECRET} `.repeat(5_000)

@@ -29,6 +29,35 @@ export function bulksContract(open: OpenStorage): void {
     expect(await messages.ofBulk(workspaceId, 'another')).toEqual([])
   })
 
+  it('keeps the rejected recipients of a bulk, and gives them in pages', async () => {
+    const workspaceId = await bench.workspace(300)
+    const [request, other] = [bulkOf(workspaceId, 2), bulkOf(workspaceId, 1)]
+    const texts = ['+1', null, '', `"'\\ \u{1f4e8} \n`, ...Array(200).fill('faulty')]
+    const rejections = bench.make.rejections(request.bulk, texts)
+    await bench.storage.hot.accept([
+      { ...request, rejections: rejections.toReversed() },
+      { ...other, rejections: bench.make.rejections(other.bulk, ['+2']) },
+    ])
+    const { bulks } = bench.storage.read
+    const page = (limit: number, offset: number, after?: number) =>
+      bulks.rejections(workspaceId, request.bulk.id, { limit, offset, after })
+    expect(await page(500, 0)).toEqual(rejections)
+    expect(await page(2, 1)).toEqual(rejections.slice(1, 3))
+    expect(await page(3, 0, 1)).toEqual(rejections.slice(2, 5))
+    expect(await page(3, 0, 203)).toEqual([])
+    expect(await bulks.rejections(workspaceId, 'another', EVERYTHING)).toEqual([])
+  })
+
+  it('keeps no rejected recipient of a bulk that is refused', async () => {
+    const workspaceId = await bench.workspace(0)
+    const request = bulkOf(workspaceId, 2)
+    const rejections = bench.make.rejections(request.bulk, ['+1'])
+    const [result] = await bench.storage.hot.accept([{ ...request, rejections }])
+    expect(result?.outcome).toBe('insufficient_credits')
+    const { bulks } = bench.storage.read
+    expect(await bulks.rejections(workspaceId, request.bulk.id, EVERYTHING)).toEqual([])
+  })
+
   it.each([
     ['many messages', 2_500, 5],
     ['long messages', 40, 200_000],
@@ -39,10 +68,11 @@ export function bulksContract(open: OpenStorage): void {
       const content = { text: 'a'.repeat(length) }
       const request = bench.make.bulk(workspaceId, count, { channel: 'whatsapp', content })
       const bulk = bench.make.bulkRow(request.messages)
+      const rejections = bench.make.rejections(bulk, Array(count).fill('faulty'))
       const { bulks, messages } = bench.storage.read
       const seen: [boolean, number][] = []
       let isAccepted = false
-      const accepted = bench.storage.hot.accept([{ ...request, bulk }]).finally(() => {
+      const accepted = bench.storage.hot.accept([{ ...request, bulk, rejections }]).finally(() => {
         isAccepted = true
       })
       for (let turns = 0; !isAccepted; turns++) {
@@ -57,6 +87,8 @@ export function bulksContract(open: OpenStorage): void {
       const partly = seen.filter(([, queued]) => queued !== 0 && queued !== count)
       expect(partly).toEqual([])
       expect(await messages.ofBulk(workspaceId, bulk.id)).toEqual(request.messages)
+      const stored = await bulks.rejections(workspaceId, bulk.id, { limit: 5_000, offset: 0 })
+      expect(stored).toEqual(rejections)
     },
   )
 

@@ -113,9 +113,11 @@ export function isolationContract(open: OpenStorage): void {
     const bulk = { bulk_id: BULK_ID, recipient: '+255700000009' }
     const request = bench.make.send(workspaceId, bulk)
     const spending = { api_key_id: key.id, day: DAY, limit: units(SMS_PRICE) }
+    const row = bench.make.bulkRow(request.messages, { retry_of: BULK_ID, rejected: 1 })
     await bench.accept({
       ...request,
-      bulk: bench.make.bulkRow(request.messages, { retry_of: BULK_ID }),
+      bulk: row,
+      rejections: bench.make.rejections(row, ['+255700000009']),
       spending,
       test_use: TEST_USE,
     })
@@ -292,6 +294,7 @@ export function isolationContract(open: OpenStorage): void {
           byId: () => bulks.byId(asker, BULK_ID),
           list: () => bulks.list(asker, {}, EVERYTHING),
           retryOf: () => bulks.retryOf(asker, BULK_ID),
+          rejections: () => bulks.rejections(asker, BULK_ID, EVERYTHING),
           progress: async () => (await bulks.progress(asker, BULK_ID)).counts.sent,
         },
         receivedMessages: {
@@ -343,6 +346,7 @@ export function isolationContract(open: OpenStorage): void {
           eventsOf: () => erasure.eventsOf(asker, message.id, new Date('2027-01-01T00:00:00Z')),
           conversations: () => erasure.conversations(asker, recipient),
           answers: () => erasure.answers(asker, recipient, page),
+          rejections: () => erasure.rejections(asker, window),
         },
         audit: {
           list: () => audit.list(asker, {}, EVERYTHING),
@@ -399,6 +403,7 @@ export function isolationContract(open: OpenStorage): void {
       received: await receivedMessages.list(workspaceId, {}, EVERYTHING),
       conversations: await erasure.conversations(workspaceId, recipient),
       answers: await erasure.answers(workspaceId, recipient, { after: null, limit: 10 }),
+      rejections: await bench.storage.read.bulks.rejections(workspaceId, BULK_ID, EVERYTHING),
     })
     // Not in the queue: nothing but whose it is keeps it.
     await bench.callback(message, 'delivered')
@@ -412,6 +417,9 @@ export function isolationContract(open: OpenStorage): void {
       expect(await erasure.removeReceived(stranger, ids)).toBe(0)
       await erasure.removeConversations(stranger, recipient)
       await erasure.rewriteAnswer(stranger, { ...BULK_ANSWER, response: '{}' })
+      await erasure.eraseRejections(stranger, [{ bulk_id: BULK_ID, position: 0 }])
+      const all = { from_id: '', before_id: '~' }
+      expect(await retention.removeRejections(stranger, all, 10)).toBeNull()
       await retention.forgetResponses(stranger, { from_id: '', before_id: '~' })
       await retention.forgetConversations(stranger, [message], at)
     })

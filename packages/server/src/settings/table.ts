@@ -624,8 +624,10 @@ const ROWS = {
     },
     SVC_TEST_BYTES_PER_DAY: {
       type: 'whole',
-      summary: 'the maximum of bytes in the content and metadata of these messages',
-      details: 'the maximum of bytes in the content and metadata of these messages (64 MB)',
+      summary:
+        'the maximum of bytes in the content and metadata of these messages, and in rejected recipients of bulks',
+      details:
+        'the maximum of bytes in the content and metadata of these messages, and in rejected recipients of bulks (64 MB)',
       default: '67108864',
       max: 999_999_999_999,
       example: '1000000000',

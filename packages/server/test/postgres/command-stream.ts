@@ -75,6 +75,7 @@ const BEFORE: Record<string, readonly string[]> = {
   'messages.cancel': ['bulks.send later'],
   'messages.reschedule': ['bulks.send later'],
   'bulks.get': ['bulks.send now'],
+  'bulks.rejected': ['bulks.send now'],
   'bulks.retry': ['bulks.send now'],
 }
 

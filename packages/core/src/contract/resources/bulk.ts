@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
+import { afterText, listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import { credits, timestamp, uuid } from '../fields/fields.ts'
 import { creditsOf, UNITS_PER_CREDIT, type Units } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
@@ -55,6 +56,32 @@ export const bulk = z
 /** The record of a bulk and its progress. */
 export type Bulk = z.output<typeof bulk>
 
+/** A recipient that gets no message, and the reason. */
+const rejected = {
+  /** The position of the recipient in the request, from 0. */
+  index: count,
+  /** The address; null if the contact does not exist. */
+  to: z.string().nullable(),
+  error: z.enum(RECIPIENT_FAULTS),
+  message: z.string(),
+}
+
+/** A stored rejected recipient of a bulk. */
+export const bulkRejection = z
+  .object({
+    ...rejected,
+    to: rejected.to.meta({
+      description: `The first ${LIMITS.bulk_rejected_to_length} characters of the address; null if the contact does not exist, \`erased\` after an erasure.`,
+    }),
+    message: rejected.message.meta({
+      description: `The first ${LIMITS.bulk_rejected_message_length} characters; empty after an erasure.`,
+    }),
+  })
+  .meta({ id: 'BulkRejection' })
+
+/** A stored rejected recipient of a bulk. */
+export type BulkRejection = z.output<typeof bulkRejection>
+
 /** Values that the service made, thousands in one answer. Validating them would take longer than storing them. */
 const unchecked = {
   integer: z.number().meta({ type: 'integer' }),
@@ -86,15 +113,7 @@ const accepted = z.object({
       segments: unchecked.integer.nullable(),
     }),
   ),
-  errors: z.array(
-    z.object({
-      index: count,
-      /** The address; null if the contact does not exist. */
-      to: z.string().nullable(),
-      error: z.enum(RECIPIENT_FAULTS),
-      message: z.string(),
-    }),
-  ),
+  errors: z.array(z.object(rejected)),
 })
 
 const sending = {
@@ -134,6 +153,29 @@ export const bulks = {
     data: z.object({ bulk }),
     summary: 'Get one bulk and its progress',
     description: '`GET /api/v1/messages?bulk_id=…` lists its messages.',
+  }),
+  rejected: endpoint({
+    ...oneBulk,
+    method: 'GET',
+    path: '/api/v1/bulks/:id/rejected',
+    also_at: '/api/v1/messages/bulk/:id/rejected',
+    auth: 'api_key',
+    scope: 'read_messages',
+    rate: 'general',
+    status: 200,
+    query: listQuery({}, afterText),
+    data: z.object({
+      rejected: z.array(bulkRejection),
+      is_stored: z.boolean().meta({
+        description:
+          '`false`: recipients were rejected, but they are not stored. A version that stored only their number accepted the bulk, or retention removed them.',
+      }),
+      pagination,
+      next_after: nextAfter,
+    }),
+    summary: 'List the rejected recipients of a bulk, as in the request',
+    description:
+      'The same as `errors` in the answer to the request. The recipients have no message and cost nothing.',
   }),
   cancel: endpoint({
     ...oneBulk,

@@ -1,8 +1,11 @@
-import type { EventRow, MessageRow } from '../../rows/rows.ts'
+import type { BulkRejectionRow, EventRow, MessageRow } from '../../rows/rows.ts'
 import type { Recipient } from '../../rules/recipient.ts'
 
 /** The tables that are scanned for an address, because they have no index on addresses. */
-export type SearchedTable = 'messages' | 'events' | 'received_messages'
+export type SearchedTable = 'messages' | 'events' | 'received_messages' | 'bulk_rejections'
+
+/** A rejected recipient of a bulk. */
+export type RejectionKey = Pick<BulkRejectionRow, 'bulk_id' | 'position'>
 
 /** The rows with ids above `after_id` and up to `last_id`. */
 export interface IdWindow {
@@ -19,7 +22,7 @@ export interface KeptAnswer {
 
 /** For an e-mail address, the queries may return rows of other addresses too: the caller filters with `isTo`. */
 export interface ErasureReads {
-  /** The last id among the next `rows` rows after `after_id`; null without such rows. */
+  /** The last id among the next `rows` rows after `after_id`; null without such rows. Rejected recipients have that of their bulk. */
   windowEnd(
     workspaceId: string,
     table: SearchedTable,
@@ -50,6 +53,11 @@ export interface ErasureReads {
     messageId: string,
     until: Date,
   ): Promise<Pick<EventRow, 'id' | 'body'>[]>
+  /** All rejected recipients of the bulks of the window that are texts and not erased, in no spelling in particular. */
+  rejections(
+    workspaceId: string,
+    window: IdWindow,
+  ): Promise<(RejectionKey & { recipient: string })[]>
   /** The number of conversations with the address. */
   conversations(workspaceId: string, recipient: Recipient): Promise<number>
   /** Responses to bulk requests, in the order of their keys, after the given key. */
@@ -78,6 +86,8 @@ export interface ErasureWrites {
   /** Removes the receivers' responses to deliveries about these messages, sent or received. */
   forgetResponsesAbout(workspaceId: string, messageIds: readonly string[]): Promise<void>
   removeReceived(workspaceId: string, ids: readonly string[]): Promise<number>
+  /** Removes the addresses and the error texts of rejected recipients. */
+  eraseRejections(workspaceId: string, keys: readonly RejectionKey[]): Promise<void>
   removeConversations(workspaceId: string, recipient: Recipient): Promise<void>
   rewriteAnswer(workspaceId: string, answer: KeptAnswer): Promise<void>
   /**

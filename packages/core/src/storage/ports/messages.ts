@@ -2,6 +2,7 @@ import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Units } from '../../contract/fields/units.ts'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 import type {
+  BulkRejectionRow,
   BulkRow,
   MessageAttemptRow,
   MessageEventRow,
@@ -129,6 +130,12 @@ export interface BulkReads {
   ): Promise<ListedBulkRow[]>
   /** The bulk that retried the failed messages of this bulk; null when there is none. */
   retryOf(workspaceId: string, bulkId: string): Promise<BulkRow | null>
+  /** The rejected recipients of a bulk, as in the request. `after`: only those at later positions. */
+  rejections(
+    workspaceId: string,
+    bulkId: string,
+    page: Omit<Slice, 'after'> & { after?: number | undefined },
+  ): Promise<BulkRejectionRow[]>
   /** The number of the bulk's messages for each status, and the sum of refunded credits. */
   progress(workspaceId: string, bulkId: string): Promise<BulkProgress>
 }

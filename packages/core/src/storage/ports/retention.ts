@@ -39,6 +39,11 @@ export interface RetentionReads {
 }
 
 export interface RetentionWrites {
+  /**
+   * Removes rejected recipients of the oldest bulks of the range: whole bulks, at least `rows` rows if the range has them.
+   * Returns the last of these bulks; null if the range has no more rows.
+   */
+  removeRejections(workspaceId: string, range: IdRange, rows: number): Promise<string | null>
   setMark(workspaceId: string, kind: RetentionKind, beforeId: string): Promise<void>
   /** Removes the receivers' responses to the deliveries with these ids. */
   forgetResponses(workspaceId: string, range: IdRange): Promise<void>

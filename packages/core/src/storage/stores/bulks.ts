@@ -1,11 +1,14 @@
-import { and, desc, eq, inArray, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, sql } from 'drizzle-orm'
 import { units } from '../../contract/fields/units.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { BulkReads } from '../ports/messages.ts'
 import { isBelow } from './pages.ts'
 
-export function bulkStore(db: Db, { bulks: t, messages }: Tables): BulkReads {
+export function bulkStore(
+  db: Db,
+  { bulks: t, bulk_rejections: rejections, messages }: Tables,
+): BulkReads {
   // `bigint` is wide enough for the sum on either engine, and becomes a number on both.
   const refunded = sql<number>`cast(sum(${messages.credits_refunded}) as bigint)`
   return {
@@ -43,6 +46,15 @@ export function bulkStore(db: Db, { bulks: t, messages }: Tables): BulkReads {
       const mine = and(eq(t.workspace_id, workspaceId), eq(t.retry_of, bulkId))
       const [row] = await db.select().from(t).where(mine)
       return row ?? null
+    },
+    async rejections(workspaceId, bulkId, { limit, offset, after }) {
+      const { workspace_id, bulk_id, position } = rejections
+      const mine = and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId))
+      const found = db
+        .select()
+        .from(rejections)
+        .where(and(mine, after === undefined ? undefined : gt(position, after)))
+      return found.orderBy(asc(position)).limit(limit).offset(offset)
     },
     async progress(workspaceId, bulkId) {
       const mine = and(eq(messages.workspace_id, workspaceId), eq(messages.bulk_id, bulkId))

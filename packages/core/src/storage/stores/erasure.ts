@@ -8,6 +8,7 @@ import {
   isNull,
   lt,
   lte,
+  ne,
   notInArray,
   or,
   type SQL,
@@ -35,6 +36,7 @@ export function erasureStore(
   const { messages, message_queue: queue, message_attempts, message_events, events } = tables
   const { received_messages: received, conversations, idempotency_keys: answers } = tables
   const { deliveries, delivery_attempts: tries, received_parts: parts } = tables
+  const { bulk_rejections: rejections } = tables
 
   const within = (
     t: typeof messages | typeof events | typeof received,
@@ -88,8 +90,10 @@ export function erasureStore(
   return {
     async windowEnd(workspaceId, table: SearchedTable, { after_id, rows }) {
       const t = tables[table]
-      const next = and(eq(t.workspace_id, workspaceId), gt(t.id, after_id))
-      const ids = db.select({ id: t.id }).from(t).where(next).orderBy(asc(t.id)).limit(rows)
+      const key = table === 'bulk_rejections' ? rejections.bulk_id : tables[table].id
+      const next = and(eq(t.workspace_id, workspaceId), gt(key, after_id))
+      const id = sql`${key}`.as('id')
+      const ids = db.select({ id }).from(t).where(next).orderBy(asc(key)).limit(rows)
       const [last] = await db.select({ id: sql<string | null>`max(id)` }).from(ids.as('ids'))
       return last?.id ?? null
     },
@@ -142,6 +146,22 @@ export function erasureStore(
         found.push(...(await db.select({ id, body }).from(events).where(mine)))
       }
       return [...new Map(found.map((event) => [event.id, event])).values()]
+    },
+    async rejections(workspaceId, { after_id, last_id }) {
+      const { workspace_id, bulk_id, position, recipient } = rejections
+      const found = await db
+        .select({ bulk_id, position, recipient })
+        .from(rejections)
+        .where(
+          and(
+            eq(workspace_id, workspaceId),
+            gt(bulk_id, after_id),
+            lte(bulk_id, last_id),
+            isNotNull(recipient),
+            ne(recipient, ERASED),
+          ),
+        )
+      return found.map((row) => ({ ...row, recipient: row.recipient as string }))
     },
     async conversations(workspaceId, recipient) {
       const found = db.select({ n: rowCount }).from(conversations)
@@ -240,6 +260,17 @@ export function erasureStore(
       if (ids.length === 0) return 0
       const some = and(eq(received.workspace_id, workspaceId), inArray(received.id, filledUp(ids)))
       return (await db.delete(received).where(some).returning({ id: received.id })).length
+    },
+    async eraseRejections(workspaceId, keys) {
+      const { workspace_id, bulk_id, position } = rejections
+      for (const id of new Set(keys.map((key) => key.bulk_id))) {
+        const theirs = keys.filter((key) => key.bulk_id === id).map((key) => key.position)
+        const some = and(eq(bulk_id, id), inArray(position, filledUp(theirs)))
+        await db
+          .update(rejections)
+          .set({ recipient: ERASED, message: '' })
+          .where(and(eq(workspace_id, workspaceId), some))
+      }
     },
     async removeConversations(workspaceId, recipient) {
       await db.delete(conversations).where(theirs(workspaceId, recipient))

@@ -7,18 +7,24 @@ import { filledUp } from './batches.ts'
 
 export function retentionStore(db: Db, tables: Tables): RetentionReads & RetentionWrites {
   const { retention_marks: marks, workspaces, messages, message_queue: queue } = tables
-  const { webhooks, deliveries } = tables
+  const { webhooks, deliveries, bulk_rejections: rejections } = tables
   const { events, received_messages: received, conversations, delivery_attempts: tries } = tables
 
+  /** The table of a walk, and its column of ids that are sorted by time. */
   const walked = (kind: RetentionKind) =>
-    ({ messages, late_messages: messages, events, received_messages: received })[kind]
+    ({
+      messages: { t: messages, id: messages.id },
+      late_messages: { t: messages, id: messages.id },
+      events: { t: events, id: events.id },
+      received_messages: { t: received, id: received.id },
+      bulk_rejections: { t: rejections, id: rejections.bulk_id },
+    })[kind]
   const markOf = (workspaceId: string, kind: RetentionKind, latest: string) =>
     and(eq(marks.workspace_id, workspaceId), eq(marks.kind, kind), lte(marks.before_id, latest))
-  const within = (
-    t: typeof messages | typeof events | typeof received,
-    workspaceId: string,
-    { from_id, before_id }: IdRange,
-  ) => and(eq(t.workspace_id, workspaceId), gte(t.id, from_id), lt(t.id, before_id))
+  const within = (kind: RetentionKind, workspaceId: string, { from_id, before_id }: IdRange) => {
+    const { t, id } = walked(kind)
+    return and(eq(t.workspace_id, workspaceId), gte(id, from_id), lt(id, before_id))
+  }
 
   async function mark(workspaceId: string, kind: RetentionKind, latest: string): Promise<string> {
     const found = db
@@ -33,24 +39,24 @@ export function retentionStore(db: Db, tables: Tables): RetentionReads & Retenti
     kind: RetentionKind,
     { before_id, latest_mark }: { before_id: string; latest_mark: string },
   ) {
-    const t = walked(kind)
+    const { t, id } = walked(kind)
     const range = { from_id: await mark(workspaceId, kind, latest_mark), before_id }
     const found = db
-      .select({ id: t.id })
+      .select({ id })
       .from(t)
-      .where(within(t, workspaceId, range))
-    return (await found.orderBy(asc(t.id)).limit(1)).length > 0
+      .where(within(kind, workspaceId, range))
+    return (await found.orderBy(asc(id)).limit(1)).length > 0
   }
 
   return {
     async due(kind, { before_id, latest_mark, after, limit }) {
-      const t = walked(kind)
+      const { t, id } = walked(kind)
       const from_id = sql`coalesce((select ${marks.before_id} from ${marks}
         where ${marks.workspace_id} = ${workspaces.id} and ${marks.kind} = ${kind}
           and ${marks.before_id} <= ${latest_mark}), '')`
       // One index look-up for each workspace: a join could read the whole table.
-      const first: SQL = sql`(select ${t.id} from ${t} where ${t.workspace_id} = ${workspaces.id}
-        and ${t.id} >= ${from_id} and ${t.id} < ${before_id} order by ${t.id} limit 1)`
+      const first: SQL = sql`(select ${id} from ${t} where ${t.workspace_id} = ${workspaces.id}
+        and ${id} >= ${from_id} and ${id} < ${before_id} order by ${id} limit 1)`
       const found = db
         .select({ id: workspaces.id })
         .from(workspaces)
@@ -71,7 +77,7 @@ export function retentionStore(db: Db, tables: Tables): RetentionReads & Retenti
         })
         .from(messages)
         .leftJoin(queue, eq(queue.message_id, id))
-        .where(within(messages, workspaceId, range))
+        .where(within('messages', workspaceId, range))
         .orderBy(asc(id))
         .limit(limit)
       return found.map(({ queued, sent_at, delivered_at, failed_at, created_at, ...row }) => {
@@ -84,7 +90,7 @@ export function retentionStore(db: Db, tables: Tables): RetentionReads & Retenti
       const found = db
         .select({ id, body })
         .from(events)
-        .where(within(events, workspaceId, range))
+        .where(within('events', workspaceId, range))
       return found.orderBy(asc(id)).limit(limit)
     },
     async received(workspaceId, range, limit) {
@@ -92,7 +98,7 @@ export function retentionStore(db: Db, tables: Tables): RetentionReads & Retenti
       const found = db
         .select({ id })
         .from(received)
-        .where(within(received, workspaceId, range))
+        .where(within('received_messages', workspaceId, range))
       return (await found.orderBy(asc(id)).limit(limit)).map((row) => row.id)
     },
     async setMark(workspace_id, kind, before_id) {
@@ -120,6 +126,15 @@ export function retentionStore(db: Db, tables: Tables): RetentionReads & Retenti
         isNotNull(deliveries.response_body),
       )
       await db.update(deliveries).set({ response_body: null }).where(only)
+    },
+    async removeRejections(workspaceId, range, rows) {
+      const { bulk_id } = rejections
+      const some = within('bulk_rejections', workspaceId, range)
+      const oldest = db.select({ bulk_id }).from(rejections).where(some).orderBy(asc(bulk_id))
+      const last = (await oldest.limit(rows)).at(-1)?.bulk_id
+      if (last === undefined) return null
+      await db.delete(rejections).where(and(some, lte(bulk_id, last)))
+      return last
     },
     async forgetConversations(workspaceId, recipients, before) {
       for (const channel of new Set(recipients.map((one) => one.channel))) {

@@ -77,6 +77,7 @@ export function prepareAccept(
   const journal = insertInto('journal_new_attempts', t.message_attempts)
   const insertHolds = insertInto('insert_holds', t.credit_holds)
   const insertBulks = insertInto('insert_bulks', t.bulks)
+  const insertRejections = insertInto('insert_rejections', t.bulk_rejections)
   const insertAnswers = insertInto('insert_answers', t.idempotency_keys)
   const storeSpent = storeSpending(t)
   // The test usage is read under the account's lock, as the spending is.
@@ -132,6 +133,7 @@ export function prepareAccept(
       tx.write(insertMessages, plan.messages)
       tx.write(insertQueued, queued.queue.map(timed), clock.origin)
       tx.write(journal, queued.attempts)
+      tx.write(insertRejections, plan.rejections)
       if (expected) assertPlan(tx, expected, requests, plan)
       credits.add(tx, before, plan.accounts, plan.entries)
       tx.write(insertHolds, plan.holds)

@@ -63,6 +63,12 @@ export function prepareAccept(
   const storeTestUsage = insertInto(connection, t.test_usage, { replacing: true })
   const insertHold = insertInto(connection, t.credit_holds)
   const insertBulk = insertInto(connection, t.bulks)
+  const insertRejections = insertAll(connection, t.bulk_rejections, [
+    'position',
+    'recipient',
+    'error',
+    'message',
+  ])
   const insertAnswer = insertInto(connection, t.idempotency_keys)
   const insertMessages = insertAll(connection, t.messages, VARYING_AMONG_NEW)
   const insertQueued = insertAll(connection, t.message_queue, ['message_id', 'due_at', 'set_at'])
@@ -117,6 +123,7 @@ export function prepareAccept(
     const plan = planAccept(requests, lookUp(requests))
     const { queue, attempts } = writeFew(plan)
     insertMessages(plan.messages)
+    insertRejections(plan.rejections)
     insertQueued(queue)
     journal(attempts)
     return plan.results
@@ -131,6 +138,7 @@ export function prepareAccept(
     const { queue, attempts } = writeFew(plan)
     await nextTurn()
     await inTurns(slicesOf(plan.messages, weightOf), insertMessages)
+    await inTurns(slicesOf(plan.rejections), insertRejections)
     await inTurns(slicesOf(queue), insertQueued)
     await inTurns(slicesOf(attempts), journal)
     return plan.results
@@ -151,8 +159,8 @@ type Message = AcceptRequest['messages'][number]
 /** Whether the requests together exceed a slice. */
 function isLarge(requests: readonly AcceptRequest[]): boolean {
   let [rows, length] = [0, 0]
-  for (const { messages } of requests) {
-    rows += messages.length
+  for (const { messages, rejections } of requests) {
+    rows += messages.length + rejections.length
     for (let i = 0; i < messages.length; i++) length += weightOf(messages[i] as Message)
     if (rows > ROWS_MAX || length > LENGTH_MAX) return true
   }
