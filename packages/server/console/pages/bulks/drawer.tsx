@@ -12,7 +12,7 @@ import {
   Time,
   toast,
 } from '../../parts/index.ts'
-import { api, inWords } from '../../shell/api.ts'
+import { api } from '../../shell/api.ts'
 import { count, credits, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
@@ -20,7 +20,7 @@ import { go, hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { channelName } from '../messages/channels.ts'
 import { Progress } from './progress.tsx'
-import { downloadRejected, keepRejected, rejectedOf } from './rejected.ts'
+import { Rejected } from './rejected.tsx'
 
 const STATUSES = {
   queued: 'Queued',
@@ -43,7 +43,6 @@ export function BulkDrawer({
   const load = useLoad((signal) => api.bulks.get(id, { signal }), [id])
   useLiveReload('message.', load.reload, { isAbout: ({ data }) => data.bulk_id === id })
   const bulk = load.data?.bulk
-  const rejected = rejectedOf(id)
   const changed = () => {
     load.reload()
     onChange()
@@ -68,27 +67,8 @@ export function BulkDrawer({
                 Duplicates: bulk.duplicates > 0 ? number(bulk.duplicates) : null,
                 Rejected: bulk.rejected > 0 && (
                   <>
-                    {number(bulk.rejected)}{' '}
-                    {rejected && (
-                      <Button icon="download" onClick={() => downloadRejected(id, rejected)}>
-                        Download as CSV
-                      </Button>
-                    )}
-                    <small class="line">
-                      {rejected
-                        ? 'Only this tab keeps them, for its last 5 bulks, until it is closed or your session ends.'
-                        : 'The service keeps only their number. The answer to the request named them, and the tab that sent the bulk shows them until it is closed.'}
-                    </small>
-                  </>
-                ),
-                Why: rejected && (
-                  <>
-                    {rejected.slice(0, 5).map(({ line, to, message }) => (
-                      <div key={line}>
-                        Line {line}: {to} <small>{inWords(message)}</small>
-                      </div>
-                    ))}
-                    {rejected.length > 5 && `and ${number(rejected.length - 5)} more`}
+                    {number(bulk.rejected)}
+                    <Rejected bulkId={id} count={bulk.rejected} />
                   </>
                 ),
                 Price: <Money credits={bulk.credits_used} />,
@@ -143,7 +123,6 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
     }
     if (!(await confirm(question))) return
     const sent = await api.bulks.retry(id)
-    keepRejected(sent)
     toast(`${count(sent.accepted, 'message')} sent again.`)
     onChange()
     go(`/bulks/${sent.bulk_id}`)

@@ -24,7 +24,6 @@ import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
 import { keyFor, used } from '../compose/idempotency.ts'
 import { contactsText, type Filter } from './from-contacts.ts'
 import { missingFor, type Recipient, recipientsIn } from './recipients.ts'
-import { keepRejected } from './rejected.ts'
 
 const SHOWN = 5
 
@@ -112,7 +111,6 @@ function NewBulk() {
       const sent = await api.bulks.send(body, { idempotencyKey: keyFor(body) })
       used(body)
       isSent.current = true
-      keepRejected(sent, lines)
       const rejected = sent.rejected > 0 ? `, ${count(sent.rejected, 'recipient')} rejected` : ''
       toast(`${count(sent.accepted, 'message')} accepted${rejected}.`)
       go(`/bulks/${sent.bulk_id}`)
