@@ -81,12 +81,10 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
         delivery_queue: [],
       })
       await stores.idempotencyRecords.keepFirst(workspaceId, answer, at)
-      // As it is kept for a test key.
-      await stores.idempotencyRecords.keepFirst(
-        workspaceId,
-        { ...answer, route: 'bulks.send test' },
-        at,
-      )
+      // As it is kept for a test key, and for a bulk of e-mails.
+      for (const route of ['bulks.send test', 'bulks.sendEmails']) {
+        await stores.idempotencyRecords.keepFirst(workspaceId, { ...answer, route }, at)
+      }
     })
     return workspaceId
   }
@@ -115,7 +113,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
       events: 12,
       conversations: 2,
       contacts: 2,
-      answers: 4,
+      answers: 6,
       rejections: 0,
       suppressions: 2,
       other_addresses: ['asha@example.com'],
@@ -134,7 +132,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
       ['failed', 'undelivered'],
       ['delivered', null],
     ])
-    for (const route of ['bulks.send', 'bulks.send test']) {
+    for (const route of ['bulks.send', 'bulks.send test', 'bulks.sendEmails']) {
       const answer = await idempotencyRecords.byKey(second, { route, key: 'k' })
       expect(JSON.parse(answer?.response ?? '')).toMatchObject({
         messages: [{ to: JUMA }, { to: 'erased' }],

@@ -26,7 +26,10 @@ import { includes } from './dialect.ts'
 import { isAfter } from './pages.ts'
 
 /** The routes whose answers name recipients. */
-const BULK_ROUTES = ['bulks.send', 'bulks.retry', 'bulks.send test', 'bulks.retry test']
+const BULK_ROUTES = ['bulks.send', 'bulks.sendEmails', 'bulks.retry'].flatMap((route) => [
+  route,
+  `${route} test`,
+])
 
 export function erasureStore(
   db: Db,
