@@ -23,22 +23,23 @@ export function Field({
   }): ComponentChildren
 }) {
   const id = useId()
-  const note = error ?? hint
+  const notes = [error && `${id}-error`, hint && `${id}-hint`].filter(Boolean)
   return (
     <div class="field">
       <label for={id}>{label}</label>
       {children({
         id,
-        ...(note ? { 'aria-describedby': `${id}-note` } : {}),
+        ...(notes.length > 0 ? { 'aria-describedby': notes.join(' ') } : {}),
         ...(error ? { 'aria-invalid': true } : {}),
       })}
-      {note && (
-        <p
-          id={`${id}-note`}
-          class={error ? 'field-error' : 'field-hint'}
-          role={error ? 'alert' : undefined}
-        >
-          {note}
+      {error && (
+        <p id={`${id}-error`} class="field-error" role="alert">
+          {error}
+        </p>
+      )}
+      {hint && (
+        <p id={`${id}-hint`} class="field-hint">
+          {hint}
         </p>
       )}
     </div>
