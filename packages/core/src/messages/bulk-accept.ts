@@ -97,7 +97,7 @@ export async function acceptBulk(
     }
     const prices = drafts.map(({ price }) => price)
     const bulk = bulkRow(identity, bulkDraft, { id: bulk_id, messages, rejected, at })
-    const rejections = rejected.map((one) => rejectionRow(bulk, one))
+    const rejections = await inTurns(rejected, (one) => rejectionRow(bulk, one))
     const data = responseOf(bulk, { drafts, messages }, rejected)
     const accepting = {
       workspace_id,

@@ -29,7 +29,7 @@ export async function testUseOf(
     messages,
     ({ content, metadata }) => sizeOf(content) + sizeOf(metadata),
   )
-  const named = rejected.map(({ to, message }) => sizeOf(to) + sizeOf(message))
+  const named = await inTurns(rejected, ({ to, message }) => sizeOf(to) + sizeOf(message))
   const bytes = [...sizes, ...named].reduce((sum, size) => sum + size, 0)
   const day = dayOf(at)
   return { day, messages: messages.length, bytes, test_messages_per_day, test_bytes_per_day }
