@@ -1,5 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import pg from 'pg'
+import { describe, expect, it, vi } from 'vitest'
 import { SMS_PRICE } from '../fixtures.ts'
+import { sentBy } from '../postgres-client.ts'
 import { postgresBench } from './bench.ts'
 
 const bench = postgresBench()
@@ -28,5 +30,27 @@ describe('a batch', () => {
     expect(await bench.storage.read.messages.count(id, {})).toBe(30)
     const last = messages.at(-1)?.id ?? ''
     expect((await bench.message(id, last)).content).toEqual({ subject: 'Long', html })
+  })
+
+  it('of many messages is sent in several turns of the event loop, and one of few in one', async () => {
+    const id = await bench.workspace(10_000)
+    await bench.accept(bench.make.send(id))
+    /** How often the checks and the messages of an accept were sent to the database. */
+    const sendingsOf = async (messages: number) => {
+      const spy = vi.spyOn(pg.Client.prototype, 'query')
+      try {
+        expect(await bench.accept(bench.make.bulk(id, messages))).toEqual({ outcome: 'accepted' })
+        const names = spy.mock.calls.map(([query]) =>
+          sentBy(query).map(({ statement }) => statement.name),
+        )
+        return names.filter((sent) =>
+          ['assert_unsuppressed', 'insert_messages'].some((name) => sent.includes(name)),
+        ).length
+      } finally {
+        spy.mockRestore()
+      }
+    }
+    expect(await sendingsOf(3)).toBe(1)
+    expect(await sendingsOf(2_500)).toBeGreaterThan(1)
   })
 })

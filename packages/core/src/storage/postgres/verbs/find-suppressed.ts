@@ -26,12 +26,15 @@ export async function findSuppressed(
 
 /** The parameters of `SUPPRESSED`. */
 export function suppressedOf(messages: readonly Recipient[]): [string[], string[], string[]] {
-  const all = messages.flatMap((message) =>
-    suppressedAddresses(message).map((address) => ({ ...message, address })),
-  )
-  return [
-    all.map(({ workspace_id }) => workspace_id),
-    all.map(({ channel }) => channel),
-    all.map(({ address }) => address),
-  ]
+  const workspaces: string[] = []
+  const channels: string[] = []
+  const addresses: string[] = []
+  for (const message of messages) {
+    for (const address of suppressedAddresses(message)) {
+      workspaces.push(message.workspace_id)
+      channels.push(message.channel)
+      addresses.push(address)
+    }
+  }
+  return [workspaces, channels, addresses]
 }
