@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { useRealHashes } from '../../core/test/cheap-hashes.ts'
 import { refusal } from './refusal.ts'
 import { useWorld } from './world.ts'
+
+// One test compares the time of two logins.
+useRealHashes()
 
 const world = useWorld({ signup_credits: '12.5' })
 

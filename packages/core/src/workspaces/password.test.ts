@@ -1,9 +1,9 @@
 import argon2 from 'argon2'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
+import { useRealHashes } from '../../test/cheap-hashes.ts'
 import { createPasswords } from './password.ts'
 
-// The other tests hash at a lower cost.
-vi.unmock('argon2')
+useRealHashes()
 
 it('hashes with the cost that OWASP recommends, and finds a hash of another cost outdated', async () => {
   const { hash, verify, isOutdated } = createPasswords()

@@ -125,6 +125,7 @@ describe('the document', () => {
       'AuditEntry',
       'Bulk',
       'BulkRecipient',
+      'BulkRejection',
       'Contact',
       'CreditPackage',
       'Delivery',
