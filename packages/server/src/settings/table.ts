@@ -624,8 +624,7 @@ const ROWS = {
     },
     SVC_TEST_BYTES_PER_DAY: {
       type: 'whole',
-      summary:
-        'the maximum of bytes in the content and metadata of these messages, and in rejected recipients of bulks',
+      summary: 'the maximum of bytes in their content and metadata, and in rejected recipients',
       details:
         'the maximum of bytes in the content and metadata of these messages, and in rejected recipients of bulks (64 MB)',
       default: '67108864',
