@@ -26,7 +26,7 @@ const RECOVERY_MAX_MS = 15_000
 /** The maximum wait for any answer. */
 const ANSWER_MAX_MS = 25_000
 /** Long, because a busy machine first completes the messages in flight. */
-const HAND_OVER_MAX_MS = 60_000
+const HAND_OVER_MAX_MS = 120_000
 
 /** Several servers on one PostgreSQL. Faults hit a server, the database, or the connections. */
 export async function openPostgresStage(options: PostgresStageOptions): Promise<Stage> {

@@ -63,10 +63,10 @@ describe('svc dev', () => {
     expect(exposed_at?.[0]).toBe(status === 201 ? undefined : `http://0.0.0.0:${port}`)
   })
 
-  test('warns of a variable without effect, and when other machines can reach it, with the addresses', async () => {
+  test('warns of a variable that is not a setting, and when other machines can reach it, with the addresses', async () => {
     const running = start(['dev'], here({ HOST: '0.0.0.0', SVC_PORT: '8080' }))
     started.push(running)
-    await running.until(/Warning: SVC_PORT is not a setting and has no effect: did you mean PORT\?/)
+    await running.until(/Warning: SVC_PORT is not a setting: did you mean PORT\?/)
     await running.until(
       /Warning: other machines can reach this service, at http:\/\/0\.0\.0\.0:\d+/,
     )

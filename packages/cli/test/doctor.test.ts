@@ -97,12 +97,12 @@ describe('svc doctor', () => {
     expect(found.findings.at(-1)?.message).toMatch(/^SVC_TRUST_PROXY must list CIDR networks/)
   })
 
-  test('warns of a variable without effect, and when the proxy counts as one client', async () => {
+  test('warns of a variable that is not a setting, and when the proxy counts as one client', async () => {
     here.env.SVC_PUBLIC_URL = 'https://msg.example.com'
     here.env.SVC_PORT = '8080'
     const { list } = await troubles('settings', '--offline')
     const text = list.map(({ message }) => message).join()
-    expect(text).toContain('SVC_PORT is not a setting and has no effect: did you mean PORT?')
+    expect(text).toContain('SVC_PORT is not a setting: did you mean PORT?')
     expect(text).toContain('SVC_TRUST_PROXY is not set')
   })
 

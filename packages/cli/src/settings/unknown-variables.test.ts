@@ -6,10 +6,8 @@ it.each([
   ['SVC_STRIPE_SECRET_KEY', 'did you mean STRIPE_SECRET_KEY?'],
   ['SVC_DATABSE_URL', 'did you mean SVC_DATABASE_URL?'],
   ['SVC_SOMETHING_ELSE', 'svc config show lists the settings'],
-])('%s has no effect: %s', (name, help) => {
-  expect(unknownVariables({ [name]: 'hunter2' })).toEqual([
-    `${name} is not a setting and has no effect: ${help}`,
-  ])
+])('%s is not a setting: %s', (name, help) => {
+  expect(unknownVariables({ [name]: 'hunter2' })).toEqual([`${name} is not a setting: ${help}`])
 })
 
 it('takes settings, variables of the command, empty variables and those of other programs', () => {

@@ -7,15 +7,15 @@ const OTHERS = ['SVC_CONFIG', 'SVC_PROFILE']
 const KNOWN = [...SETTINGS.map(({ env }) => env), ...OTHERS]
 
 /**
- * A warning for each variable `SVC_…` that svc does not read, with the most similar name. It contains no value, because
- * the value may be a secret.
+ * A warning for each variable `SVC_…` that is not a setting, with the most similar name. It contains no value, because the
+ * value may be a secret.
  */
 export function unknownVariables(env: NodeJS.ProcessEnv): string[] {
   const names = Object.keys(env).filter((name) => name.startsWith('SVC_') && env[name]?.trim())
   return names
     .filter((name) => !KNOWN.includes(name))
     .sort()
-    .map((name) => `${name} is not a setting and has no effect: ${helpFor(name)}`)
+    .map((name) => `${name} is not a setting: ${helpFor(name)}`)
 }
 
 function helpFor(name: string): string {

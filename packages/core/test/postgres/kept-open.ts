@@ -14,7 +14,11 @@ export function keptOpen(database: () => TestDatabase): {
 } {
   let storage: Storage | undefined
   const opened = async () => {
-    storage ??= await openPostgres(database().url, testRuntime('storage'), { clock: 'caller' })
+    storage ??= await openPostgres(database().url, testRuntime('storage'), {
+      clock: 'caller',
+      // On a busy machine a statement about 5,000 rows took more than the default of 10 s.
+      answer_max_ms: 60_000,
+    })
     return storage
   }
   const end = async () => {

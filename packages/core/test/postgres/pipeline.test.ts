@@ -55,6 +55,19 @@ describe('statements that travel together', () => {
     )
     expect(found).toEqual([[{ q: 2 }], [{ n: 7 }]])
   })
+
+  it('can be sent again after a batch between two others failed', async () => {
+    const share = statement<{ q: number }>('share', 'select 12 / $1::int as q')
+    const failed = open().transact(async (tx) => {
+      for (const by of [1, 0, 2]) {
+        void tx.rows(share, by)
+        // Each batch is sent before the database has answered the one before.
+        await new Promise<void>((resolve) => process.nextTick(resolve))
+      }
+    })
+    await expect(failed).rejects.toMatchObject({ code: '22012' })
+    expect(await open().rows(share, 3)).toEqual([{ q: 4 }])
+  })
 })
 
 describe('a transaction', () => {

@@ -34,9 +34,10 @@ export function bulksContract(open: OpenStorage): void {
     const [request, other] = [bulkOf(workspaceId, 2), bulkOf(workspaceId, 1)]
     const texts = ['+1', null, '', `"'\\ \u{1f4e8} \n`, ...Array(200).fill('faulty')]
     const rejections = bench.make.rejections(request.bulk, texts)
+    const others = bench.make.rejections(other.bulk, ['+2'])
     await bench.storage.hot.accept([
       { ...request, rejections: rejections.toReversed() },
-      { ...other, rejections: bench.make.rejections(other.bulk, ['+2']) },
+      { ...other, rejections: others },
     ])
     const { bulks } = bench.storage.read
     const page = (limit: number, offset: number, after?: number) =>
@@ -45,6 +46,7 @@ export function bulksContract(open: OpenStorage): void {
     expect(await page(2, 1)).toEqual(rejections.slice(1, 3))
     expect(await page(3, 0, 1)).toEqual(rejections.slice(2, 5))
     expect(await page(3, 0, 203)).toEqual([])
+    expect(await bulks.rejections(workspaceId, other.bulk.id, EVERYTHING)).toEqual(others)
     expect(await bulks.rejections(workspaceId, 'another', EVERYTHING)).toEqual([])
   })
 

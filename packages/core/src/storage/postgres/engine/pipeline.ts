@@ -190,7 +190,11 @@ class Batch extends pg.Query {
   }
 
   handleError(error: unknown): void {
-    for (const { reject } of this.statements) reject(error)
+    for (const { statement, reject } of this.statements) {
+      // A batch that follows a failed one closes the statement, and cannot prepare it again in that transaction.
+      this.session.prepared.delete(statement.name)
+      reject(error)
+    }
     this.callback(error)
   }
 }
