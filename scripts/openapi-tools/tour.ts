@@ -117,6 +117,7 @@ async function tourMessages({ idle }: WholeService, send: Send) {
   const bulks = { id: String((await send('bulks.send', { body: { ...SMS, recipients } })).bulk_id) }
   await idle()
   await send('bulks.get', { params: bulks })
+  await send('bulks.rejected', { params: bulks })
   await send('bulks.retry', { params: bulks })
   const waiting = await send('bulks.send', { body: { ...SMS, recipients, scheduled_at } })
   await send('bulks.cancel', { params: { id: String(waiting.bulk_id) } })
