@@ -88,10 +88,8 @@ export interface Core<F extends Form = 'given'> {
   recipients: Recipients
   /** Pauses and resumes all sending and delivering. */
   dispatch: DispatchControl
-  /** Whether a provider makes calls; the channel `voice` is then offered. */
-  hasVoice: boolean
-  /** The channels without a provider: the sandbox takes their messages. */
-  sandboxChannels: readonly Channel[]
+  /** The channels with a provider. The sandbox takes the messages of the others, except calls, which are then not offered. */
+  carriedChannels: readonly Channel[]
   /** The maximum number of recipients of a bulk. */
   bulkRecipientsMax: number
   /** Sends messages, shows and cancels them. */
@@ -193,7 +191,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
 
 function coreOf(parts: Parts): Core {
   const api = bindApi(parts)
-  const borders = bordersOf({ voice: api.hasVoice })
+  const borders = bordersOf({ voice: api.carriedChannels.includes('voice') })
   const entrance = createGate(throwingOf(borders))
   const checked = entrance.guard(atBorder(api, borders))
   linkDecoded(checked, entrance.guard(api))
@@ -366,8 +364,7 @@ function bindApi(parts: Parts) {
     operators: createOperators({ storage, runtime, passwords }),
     recipients: createRecipients({ storage, runtime }),
     dispatch,
-    hasVoice: carriers.serves('voice'),
-    sandboxChannels: CHANNELS.filter((channel) => !carriers.serves(channel)),
+    carriedChannels: CHANNELS.filter((channel) => carriers.serves(channel)),
     bulkRecipientsMax: parts.recipients_max,
     billing: createBilling({
       storage,

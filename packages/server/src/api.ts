@@ -139,7 +139,7 @@ export async function serveApi(
   app.setNotFoundHandler((request, reply) => answerFailure(unknownRoute(), request, reply))
   const isClosing = () => phase() !== 'open'
 
-  const api = apiFor({ voice: core.hasVoice })
+  const api = apiFor({ voice: core.carriedChannels.includes('voice') })
   const access = options.console ? accessOf(options.console, public_url) : null
   const { self_service_domains = false } = config
   const parts = { core, authenticator, self_service_domains, isClosing, now, console: access }

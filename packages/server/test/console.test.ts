@@ -112,9 +112,7 @@ describe('the pages', () => {
     )
     expect(text).toContain('<title>Acme &lt;b&gt;</title>')
     expect(text).toContain('&quot;bulk_recipients_max&quot;:1000')
-    expect(text).toContain(
-      '&quot;sandbox&quot;:[&quot;sms&quot;,&quot;whatsapp&quot;,&quot;email&quot;,&quot;voice&quot;]',
-    )
+    expect(text).toContain('&quot;carried&quot;:[]')
     expect(text).toContain(`src="./../assets/${bundle.main}"`)
     expect(text).not.toMatch(/<script(?![^>]*\bsrc=)|\bstyle=|<style|\bon\w+=|https?:/)
     expect((await request('GET', '/console')).text).toContain(

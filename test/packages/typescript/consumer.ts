@@ -35,7 +35,7 @@ export async function embed(mailer: Mailer): Promise<Core> {
 
 export async function send(core: Core, key: string, body: unknown): Promise<string> {
   const identity = await core.apiKeys.authenticate(key, '127.0.0.1')
-  const request = decode(sendRequest({ voice: core.hasVoice }), body)
+  const request = decode(sendRequest({ voice: core.carriedChannels.includes('voice') }), body)
   try {
     const { data, replayed } = await core.messages.send(identity, request, {
       idempotency_key: 'order-1',

@@ -126,8 +126,8 @@ export async function serveConsole(
       cache: IMMUTABLE,
     })
   }
-  const { hasVoice: voice, sandboxChannels: sandbox, bulkRecipientsMax: bulk_recipients_max } = core
-  const facts = { ...factsOf(options), voice, sandbox, bulk_recipients_max }
+  const { carriedChannels: carried, bulkRecipientsMax: bulk_recipients_max } = core
+  const facts = { ...factsOf(options), carried, bulk_recipients_max }
   for (const path of [base, `${base}/*`]) servePages(app, admission, path, { bundle, facts, base })
   if (!at_root) return
   serveHandler(app, admission, { path: '/' }, async (_, reply) => reply.redirect(`.${base}`, 302))
@@ -149,7 +149,7 @@ function factsOf({
   oidc,
   self_service_domains,
   operators = true,
-}: ConsoleOptions & ServiceFacts): Omit<ConsoleFacts, 'voice' | 'sandbox' | 'bulk_recipients_max'> {
+}: ConsoleOptions & ServiceFacts): Omit<ConsoleFacts, 'carried' | 'bulk_recipients_max'> {
   const facts = { brand, dev, self_service_domains, operators }
   if (authenticate && !dev) return { ...facts, sign_in: ['host'] }
   return { ...facts, sign_in: oidc ? ['password', 'oidc'] : ['password'] }

@@ -6,10 +6,8 @@ export interface ConsoleFacts {
   brand: string
   /** Whether `svc dev` serves the console to a browser on its machine, which then has the tools too. */
   dev: boolean
-  /** Whether the service makes calls. */
-  voice: boolean
-  /** The channels whose messages stay in the sandbox, because no provider sends them. */
-  sandbox: readonly string[]
+  /** The channels with a provider. */
+  carried: readonly string[]
   /** The maximum number of recipients of a bulk. */
   bulk_recipients_max: number
   /** The ways to sign in. `host`: the program that serves the console does it. */

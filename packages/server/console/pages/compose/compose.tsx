@@ -148,7 +148,7 @@ function Form({ initial }: { initial: Draft }) {
 
 /** Says that no phone and no mailbox gets the message, and which recipients decide its outcome. */
 function SandboxHint({ channel }: { channel: Channel }) {
-  if (mode.value !== 'test' && !facts.sandbox.includes(channel)) return null
+  if (mode.value !== 'test' && facts.carried.includes(channel)) return null
   const [delivered, other] =
     channel === 'email'
       ? ['delivered@sandbox.svc', ' is delivered, bounced@sandbox.svc bounces.']

@@ -11,7 +11,9 @@ export const CHANNELS = [
 export type Channel = (typeof CHANNELS)[number][0]
 
 /** The channels that the service sends by. */
-export const SENT_CHANNELS = CHANNELS.filter(([channel]) => channel !== 'voice' || facts.voice)
+export const SENT_CHANNELS = CHANNELS.filter(
+  ([channel]) => channel !== 'voice' || facts.carried.includes(channel),
+)
 
 export function channelName(channel: string): string {
   return CHANNELS.find(([one]) => one === channel)?.[1] ?? channel

@@ -76,8 +76,8 @@ export function MessageDrawer({
             {isOpen && (
               <p class="mode-note">
                 It is unknown whether {message.provider} has the message. It is sent again only if
-                the provider refuses a repetition, or says that it does not have the message.
-                Without a report of the provider it fails as <code>outcome_unknown</code>.
+                the provider ignores repetitions, or says that it does not have the message. Without
+                a report of the provider it fails as <code>outcome_unknown</code>.
               </p>
             )}
             <MessageFacts message={message} />

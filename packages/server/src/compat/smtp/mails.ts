@@ -39,7 +39,8 @@ export function createMails({
   /** A send failed after its client had got the answer. */
   onLateFailure: (error: unknown) => void
 }): Mails {
-  const { body: schema, read_plain } = apiFor({ voice: core.hasVoice }).messages.send
+  const { body: schema, read_plain } = apiFor({ voice: core.carriedChannels.includes('voice') })
+    .messages.send
   let buffered = 0
 
   function messageFor(raw: Uint8Array, recipients: Recipients) {

@@ -96,7 +96,7 @@ export function serveTwilio(
 
 function handlersOf(core: DecodedCore, now: () => number): Handlers<typeof group> {
   const { messages, workspaces } = core
-  const voice = core.hasVoice
+  const voice = core.carriedChannels.includes('voice')
   const readMessage = createMessageReader({ voice })
   const at = () => new Date(now())
 
