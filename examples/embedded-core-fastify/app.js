@@ -1,3 +1,4 @@
+import { closeGracefully } from '@svc/core'
 import { svc } from '@svc/server'
 import Fastify from 'fastify'
 import { openCore, PREFIX, public_url } from './core.js'
@@ -11,8 +12,6 @@ core.on('message.failed', ({ data }) => {
 })
 
 const app = Fastify()
-app.addHook('onClose', () => core.close())
-
 // The whole HTTP API, for other programs.
 await app.register(svc, { prefix: PREFIX, core, public_url })
 
@@ -56,5 +55,7 @@ app.setErrorHandler((error, _request, reply) => {
   return reply.code(error.status).send({ error: error.code, message: error.message })
 })
 
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => app.close())
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => closeGracefully(app, core))
+}
 console.log(await app.listen({ port: Number(process.env.PORT ?? 8080) }))

@@ -20,6 +20,7 @@ export type { TermsChange } from './credits/terms.ts'
 export type { Dispatcher } from './dispatch/dispatcher.ts'
 export type { CoreEvent, EventOf } from './events/event.ts'
 export type { EventFeed, EventsOptions, HandledEvent, HandlerOptions } from './events/feed.ts'
+export { type Closable, type ClosableHost, closeGracefully } from './http/close-gracefully.ts'
 export type {
   Conversation,
   ReceivedMessages,

@@ -20,6 +20,7 @@ export { readContactsCsv } from './contacts/read-csv.ts'
 export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
 export { type DecodedCore, decodedOf } from './core.ts'
 export { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './credits/ledger-lines.ts'
+export { closeConnections, stopListening } from './http/close-gracefully.ts'
 export { readSequenceLimit } from './messages/sequence-detector.ts'
 export {
   agoText,

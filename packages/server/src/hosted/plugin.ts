@@ -1,7 +1,11 @@
+import { closeConnections } from '@svc/core/operate'
 import type { FastifyBaseLogger, FastifyPluginAsync, onRequestHookHandler } from 'fastify'
 import type { Logger } from 'pino'
 import { logOptions } from '../service/log-options.ts'
 import { type HostedOptions, openHostedApi, withoutPrefix } from './hosted-api.ts'
+
+/** How long a closing host's clients may take to read their answers. */
+const GRACE_MS = 10_000
 
 /** The options of the Fastify plugin: `app.register(svc, { prefix: '/messaging', core })`. */
 export interface SvcPluginOptions extends HostedOptions {
@@ -39,7 +43,11 @@ export const svc: FastifyPluginAsync<SvcPluginOptions> = async (
     const method = scope.supportedMethods
     scope.route({ method, url, exposeHeadRoute: false, onRequest, handler: () => {} })
   }
-  scope.addHook('preClose', async () => api.stop())
+  scope.addHook('preClose', async () => {
+    api.stop()
+    // Fastify would wait up to 72 s for clients that keep their connections.
+    if (scope.server.listening) closeConnections(scope.server, GRACE_MS)
+  })
   scope.addHook('onClose', () => api.close())
 }
 
