@@ -99,7 +99,8 @@ export function apiSettings({ logger, newRequestId = randomUUID }: ApiOptions) {
     rewriteUrl: ({ url = '/' }) => readableUrl(url),
     // The specification has no 503. Requests are served while connections linger; later the gate refuses them.
     return503OnClosing: false,
-    exposeHeadRoutes: false,
+    // RFC 9110 9.3.2: HEAD answers as GET, without a body. Container health checks and link checkers use it.
+    exposeHeadRoutes: true,
     frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
   } satisfies FastifyServerOptions
 }

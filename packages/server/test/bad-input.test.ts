@@ -60,8 +60,9 @@ describe('keys with a meaning in JavaScript', () => {
   })
 
   it('are refused as query parameters', async () => {
-    const { status } = await get('/api/v1/messages?__proto__[x]=1&constructor=2')
-    expect(status).toBe(200)
+    const { status, body } = await get('/api/v1/messages?__proto__[x]=1&constructor=2')
+    expect(status).toBe(400)
+    expect(body.message).toBe('Unknown query parameter: __proto__[x]')
   })
 })
 

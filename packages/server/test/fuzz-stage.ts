@@ -43,15 +43,15 @@ export async function setStage(world: World): Promise<Stage> {
   return {
     ids: Object.values(ids).map(({ lasting }) => lasting),
     bodies: { 'billing.notify': await notificationFor(world, owner) },
-    callOf(operation, { caller, id, query, body, headers }) {
+    callOf(operation, { caller, id, choice, query, body, headers }) {
       const real = (name: string) => {
         if (name === 'channel') return 'sms'
         if (name === 'delivery_id') return delivery_id
-        return id ?? ids[groupOf(operation)]?.[ageFor(operation, query.length)] ?? ''
+        return id ?? ids[groupOf(operation)]?.[ageFor(operation, choice % 2)] ?? ''
       }
       const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => real(name))
       const search = query.map(([name, value]) => `${name}=${value}`).join('&')
-      const credential = credentialFor(operation, callers[caller], query.length)
+      const credential = credentialFor(operation, callers[caller], choice >> 1)
       const isLogout = operation.id === 'workspaces.logout' && SESSIONS.has(caller)
       // It ends a session that no other request needs.
       if (operation.id === 'sessions.end_all') delete credential.token

@@ -71,11 +71,19 @@ function wholePeriods(first_ms: number, end_ms: number): PeriodRange[] {
 
 function partOf(from_ms: number, before_ms: number): PartOfHour {
   const from = new Date(from_ms)
-  return { hour: hourOf(from), from, before: new Date(before_ms) }
+  return { hour: hourOf(from), from, before: storable(before_ms) }
 }
 
 function finite(ms: number): Date | null {
-  return Number.isFinite(ms) ? new Date(ms) : null
+  return Number.isFinite(ms) ? storable(ms) : null
+}
+
+/** The last millisecond that has a year of four digits. PostgreSQL cannot read the text of a later one. */
+const INSTANT_MAX_MS = Date.UTC(10_000, 0) - 1
+
+/** Nothing was stored in the last millisecond of the range, so a bound can be moved to it. */
+function storable(ms: number): Date {
+  return new Date(Math.min(ms, INSTANT_MAX_MS))
 }
 
 function floor(ms: number, unit_ms: number): number {

@@ -124,7 +124,7 @@ export function createAdmission(
     const own = [isConsole ? 'console' : 'general', caller] as const
     // Pages that show live data read often, so their reads use up nothing of what programs of the workspace have.
     const counted =
-      isConsole && request.method === 'GET'
+      isConsole && (request.method === 'GET' || request.method === 'HEAD')
         ? limiter.count(request, reply, ...own)
         : limiter.countShared(request, reply, own, ['workspace', workspace_id])
     return whenReady(counted, () => {

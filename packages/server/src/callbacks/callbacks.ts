@@ -27,6 +27,8 @@ export function serveCallbacks(
     for (const [provider, bytes] of providers.callbackLimits()) {
       scope.route({
         method: ['GET', 'POST'],
+        // A GET of a provider may report a receipt, and HEAD must change nothing.
+        exposeHeadRoute: false,
         url: `/callbacks/${provider}`,
         config: { page: 'exempt' },
         bodyLimit: bytes,
@@ -55,6 +57,7 @@ export function serveCallbacks(
     }
     scope.route({
       method: ['GET', 'POST'],
+      exposeHeadRoute: false,
       url: '/callbacks/:provider',
       config: { page: 'exempt' },
       async onRequest(request, reply) {

@@ -93,9 +93,10 @@ export function operatorToken({ headers }: FastifyRequest): string | null {
 export function isForeign(request: FastifyRequest, { public_url }: ConsoleAccess): boolean {
   const { method, headers, host } = request
   const { 'sec-fetch-site': site, origin } = headers
+  const isRead = method === 'GET' || method === 'HEAD'
   // `none`: the person typed the address.
-  if (site !== undefined) return site !== 'same-origin' && !(site === 'none' && method === 'GET')
-  if (origin === undefined) return method !== 'GET'
+  if (site !== undefined) return site !== 'same-origin' && !(site === 'none' && isRead)
+  if (origin === undefined) return !isRead
   // A proxy may hide the protocol of the browser, but not the name of the host.
   return (
     origin !== new URL(public_url()).origin && !/^https?:$/.test(origin.replace(`//${host}`, ''))

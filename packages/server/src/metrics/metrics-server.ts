@@ -31,8 +31,9 @@ export async function serveMetrics(
 
   async function answer({ method, url = '' }: IncomingMessage, response: ServerResponse) {
     const path = url.split('?', 1)[0]
-    if (method === 'GET' && path === '/metrics') return end(response, 200, await shared(), type)
-    if (method === 'GET' && path === '/') return end(response, 200, INDEX)
+    const isRead = method === 'GET' || method === 'HEAD'
+    if (isRead && path === '/metrics') return end(response, 200, await shared(), type)
+    if (isRead && path === '/') return end(response, 200, INDEX)
     end(response, 404, 'not found\n')
   }
 

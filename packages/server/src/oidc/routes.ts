@@ -70,7 +70,10 @@ export function serveOidc(
   }
 
   for (const [name, handle] of Object.entries({ start: begin, callback: finish })) {
-    serveHandler(app, admission, { path: `${base}/oidc/${name}`, csp: CSP }, async (...call) => {
+    const path = `${base}/oidc/${name}`
+    // HEAD must change nothing (RFC 9110 9.2.1), and these routes begin and end a sign-in.
+    const only = ({ method }: FastifyRequest) => method === 'GET'
+    serveHandler(app, admission, { path, csp: CSP, only }, async (...call) => {
       try {
         return await handle(...call)
       } catch (error) {

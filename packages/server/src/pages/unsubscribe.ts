@@ -16,7 +16,6 @@ const FORM_BYTES_MAX = 8 * 1024
 const SUBSCRIBE = 'subscribe'
 const AGAIN = 'again'
 
-const ONE_CLICK = /(?:^|&)List-Unsubscribe=One-Click(?:&|\s*$)/i
 const ONE_CLICK_PART = /name="?List-Unsubscribe"?/i
 
 /**
@@ -92,11 +91,17 @@ function acceptAnyText(app: FastifyInstance): void {
 /** Whether a body is `List-Unsubscribe=One-Click`, or `multipart/form-data` with this field. */
 function isOneClick({ body }: FastifyRequest): boolean {
   if (typeof body !== 'string') return false
-  if (ONE_CLICK.test(body)) return true
+  for (const [name, value] of new URLSearchParams(body)) {
+    if (name.trim().toLowerCase() === 'list-unsubscribe' && isOneClickValue(value)) return true
+  }
   const lines = body.split(/\r?\n/)
   const header = lines.findIndex((line) => ONE_CLICK_PART.test(line))
   const end = header === -1 ? -1 : lines.indexOf('', header)
-  return end !== -1 && lines[end + 1]?.trim().toLowerCase() === 'one-click'
+  return end !== -1 && isOneClickValue(lines[end + 1] ?? '')
+}
+
+function isOneClickValue(text: string): boolean {
+  return text.trim().toLowerCase() === 'one-click'
 }
 
 /** Whether a body is the form of the button to subscribe again. No mail program sends it. */

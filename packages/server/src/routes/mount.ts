@@ -11,6 +11,7 @@ import {
   LIMITS,
   type Params,
   type Query,
+  refuseUnknownParameters,
   SvcError,
 } from '@svc/core/contract'
 import { within } from '@svc/core/operate'
@@ -133,7 +134,11 @@ export function mount<G extends Group>(
         if (confirmed) await confirmed
         const call = callOf(endpoint, request, reply, admission)
         const data = await admission.during(() => answerOf(call, handle, request))
-        if (data instanceof Readable) return reply.send(data)
+        if (data instanceof Readable) {
+          // An answer to HEAD has no body: a stream, which may have no end, is closed before it is read.
+          if (request.method === 'HEAD') data.destroy()
+          return reply.send(data)
+        }
         if (reply.statusCode === 200) reply.code(endpoint.status)
         reply.header('content-type', 'application/json; charset=utf-8')
         return responseText(endpoint, data)
@@ -259,7 +264,9 @@ function paramsOf({ params, not_found }: Endpoint, input: unknown): unknown {
   throw new SvcError('not_found', not_found ?? 'Not found')
 }
 
-function queryOf({ query }: Endpoint, url: string, input: unknown): unknown {
+function queryOf({ query, rate, signed_by }: Endpoint, url: string, input: unknown): unknown {
+  // Probes are always answered, and the sender of a signed notification may add parameters to its URL.
+  if (rate !== 'exempt' && !signed_by) refuseUnknownParameters(query, input as object)
   if (!query) return undefined
   // The parser would read broken percent-encoding as plain text.
   if (url.includes('%') && !isDecodable(url)) {

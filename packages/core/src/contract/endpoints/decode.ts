@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { type ErrorDetail, SvcError } from '../errors.ts'
 import { isRecord } from '../fields/fields.ts'
-import { issueText, missingText, pathText } from './issue-text.ts'
+import { issueText, missingText, nearest, pathText } from './issue-text.ts'
 
 // The texts of errors are built only for refused requests.
 const REFUSAL = { error: issueText }
@@ -11,6 +11,28 @@ export function decode<S extends z.ZodType>(schema: S, value: unknown): z.output
   const result = schema.safeParse(value, REFUSAL)
   if (result.success) return result.data
   throw refusal(schema, value, result.error.issues)
+}
+
+const SHOWN_NAME_LENGTH = 64
+
+/**
+ * Refuses the parameters of a query that its schema does not name: a misspelt filter must not give the whole list. A loose
+ * schema takes any parameter, and its handler checks them.
+ * @throws SvcError 400 validation_error with the nearest known name
+ */
+export function refuseUnknownParameters(query: z.ZodObject | undefined, value: object): void {
+  if (query?.def.catchall) return
+  const known = Object.keys(query?.shape ?? {})
+  const details = Object.keys(value)
+    .filter((name) => !known.includes(name))
+    .map((name): ErrorDetail => {
+      const near = nearest(name, known)
+      const hint = near === null ? '' : `. Did you mean ${near}?`
+      const shown = name.slice(0, SHOWN_NAME_LENGTH)
+      return { path: '', message: `Unknown query parameter: ${shown}${hint}` }
+    })
+  const [first] = details
+  if (first) throw new SvcError('validation_error', first.message, { details })
 }
 
 function refusal(schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]): SvcError {

@@ -76,11 +76,15 @@ function knownKeys(issue: RawIssue): string[] {
 
 const NAME_LENGTH_MAX = 64
 
-function nearest(name: string, known: readonly string[]): string | null {
+/** The known name that a misspelt name most likely means; null if none is near. */
+export function nearest(name: string, known: readonly string[]): string | null {
   // A name of this length is not a misspelling, and the time of a comparison grows with the length.
   if (name.length > NAME_LENGTH_MAX) return null
   const closest = known
-    .map((candidate) => ({ candidate, edits: editDistance(name.toLowerCase(), candidate) }))
+    .map((candidate) => ({
+      candidate,
+      edits: editDistance(name.toLowerCase(), candidate.toLowerCase()),
+    }))
     .sort((a, b) => a.edits - b.edits)[0]
   if (!closest) return null
   return closest.edits <= Math.max(1, Math.floor(closest.candidate.length / 3))

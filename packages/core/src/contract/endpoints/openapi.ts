@@ -213,12 +213,11 @@ function plain({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): vo
 }
 
 function failuresOf(e: Endpoint) {
-  const { method, auth, scope, needs, query, rate, not_found, failures = [] } = e
+  const { auth, scope, needs, rate, not_found, failures = [] } = e
   if (!e.enveloped) return []
-  const codes: ErrorCode[] = [...failures, 'internal_error']
+  // An endpoint without a query or a body also refuses an unknown parameter and an unreadable body.
+  const codes: ErrorCode[] = [...failures, 'internal_error', 'validation_error']
   if (rate !== 'exempt') codes.push('rate_limit_exceeded')
-  // Endpoints without a body also refuse an unreadable body.
-  if (method !== 'GET' || query) codes.push('validation_error')
   if (auth !== 'none') codes.push('unauthorized')
   if (scope || (auth === 'jwt' && needs !== 'belong')) codes.push('forbidden')
   if (not_found) codes.push('not_found')

@@ -19,9 +19,28 @@ export const dateTime = instant({
   description: 'ISO 8601. A date alone is its first instant; without an offset it is UTC.',
 })
 
-function instant(meta: { description?: string }) {
+/** A `dateTime` of a query. An unescaped `+` of its offset arrives as a space; this turns the space back into `+`. */
+export const queryDateTime = instant({
+  description: 'ISO 8601. A date alone is its first instant; without an offset it is UTC.',
+  decode: (text, ctx) => readDate(withPlus(text), ctx),
+})
+
+const SPACED_OFFSET = /(T[\d:.,]{5,21}) (\d{2}(?::?\d{2})?)$/
+
+/** The text of a date-time in a query, whose unescaped `+` arrived as a space. */
+export function withPlus(text: string): string {
+  return text.replace(SPACED_OFFSET, '$1+$2')
+}
+
+function instant({
+  decode = readDate,
+  ...meta
+}: {
+  description?: string
+  decode?: typeof readDate
+}) {
   return z.codec(z.string().meta({ format: 'date-time', ...meta }), z.date(), {
-    decode: readDate,
+    decode,
     encode: (date) => date.toISOString(),
   })
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
 import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
-import { dateTime, timestamp, uuid } from '../fields/fields.ts'
+import { queryDateTime, timestamp, uuid } from '../fields/fields.ts'
 
 /** The actions of the audit log, each with its meaning. */
 export const AUDIT_ACTIONS = {
@@ -120,8 +120,8 @@ export const audit = {
     status: 200,
     query: listQuery({
       action: action.optional(),
-      startDate: dateTime.optional(),
-      endDate: dateTime.optional(),
+      startDate: queryDateTime.optional(),
+      endDate: queryDateTime.optional(),
     }),
     data: z.object({ audit_entries: z.array(auditEntry), pagination, next_after: nextAfter }),
     summary: 'List the audit log, newest first',

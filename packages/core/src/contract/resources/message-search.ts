@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { limit } from '../endpoints/paging.ts'
-import { dateTime, phoneOrText, text, uuid } from '../fields/fields.ts'
+import { phoneOrText, queryDateTime, text, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
 import { MESSAGE_STATUSES } from './message-status.ts'
@@ -10,8 +10,8 @@ export const messageSearch = z.object({
   search: phoneOrText(text(LIMITS.message_search_length)).optional(),
   channel: z.enum(CHANNELS).optional(),
   status: z.enum(MESSAGE_STATUSES).optional(),
-  startDate: dateTime.optional(),
-  endDate: dateTime.optional(),
+  startDate: queryDateTime.optional(),
+  endDate: queryDateTime.optional(),
   bulk_id: uuid.optional(),
   after: uuid.optional(),
   limit,

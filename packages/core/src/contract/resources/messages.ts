@@ -1,7 +1,15 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
 import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
-import { credits, dateTime, phoneOrText, text, timestamp, uuid } from '../fields/fields.ts'
+import {
+  credits,
+  dateTime,
+  phoneOrText,
+  queryDateTime,
+  text,
+  timestamp,
+  uuid,
+} from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
 import { estimateFor } from './estimate.ts'
@@ -132,8 +140,8 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       query: listQuery({
         channel: z.enum(CHANNELS, channelText(CHANNELS)).optional(),
         status: z.enum(LISTED_STATUSES).optional(),
-        startDate: dateTime.optional(),
-        endDate: dateTime.optional(),
+        startDate: queryDateTime.optional(),
+        endDate: queryDateTime.optional(),
         bulk_id: uuid.optional(),
         recipient: phoneOrText(text(LIMITS.email_length)).optional(),
         sender: phoneOrText(text(LIMITS.sender_name_length)).optional().meta({

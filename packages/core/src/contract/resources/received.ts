@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
 import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
-import { dateTime, phoneOrText, text, timestamp, uuid } from '../fields/fields.ts'
+import { phoneOrText, queryDateTime, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
 import { channelText } from './send-request.ts'
@@ -53,8 +53,8 @@ export const received = {
       recipient: phoneOrText(text(LIMITS.email_length)).optional().meta({
         description: 'Only messages to this number or address.',
       }),
-      startDate: dateTime.optional(),
-      endDate: dateTime.optional(),
+      startDate: queryDateTime.optional(),
+      endDate: queryDateTime.optional(),
     }),
     data: z.object({ received: z.array(receivedMessage), pagination, next_after: nextAfter }),
     summary: 'List messages received, newest first',
