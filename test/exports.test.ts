@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { exportsText, undocumentedExports } from '../scripts/packages/exports-text.ts'
+import { exportsText, undocumentedExports, unnamedTypes } from '../scripts/packages/exports-text.ts'
 
 describe('the exports of the packages', () => {
   // A new name is a promise until the next version that may break something. `vitest -u` writes the list.
   it('are those of test/exports.txt, name by name', async () => {
     await expect(exportsText()).toMatchFileSnapshot('exports.txt')
+  }, 60_000)
+
+  it('name only types that a user can import', () => {
+    expect(unnamedTypes()).toEqual([])
   }, 60_000)
 
   it('have a docstring each', () => {

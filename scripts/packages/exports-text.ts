@@ -110,3 +110,61 @@ function originOf(symbol: ts.Symbol, checker: ts.TypeChecker): ts.Symbol {
   const isAlias = (symbol.flags & ts.SymbolFlags.Alias) !== 0
   return isAlias ? checker.getAliasedSymbol(symbol) : symbol
 }
+
+/** Their types are computed from tables (settings, endpoints), and users name the results only. */
+const COMPUTED = ['@svc/core/contract', '@svc/server']
+
+/**
+ * The types of ours that the signature of an export names and that no entry of its package exports, as `name (entry export)`. A user
+ * could not write the type of such a parameter or result.
+ */
+export function unnamedTypes(): string[] {
+  const exported = new Set(
+    allExports().flatMap(({ checker, symbols }) =>
+      symbols.map((symbol) => originOf(symbol, checker)),
+    ),
+  )
+  const found = new Map<string, string>()
+  for (const { entry, checker, symbols } of allExports()) {
+    if (COMPUTED.includes(entry)) continue
+    for (const symbol of symbols) {
+      for (const declaration of originOf(symbol, checker).declarations ?? []) {
+        for (const named of namedTypes(declaration, checker)) {
+          if (!exported.has(named)) found.set(named.name, `${entry} ${symbol.name}`)
+        }
+      }
+    }
+  }
+  return [...found].map(([name, place]) => `${name} (${place})`).sort()
+}
+
+/** The types that a declaration names where its users see them: not in the bodies and initial values, not its type parameters. */
+function namedTypes(declaration: ts.Declaration, checker: ts.TypeChecker): Set<ts.Symbol> {
+  const found = new Set<ts.Symbol>()
+  const visit = (node: ts.Node): void => {
+    if (ts.isBlock(node) || isHidden(node)) return
+    if (ts.isVariableDeclaration(node)) return void (node.type && visit(node.type))
+    const name = ts.isTypeReferenceNode(node)
+      ? node.typeName
+      : ts.isExpressionWithTypeArguments(node)
+        ? node.expression
+        : null
+    const symbol = name && checker.getSymbolAtLocation(name)
+    const origin = symbol && originOf(symbol, checker)
+    if (origin && isOurs(origin)) found.add(origin)
+    ts.forEachChild(node, visit)
+  }
+  visit(declaration)
+  return found
+}
+
+function isHidden(node: ts.Node): boolean {
+  if (ts.isParameter(node) || !ts.isClassElement(node)) return ts.isPropertyAssignment(node)
+  const isPrivateName = node.name !== undefined && ts.isPrivateIdentifier(node.name)
+  return isPrivateName || (ts.getCombinedModifierFlags(node) & ts.ModifierFlags.Private) !== 0
+}
+
+function isOurs({ flags, declarations = [] }: ts.Symbol): boolean {
+  if ((flags & ts.SymbolFlags.TypeParameter) !== 0) return false
+  return declarations.some((one) => /\/packages\/\w+\/src\//.test(one.getSourceFile().fileName))
+}

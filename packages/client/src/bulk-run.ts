@@ -7,7 +7,8 @@ import type {
 } from './generated/types.ts'
 import type { CallOptions } from './transport/call.ts'
 
-type Recipient = string | BulkRecipient
+/** A recipient of a bulk: an address, or an object with values. */
+export type Recipient = string | BulkRecipient
 
 /** The body of `bulks.sendAll`: that of `bulks.send`, with any number of recipients. */
 export type BulkRunBody = BulksSendBody extends infer Body

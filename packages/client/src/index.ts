@@ -4,6 +4,7 @@ export type {
   BulkRunBody,
   BulkRunOptions,
   BulksMethods,
+  Recipient,
 } from './bulk-run.ts'
 export {
   AuthenticationError,
@@ -28,6 +29,7 @@ export type { SvcOptions } from './options.ts'
 export type {
   Fetch,
   FetchedAnswer,
+  Global,
   PlatformAbortSignal,
   PlatformRequest,
   PlatformResponse,
@@ -62,6 +64,7 @@ export {
   unwrapWebhook,
   WebhookVerificationError,
 } from './webhooks/unwrap.ts'
+export type { Secrets } from './webhooks/verify.ts'
 export {
   type HeaderSource,
   type Verification,

@@ -1,5 +1,5 @@
 /** A type of the platform, such as `Response`; `Else` where the types of the program have neither DOM nor Node. */
-type Global<Name extends string, Else> = typeof globalThis extends {
+export type Global<Name extends string, Else> = typeof globalThis extends {
   [_ in Name]: { prototype: infer Type }
 }
   ? Type

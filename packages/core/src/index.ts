@@ -4,51 +4,114 @@ export type { Viewer } from './api-keys/viewer.ts'
 export type { Audit } from './audit/audit.ts'
 export type { Actor } from './audit/entry.ts'
 export type { Billing, Purchase } from './billing/billing.ts'
-export type { Notification, PaymentProvider } from './billing/payment.ts'
+export type { Begun, Checkout } from './billing/checkout.ts'
+export type {
+  Notification,
+  Order,
+  Payment,
+  PaymentProvider,
+  PaymentState,
+  Session as CheckoutSession,
+  Subject,
+} from './billing/payment.ts'
+export type { Decision } from './billing/sandbox.ts'
 export { createSandboxPayments, type SandboxPayments } from './billing/sandbox.ts'
 export { createStripePayments, type StripeOptions } from './billing/stripe.ts'
 export type { CountryRule } from './channels/country-rule.ts'
-export type { Prices } from './channels/price.ts'
-export type { Contacts } from './contacts/contacts.ts'
+export type { ChannelPrice, Prices } from './channels/price.ts'
+export type { Addressee, ContactQuery, Contacts } from './contacts/contacts.ts'
+export type { AddressContact } from './contacts/of-addresses.ts'
+export type { ImportReport } from './contacts/plan-import.ts'
 export type { Suppressions } from './contacts/suppressions.ts'
 export type { Unsubscribe, UnsubscribeLink } from './contacts/unsubscribe.ts'
 export type { Mail, Mailer, MailKind } from './contract/outside/mail.ts'
+export type {
+  AttemptOutcome,
+  DkimKey,
+  JobRecipient,
+  RecipientOutcome,
+  RecipientReceipt,
+} from './contract/outside/provider.ts'
+export type { RecipientRole } from './contract/resources/mail-recipients.ts'
 export { type Core, createCore, type Mails } from './core.ts'
 export type { CoreOptions } from './core-options.ts'
-export type { CreditAccount, Credits } from './credits/credits.ts'
+export type { Adjustment, Booked, Grant } from './credits/bookings.ts'
+export type { CreditAccount, CreditLot, Credits, Hold } from './credits/credits.ts'
+export type { HoldEndResult, Holding, HoldRequest, HoldResult } from './credits/holding.ts'
 export type { TermsChange } from './credits/terms.ts'
 export type { Dispatcher } from './dispatch/dispatcher.ts'
+export type { Domains } from './domains/domains.ts'
 export type { CoreEvent, EventOf } from './events/event.ts'
-export type { EventFeed, EventsOptions, HandledEvent, HandlerOptions } from './events/feed.ts'
+export type {
+  EventFeed,
+  EventPageOptions,
+  EventsOptions,
+  HandledEvent,
+  HandlerOptions,
+} from './events/feed.ts'
+export type { Files } from './files/files.ts'
 export { type Closable, type ClosableHost, closeGracefully } from './http/close-gracefully.ts'
+export type { Keyword } from './inbound/keywords.ts'
 export type {
   Conversation,
   ReceivedMessages,
   SimulatedMessage,
 } from './inbound/received-messages.ts'
-export type { KeptMail } from './mail/sandbox-mailer.ts'
-export type { Bulks } from './messages/bulk.ts'
+export type { ReplyTexts } from './inbound/reply.ts'
+export type { KeptMail, SandboxMailer } from './mail/sandbox-mailer.ts'
+export type { IdempotentResult } from './messages/acceptance.ts'
+export type {
+  Bulks,
+  ListedBulk,
+  SendOptions as BulkOptions,
+  SendOptionsIn as BulkOptionsIn,
+} from './messages/bulk.ts'
+export type { SentBulk } from './messages/bulk-accept.ts'
 export type { HistoryPoint } from './messages/history.ts'
-export type { Messages } from './messages/messages.ts'
+export type {
+  DoorOptions,
+  Messages,
+  SendOptions,
+  SendOptionsIn,
+  Sent,
+} from './messages/messages.ts'
+export type { FoundMessage, FoundMessages } from './messages/search.ts'
 export type { SequenceLimit } from './messages/sequence-detector.ts'
+export type { ShortMessage } from './messages/shown.ts'
 export type { TimelineEntry } from './messages/timeline.ts'
 export type { DispatchControl } from './operating/dispatch-control.ts'
 export type { Recipients } from './operating/erasure.ts'
-export type { Overviews } from './operating/overview.ts'
-export type { ProviderDesk } from './operating/provider-desk.ts'
+export type { Overviews, Queues } from './operating/overview.ts'
+export type { Checked, ProviderDesk } from './operating/provider-desk.ts'
 export type { SecretsAtRest } from './operating/secrets-at-rest.ts'
+export type { Operators } from './operators/operators.ts'
 export * from './provider.ts'
 export type { ProviderModule, ProviderOption } from './providers/install.ts'
-export type { ProviderSettings, ProviderSettingsInput } from './providers/registry.ts'
-export type { Entry } from './rules/decide.ts'
+export type { ProviderSettings, ProviderSettingsInput, Schema } from './providers/registry.ts'
+export type { EntryKind } from './rows/credits.ts'
+export type { Account, Entry, Refusal } from './rules/decide.ts'
 export { type Log, type Runtime, systemRuntime } from './runtime/runtime.ts'
 export { DELIVERY_OUTCOMES, type DeliveryOutcome, type Telemetry } from './runtime/telemetry.ts'
 export type { Durability } from './storage/database-url.ts'
+export type { AuditFilter, OperatorAuditFilter } from './storage/ports/audit.ts'
+export type { PurchaseStatus, WhichPurchases } from './storage/ports/billing.ts'
+export type { SuppressionFilter } from './storage/ports/contacts.ts'
+export type { AccountRecord } from './storage/ports/credits.ts'
+export type { Counter, Counting } from './storage/ports/hot.ts'
+export type { QueueStates, UnknownMessage } from './storage/ports/overview.ts'
+export type { DeliveryFilter } from './storage/ports/webhooks.ts'
+export type { WebhookChanges, WithWarning } from './webhooks/changes.ts'
+export type { WebhookDeliveries } from './webhooks/deliveries.ts'
+export type { MessageDelivery } from './webhooks/of-message.ts'
+export type { Dns } from './webhooks/resolver.ts'
+export type { SentRequest } from './webhooks/sent-requests.ts'
 export type { TargetPolicy } from './webhooks/target.ts'
 export type { Webhooks } from './webhooks/webhooks.ts'
+export type { Access } from './workspaces/access.ts'
 export type { NewSession } from './workspaces/begin-session.ts'
-export type { OpenInvitation } from './workspaces/invitations.ts'
+export type { Invitations, OpenInvitation } from './workspaces/invitations.ts'
 export type { Members, Membership } from './workspaces/members.ts'
-export type { OidcPerson } from './workspaces/sign-in.ts'
+export type { SessionName, Sessions } from './workspaces/sessions.ts'
+export type { OidcPerson, SignIn } from './workspaces/sign-in.ts'
 export { type Revoked, SIGNUP_CREDITS_ON, type SignupCreditsOn } from './workspaces/verification.ts'
-export type { Workspaces } from './workspaces/workspaces.ts'
+export type { Session as LoginSession, Workspaces } from './workspaces/workspaces.ts'

@@ -17,8 +17,11 @@ export {
   readProviders,
 } from './channels/read-providers.ts'
 export { readContactsCsv } from './contacts/read-csv.ts'
+export type { WireContact } from './contacts/write-csv.ts'
 export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
+export type { WebhookStatus } from './contract/resources/webhooks.ts'
 export { type DecodedCore, decodedOf } from './core.ts'
+export type { Booked } from './credits/ledger-lines.ts'
 export { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './credits/ledger-lines.ts'
 export { closeConnections, stopListening } from './http/close-gracefully.ts'
 export { readSequenceLimit } from './messages/sequence-detector.ts'
@@ -35,14 +38,18 @@ export { AUDIT_DAYS_DEFAULT } from './operating/audit-retention.ts'
 export type { DiscardReport } from './operating/discard-secrets.ts'
 export type { DispatchPause, DoubtfulChoice, Resumed } from './operating/dispatch-control.ts'
 export type { ErasureOptions, ErasureReport } from './operating/erasure.ts'
+export type { Pause } from './operating/findings.ts'
 export { type Finding, findingsOf, isSilent, pauseText } from './operating/findings.ts'
+export type { Sample, Series, Totals } from './operating/history.ts'
 export { createHistory, type History, type Rates, SERIES } from './operating/history.ts'
 export { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from './operating/late.ts'
-export type { Overview, Troubles } from './operating/overview.ts'
+export type { Overview, ProviderQueue, Troubles } from './operating/overview.ts'
 export type { ProviderStatus } from './operating/provider-desk.ts'
+export type { RecentOutcomes } from './operating/provider-record.ts'
 export { type Reading, readOnce } from './operating/reading.ts'
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './operating/retention.ts'
 export type { ResealOptions, ResealReport, SecretsStatus } from './operating/secrets-at-rest.ts'
+export type { BatchOptions } from './operating/secrets-batches.ts'
 export type { Operator, OperatorSession } from './operators/operators.ts'
 export { makesCallbacks } from './providers/registry.ts'
 export { messageSource, ownerMailSource } from './providers/smtp/mail-source.ts'
@@ -53,14 +60,16 @@ export { type Awaitable, whenReady } from './runtime/awaitable.ts'
 export { inTurns, stepsInTurns } from './runtime/in-turns.ts'
 export { malformedJson, readJson } from './runtime/read-json.ts'
 export { within } from './runtime/within.ts'
+export type { SecretsKey } from './secrets/keys.ts'
 export { readSecretsKeys } from './secrets/keys.ts'
 export { type ExportOptions, exportArchive } from './storage/archive/export-archive.ts'
 export type { MoveReport, OnProgress, TableSum } from './storage/archive/format.ts'
 export { type ImportOptions, importArchive } from './storage/archive/import-archive.ts'
 export { migrateDatabase, migrationStatus } from './storage/archive/open.ts'
 export { type BackupOptions, backupDatabase } from './storage/backup/backup.ts'
+export type { NamedBackup } from './storage/backup/names.ts'
 export { backupsIn } from './storage/backup/names.ts'
-export type { BackupCheck, BackupReport, Verification } from './storage/backup/report.ts'
+export type { BackupCheck, BackupReport, OnStep, Verification } from './storage/backup/report.ts'
 export { restoreDatabase, verifyBackup } from './storage/backup/restore.ts'
 export {
   findDamageApart,
@@ -69,11 +78,30 @@ export {
 } from './storage/inspect/apart.ts'
 export type { DatabaseFacts, EngineFacts, QueueFaults } from './storage/inspect/facts.ts'
 export { findDamage, inspectDatabase, isDatabaseExposed } from './storage/inspect/inspect.ts'
+export type { ReadOptions } from './storage/ledger/read-ledger.ts'
 export { type BookedEntry, readLedger } from './storage/ledger/read-ledger.ts'
-export type { LedgerDifference, LedgerReport } from './storage/ledger/report.ts'
+export type {
+  CounterAccount,
+  LedgerCheck,
+  LedgerDifference,
+  LedgerReport,
+} from './storage/ledger/report.ts'
 export { type VerifyOptions, verifyLedger } from './storage/ledger/verify-ledger.ts'
 export type { MigrationStatus } from './storage/migrations.ts'
+export type {
+  CreditTotals,
+  FailedMessage,
+  MessageQueueState,
+  MessageTotal,
+  QueuePart,
+  QueueState,
+  TroubledWebhook,
+  WebhookTotals,
+} from './storage/ports/overview.ts'
 export type { DoubtfulMessage, DoubtfulTotal } from './storage/ports/pauses.ts'
+export type { CheckOptions } from './storage/sqlite/backup/check-backup.ts'
+export type { MakeOptions } from './storage/sqlite/backup/make-backup.ts'
+export type { RestoreOptions, RestoreReport } from './storage/sqlite/backup/restore-backup.ts'
 export {
   checkAttributes,
   readVerbs,

@@ -97,3 +97,8 @@ describe('the version of keys', () => {
     await storage.close()
   })
 })
+
+it('refuses the key of an environment variable that is not set', async () => {
+  const key: string | undefined = process.env.SVC_KEY_THAT_IS_NOT_SET
+  await expect(core.apiKeys.authenticate(key, HOME)).rejects.toMatchObject({ code: 'unauthorized' })
+})

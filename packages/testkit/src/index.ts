@@ -27,7 +27,9 @@ export {
   type ConformanceReport,
   conformance,
 } from './conformance.ts'
+export type { Check } from './conformance-check.ts'
 export { junitOf } from './conformance-junit.ts'
+export type { Finding, Probe, Seen } from './conformance-probe.ts'
 export { type FixtureOptions, fixture, type Overrides, type TestEvent } from './fixture.ts'
 export { webhookHandler } from './handler.ts'
 export { forge, MUTATIONS, type Mutation, type MutationDefinition } from './mutations.ts'

@@ -3,7 +3,7 @@ import { createAdapters, type WebhookAdapters } from './adapters.ts'
 import { createAnswering, type IncomingDelivery } from './answer.ts'
 import { createMemoryStore, type DedupeStore } from './dedupe.ts'
 import { type DeliveryContext, isKnown, type UnknownEvent, type WebhookEvent } from './event.ts'
-import { isUsableSecret, UNUSABLE_HINT } from './verify.ts'
+import { isUsableSecret, type Secrets, UNUSABLE_HINT } from './verify.ts'
 
 /** Far larger than the largest delivery of the service. */
 const BODY_MAX_BYTES = 1024 * 1024
@@ -36,8 +36,6 @@ export interface ClaimedDelivery {
 export type ChooseSecret = (
   delivery: ClaimedDelivery,
 ) => Secrets | null | undefined | Promise<Secrets | null | undefined>
-
-type Secrets = string | readonly string[]
 
 /** Options of `webhookHandler`. */
 export interface WebhookHandlerOptions {

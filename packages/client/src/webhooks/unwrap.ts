@@ -1,6 +1,11 @@
 import { SvcError } from '../errors.ts'
 import { eventOf, type UnknownEvent, type WebhookEvent } from './event.ts'
-import { type HeaderSource, type VerificationFailure, verifyWebhook } from './verify.ts'
+import {
+  type HeaderSource,
+  type Secrets,
+  type VerificationFailure,
+  verifyWebhook,
+} from './verify.ts'
 
 /** A delivery is not authentic: answer 403. `reason` says why, and the message what to check. */
 export class WebhookVerificationError extends SvcError {
@@ -23,13 +28,13 @@ export type UnwrappedEvent = WebhookEvent & {
  * Verifies a delivery and returns its event: `event` determines the type of `data`. A later version of the service may send
  * other values of `event`: acknowledge them.
  * @param raw the received bytes or text, not parsed and printed again.
- * @param secret the secret of the webhook; several secrets during a rotation.
+ * @param secret the secret of the webhook; several secrets during a rotation. Without one no delivery is authentic.
  * @throws WebhookVerificationError if the delivery is not authentic, or older than `tolerance_s` (default: 300 s).
  */
 export async function unwrapWebhook(
   raw: string | Uint8Array,
   headers: HeaderSource,
-  secret: string | readonly string[],
+  secret: Secrets | undefined,
   options: { tolerance_s?: number | false | undefined; now?: Date | undefined } = {},
 ): Promise<UnwrappedEvent> {
   const verified = await verifyWebhook({ body: raw, headers, secret, ...options })

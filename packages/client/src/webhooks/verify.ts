@@ -11,10 +11,13 @@ export type HeaderSource =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>
 
+/** The secret of a webhook; during a rotation, both secrets. */
+export type Secrets = string | readonly string[]
+
 /** A received delivery, and the secrets of the receiver. */
 export interface Verification {
   /** The secret of the webhook; several secrets during a rotation. */
-  secret: string | readonly string[]
+  secret: Secrets | undefined
   /** The raw body: the received bytes, not parsed and printed again. */
   body: string | Uint8Array
   headers?: HeaderSource | undefined

@@ -51,9 +51,10 @@ export interface ApiKeys<F extends Form = 'given'> {
   deactivate(workspaceId: string, keyId: string, actor?: Actor): Promise<void>
   /**
    * Returns the identity of a key. After a deactivation, the very next request with the key is refused.
+   * @param key an absent key, such as an environment variable that is not set, is refused as a wrong one
    * @throws SvcError `unauthorized`; `forbidden` for an address that the key does not allow.
    */
-  authenticate(key: string, address: string): Promise<KeyIdentity>
+  authenticate(key: string | undefined, address: string): Promise<KeyIdentity>
   /**
    * Returns the identity of a key that was sent as the password of Basic credentials for Twilio's API. The user name is the
    * account SID of the key's workspace, or the key's own SID.
@@ -136,7 +137,7 @@ export function createApiKeys({
     }
   }
 
-  async function authenticate(text: string, address: string): Promise<KeyIdentity> {
+  async function authenticate(text = '', address: string): Promise<KeyIdentity> {
     // The version is read before the row. After a write between both reads, the entry counts as outdated, never as current.
     const version = storage.hot.keysVersion?.()
     const row = isWellFormed(text) ? await storage.hot.findApiKey(hashKey(text)) : null

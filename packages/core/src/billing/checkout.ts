@@ -11,7 +11,8 @@ import type { Reads, Storage } from '../storage/ports/storage.ts'
 import type { Order, PaymentProvider, Session } from './payment.ts'
 
 type Request = Body<typeof endpoints.checkout>
-type Begun = Data<typeof endpoints.checkout>
+/** A purchase that has begun, with the page on which it is paid. */
+export type Begun = Data<typeof endpoints.checkout>
 /** A request with an idempotency key. */
 type KeyedRequest = Omit<IdempotencyRecord, 'response'>
 

@@ -1,3 +1,4 @@
+import type { PurchaseStatus } from '../storage/ports/billing.ts'
 /** A purchase, as sent to the payment provider. */
 export interface Order {
   workspace_id: string
@@ -28,9 +29,6 @@ export interface Payment {
   currency: string
   expires_at: Date | null
 }
-
-/** The last known status of a purchase. */
-export type PurchaseStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'refunded' | 'disputed'
 
 /** The current state of a payment at the provider. */
 export interface PaymentState {

@@ -2,7 +2,8 @@ import { type Units, units } from '../contract/fields/units.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
 import { type Operation, UNPRICED } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { PaymentState, PurchaseStatus } from './payment.ts'
+import type { PurchaseStatus } from '../storage/ports/billing.ts'
+import type { PaymentState } from './payment.ts'
 
 /**
  * The difference between a payment and its purchase, as `review_reason`. Null when there is no difference, or when the

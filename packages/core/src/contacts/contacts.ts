@@ -23,6 +23,7 @@ import {
   suppressedBy,
 } from './subscriptions.ts'
 
+/** Selects contacts; an absent field does not restrict the list. */
 export interface ContactQuery {
   /** A part of name, phone, email or external_id, in upper or lower case. */
   search?: string | undefined

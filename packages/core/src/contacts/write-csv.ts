@@ -4,7 +4,7 @@ import { CHANNELS } from '../contract/resources/content.ts'
 import { CSV_COLUMNS, type CsvColumn, guarded } from './csv-cells.ts'
 
 /** A contact in JSON. */
-type WireContact = z.input<typeof contact>
+export type WireContact = z.input<typeof contact>
 
 /** The first line of an exported file. */
 export const CSV_HEADER = `${CSV_COLUMNS.join(',')}\r\n`

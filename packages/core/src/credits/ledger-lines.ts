@@ -2,7 +2,8 @@ import { guarded } from '../contacts/csv-cells.ts'
 import { creditsOf, formatCredits, type Units } from '../contract/fields/units.ts'
 import type { Entry } from '../rules/decide.ts'
 
-type Booked = Entry & { email: string }
+/** An entry of the ledger with its workspace. */
+export type Booked = Entry & { email: string }
 
 /** The columns of an exported ledger, in order. */
 const COLUMNS = [

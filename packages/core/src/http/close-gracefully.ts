@@ -25,7 +25,7 @@ const GRACE_MS = 25_000
 const CONNECTIONS_MAX_MS = 10_000
 
 /** A program's HTTP server: of `node:http`, or of a framework such as Fastify that has a `server` and a `close`. */
-export type ClosableHost = Server | { server: Server; close(): PromiseLike<unknown> }
+export type ClosableHost = NetServer | { server: NetServer; close(): PromiseLike<unknown> }
 
 /** What is closed after the server: the handler of `createHandler`, then the core. */
 export interface Closable {
@@ -63,7 +63,7 @@ function announceEnd({ httpVersionMajor }: IncomingMessage, response: ServerResp
 }
 
 /** Resolves when a server that does not listen has no connection. */
-function closedOf(server: Server): Promise<void> {
+function closedOf(server: NetServer): Promise<void> {
   return new Promise((resolve) => {
     // The callback of a server that was closed before gets an error, and is called as soon as no connection is open.
     NetServer.prototype.close.call(server, () => resolve())
@@ -75,7 +75,7 @@ function closedOf(server: Server): Promise<void> {
  * answers to requests on open connections must have `Connection: close`: a client that sends while its connection is
  * being closed sees a reset and cannot know the outcome of its request.
  */
-export async function stopListening(server: Server, linger_ms: number): Promise<void> {
+export async function stopListening(server: NetServer, linger_ms: number): Promise<void> {
   await acceptWaiting(server)
   const closed = once(server, 'close')
   // `close` of the HTTP server would also close idle connections.
@@ -87,7 +87,7 @@ export async function stopListening(server: Server, linger_ms: number): Promise<
 }
 
 /** Accepts the connections that wait in the kernel. Otherwise the kernel would reset them and discard their requests. */
-async function acceptWaiting(server: Server): Promise<void> {
+async function acceptWaiting(server: NetServer): Promise<void> {
   let accepted = 0
   const count = () => {
     accepted += 1
@@ -110,10 +110,12 @@ async function acceptWaiting(server: Server): Promise<void> {
 }
 
 /** Closes connections once they are idle, and all others after `grace_ms`. */
-export function closeConnections(server: Server, grace_ms: number): void {
+export function closeConnections(server: NetServer, grace_ms: number): void {
+  // Servers of HTTP/2 and of other protocols end their connections themselves.
+  const closing = 'closeIdleConnections' in server ? (server as Server) : null
   // If a connection was busy when the server stopped listening, Node would keep it open for its next request.
-  const sweeping = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
-  const cut = setTimeout(() => server.closeAllConnections(), grace_ms)
+  const sweeping = setInterval(() => closing?.closeIdleConnections(), IDLE_CHECK_MS)
+  const cut = setTimeout(() => closing?.closeAllConnections(), grace_ms)
   // Open connections keep the process running, and without them there is nothing to do.
   sweeping.unref()
   cut.unref()

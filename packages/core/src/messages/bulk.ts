@@ -17,12 +17,13 @@ import { type RecipientDraft, recipientsOf } from './bulk-recipients.ts'
 import { emailDraftsOf } from './email-drafts.ts'
 import { scheduleOf } from './new-message.ts'
 
-interface SendOptions {
+/** Options of a bulk. */
+export interface SendOptions {
   idempotency_key?: string | undefined
 }
 
 /** `compared`: what a repeated request with the same key is compared by; default: the request. */
-type SendOptionsIn<F extends Form> = F extends 'decoded'
+export type SendOptionsIn<F extends Form> = F extends 'decoded'
   ? SendOptions & { compared?: unknown }
   : SendOptions
 

@@ -35,10 +35,11 @@ import { type ShortMessage, shown, shownShort, whole } from './shown.ts'
 import { testUseOf } from './test-usage.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
 
-type Sent = Data<typeof endpoints.send>
+/** An accepted message, as the answer to a send has it. */
+export type Sent = Data<typeof endpoints.send>
 
 /** Options for requests that a door made from the form of another vendor. */
-interface DoorOptions {
+export interface DoorOptions {
   /**
    * What a repeated request with the same `idempotency_key` is compared by, if the same text means another time later;
    * default: the request and `status_callback`.
@@ -48,11 +49,15 @@ interface DoorOptions {
   status_callback?: StatusCallbackRequest | undefined
 }
 
-interface SendOptions {
+/** Options of a send. */
+export interface SendOptions {
   idempotency_key?: string | undefined
 }
 
-type SendOptionsIn<F extends Form> = F extends 'decoded' ? SendOptions & DoorOptions : SendOptions
+/** Options of a send; the doors of other vendors, which pass decoded requests, have more. */
+export type SendOptionsIn<F extends Form> = F extends 'decoded'
+  ? SendOptions & DoorOptions
+  : SendOptions
 
 /** The messages of a workspace. A viewer with a test key sees the test messages only. */
 export interface Messages<F extends Form = 'given'> {

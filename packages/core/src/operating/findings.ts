@@ -13,7 +13,8 @@ export interface Finding {
   text: string
 }
 
-type Pause = ProviderStatus['pauses'][number]
+/** One pause of a provider. */
+export type Pause = ProviderStatus['pauses'][number]
 
 /** Failures are reported if there are at least this number in a minute, and at least this share of the messages. */
 const FAILED_MIN = 5

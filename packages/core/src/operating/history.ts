@@ -3,14 +3,17 @@ import type { Overview } from './overview.ts'
 
 /** The counted messages. `sent` messages were handed to a provider; `dequeued` messages are no longer queued. */
 export const SERIES = ['accepted', 'sent', 'delivered', 'failed'] as const
+/** The name of one counted kind of work. */
 export type Series = (typeof SERIES)[number] | 'dequeued'
 
 /** Messages per second. */
 export type Rates = Record<(typeof SERIES)[number], number>
 
-type Totals = Record<Series, number>
+/** Counts since the start of the service, by kind of work. */
+export type Totals = Record<Series, number>
 
-interface Sample {
+/** Counts since the start of the service, as read at one moment. */
+export interface Sample {
   at_ms: number
   all: Totals
   byChannel: ReadonlyMap<Channel, Totals>

@@ -4,7 +4,8 @@ import { assertInstalled } from '../runtime/optional-packages.ts'
 import type { ProviderType } from './common-settings.ts'
 import * as types from './types.ts'
 
-type Schema = (typeof types)[keyof typeof types]['settings']
+/** The schemas of the settings of all built-in providers. */
+export type Schema = (typeof types)[keyof typeof types]['settings']
 
 /** The settings of a provider: plain data that other threads can receive. `type` names the kind of provider. */
 export type ProviderSettings = z.output<Schema>

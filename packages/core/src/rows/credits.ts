@@ -3,6 +3,7 @@ import { TRANSACTION_TYPES } from '../contract/resources/billing.ts'
 import type { Dialect } from './dialect.ts'
 
 export const ENTRY_KINDS = TRANSACTION_TYPES
+/** What an entry of the ledger records. Source: contract section 4. */
 export type EntryKind = (typeof ENTRY_KINDS)[number]
 
 /** SQL: whether an entry of this kind adds or removes credits without a message. The index has the same text. */

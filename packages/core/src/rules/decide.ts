@@ -86,6 +86,7 @@ export interface Entry {
 
 export type Decision = { ok: true; account: Account; entry: Entry } | Refusal
 
+/** Why an operation on an account was refused. */
 export type Refusal =
   | { ok: false; reason: 'insufficient_credits'; required: Units; available: Units }
   | { ok: false; reason: 'account_frozen' }

@@ -84,7 +84,8 @@ export type SuppressionReason = 'opt_out' | 'bounce' | 'complaint'
  */
 export type Outcome = AttemptOutcome & { recipients?: readonly RecipientOutcome[] }
 
-type AttemptOutcome =
+/** The result of one call to a provider, for the whole message. */
+export type AttemptOutcome =
   /** The provider has the message. */
   | {
       type: 'accepted'

@@ -7,6 +7,7 @@ export interface BookedEntry extends Entry {
   email: string
 }
 
+/** Selects entries of the ledger; an absent field does not restrict them. */
 export interface ReadOptions {
   workspace_id?: string | undefined
   /** Entries from this moment on. */

@@ -28,6 +28,7 @@ export const LEDGER_CHECKS = [
   'lot',
   'trial_balance',
 ] as const
+/** The name of one check of the books. */
 export type LedgerCheck = (typeof LEDGER_CHECKS)[number]
 
 /** One inconsistency in the books. Amounts are whole micro-credits, as text. */

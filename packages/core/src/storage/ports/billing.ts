@@ -2,6 +2,7 @@ import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { PurchaseRow } from '../../rows/rows.ts'
 import type { IdempotencyRecord } from '../../rules/accept.ts'
 
+/** The last known status of a purchase. */
 export type PurchaseStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'refunded' | 'disputed'
 
 /** Selects purchases; an absent field does not restrict the list. */

@@ -1,4 +1,5 @@
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
+import type { WebhookStatus } from '../../contract/resources/webhooks.ts'
 
 /** The length of a queue. A claimed row is due again when its lease ends. */
 export interface QueueState {
@@ -10,6 +11,7 @@ export interface QueueState {
   oldest_due_at: Date | null
 }
 
+/** The state of the queue of messages. */
 export interface MessageQueueState extends QueueState {
   /** The messages for which it is unknown whether a provider has them. */
   unknown: number
@@ -86,8 +88,7 @@ export interface CreditTotals {
 /** The number of webhooks in each state. */
 export type WebhookTotals = Record<WebhookStatus, number>
 
-export type WebhookStatus = 'active' | 'failing' | 'disabled'
-
+/** A webhook whose deliveries fail, or that the service disabled. */
 export interface TroubledWebhook {
   id: string
   workspace_id: string

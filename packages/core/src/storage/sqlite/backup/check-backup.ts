@@ -11,6 +11,7 @@ import { Sqlite } from '../engine/driver.ts'
 import { appliedIn } from '../engine/migrate.ts'
 import { assertSqlite, markOf, verifySeal } from './backup-seal.ts'
 
+/** How a backup is checked. */
 export interface CheckOptions {
   verify: Verification
   onProgress?: OnStep | undefined

@@ -24,6 +24,7 @@ import { createPace } from './backup-pace.ts'
 import { sealBackup } from './backup-seal.ts'
 import { checkBackup } from './check-backup.ts'
 
+/** What is backed up, and where to. */
 export interface MakeOptions {
   database: string
   /** An existing folder, in which the backup's name contains its time; or the name of a new file. */

@@ -23,6 +23,7 @@ import { pauseIn } from './backup-seal.ts'
 import { type CheckOptions, checkBackup } from './check-backup.ts'
 import { explainFullDisk, flushToDisk, shareOwner } from './make-backup.ts'
 
+/** What is restored, and where to. */
 export interface RestoreOptions extends CheckOptions {
   backup: string
   /** The file of the database. An existing database is kept in the same folder. */
