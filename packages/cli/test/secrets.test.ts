@@ -187,3 +187,26 @@ describe('svc secrets', () => {
     )
   })
 })
+
+describe('svc restore', () => {
+  test('names the keys of the backup that the settings do not have', async () => {
+    await prepare(KEY)
+    const backup = join(folder.path, 'copy.db')
+    expect((await svc(['backup', '--to', backup], having(KEY))).code).toBe(0)
+    const id = await idOf(KEY)
+    const known = await svc(['restore', '--verify', backup], having(OTHER, KEY))
+    expect(known.stdout).toMatch(new RegExp(`secrets keys\\s+${id}`))
+    expect(known.stdout).not.toContain('does not start')
+    for (const keys of [[], [OTHER]]) {
+      const missing = await svc(['restore', '--verify', backup], having(...keys))
+      expect(missing.code).toBe(0)
+      expect(missing.stdout).toMatch(
+        new RegExp(`settings do not have: ${id}\\.\nThe server does not start on it without`),
+      )
+    }
+    const restored = await svc(['restore', backup, '--yes'], having(OTHER))
+    expect(restored.stdout).toContain(`settings do not have: ${id}`)
+    const check = await svcJson<object>(['restore', '--verify', backup], having(KEY))
+    expect(check).toMatchObject({ secrets_keys: [id] })
+  })
+})

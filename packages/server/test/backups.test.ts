@@ -106,12 +106,15 @@ describe('settings', () => {
     [{ SVC_BACKUP_EVERY: '32d' }, /SVC_BACKUP_EVERY must be 1m to 31d/],
     [{ SVC_BACKUP_EVERY: 'daily' }, /got "daily"/],
     [{ SVC_BACKUP_KEEP: '0' }, /SVC_BACKUP_KEEP must be a whole number from 1/],
-    [
-      { SVC_BACKUP_EVERY: '24h', SVC_DATABASE_URL: 'postgres://svc@db/svc' },
-      /SVC_BACKUP_EVERY is for SQLite: back PostgreSQL up with pg_dump or pg_basebackup/,
-    ],
   ])('%j are refused', (env, message) => {
     expect(() => read(env)).toThrow(message)
+  })
+
+  it('have no effect with PostgreSQL, so that a configuration survives the move to it', () => {
+    const env = { SVC_BACKUP_EVERY: 'daily', SVC_DATABASE_URL: 'postgres://svc@db/svc' }
+    expect(read(env)).toBeNull()
+    expect(readConfig(env).unused_backup_settings).toEqual(['SVC_BACKUP_EVERY'])
+    expect(readConfig({ SVC_BACKUP_EVERY: '24h' }).unused_backup_settings).toEqual([])
   })
 })
 

@@ -87,3 +87,11 @@ it.each([
   )
   expect(reported.join()).not.toMatch(/hunter2|example|192/)
 })
+
+it('names the settings of backups that PostgreSQL does not use', () => {
+  const env = { ...MAIL, SVC_DATABASE_URL: 'postgres://svc@db/svc', SVC_BACKUP_KEEP: '3' }
+  const [[about, text] = []] = warnings({ ...env, SVC_BACKUP_EVERY: '6h' })
+  expect(about).toEqual({ settings: ['SVC_BACKUP_EVERY', 'SVC_BACKUP_KEEP'] })
+  expect(text).toMatch(/no effect with PostgreSQL: remove them/)
+  expect(warnings({ ...MAIL, SVC_BACKUP_EVERY: '6h' })).toEqual([])
+})

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
 import { stopSignalOf } from '../process/process-io.ts'
-import { pathFrom } from '../settings/data-folder.ts'
+import { pathFrom, settingsOf } from '../settings/data-folder.ts'
 import { databaseUrl, withAdvice } from '../settings/database-option.ts'
 import { contentOf, fileOfDatabase, verdictOf, verificationOf } from '../show/backup-report.ts'
 import { type ProgressBars, progressBars } from '../show/progress-bar.ts'
@@ -75,7 +75,8 @@ interface Work {
   onProgress: ProgressBars['report']
 }
 
-async function verifyOnly({ output }: Context, file: string, work: Work): Promise<void> {
+async function verifyOnly(context: Context, file: string, work: Work): Promise<void> {
+  const { output } = context
   const { verifyBackup } = await import('@svc/core/operate')
   const check = await verifyBackup(file, work)
   if (output.isJson()) return output.document(check)
@@ -89,7 +90,25 @@ async function verifyOnly({ output }: Context, file: string, work: Work): Promis
     ['contains', contentOf(check)],
     ['sha256', check.sha256],
     ['migrations missing', check.migrations_missing.join(', ') || null],
+    ['secrets keys', check.secrets_keys?.join(', ') || null],
   ])
+  await warnOfKeys(context, check)
+}
+
+/** Warns of keys that the backup's secrets need and the settings do not have: the next server would not start. */
+async function warnOfKeys({ io, output }: Context, { secrets_keys }: BackupCheck): Promise<void> {
+  if (!secrets_keys?.length) return
+  const [{ readConfig }, { readSecretsKeys }] = await Promise.all([
+    import('@svc/server'),
+    import('@svc/core/operate'),
+  ])
+  const set = readSecretsKeys(readConfig(settingsOf(io)).secrets_keys).map(({ id }) => id)
+  const missing = secrets_keys.filter((id) => !set.includes(id))
+  if (missing.length === 0) return
+  output.line(`
+The secrets of the backup are encrypted with ${missing.length === 1 ? 'a key' : 'keys'} that this machine's settings do not have: ${missing.join(', ')}.
+The server does not start on it without: add ${missing.length === 1 ? 'the key' : 'the keys'} to SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, after the first key
+(docs/operating/secrets.md).`)
 }
 
 async function putInPlace(
@@ -123,6 +142,7 @@ The next server sends and delivers nothing until svc resume. Before that, run:
   svc billing sync       adds payments since that time
 Changes after that time are lost: API keys, accounts and suppressions. A recipient who has written STOP since then gets
 messages again, except if you add the suppression before svc resume.`)
+  await warnOfKeys(context, report)
 }
 
 function questionOf(found: BackupCheck, database: string, exists: boolean): string {

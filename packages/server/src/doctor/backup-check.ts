@@ -7,10 +7,22 @@ const LATE = 2
 
 /** Checks that the service makes backups, and that the newest one is recent. */
 export async function checkBackups(
-  { backups, database_url }: Pick<Config, 'backups' | 'database_url'>,
+  {
+    backups,
+    database_url,
+    unused_backup_settings: unused,
+  }: Pick<Config, 'backups' | 'database_url' | 'unused_backup_settings'>,
   now: Date,
 ): Promise<Finding[]> {
   const is = findingsOf('backups')
+  if (unused.length > 0) {
+    return [
+      is.warning(
+        `${unused.join(', ')}: no effect with PostgreSQL`,
+        'remove it from the settings, and back PostgreSQL up with its own tools: docs/operating/backup.md',
+      ),
+    ]
+  }
   if (!database_url.startsWith('file:')) {
     return [is.ok('PostgreSQL is backed up with its own tools: docs/operating/backup.md')]
   }

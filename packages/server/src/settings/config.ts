@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { RATES, type RateLimit } from '@svc/core/contract'
 import type { ListedProvider } from '@svc/core/operate'
-import { type BackupSettings, readBackups } from './backups.ts'
+import { type BackupSettings, readBackups, unusedBackupSettings } from './backups.ts'
 import { type OidcSettings, readOidc } from './oidc.ts'
 import { readProviderSettings } from './providers.ts'
 import { readSetting, type SettingName, type ValueOf } from './readers.ts'
@@ -30,6 +30,8 @@ export interface Config extends Fields, SpendSettings, SecretsSettings {
   providers: ListedProvider[]
   /** The backups that the server makes by itself; null for none. */
   backups: BackupSettings | null
+  /** Settings of backups that have no effect with PostgreSQL. */
+  unused_backup_settings: readonly string[]
 }
 
 /** The settings that have their own field in `Config`. */
@@ -128,6 +130,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     ...fields,
     listen_fd,
     backups: readBackups(read, fields),
+    unused_backup_settings: unusedBackupSettings(read, fields),
     stripe: readStripe(read),
     oidc: readOidc(read),
     providers: readProviderSettings(read),

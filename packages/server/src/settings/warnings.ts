@@ -12,9 +12,15 @@ export function warnOfSettings(
     public_url,
     listen_backlog,
     open_secrets_key_file,
+    unused_backup_settings,
   }: Pick<
     Config,
-    'stripe' | 'providers' | 'public_url' | 'listen_backlog' | 'open_secrets_key_file'
+    | 'stripe'
+    | 'providers'
+    | 'public_url'
+    | 'listen_backlog'
+    | 'open_secrets_key_file'
+    | 'unused_backup_settings'
   >,
   { dev, somaxconn = readSomaxconn() }: { dev: boolean; somaxconn?: number | null },
 ): void {
@@ -42,10 +48,16 @@ export function warnOfSettings(
       'every user of this machine can read the file of SVC_SECRETS_KEY_FILE: run chmod o-rwx on it',
     )
   }
+  if (unused_backup_settings.length > 0) {
+    log.warn({ settings: unused_backup_settings }, UNUSED_BACKUPS)
+  }
   if (stripe && /^.k_test_/.test(stripe.secret_key)) {
     log.warn({}, 'Stripe is in test mode: purchases add credits, but no money is paid')
   }
 }
+
+const UNUSED_BACKUPS =
+  'these settings (SVC_BACKUP_EVERY is backup_every in the configuration file) have no effect with PostgreSQL: remove them, and back it up with pg_dump or pg_basebackup'
 
 /** Warns at start if other hosts on the network could read the traffic to the database. */
 export async function warnOfDatabase(

@@ -26,6 +26,8 @@ export interface BackupCheck {
   verified: Verification
   /** The size of the books; null for `none` and for an older schema, because they were not read. */
   ledger: Pick<LedgerReport, 'workspaces' | 'entries' | 'messages'> | null
+  /** The ids of the keys that encrypted its secrets, which the next server needs; null for an older schema. */
+  secrets_keys: string[] | null
 }
 
 /** The result of a backup. */

@@ -6,9 +6,12 @@ import { refusal } from '../../archive/refusal.ts'
 import type { BackupCheck, OnStep, Verification } from '../../backup/report.ts'
 import { verifyLedger } from '../../ledger/verify-ledger.ts'
 import { migrationsOf, statusOf } from '../../migrations.ts'
+import { sealedValueStore } from '../../stores/secrets.ts'
 import type { Connection } from '../engine/connection.ts'
+import { dbOver } from '../engine/db.ts'
 import { Sqlite } from '../engine/driver.ts'
 import { appliedIn } from '../engine/migrate.ts'
+import { queryOver } from '../engine/query.ts'
 import { assertSqlite, markOf, verifySeal } from './backup-seal.ts'
 
 /** How a backup is checked. */
@@ -62,11 +65,21 @@ export async function checkBackup(file: string, options: CheckOptions): Promise<
         migrations_missing: pending,
         verified: verify,
         ledger: pending.length > 0 || verify === 'none' ? null : await booksOf(file, options),
+        secrets_keys: pending.length > 0 ? null : await keysOf(copy),
       }
     } finally {
       copy.close()
     }
   })
+}
+
+/** The ids of the keys that encrypted the secrets of the copy. */
+async function keysOf(copy: Connection): Promise<string[]> {
+  const db = dbOver(queryOver(copy))
+  const forms = await sealedValueStore(db, tables(dialects.sqlite), {
+    locked: (rows) => rows,
+  }).forms()
+  return forms.flatMap(({ key_id }) => key_id ?? []).sort()
 }
 
 /** @throws Error `foreign` where a view has the name of a table: reading such a view might never end. */
