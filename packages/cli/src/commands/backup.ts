@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { dirname, extname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
@@ -70,10 +69,10 @@ async function backup({ io, output }: Context, made_by: string, options: Options
   const verify = verificationOf(options.verify)
   const keep = options.keep === undefined ? null : countOf(options.keep)
   const bars = progressBars(io, { isQuiet: output.isJson() || !output.isTerminal })
-  const { backupDatabase } = await import('@svc/core/operate')
+  const { backupDatabase, makeFolder } = await import('@svc/core/operate')
   const report = await backupDatabase({
     ...{ database, keep, verify, made_by },
-    to: targetOf(io, home, { option: options.to, hasKeep: keep !== null }),
+    to: targetOf(io, home, { option: options.to, hasKeep: keep !== null, makeFolder }),
     signal: stopSignalOf(io),
     onProgress: bars.report,
   })
@@ -94,13 +93,17 @@ async function backup({ io, output }: Context, made_by: string, options: Options
 function targetOf(
   { cwd, env }: ProcessIo,
   home: string,
-  { option, hasKeep }: { option: string | undefined; hasKeep: boolean },
+  {
+    option,
+    hasKeep,
+    makeFolder,
+  }: { option: string | undefined; hasKeep: boolean; makeFolder: (path: string) => void },
 ): string {
   const named = option ?? (env.SVC_BACKUP_DIR?.trim() || undefined)
   const target = named === undefined ? join(home, 'backups') : resolve(cwd, named)
   if (option !== undefined && !hasKeep && extname(target) === '.db') return target
   try {
-    mkdirSync(target, { recursive: true, mode: 0o700 })
+    makeFolder(target)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') throw usage(`${pathFrom(cwd, target)} is not a folder`)

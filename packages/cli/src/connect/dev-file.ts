@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { replaceFile } from '../settings/replace-file.ts'
 
@@ -32,7 +32,8 @@ export async function readDevFile(folder: string): Promise<DevFile | null> {
 /** Writes the file atomically, readable by its owner only. */
 export async function writeDevFile(folder: string, content: DevFile): Promise<void> {
   const file = devFilePath(folder)
-  await mkdir(dirname(file), { recursive: true })
+  const { makeFolder } = await import('@svc/core/operate')
+  makeFolder(dirname(file), 0o777)
   await replaceFile(file, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
 }
 

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Setting } from '@svc/server/settings'
 import { holdsSecret } from '@svc/server/settings'
@@ -21,7 +20,8 @@ export async function writeConfigFile(
   ])
   const isSecret = settings.some(({ setting, text }) => holdsSecret(setting, text))
   try {
-    await mkdir(folder, { recursive: true })
+    const { makeFolder } = await import('@svc/core/operate')
+    makeFolder(folder, 0o777)
     const json = JSON.stringify(Object.fromEntries(members), null, 2)
     await replaceFile(path, `${json}\n`, { mode: isSecret ? 0o600 : 0o644 })
   } catch (error) {

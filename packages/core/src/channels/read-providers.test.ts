@@ -26,6 +26,16 @@ function faultOf(work: () => unknown): string {
 }
 
 describe('a list of providers', () => {
+  it.each([
+    ['canary-secret', 'type is unknown'],
+    [undefined, 'Missing required field: type'],
+  ])('with the type %s lists the known types', (type, text) => {
+    const fault = faultOf(() => read([{ ...gateway, type }]))
+    expect(fault).toBe(
+      `provider gateway: ${text}. Known types: http, sandbox, smpp, smtp, twilio, whatsapp_cloud, module`,
+    )
+  })
+
   it('is read in its order, with defaults', () => {
     const found = read([gateway, { ...gateway, name: 'second' }])
     expect(found.map(({ name }) => name)).toEqual(['gateway', 'second'])

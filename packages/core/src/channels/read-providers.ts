@@ -2,10 +2,12 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as z from 'zod'
 import { issueText, pathText } from '../contract/endpoints/issue-text.ts'
+import { isRecord } from '../contract/fields/fields.ts'
 import { commonSettings } from '../providers/common-settings.ts'
 import { PROVIDERS_MAX, type ProviderModule } from '../providers/install.ts'
 import { SANDBOX } from '../providers/installed.ts'
 import { type ProviderSettings, providerSettings } from '../providers/registry.ts'
+import * as types from '../providers/types.ts'
 
 const VARIABLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/
 
@@ -55,7 +57,8 @@ function readEntry<S extends z.ZodType>(schema: S, value: unknown, position: num
   const worded = new Set<string>()
   const result = schema.safeParse(value, {
     error: (issue) => {
-      const text = issueText(issue)
+      const isType = pathText(issue.path) === 'type' && isRecord(value)
+      const text = isType ? typeText(value.type) : issueText(issue)
       worded.add(text)
       return text
     },
@@ -66,6 +69,14 @@ function readEntry<S extends z.ZodType>(schema: S, value: unknown, position: num
   const field = issue && !worded.has(issue.message) ? pathText(issue.path) : ''
   const name = nameOf(value) ?? `${position + 1}`
   throw new RangeError([`provider ${name}`, field, issue?.message].filter(Boolean).join(': '))
+}
+
+/** The text for a type that is missing or unknown. */
+function typeText(type: unknown): string {
+  const schemas = [...Object.values(types).map(({ settings }) => settings), moduleEntry]
+  const known = schemas.map(({ shape }) => shape.type.value).join(', ')
+  const fault = type === undefined ? 'Missing required field: type' : 'type is unknown'
+  return `${fault}. Known types: ${known}`
 }
 
 /**

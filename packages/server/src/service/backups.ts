@@ -1,7 +1,7 @@
-import { accessSync, constants, mkdirSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Log } from '@svc/core'
-import { type BackupOptions, backupDatabase, backupsIn } from '@svc/core/operate'
+import { type BackupOptions, backupDatabase, backupsIn, makeFolder } from '@svc/core/operate'
 import type { BackupSettings } from '../settings/backups.ts'
 import { ConfigError } from '../settings/variables.ts'
 
@@ -90,7 +90,7 @@ export function startBackups(
 
 function assertWritable(dir: string): void {
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    makeFolder(dir)
     accessSync(dir, constants.W_OK)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException

@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { dialects } from '../../rows/dialect.ts'
 import { tables } from '../../rows/tables.ts'
+import { makeFolder } from '../../runtime/make-folder.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { Durability } from '../database-url.ts'
 import { createListeners } from '../listeners.ts'
@@ -43,7 +43,7 @@ export function openSqlite(
   runtime: Pick<Runtime, 'id' | 'random' | 'log' | 'telemetry'>,
   { onFailure = () => {}, reading_threads = 0, durability = 'disk' }: SqliteOptions = {},
 ): Storage {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(file))
   const context = { newId: runtime.id, random: runtime.random }
   const { log, telemetry } = runtime
   const logged = createListeners()

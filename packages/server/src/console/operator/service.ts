@@ -1,7 +1,7 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Core } from '@svc/core'
-import { backupDatabase, backupsIn, verifyLedgerApart } from '@svc/core/operate'
+import { backupDatabase, backupsIn, makeFolder, verifyLedgerApart } from '@svc/core/operate'
 import { fileOf } from '../../service/backups.ts'
 import { textOf } from './views.ts'
 import type { OperatorBackups, OperatorCheck, OperatorLedger, OperatorSetting } from './wire.ts'
@@ -87,7 +87,7 @@ export function createBackgroundWork(
       const { made_by } = service
       backup = { state: 'running', error: null }
       const database = fileOf(service.database_url)
-      mkdirSync(dir, { recursive: true, mode: 0o700 })
+      makeFolder(dir)
       backupDatabase({
         database,
         to: dir,

@@ -4,13 +4,13 @@ import {
   copyFileSync,
   existsSync,
   linkSync,
-  mkdirSync,
   realpathSync,
   renameSync,
   rmSync,
 } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { makeFolder } from '../../../runtime/make-folder.ts'
 import { refusal } from '../../archive/refusal.ts'
 import type { BackupCheck } from '../../backup/report.ts'
 import { verifyLedger } from '../../ledger/verify-ledger.ts'
@@ -61,7 +61,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   if (existsSync(database) && realpathSync(database) === realpathSync(backup)) {
     throw refusal('exists', `${backup} is the database itself`)
   }
-  mkdirSync(dirname(database), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(database))
   const lock = takeLock(database)
   // If the name is a link, the target of the link is replaced, on the target's disk.
   const place = existsSync(database) ? realpathSync(database) : database

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
+import { makeFolder } from '../../../runtime/make-folder.ts'
 import {
   type ArchiveDatabase,
   BATCH_ROWS_MAX,
@@ -63,7 +64,7 @@ export function sqliteArchive(file: string): ArchiveDatabase {
 /** Changes a file in one transaction while no server runs on it. If the change fails, a new file is removed. */
 async function changing<T>(file: string, work: (connection: Connection) => Promise<T>): Promise<T> {
   const isNew = !existsSync(file)
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(file))
   const lock = takeLock(file)
   let isDone = false
   try {
