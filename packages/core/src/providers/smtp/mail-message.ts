@@ -44,12 +44,20 @@ export function mailMessage(
     messageId: messageIdOf(job, settings),
     date: new Date(job.created_at_ms),
     subject: content.subject,
-    ...(content.text && { text: content.text }),
-    ...(content.html && { html: content.html }),
+    ...(content.text && { text: withLineEnds(content.text) }),
+    ...(content.html && { html: withLineEnds(content.html) }),
     ...replyTo(content),
     headers: headersOf(job, content, settings, context),
     ...attached(content),
   }
+}
+
+/**
+ * The text with CRLF in place of each bare CR and LF: a server on the way may change a bare CR, and the signature would no
+ * longer hold. Source: RFC 6376, section 5.3; RFC 5322, section 2.3.
+ */
+export function withLineEnds(text: string): string {
+  return text.replace(/\r\n|\r|\n/g, '\r\n')
 }
 
 /**

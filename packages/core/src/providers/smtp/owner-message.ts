@@ -1,5 +1,6 @@
 import type { SendMailOptions } from 'nodemailer'
 import type { Mail } from '../../contract/outside/mail.ts'
+import { withLineEnds } from './mail-message.ts'
 
 /** A mail of the service for the mail library, from `no-reply@`. `id`: the part of the `Message-ID` before the @. */
 export function ownerMessage(
@@ -13,8 +14,8 @@ export function ownerMessage(
     envelope: { from: address, to: [to] },
     messageId: `<${id}@${mail_domain}>`,
     subject,
-    text,
-    html,
+    text: withLineEnds(text),
+    html: withLineEnds(html),
     headers: { 'Auto-Submitted': 'auto-generated' },
   }
 }

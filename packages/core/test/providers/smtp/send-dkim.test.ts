@@ -31,6 +31,12 @@ async function signed(job: Parameters<typeof smtpJob>[0]): Promise<string> {
 
 const lines = Array.from({ length: 300 }, (_, i) => `${i} Grüße  😀\t .\n..\n`).join('')
 
+const file = (content_type: string) => ({
+  filename: 'a.txt',
+  content: Buffer.from('one\rtwo\nthree').toString('base64'),
+  content_type,
+})
+
 describe('a DKIM signature', () => {
   it.each<[string, Parameters<typeof smtpJob>[0]]>([
     ['of a text', {}],
@@ -64,6 +70,37 @@ describe('a DKIM signature', () => {
   ])('%s is valid', async (_, job) => {
     const verdict = verifyDkim(await signed(job), publicKey)
     expect(verdict).toMatchObject({ holds: true, domain: 'mail.example', selector: 'svc1' })
+  })
+
+  // A server on the way may make CRLF of a bare CR or LF: RFC 6376, section 5.3. The signature must hold before and after.
+  it.each<[string, Parameters<typeof smtpJob>[0]]>([
+    ['a text', { content: { text: 'one\rtwo\nthree\r\nfour\r' } }],
+    ['a text with other letters', { content: { text: 'eins\rzwei ü\rdrei' } }],
+    ['a text of one long line', { content: { text: `${'word '.repeat(400)}\rend` } }],
+    ['an html', { content: { text: '', html: '<p>one\r\r\n<b>two</b>\n\r</p>' } }],
+    ['a text and an html', { content: { text: 'a\rb', html: '<p>a\rb</p>' } }],
+    ['a file of text', { content: { attachments: [file('text/plain')] } }],
+    ['a calendar', { content: { attachments: [file('text/calendar')] } }],
+    ['a shown file', { content: { attachments: [{ ...file('text/html'), content_id: 'a' }] } }],
+  ])('of %s with a bare CR holds for a strict receiver', async (_, job) => {
+    const raw = await signed(job)
+    expect(raw).not.toMatch(/\r(?!\n)|(?<!\r)\n/)
+    expect(verifyDkim(raw.replace(/\r\n|\r|\n/g, '\r\n'), publicKey).holds).toBe(true)
+  })
+
+  it.each<[string, Parameters<typeof smtpJob>[0]]>([
+    ['a subject', { content: { subject: 'one\rtwo' } }],
+    ['a sender', { sender: 'one\rtwo' }],
+    [
+      'the name of a file',
+      { content: { attachments: [{ ...file('text/plain'), filename: 'one\rtwo' }] } },
+    ],
+    ['a header', { content: { headers: { 'X-Note': 'one\rtwo' } } }],
+  ])('of %s with a bare CR holds, and the field has none', async (_, job) => {
+    const raw = await signed(job)
+    expect(raw).not.toMatch(/\r(?!\n)|(?<!\r)\n/)
+    expect(raw).not.toMatch(/^two/m)
+    expect(verifyDkim(raw, publicKey).holds).toBe(true)
   })
 
   it('covers the visible fields, and both fields for unsubscribing (RFC 8058)', async () => {
