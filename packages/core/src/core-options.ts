@@ -38,6 +38,11 @@ export interface CoreOptions {
    * programs that read and write no secrets.
    */
   require_secrets_keys?: boolean
+  /**
+   * Whether every new password of 8 to 256 characters is accepted, also one of the most common ones; only for a service on the
+   * machine of a developer. Default false.
+   */
+  accept_any_password?: boolean | undefined
   /** Prices as decimal strings of credits. Default for each channel: the specification's price. */
   prices?: Partial<Prices>
   /** Countries to which messages may be sent. Default: all. */

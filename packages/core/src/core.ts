@@ -334,7 +334,7 @@ function bindApi(parts: Parts) {
     receiveReports: intake.reports.receiveReports,
     onResumed: dispatching.wake,
   })
-  const passwords = createPasswords()
+  const passwords = createPasswords({ accepts_any: options.accept_any_password ?? false })
   return {
     members: createMembers({ storage, runtime, passwords, mails }),
     workspaces: createWorkspaces({

@@ -91,6 +91,7 @@ const CHECKS = {
   durability: z.enum(['disk', 'none']).optional(),
   secrets_keys: z.array(z.string()).optional(),
   require_secrets_keys: z.boolean().optional(),
+  accept_any_password: z.boolean().optional(),
   prices: z.strictObject(eachOf(CHANNELS, price.optional())).optional(),
   countries: z.strictObject({ allowed: countries.nullable(), denied: countries }).nullish(),
   sequence_limit: z

@@ -43,6 +43,7 @@ it.each<[options: unknown, text: string]>([
   [given({ durability: 'ram' }), 'durability: must be one of: disk, none'],
   [given({ secrets_keys: 'k' }), 'secrets_keys: must be an array'],
   [given({ secrets_keys: ['k'] }), 'secrets_keys: the key must be 32 bytes'],
+  [given({ accept_any_password: 1 }), 'accept_any_password: must be a boolean'],
   [given({ require_secrets_keys: 'no' }), 'require_secrets_keys: must be a boolean'],
   [given({ prices: { sms: 'cheap' } }), 'prices: sms: '],
   [given({ prices: { sms: null } }), 'prices.sms: must be a text of credits, or an object of pref'],

@@ -62,6 +62,7 @@ beforeEach(async () => {
     signupCredits: units(0),
     async endSigning() {},
     passwords: {
+      ...passwords,
       hash: (password) => note('hash', passwords.hash(password)),
       verify: (hash, password) => note('verify', passwords.verify(hash, password)),
       async isOutdated(hash) {

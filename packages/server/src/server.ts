@@ -57,8 +57,8 @@ export async function startServer({
 }: {
   config: Config
   /**
-   * Allows what a production server must not: webhooks to plain http, a console without a password and with tools for this
-   * machine, and simulated payments if Stripe is not set.
+   * Allows what a production server must not: webhooks to plain http, common passwords, a console without a password and with
+   * tools for this machine, and simulated payments if Stripe is not set.
    */
   dev?: boolean
   /** The workspace that the console shows without a sign-in, and its key. */
@@ -83,6 +83,7 @@ export async function startServer({
   const core = await openCore({
     database_url: config.database_url,
     secrets_keys: config.secrets_keys,
+    accept_any_password: dev,
     signup_credits: config.signup_credits,
     signup_credits_on: config.signup_credits_on,
     signup_daily_limit: config.signup_daily_limit,

@@ -26,6 +26,8 @@ interface Options {
   cookie?: string | undefined
   json?: object | undefined
   headers?: Record<string, string>
+  /** The client's address. */
+  from?: string
 }
 
 /** A request of the browser; `path` below `/console/api`. */
@@ -33,11 +35,12 @@ async function ask(
   world: World,
   method: string,
   path: string,
-  { cookie, json, headers }: Options = {},
+  { cookie, json, headers, from }: Options = {},
 ) {
   const answer = await world.app.inject({
     method: method as 'GET',
     url: `/console/api${path}`,
+    ...(from && { remoteAddress: from }),
     headers: { ...SAME, ...(cookie && { cookie }), ...headers },
     ...(json && { payload: json }),
   })
@@ -189,6 +192,68 @@ describe('the session of an operator', () => {
     } finally {
       await limited.close()
     }
+  })
+})
+
+describe('the logins of an operator', () => {
+  const limited = useWorld({
+    console: { folder: 'none' },
+    rates: { auth: { max: 5, window_s: 900 } },
+  })
+  const login = async (from: string, name = NAME, password = 'another password') =>
+    (await ask(limited(), 'POST', '/operator/session', { json: { name, password }, from })).status
+
+  /** A spelling of the name that finds the same operator: full-width letters of the domain and upper case. */
+  const spelling = (n: number) =>
+    [...NAME]
+      .map((letter, i) => {
+        if (letter === '@' || !((n >> (i % 8)) & 1)) return letter
+        const isLetter = i > NAME.indexOf('@') && letter !== '.'
+        return isLetter ? String.fromCharCode(letter.charCodeAt(0) + 0xfee0) : letter.toUpperCase()
+      })
+      .join('')
+
+  afterEach(async () => {
+    await limited().core.operators.remove(NAME)
+    await limited().advance(HOUR_MS)
+  })
+
+  it('count in one bucket for all spellings that find the account', async () => {
+    await limited().core.operators.add({ name: NAME, password: PASSWORD })
+    const statuses: number[] = []
+    for (let i = 1; i <= 20; i++) statuses.push(await login(`203.0.${i}.1`, spelling(i)))
+    expect(statuses).toEqual([...Array(5).fill(401), ...Array(15).fill(429)])
+    expect(await login('198.51.100.1', spelling(255), PASSWORD)).toBe(429)
+    await limited().advance(HOUR_MS)
+    expect(await login('198.51.100.1', spelling(255), PASSWORD)).toBe(200)
+  })
+
+  it('pass from the network of an earlier sign-in, however many failed elsewhere', async () => {
+    await limited().core.operators.add({ name: NAME, password: PASSWORD })
+    expect(await login('198.51.100.1', NAME, PASSWORD)).toBe(200)
+    await limited().advance(HOUR_MS)
+    for (let i = 1; i <= 5; i++) expect(await login(`203.0.${i}.1`)).toBe(401)
+    expect(await login('203.0.9.1', NAME, PASSWORD)).toBe(429)
+    expect(await login('198.51.100.77', NAME, PASSWORD)).toBe(200)
+    for (let i = 1; i <= 4; i++) expect(await login(`198.51.100.${i}`)).toBe(401)
+    expect(await login('198.51.100.77', NAME, PASSWORD)).toBe(429)
+  })
+
+  it('know no network after a reset', async () => {
+    await limited().core.operators.add({ name: NAME, password: PASSWORD })
+    expect(await login('198.51.100.1', NAME, PASSWORD)).toBe(200)
+    await limited().core.operators.reset(NAME, PASSWORD)
+    await limited().advance(HOUR_MS)
+    for (let i = 1; i <= 5; i++) expect(await login(`203.0.${i}.1`)).toBe(401)
+    expect(await login('198.51.100.1', NAME, PASSWORD)).toBe(429)
+  })
+
+  it('do not count for a member of the same name', async () => {
+    await limited().core.operators.add({ name: NAME, password: PASSWORD })
+    for (let i = 1; i <= 6; i++) await login(`203.0.${i}.1`)
+    const json = { email: NAME, password: 'another password' }
+    const { status } = await ask(limited(), 'POST', '/session', { json, from: '203.0.9.1' })
+    expect(status).toBe(401)
   })
 })
 

@@ -50,6 +50,31 @@ it('serves the API on a free port, sends in threads, and keeps all data over a r
   }
 })
 
+it.each([
+  { dev: true, status: 201 },
+  { dev: false, status: 400 },
+])('answers $status to a common password with dev: $dev', async ({ dev, status }) => {
+  const { url, core, close } = await startServer({ config, dev })
+  try {
+    for (const [email, password] of [
+      ['first@example.com', '12345678'],
+      ['owner@example.com', 'owner@example.com'],
+    ]) {
+      const answer = await fetch(`${url}/api/v1/auth/signup`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ email, password, company_name: 'A' }),
+      })
+      expect(answer.status).toBe(status)
+    }
+    const operator = core.operators.add({ name: 'ops', password: '12345678' })
+    if (dev) await operator
+    else await expect(operator).rejects.toThrow('most common')
+  } finally {
+    await close()
+  }
+})
+
 it('serves as many connections, and lets as many wait, as the operator allows', async () => {
   const listen = vi.spyOn(Server.prototype, 'listen')
   const server = await startServer({ config: { ...config, bulk_recipients_max: 1 } })

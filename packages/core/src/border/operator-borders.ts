@@ -152,6 +152,7 @@ function operatorsBorders() {
     remove: takes(name('name'), actor),
     reset: takes(name('name'), secret, actor),
     signIn: takes(checked<Parameters<Operators['signIn']>[0]>('', z.strictObject(named)), actor),
+    knownNetwork: takes(name('name'), checked<string | null>('address', note.nullable())),
     ofToken: takes(token),
     note: takes(
       checked<'ledger.verified' | 'backup.made'>('act', z.enum(['ledger.verified', 'backup.made'])),

@@ -7,7 +7,7 @@ import type { AuditAction } from '../contract/resources/audit.ts'
 import type { OperatorRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { checkNewPassword, checkNotOwn } from '../workspaces/new-password.ts'
+import { knownSince, loginNetworkOf } from '../workspaces/begin-session.ts'
 import type { Passwords } from '../workspaces/password.ts'
 
 /** A person who operates the service in the console, and is a member of no workspace. */
@@ -47,6 +47,8 @@ export interface Operators {
   reset(name: string, password: string, actor?: Actor): Promise<Operator>
   /** Begins a session of 12 hours. @throws SvcError `unauthorized` for a wrong name or password, and after the end of the access. */
   signIn(credentials: { name: string; password: string }, actor?: Actor): Promise<OperatorSession>
+  /** The network of a client's address if the operator signed in from this network recently; else null. */
+  knownNetwork(name: string, address: string | null): Promise<string | null>
   /** The operator of a session; null for a session that ended. Makes one query. */
   ofToken(token: string): Promise<Operator | null>
   /** Records an act of an operator that changes no row. */
@@ -77,8 +79,8 @@ export function createOperators({
       const text = `Password must have at least ${LIMITS.password_length_min} characters`
       throw invalid('password', text)
     }
-    await checkNewPassword('password', password)
-    checkNotOwn('password', password, { email: name, name })
+    await passwords.checkNew('password', password)
+    passwords.checkNotOwn('password', password, { email: name, name })
     return passwords.hash(password)
   }
 
@@ -121,11 +123,13 @@ export function createOperators({
     },
     async reset(name, password, actor = SERVICE) {
       const password_hash = await hashOf(name, password)
-      return storage.write(async ({ operators, audit }) => {
+      return storage.write(async ({ operators, loginNetworks, audit }) => {
         const row = await operators.byName(name)
         if (!row) throw notFound()
         await operators.change(row.id, { password_hash })
         await operators.endSessions(row.id)
+        // A thief of the old password may have used other networks.
+        await loginNetworks.clear(row.id)
         await audit.record(entry(actor, 'operator.reset', row))
         return operatorOf(row)
       })
@@ -134,7 +138,8 @@ export function createOperators({
       const known = await storage.read.operators.byName(name)
       const isRight = await passwords.verify(known?.password_hash ?? null, password)
       const token = TOKEN_START + runtime.bytes(LIMITS.token_bytes).toString('base64url')
-      const session = await storage.write(async ({ operators, audit }) => {
+      const network = loginNetworkOf(actor.address)
+      const session = await storage.write(async ({ operators, loginNetworks, audit }) => {
         const at = runtime.now()
         const row = isRight ? await operators.byName(name) : null
         // A reset or an end between the check of the password and this transaction counts.
@@ -145,11 +150,20 @@ export function createOperators({
         const begun = { token_hash, operator_id: row.id, created_at: at, ends_at }
         await operators.beginSession(begun, LIMITS.operator_sessions)
         await operators.change(row.id, { last_sign_in_at: at })
+        if (network !== null) {
+          await loginNetworks.note({ workspace_id: row.id, network, last_login_at: at })
+        }
         await audit.record(entry({ ...actor, ...nameOf(row) }, 'operator.signed_in', row))
         return { operator: operatorOf({ ...row, last_sign_in_at: at }), token, ends_at }
       })
       if (!session) throw new SvcError('unauthorized', 'Invalid name or password')
       return session
+    },
+    async knownNetwork(name, address) {
+      const network = loginNetworkOf(address)
+      if (network === null) return null
+      const { byOperator } = storage.read.loginNetworks
+      return (await byOperator(name, network, knownSince(runtime))) ? network : null
     },
     async ofToken(token) {
       if (!TOKEN.test(token)) return null

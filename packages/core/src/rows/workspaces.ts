@@ -60,7 +60,7 @@ export function accountTables(d: Dialect) {
   })
   /**
    * Single-use tokens in e-mails; only the hash is stored. Here, in `ended_sessions` and in `login_networks`, `workspace_id`
-   * is the id of the login: the workspace for its owner, otherwise the user.
+   * is the id of the login: the workspace for its owner, otherwise the user; in `login_networks` also an operator.
    */
   const account_tokens = d.table(
     'account_tokens',

@@ -9,7 +9,6 @@ import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { EndSigning } from '../webhooks/end-signing.ts'
 import { loginNetworkOf } from './begin-session.ts'
 import { loginById, workspaceIdsOf } from './logins.ts'
-import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { badToken, hashToken } from './token.ts'
@@ -139,7 +138,7 @@ export function createAccess({
   ): Promise<void> {
     const user = await stores.users.byId(user_id)
     if (!user) throw badToken()
-    checkNotOwn('password', password, ownTexts(user))
+    passwords.checkNotOwn('password', password, ownTexts(user))
     const at = runtime.now()
     await stores.users.changePassword(user_id, { to, at })
     await stores.sessions.clear(user_id)
@@ -181,7 +180,7 @@ export function createAccess({
       if (!(await storage.read.accountTokens.holderOf(token_hash, 'reset_password', at))) {
         throw badToken()
       }
-      await checkNewPassword('password', password)
+      await passwords.checkNew('password', password)
       const to = await passwords.hash(password)
       const network = loginNetworkOf(actor.address)
       return storage.write(async (stores) => {
@@ -194,7 +193,7 @@ export function createAccess({
           return NONE
         }
         // The error rolls the transaction back: the token can be used again.
-        checkNotOwn('password', password, owner)
+        passwords.checkNotOwn('password', password, owner)
         await workspaces.changePassword(workspace_id, { to, at })
         await sessions.clear(workspace_id)
         // A thief who knew the old password may have used other networks. The owner read the mail in this network.
@@ -215,9 +214,9 @@ export function createAccess({
       const user = owner ? null : await storage.read.users.byId(login_id)
       const from = (owner ?? user)?.password_hash ?? null
       if (!(await passwords.verify(from, current_password)) || from === null) throw wrongPassword()
-      await checkNewPassword('new_password', new_password)
-      if (owner) checkNotOwn('new_password', new_password, owner)
-      if (user) checkNotOwn('new_password', new_password, ownTexts(user))
+      await passwords.checkNew('new_password', new_password)
+      if (owner) passwords.checkNotOwn('new_password', new_password, owner)
+      if (user) passwords.checkNotOwn('new_password', new_password, ownTexts(user))
       const to = await passwords.hash(new_password)
       await storage.write(async (stores) => {
         const { workspaces, users, accountTokens, sessions } = stores

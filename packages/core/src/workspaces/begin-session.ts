@@ -1,5 +1,6 @@
 import { type Actor, auditRow } from '../audit/entry.ts'
 import { networkOf } from '../contract/fields/client-network.ts'
+import { LIMITS } from '../contract/limits.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 import type { Login } from './logins.ts'
@@ -43,6 +44,11 @@ export async function beginSession(
 /** The actor with the id of a member; the owner has none. */
 export function actorOf(userId: string, workspaceId: string, actor: Actor): Actor {
   return userId === workspaceId ? actor : { ...actor, id: userId }
+}
+
+/** A network is known until this time after its last login. */
+export function knownSince({ now }: Pick<Runtime, 'now'>): Date {
+  return new Date(now().getTime() - LIMITS.login_network_lifetime_s * 1000)
 }
 
 /** The network of a login; null if its address is unknown or not an IP address. */

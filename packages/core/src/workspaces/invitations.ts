@@ -11,7 +11,6 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { actorOf, beginSession, type NewSession } from './begin-session.ts'
 import { type Login, loginByEmail } from './logins.ts'
-import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { badToken, hashToken } from './token.ts'
@@ -98,8 +97,8 @@ export function createInvitations({
     invitation: InvitationRow,
     { password, name }: { password: string; name: string | null },
   ): Promise<UserRow> {
-    await checkNewPassword('password', password)
-    checkNotOwn('password', password, { email: invitation.email, name: name ?? '' })
+    await passwords.checkNew('password', password)
+    passwords.checkNotOwn('password', password, { email: invitation.email, name: name ?? '' })
     const at = runtime.now()
     return {
       id: runtime.id(),

@@ -4,14 +4,30 @@ import type { WorkspaceRow } from '../rows/rows.ts'
 
 type Field = 'password' | 'new_password'
 
+/** Which new passwords are refused, beside those of a wrong length. */
+export interface NewPasswordRule {
+  /**
+   * Refuses one of the 10,000 most common passwords, in any case and character width.
+   * @throws SvcError `validation_error`.
+   */
+  checkNew(field: Field, password: string): Promise<void>
+  /**
+   * Refuses the public address and name of a workspace as its password, in any case.
+   * @throws SvcError `validation_error`.
+   */
+  checkNotOwn(field: Field, password: string, own: Pick<WorkspaceRow, 'email' | 'name'>): void
+}
+
+/** `accepts_any`: refuses nothing, for a service on the machine of a developer. */
+export function newPasswordRule({ accepts_any }: { accepts_any: boolean }): NewPasswordRule {
+  if (accepts_any) return { checkNew: async () => {}, checkNotOwn() {} }
+  return { checkNew: checkUncommon, checkNotOwn }
+}
+
 let common: Promise<ReadonlySet<string>> | undefined
 
-/**
- * Refuses one of the 10,000 most common passwords, in any case and character width. The list is read when the first
- * password is checked.
- * @throws SvcError `validation_error`.
- */
-export async function checkNewPassword(field: Field, password: string): Promise<void> {
+/** The list is read when the first password is checked. */
+async function checkUncommon(field: Field, password: string): Promise<void> {
   common ??= readCommon().catch((error) => {
     common = undefined
     throw error
@@ -20,11 +36,7 @@ export async function checkNewPassword(field: Field, password: string): Promise<
   throw invalid(field, 'Password is one of the most common ones: choose another')
 }
 
-/**
- * Refuses the public address and name of a workspace as its password, in any case.
- * @throws SvcError `validation_error`.
- */
-export function checkNotOwn(
+function checkNotOwn(
   field: Field,
   password: string,
   { email, name }: Pick<WorkspaceRow, 'email' | 'name'>,

@@ -1,4 +1,5 @@
 import { SvcError } from '../contract/errors.ts'
+import { type NewPasswordRule, newPasswordRule } from './new-password.ts'
 
 /** The minimum that OWASP recommends for argon2id. */
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
@@ -11,7 +12,7 @@ const DECOY =
 const AT_ONCE_MAX = 2
 const WAITING_MAX = 200
 
-export interface Passwords {
+export interface Passwords extends NewPasswordRule {
   hash(password: string): Promise<string>
   /** Whether the password has this hash. Takes the same time with a hash and with null. */
   verify(hash: string | null, password: string): Promise<boolean>
@@ -19,8 +20,8 @@ export interface Passwords {
   isOutdated(hash: string): Promise<boolean>
 }
 
-/** Hashes with argon2id, which is loaded with the first password. */
-export function createPasswords(): Passwords {
+/** Hashes with argon2id, which is loaded with the first password. `accepts_any`: see `newPasswordRule`. */
+export function createPasswords({ accepts_any = false } = {}): Passwords {
   const waiting: (() => void)[] = []
   let running = 0
 
@@ -47,6 +48,7 @@ export function createPasswords(): Passwords {
   const hash = (password: string) =>
     limited(async () => (await argon2()).hash(password, PARAMETERS))
   return {
+    ...newPasswordRule({ accepts_any }),
     hash,
     async verify(stored, password) {
       const matches = await limited(async () => (await argon2()).verify(stored ?? DECOY, password))

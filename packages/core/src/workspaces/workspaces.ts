@@ -4,7 +4,6 @@ import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { type Units, units } from '../contract/fields/units.ts'
-import { LIMITS } from '../contract/limits.ts'
 import type {
   workspaces as endpoints,
   Workspace,
@@ -16,9 +15,8 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { EndSigning } from '../webhooks/end-signing.ts'
 import { type Access, createAccess } from './access.ts'
-import { beginSession, loginNetworkOf, type NewSession } from './begin-session.ts'
+import { beginSession, knownSince, loginNetworkOf, type NewSession } from './begin-session.ts'
 import { type Login, loginByEmail, workspaceIdsOf } from './logins.ts'
-import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { mintToken } from './token.ts'
@@ -126,8 +124,8 @@ export function createWorkspaces({
     verification: Pick<WorkspaceRow, 'email_verified'>,
   ): Promise<WorkspaceRow> {
     const { password, email, company_name: name } = request
-    await checkNewPassword('password', password)
-    checkNotOwn('password', password, { email, name })
+    await passwords.checkNew('password', password)
+    passwords.checkNotOwn('password', password, { email, name })
     return newWorkspace(runtime, request, {
       password_hash: await passwords.hash(password),
       ...verification,
@@ -195,8 +193,8 @@ export function createWorkspaces({
     async knownNetwork(email, address) {
       const network = loginNetworkOf(address)
       if (network === null) return null
-      const since = new Date(runtime.now().getTime() - LIMITS.login_network_lifetime_s * 1000)
-      return (await storage.read.loginNetworks.byEmail(email, network, since)) ? network : null
+      const { byEmail } = storage.read.loginNetworks
+      return (await byEmail(email, network, knownSince(runtime))) ? network : null
     },
     async logout({ user_id, ...session }, actor = SERVICE) {
       const ended = { workspace_id: session.workspace_id, action: 'session.ended' } as const

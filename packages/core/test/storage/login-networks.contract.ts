@@ -11,6 +11,13 @@ export function loginNetworksContract(open: OpenStorage): void {
     return row
   }
   const at = (ms: number) => new Date(Date.parse('2026-05-04T09:00:00.000Z') + ms)
+  const at_all = {
+    id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02',
+    password_hash: 'hash',
+    expires_at: null,
+    last_sign_in_at: null,
+    created_at: at(0),
+  }
   const note = (workspace_id: string, network: string, last_login_at = at(0)) =>
     bench.storage.write(({ loginNetworks }) =>
       loginNetworks.note({ workspace_id, network, last_login_at }),
@@ -28,6 +35,21 @@ export function loginNetworksContract(open: OpenStorage): void {
     expect(await isKnown('nobody@example.com', '192.0.2.0/24')).toBe(false)
     await note(mine.id, '192.0.2.0/24', at(1))
     expect(await isKnown(mine.email, '192.0.2.0/24', at(1))).toBe(true)
+  })
+
+  it('of an operator are known to its name alone, and removed with it', async () => {
+    const operator = { ...at_all, name: 'Ops@example.com', name_key: 'ops@example.com' }
+    await bench.storage.write(({ operators }) => operators.insert(operator))
+    await note(operator.id, '192.0.2.0/24')
+    const { byOperator } = bench.storage.read.loginNetworks
+    const known = (name: string) => byOperator(name, '192.0.2.0/24', at(0))
+    expect(await known('OPS@ｅｘａｍｐｌｅ.com')).toBe(true)
+    expect(await known('other')).toBe(false)
+    expect(await isKnown('ops@example.com', '192.0.2.0/24')).toBe(false)
+    await bench.storage.write(({ operators }) => operators.remove(operator.id))
+    await bench.storage.write(({ operators }) => operators.insert(operator))
+    expect(await known(operator.name)).toBe(false)
+    await bench.storage.write(({ operators }) => operators.remove(operator.id))
   })
 
   it('are 50 of a workspace: the oldest makes room, however many come at once', async () => {

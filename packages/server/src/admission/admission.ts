@@ -27,6 +27,12 @@ declare module 'fastify' {
  */
 export type PageRate = 'anonymous' | 'exempt'
 
+/** The name with which a client logs in: the e-mail address of a member, or the name of an operator. */
+export interface LoginName {
+  kind: 'member' | 'operator'
+  name: string
+}
+
 /** Decides which requests may enter. It runs before a body is read, so that a refusal reveals nothing of the schemas. */
 export interface Admission {
   /**
@@ -55,13 +61,13 @@ export interface Admission {
   /** Counts a signup in the bucket that all clients share. */
   countSignup(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /**
-   * Counts a login to the account of an e-mail address. If the account knows the client's network, the bucket of this
-   * network counts it; otherwise the bucket of the address and the bucket that all clients share.
+   * Counts a login. If the account knows the client's network, the bucket of this network counts it; otherwise the bucket of the
+   * account and the bucket that all clients share. All spellings that find one account count in one bucket.
    */
   countLogin(
     request: FastifyRequest,
     reply: FastifyReply,
-    email: string,
+    login: LoginName,
     knownNetwork: string | null,
   ): Promise<void>
   /** Counts a request with a wrong signature as one without credentials. Refuses no request; returns the state. */
@@ -254,8 +260,9 @@ export function createAdmission(
       if (identity) await limiter.count(request, reply, 'bulk_estimate', identity.workspace_id)
     },
     countSignup: async (request, reply) => limiter.count(request, reply, 'signup_all', 'all'),
-    async countLogin(request, reply, email, knownNetwork) {
-      const account = `login ${emailKey(email)}`
+    async countLogin(request, reply, { kind, name }, knownNetwork) {
+      // The key with which the look-up finds the account.
+      const account = `${kind} login ${emailKey(name)}`
       if (knownNetwork) {
         return limiter.count(request, reply, 'auth', `${account} from ${knownNetwork}`)
       }

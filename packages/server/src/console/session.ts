@@ -91,7 +91,8 @@ export function sessionHandlers(
       const { body, countLogin, actor, agent, reply } = call
       if (!access.has_sign_in) throw new SvcError('forbidden', 'The program signs people in')
       // A login to an e-mail address without an account counts in the same way.
-      await countLogin(body.email, await workspaces.knownNetwork(body.email, actor.address))
+      const known = await workspaces.knownNetwork(body.email, actor.address)
+      await countLogin({ kind: 'member', name: body.email }, known)
       const { workspace: _, ...session } = await workspaces.login(body, actor)
       const token = await authenticator.issueToken(session, { actor, agent })
       reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))

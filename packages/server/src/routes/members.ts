@@ -42,7 +42,8 @@ export function invitationRoutes(
       const invitation = await members.invitationOf(body.token)
       if (invitation) {
         const { email } = invitation
-        await countLogin(email, await workspaces.knownNetwork(email, actor.address))
+        const known = await workspaces.knownNetwork(email, actor.address)
+        await countLogin({ kind: 'member', name: email }, known)
       }
       const session = await members.accept(body, actor)
       const token = await authenticator.issueToken(session, { actor, agent })

@@ -22,7 +22,7 @@ import type {
   FastifyRequest,
   RouteOptions,
 } from 'fastify'
-import { type Admission, endHook } from '../admission/admission.ts'
+import { type Admission, endHook, type LoginName } from '../admission/admission.ts'
 import { type Identity, viewerOf } from '../admission/authenticator.ts'
 import { plainAddress } from '../admission/rate-limiter.ts'
 import { isForeign } from '../console/access.ts'
@@ -59,7 +59,7 @@ export interface Call<E> {
   /** Counts the call in the bucket of all signups. */
   countSignup(): Promise<void>
   /** Counts the call as a login to an account, by the client's network. */
-  countLogin(email: string, knownNetwork: string | null): Promise<void>
+  countLogin(login: LoginName, knownNetwork: string | null): Promise<void>
   /** Counts the call, whose signature is wrong, as a request without credentials. */
   countBadSignature(): Promise<void>
   /** Marks the response as a stored answer. */
@@ -206,7 +206,7 @@ function callOf(
     countFor: (email) => admission.countFor(request, reply, endpoint, email),
     countBulkEstimate: () => admission.countBulkEstimate(request, reply),
     countSignup: () => admission.countSignup(request, reply),
-    countLogin: (email, knownNetwork) => admission.countLogin(request, reply, email, knownNetwork),
+    countLogin: (login, knownNetwork) => admission.countLogin(request, reply, login, knownNetwork),
     async countBadSignature() {
       await admission.noteBadSignature(request, reply)
     },

@@ -20,7 +20,8 @@ export function workspaceRoutes(
     },
     async login({ body, countLogin, actor, agent }) {
       // A login to an e-mail address without an account counts in the same way.
-      await countLogin(body.email, await workspaces.knownNetwork(body.email, actor.address))
+      const known = await workspaces.knownNetwork(body.email, actor.address)
+      await countLogin({ kind: 'member', name: body.email }, known)
       const { workspace, ...session } = await workspaces.login(body, actor)
       const token = await authenticator.issueToken(session, { actor, agent })
       return { workspace, token }

@@ -17,7 +17,7 @@ export interface OperatorWrites {
     operatorId: string,
     change: Partial<Pick<OperatorRow, 'password_hash' | 'last_sign_in_at'>>,
   ): Promise<void>
-  /** Removes an operator with its sessions. Returns false if there is none. */
+  /** Removes an operator with its sessions and networks. Returns false if there is none. */
   remove(operatorId: string): Promise<boolean>
   /** Begins a session, and ends all except the newest `keep` and those that are over. */
   beginSession(session: OperatorSessionRow, keep: number): Promise<void>

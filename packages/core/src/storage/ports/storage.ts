@@ -14,7 +14,7 @@ export const NEAR_READS = {
   operators: ['byName', 'byToken'],
   members: ['byId'],
   invitations: ['byToken'],
-  loginNetworks: ['byEmail'],
+  loginNetworks: ['byEmail', 'byOperator'],
   contacts: ['byId'],
   credits: ['account'],
   lowBalances: ['due'],

@@ -114,6 +114,8 @@ export interface LoginNetworkReads {
    * not the address has an account.
    */
   byEmail(email: string, network: string, since: Date): Promise<boolean>
+  /** The same for the operator of a name, as `OperatorReads.byName` finds it. */
+  byOperator(name: string, network: string, since: Date): Promise<boolean>
 }
 
 export interface LoginNetworkWrites {

@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, inArray, lt, notInArray, or } from 'drizzle-orm'
+import { and, desc, eq, gte, inArray, lt, notInArray, or, type SQL } from 'drizzle-orm'
 import { emailKey } from '../../contract/fields/email-address.ts'
 import { LIMITS } from '../../contract/limits.ts'
 import type { Db } from '../../rows/dialect.ts'
@@ -9,9 +9,14 @@ import { removeOldest } from './pages.ts'
 
 export function loginNetworkStore(
   db: Db,
-  { login_networks: t, workspaces, users }: Tables,
+  { login_networks: t, workspaces, users, operators }: Tables,
   { locked }: StoreDialect,
 ): LoginNetworkReads & LoginNetworkWrites {
+  async function isKnown(ofLogin: SQL | undefined, network: string, since: Date) {
+    const known = and(ofLogin, eq(t.network, network), gte(t.last_login_at, since))
+    return (await db.select({ network: t.network }).from(t).where(known)).length === 1
+  }
+
   return {
     async byEmail(email, network, since) {
       const key = emailKey(email)
@@ -21,8 +26,12 @@ export function loginNetworkStore(
         inArray(t.workspace_id, owner.where(eq(workspaces.email_key, key))),
         inArray(t.workspace_id, user.where(eq(users.email_key, key))),
       )
-      const known = and(ofAddress, eq(t.network, network), gte(t.last_login_at, since))
-      return (await db.select({ network: t.network }).from(t).where(known)).length === 1
+      return isKnown(ofAddress, network, since)
+    },
+    async byOperator(name, network, since) {
+      const operator = db.select({ id: operators.id }).from(operators)
+      const ofName = operator.where(eq(operators.name_key, emailKey(name)))
+      return isKnown(inArray(t.workspace_id, ofName), network, since)
     },
     async note(row) {
       const ofWorkspace = eq(t.workspace_id, row.workspace_id)
@@ -31,6 +40,8 @@ export function loginNetworkStore(
       await locked(owner.where(eq(workspaces.id, row.workspace_id)))
       const user = db.select({ id: users.id }).from(users)
       await locked(user.where(eq(users.id, row.workspace_id)))
+      const operator = db.select({ id: operators.id }).from(operators)
+      await locked(operator.where(eq(operators.id, row.workspace_id)))
       await db
         .insert(t)
         .values(row)

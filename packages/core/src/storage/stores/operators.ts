@@ -9,7 +9,7 @@ const OPERATORS_MAX = 1_000
 
 export function operatorStore(
   db: Db,
-  { operators: t, operator_sessions: sessions }: Tables,
+  { operators: t, operator_sessions: sessions, login_networks }: Tables,
 ): OperatorReads & OperatorWrites {
   return {
     async list() {
@@ -48,6 +48,7 @@ export function operatorStore(
     },
     async remove(operatorId) {
       await db.delete(sessions).where(eq(sessions.operator_id, operatorId))
+      await db.delete(login_networks).where(eq(login_networks.workspace_id, operatorId))
       const removed = await db.delete(t).where(eq(t.id, operatorId)).returning({ id: t.id })
       return removed.length === 1
     },

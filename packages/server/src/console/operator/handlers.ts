@@ -169,8 +169,8 @@ export function operatorSessionHandlers(
       if (!access.has_sign_in || !access.has_operators) {
         throw new SvcError('forbidden', 'Operators do not sign in here')
       }
-      // Counted like the login of a member, in a bucket of its own.
-      await countLogin(`operator ${body.name}`, null)
+      const known = await core.operators.knownNetwork(body.name, actor.address)
+      await countLogin({ kind: 'operator', name: body.name }, known)
       const { operator, token } = await core.operators.signIn(body, actor)
       reply.header('set-cookie', operatorCookie(token, cookiePlace(access)))
       return { operator: operator.name }
