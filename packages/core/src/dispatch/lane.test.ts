@@ -21,9 +21,10 @@ function openLane({
   const queue: string[] = []
   const ran: { items: string[]; claimed_ms: number }[] = []
   const ends: (() => void)[] = []
+  const limits: number[] = []
   let offers = 0
   let claims = 0
-  let onClaim: ((claims: number) => string[]) | null = null
+  let onClaim: ((claims: number) => string[] | Promise<string[] | null>) | null = null
   let onDone: (() => void) | null = null
   const lane: Lane<string> = {
     name: 'messages',
@@ -31,7 +32,8 @@ function openLane({
     batch,
     claim: async (limit) => {
       claims += 1
-      return onClaim?.(claims) ?? queue.splice(0, limit)
+      limits.push(limit)
+      return (await onClaim?.(claims)) ?? queue.splice(0, limit)
     },
     offer() {
       offers += 1
@@ -57,8 +59,9 @@ function openLane({
     ran,
     items: () => ran.flatMap(({ items }) => items),
     offers: () => offers,
-    /** Replaces the claims from now on, which are numbered from 1. */
-    onClaim(claim: (claims: number) => string[]) {
+    limits,
+    /** Replaces the claims from now on, which are numbered from 1. Null takes the items of the queue. */
+    onClaim(claim: (claims: number) => string[] | Promise<string[] | null>) {
       claims = 0
       onClaim = claim
     },
@@ -198,5 +201,90 @@ describe('room in a lane', () => {
     expect(first?.claimed_ms).toBeGreaterThanOrEqual(before)
     expect(first?.claimed_ms).toBeLessThanOrEqual(after)
     expect(second).toEqual({ items: ['b'], claimed_ms: Number.NEGATIVE_INFINITY })
+  })
+})
+
+describe('a lane that is behind', () => {
+  it('catches up while items arrive during each claim, and none overtakes', async () => {
+    const { running, queue, items, onClaim } = openLane({ slots: 100, batch: 10 })
+    await running.quiet()
+    const sent: string[] = []
+    const taken: string[] = []
+    /** Sends an item as a transaction does: with room it is handed over, else it is queued. */
+    function send(name: string) {
+      sent.push(name)
+      const reservation = running.reserve(1)
+      if (reservation) reservation.handOver([name])
+      else {
+        queue.push(name)
+        running.queued([name])
+      }
+    }
+    onClaim((claims) => {
+      const found = queue.splice(0, 10)
+      // They arrive after the claim has looked.
+      for (const part of ['a', 'b', 'c']) if (claims <= 20) send(`${claims}${part}`)
+      taken.push(...found)
+      return found
+    })
+    // More than a claim takes.
+    queue.push(...Array.from({ length: 12 }, (_, i) => `old${i}`))
+    running.queued([])
+    await expect.poll(items).toHaveLength(12 + 3 * 4)
+    expect(items().slice(12)).toEqual(sent)
+    // Only what arrived while more waited than a claim takes was queued; the rest was handed over.
+    expect(taken).toHaveLength(12 + 3)
+    expect(running.reserve(1)).not.toBeNull()
+  })
+
+  it('begins what was handed over meanwhile only after the claim of the older items', async () => {
+    const { running, queue, items, onClaim } = openLane({ slots: 100, batch: 10 })
+    await running.quiet()
+    queue.push('old')
+    running.queued([])
+    const during: string[][] = []
+    onClaim(() => {
+      during.push(items())
+      return queue.splice(0, 10)
+    })
+    running.reserve(1)?.handOver(['new'])
+    expect(items()).toEqual([])
+    await expect.poll(items).toEqual(['old', 'new'])
+    expect(during[0]).toEqual([])
+  })
+
+  it('takes more at once while full claims are slow', async () => {
+    const { running, queue, limits, onClaim, end } = openLane({ slots: 1_000, batch: 10 })
+    await running.quiet()
+    onClaim(() => new Promise((resolve) => setTimeout(() => resolve(null), 40)))
+    queue.push(...Array.from({ length: 100 }, (_, i) => `${i}`))
+    limits.splice(0)
+    running.wake()
+    await expect.poll(() => queue).toEqual([])
+    end()
+    expect(limits.slice(0, 4)).toEqual([10, 20, 40, 40])
+  })
+
+  it('begins held items when it stops, and when a pause begins', async () => {
+    let paused = false
+    const { running, queue, items, onClaim } = openLane({
+      slots: 100,
+      batch: 10,
+      isPaused: () => paused,
+    })
+    await running.quiet()
+    onClaim(() => [])
+    queue.push('old')
+    running.queued([])
+    running.reserve(1)?.handOver(['a'])
+    paused = true
+    await expect.poll(items).toEqual(['a'])
+    paused = false
+    running.wake()
+    await turn()
+    running.queued([])
+    running.reserve(1)?.handOver(['b'])
+    void running.stop(0)
+    await expect.poll(items).toEqual(['a', 'b'])
   })
 })

@@ -8,7 +8,7 @@ export interface Lane<Item, Terms = unknown> {
   name: 'messages' | 'deliveries'
   /** The maximum number of items in flight. */
   slots: number
-  /** The maximum number of items of one claim. */
+  /** The maximum number of items of one claim; `CLAIM_GROWTH` times as many while full claims are slow. */
   batch: number
   claim(limit: number): Promise<Item[]>
   /** The terms on which a transaction claims at most `limit` items as it queues them. */
@@ -50,6 +50,10 @@ const POLL_MS = 250
 /** The pause after a failed claim, which reduces the load on a database that is down. */
 const FAULT_PAUSE_MS = 1_000
 
+/** A full claim that takes longer is slow, because the database is busy or far away. The next claim may be twice as large. */
+const SLOW_CLAIM_MS = 25
+const CLAIM_GROWTH = 4
+
 /** Claims and runs items until it is stopped. While it is paused, it claims nothing and has no room. */
 export function startLane<Item, Terms>(
   lane: Lane<Item, Terms>,
@@ -63,6 +67,19 @@ export function startLane<Item, Terms>(
   let isBehind = true
   /** Whether such items were queued since the last claim began. */
   let hasQueued = true
+  /** Whether the last claim took all items that were queued before it began. */
+  let isCatchingUp = false
+  /** The number of claims that have begun. */
+  let claims = 0
+  /** The last claim after which no older items waited. */
+  let taken = 0
+  /** The maximum number of items of the next claim. */
+  let size = lane.batch
+  /**
+   * Items that were handed over while older items waited, and the number of the claim that takes the older items. Without
+   * them, a lane would stay behind for as long as items arrive during each claim.
+   */
+  let held: { claim: number; begin: () => void }[] = []
   let stopping = false
   let woken = true
   let isSleeping = false
@@ -113,25 +130,46 @@ export function startLane<Item, Terms>(
       })
   }
 
+  /** Begins the held items whose older items were taken by the claims until `claim`. */
+  function beginHeld(claim: number): void {
+    const ready = held.filter((one) => one.claim <= claim)
+    held = held.filter((one) => one.claim > claim)
+    for (const { begin } of ready) begin()
+  }
+
+  function noteClaim(isFull: boolean, took_ms: number): void {
+    isCatchingUp = !isFull && !isPaused()
+    isBehind = !isCatchingUp || hasQueued
+    if (isCatchingUp) taken = claims
+    if (!isFull) size = lane.batch
+    else if (took_ms > SLOW_CLAIM_MS) size = Math.min(2 * size, CLAIM_GROWTH * lane.batch)
+  }
+
   async function look(): Promise<void> {
-    const limit = Math.min(lane.slots - inFlight, lane.batch)
+    const limit = Math.min(lane.slots - inFlight, size)
     woken = false
+    // The call of paused items is refused, so that they return to the queue.
+    if (isPaused()) beginHeld(Number.POSITIVE_INFINITY)
     if (limit <= 0) return sleep(POLL_MS)
     hasQueued = false
+    claims += 1
     inFlight += limit
     try {
       const claimed_ms = uptimeMs()
       const began = performance.now()
       const items = isPaused() ? [] : await lane.claim(limit)
-      telemetry?.claimed(lane.name, items.length, performance.now() - began)
+      const took_ms = performance.now() - began
+      telemetry?.claimed(lane.name, items.length, took_ms)
       inFlight -= limit - items.length
-      isBehind = items.length === limit || hasQueued || isPaused()
+      noteClaim(items.length === limit, took_ms)
       launch(items, claimed_ms)
+      if (isCatchingUp) beginHeld(claims)
       // A full batch means that more items are due.
       if (items.length === limit) return
     } catch (error) {
       inFlight -= limit
       isBehind = true
+      isCatchingUp = false
       log.error({ err: error, lane: lane.name }, 'claiming failed')
       woken = false
       return sleep(FAULT_PAUSE_MS)
@@ -145,16 +183,20 @@ export function startLane<Item, Terms>(
 
   const ended = (async () => {
     while (!stopping) await look()
+    beginHeld(Number.POSITIVE_INFINITY)
   })()
 
   function reserve(count: number): Reservation<Terms, Item> | null {
-    if (stopping || isBehind || isPaused() || inFlight + count > lane.slots) {
+    // A claim needs slots too, because the held items wait for it.
+    const slots = isBehind ? lane.slots - lane.batch : lane.slots
+    if (stopping || isPaused() || (isBehind && !isCatchingUp) || inFlight + count > slots) {
       // The items that are queued now come first.
+      if (!isBehind) isCatchingUp = false
       isBehind = true
-      hasQueued = true
       return null
     }
     const claimed_ms = uptimeMs()
+    const afterClaim = isBehind ? claims + (hasQueued ? 1 : 0) : 0
     const offer = lane.offer(count)
     inFlight += count
     quiet = false
@@ -167,7 +209,9 @@ export function startLane<Item, Terms>(
       terms: offer.terms,
       handOver(items) {
         if (items.length > 0) telemetry?.claimed(lane.name, items.length, null)
-        begin(items, claimed_ms)
+        const isHeld = items.length > 0 && afterClaim > taken && !stopping
+        if (isHeld) held.push({ claim: afterClaim, begin: () => begin(items, claimed_ms) })
+        else begin(items, claimed_ms)
       },
       release: () => begin([], claimed_ms),
       // No work begins after its lease, so that the lane requeues the items.
