@@ -22,7 +22,7 @@ test('import shows rejected contacts and a summary, and exits with 1', async () 
   const { code, stdout, stderr } = await svc(['contacts', 'import', 'people.csv'], server.here)
   expect(code).toBe(1)
   expect(stdout).toBe(
-    'contact 2\tphone\tPhone number must be in E.164 format\n2 created, 0 updated, 0 unchanged, 1 rejected\n',
+    'line 3\tphone\tPhone number must be in E.164 format: "0700" has no country code; set default_country, or write the number with + and its country code\n2 created, 0 updated, 0 unchanged, 1 rejected\n',
   )
   expect(stderr).toBe('svc: 1 of 3 were rejected\n')
 })
@@ -73,6 +73,45 @@ test.each([
 test('import refuses an invalid CSV file with the line number', async () => {
   writeFileSync(pathOf('broken.csv'), 'phone,name\n+1\n')
   const { code, stderr } = await svc(['contacts', 'import', 'broken.csv'], server.here)
-  expect(code).toBe(1)
-  expect(stderr).toContain('line 2 has another number of cells than the header')
+  expect(code).toBe(2)
+  expect(stderr).toContain('broken.csv, line 2: it has another number of cells than the header')
+})
+
+test('import shows the columns without importing, and takes what the headings do not say', async () => {
+  const text =
+    'Vorname;Nachname;Kontakt;Ort\r\nAda;Lovelace;0151 / 12345670;Köln\r\nBen;;4,91511E+12;\r\n'
+  writeFileSync(pathOf('people-de.csv'), Buffer.from(text, 'latin1'))
+  const argv = [
+    'contacts',
+    'import',
+    'people-de.csv',
+    '--default-country',
+    'de',
+    '--column',
+    'Kontakt=phone',
+  ]
+  const trial = await svc([...argv, '--dry-run'], server.here)
+  expect(trial.code).toBe(1)
+  expect(trial.stdout).toMatch(/^Vorname\tfirst_name\tAda \| Ben$/m)
+  expect(trial.stdout).toMatch(/^Kontakt\tphone\t/m)
+  expect(trial.stdout).toMatch(/^line 3\tphone\t.*scientific notation.*format the column as text/m)
+  expect(trial.stdout).toContain('It would be: 1 created, 0 updated, 0 unchanged, 1 rejected')
+  expect((await svc(['contacts', 'list', '--search', 'Ada'], server.here)).stdout).toBe('')
+  const { stdout } = await svc([...argv, '--json'], server.here)
+  expect(JSON.parse(stdout)).toMatchObject({
+    created: 1,
+    rejected: 1,
+    errors: [{ index: 1, line: 3 }],
+  })
+  const list = await svcJson(['contacts', 'list', '--search', 'Ada'], server.here)
+  expect(list).toMatchObject({
+    contacts: [{ name: 'Ada Lovelace', phone: '+4915112345670', attributes: { Ort: 'Köln' } }],
+  })
+})
+
+test('import refuses a column of addresses whose heading is unknown', async () => {
+  writeFileSync(pathOf('unknown.csv'), 'external_id,Kontakt\n1,a@example.com\n')
+  const { code, stderr } = await svc(['contacts', 'import', 'unknown.csv'], server.here)
+  expect(code).toBe(2)
+  expect(stderr).toContain('unknown.csv: the column Kontakt has e-mail addresses')
 })

@@ -16,7 +16,7 @@ export {
   readProvider,
   readProviders,
 } from './channels/read-providers.ts'
-export { readContactsCsv } from './contacts/read-csv.ts'
+export { type FileOfContacts, type FileOptions, readContacts } from './contacts/read-contacts.ts'
 export type { WireContact } from './contacts/write-csv.ts'
 export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
 export type { WebhookStatus } from './contract/resources/webhooks.ts'
@@ -103,6 +103,15 @@ export type { DoubtfulMessage, DoubtfulTotal } from './storage/ports/pauses.ts'
 export type { CheckOptions } from './storage/sqlite/backup/check-backup.ts'
 export type { MakeOptions } from './storage/sqlite/backup/make-backup.ts'
 export type { RestoreOptions, RestoreReport } from './storage/sqlite/backup/restore-backup.ts'
+export type { Source } from './tables/encoding.ts'
+export { TableFault } from './tables/fault.ts'
+export { isCountry } from './tables/phone-numbers.ts'
+export { openTable, type Table, type TableRow } from './tables/read-table.ts'
+export {
+  type RecipientColumns,
+  recipientColumnsOf,
+  type TableRecipient,
+} from './tables/recipients.ts'
 export {
   checkAttributes,
   readVerbs,

@@ -213,13 +213,13 @@ describe(`POST ${IMPORT} with JSON`, () => {
 describe(`POST ${IMPORT} with CSV`, () => {
   it('accepts quotes, CRLF, a byte order mark, empty lines and any order of columns', async () => {
     const csv =
-      '\ufeffName,E Mail,phone,TAGS,external_id,City\r\n' +
+      '\ufeffName,Shoe Size,phone,TAGS,external_id,City\r\n' +
       '"Kimani, ""Neema""\r\n",x,+255700000001,"vip; new",crm-1,Dodoma\r\n\r\n' +
       'Żółw,, +255700000002 ,"a,b",,\r\n'
     const report = await importedCsv(csv)
     // A name has one line.
     expect(report.errors).toStrictEqual([
-      { index: 0, path: 'name', message: 'Text must be one line' },
+      { index: 0, line: 2, path: 'name', message: 'Text must be one line' },
     ])
     await importedCsv(csv.replace('""Neema""\r\n', '""Neema""'))
     expect(await all()).toMatchObject([
@@ -228,7 +228,7 @@ describe(`POST ${IMPORT} with CSV`, () => {
         phone: '+255700000001',
         tags: ['vip', 'new'],
         external_id: 'crm-1',
-        attributes: { 'E Mail': 'x', City: 'Dodoma' },
+        attributes: { 'Shoe Size': 'x', City: 'Dodoma' },
       },
       { name: 'Żółw', phone: '+255700000002', tags: ['a', 'b'], external_id: null, attributes: {} },
     ])
@@ -288,17 +288,23 @@ describe(`POST ${IMPORT} with CSV`, () => {
   it.each([
     ['', 'it needs a header row'],
     ['\n\n', 'it needs a header row'],
-    ['name,city\nAsha,Dodoma\n', 'it needs a column named phone, email, external_id'],
-    ['phone,,name\n', 'column 2 has no name'],
-    ['phone,PHONE\n', 'two columns are named phone'],
-    ['phone,name\n+255700000001\n', 'line 2 has another number of cells than the header'],
-    ['phone,name\n+255700000001,a,b\n', 'line 2 has another number of cells than the header'],
-    ['phone,name\n+1,"a\n', 'a quote that line 2 opens is not closed'],
-    ['phone,name\n+1,a "b"\n', 'line 2 has a quote where none can be'],
-    ['phone,name\n+1,"a"b\n', 'line 2 has a quote where none can be'],
-    ['phone,name\n+1,a\0\n', 'it has the character U+0000'],
-    [Buffer.from('phone,name\n+1,\xff\n', 'latin1'), 'it is not UTF-8'],
-    [`phone,${Array.from({ length: 100 }, (_, i) => `c${i}`)}`, 'it has more than 100 columns'],
+    [
+      'name,city\nAsha,Dodoma\n',
+      'it needs a column named phone, email, external_id; its columns are name, city',
+    ],
+    ['phone,,name\n+255700000001,x,a\n', 'column 2 has no name'],
+    ['phone,PHONE\n', 'columns 1 and 2 are both named phone'],
+    ['phone,name\n+255700000001\n', 'line 2: it has another number of cells than the header'],
+    ['phone,name\n+255700000001,a,b\n', 'line 2: it has another number of cells than the header'],
+    ['phone,name\n+1,"a\n', 'line 2: a quote is not closed'],
+    ['phone,name\n+1,a "b"\n', 'line 2: a quote is in a wrong place'],
+    ['phone,name\n+1,"a"b\n', 'line 2: a quote is in a wrong place'],
+    ['phone,name\n+1,a\0\n', 'line 2: the character U+0000 is not allowed'],
+    [
+      Buffer.from('phone,name é\n+1,\xff\n'.replace('é', '\xc3\xa9'), 'latin1'),
+      'line 2: it is not UTF-8',
+    ],
+    [`phone,${Array.from({ length: 250 }, (_, i) => `c${i}`)}`, 'it has more than 250 columns'],
   ])('returns 400 for %j and creates no contact', async (raw, message) => {
     const { status, body } = await postCsv(raw)
     expect([status, body]).toStrictEqual([400, refuse(message)])
@@ -310,6 +316,137 @@ describe(`POST ${IMPORT} with CSV`, () => {
     const { status, body } = await postCsv(`phone\n${rows.join('\n')}`)
     const message = 'contacts must have at most 10000 items'
     expect([status, body]).toStrictEqual([400, refusal('validation_error', message, 'contacts')])
+  })
+})
+
+describe(`POST ${IMPORT} with the files that people have`, () => {
+  const send = (raw: string | Buffer, query = '', type = 'text/csv') =>
+    world().call('POST', `${IMPORT}${query}`, {
+      token: owner.token,
+      raw,
+      headers: { 'content-type': type },
+    })
+
+  it("takes a German spreadsheet's export in Windows-1252, and names scientific notation by line", async () => {
+    const csv =
+      'Vorname;Nachname;E-Mail;Handy;Ort\r\nJörg;Müller;joerg@example.com;0151 / 12345670;Köln\r\n' +
+      'Ann;"Two\r\nlines";;4,91511E+12;\r\n;;;;\r\nÄnne;;;+43 (0)664 1234567;\r\n'
+    const { body } = expectStatus(
+      200,
+      await send(Buffer.from(csv, 'latin1'), '?default_country=de'),
+    )
+    expect(body.data).toMatchObject({
+      created: 2,
+      rejected: 1,
+      errors: [
+        {
+          index: 1,
+          line: 3,
+          path: 'phone',
+          message: expect.stringContaining('scientific notation'),
+        },
+      ],
+    })
+    expect(await all()).toMatchObject([
+      { name: 'Änne', phone: '+436641234567' },
+      {
+        name: 'Jörg Müller',
+        phone: '+4915112345670',
+        email: 'joerg@example.com',
+        attributes: { first_name: 'Jörg', last_name: 'Müller', Ort: 'Köln' },
+      },
+    ])
+  })
+
+  it('takes UTF-16 with tabs as Excel writes it, and the encoding of Content-Type', async () => {
+    const wide = Buffer.from('\ufeffName\tMobile\nŻółw\t+48 512 345 678\n', 'utf16le')
+    expectStatus(200, await send(wide))
+    const cyrillic = Buffer.from([
+      ...Buffer.from('name,phone\n'),
+      0xc8,
+      0xe2,
+      ...Buffer.from(',+7 912 345-67-89\n'),
+    ])
+    expectStatus(200, await send(cyrillic, '', 'text/csv; charset=windows-1251'))
+    expect(await all()).toMatchObject([
+      { name: 'Ив', phone: '+79123456789' },
+      { name: 'Żółw', phone: '+48512345678' },
+    ])
+    const { status, body } = await send('phone\n+255700000001', '', 'text/csv; charset=klingon')
+    expect([status, body]).toStrictEqual([400, refuse('the character set "klingon" is not known')])
+  })
+
+  it("takes Google's export", async () => {
+    const csv =
+      'Name,Given Name,Family Name,Group Membership,E-mail 1 - Value,Phone 1 - Type,Phone 1 - Value,Photo\n' +
+      'Ada Lovelace,Ada,Lovelace,* myContacts ::: VIP,a@example.com ::: b@example.com,Mobile,+44 7700 900123,x\n'
+    expectStatus(200, await send(csv))
+    expect(await all()).toMatchObject([
+      {
+        name: 'Ada Lovelace',
+        phone: '+447700900123',
+        email: 'a@example.com',
+        tags: ['VIP'],
+        attributes: { first_name: 'Ada', last_name: 'Lovelace', other_emails: ['b@example.com'] },
+      },
+    ])
+  })
+
+  it('reports with dry_run what it would do, and stores nothing', async () => {
+    await world().contact(owner, { phone: '+255700000001', name: 'Before' })
+    const rows = Array.from(
+      { length: 60 },
+      (_, i) => `+25570000${String(i % 55).padStart(4, '0')};x${i}`,
+    )
+    const csv = `sep=;\nphone;Name\n${rows.join('\n')}\n0700;y\n`
+    const before = await all()
+    const trial = expectStatus(200, await send(csv, '?dry_run=true')).body.data
+    expect(trial).toMatchObject({
+      errors: [{ line: 63 }],
+      file: {
+        encoding: 'utf-8',
+        separator: ';',
+        columns: [
+          { name: 'phone', field: 'phone', examples: expect.arrayContaining([]) },
+          { name: 'Name', field: 'name', examples: ['x0', 'x1', 'x2'] },
+        ],
+      },
+    })
+    expect(await all()).toStrictEqual(before)
+    const { file: _, ...counts } = trial
+    expect(expectStatus(200, await send(csv)).body.data).toStrictEqual(counts)
+  })
+
+  it('says what columns are by the caller, and refuses to lose addresses', async () => {
+    const csv = 'external_id,Kontakt\n7,ada@example.com\n'
+    const lost =
+      'the column Kontakt has e-mail addresses, and its heading is not known: name it email, or say with "columns" what it is'
+    const refused = await send(csv)
+    expect([refused.status, refused.body]).toStrictEqual([400, refuse(lost)])
+    const columns = encodeURIComponent('{"Kontakt":"email"}')
+    expectStatus(200, await send(csv, `?columns=${columns}`))
+    expect(await all()).toMatchObject([{ external_id: '7', email: 'ada@example.com' }])
+    const warned = await send('email,Kontakt\nada@example.com,ben@example.com\n', '?dry_run=true')
+    expect(expectStatus(200, warned).body.data.warnings).toEqual([
+      'The column Kontakt has e-mail addresses, but is imported as an attribute, because another column is the email',
+    ])
+  })
+
+  it.each([
+    ['?default_country=Germany', 'default_country', 'default_country must be an ISO 3166-1 code'],
+    ['?default_country=XX', 'default_country', 'The phone numbers of XX are not known'],
+    ['?dry_run=maybe', 'dry_run', 'dry_run'],
+    ['?columns=7', 'columns', 'columns must be a JSON object'],
+  ])('returns 400 for %s', async (query, path, message) => {
+    const { status, body } = await send('phone\n+255700000001', query)
+    expect([status, body.details[0].path]).toEqual([400, path])
+    expect(body.message).toContain(message)
+  })
+
+  it('takes dry_run in JSON too', async () => {
+    const json = { contacts: [{ phone: '+255700000001' }], dry_run: true }
+    expect(expectStatus(200, await post(json)).body.data).toStrictEqual({ ...DONE, created: 1 })
+    expect(await all()).toStrictEqual([])
   })
 })
 

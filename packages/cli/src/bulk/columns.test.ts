@@ -37,7 +37,7 @@ describe('columnsOf', () => {
   test.each([
     [['name'], {}, 'x.csv has no column named to, phone or contact_id'],
     [['name'], { channel: 'email' }, 'no column named to, email or contact_id'],
-    [['to'], { to_column: 'Mobile' }, 'x.csv has no column named Mobile: it has to'],
+    [['to'], { to_column: 'Mobile' }, 'it has no column named Mobile: it has to'],
     [['to', ' '], {}, 'column 2 has no name'],
     [['to', 'a', 'To'], {}, 'columns 1 and 3 are both named to'],
   ] as const)('refuses the header %j', (header, more, message) => {

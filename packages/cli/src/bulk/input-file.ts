@@ -4,11 +4,12 @@ import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { openTable, TableFault, type TableRow } from '@svc/core/operate'
 import { assertUnread } from '../input/read-input.ts'
+import { unreadable } from '../input/unreadable.ts'
 import { Failure, misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import type { Columns, Row } from './columns.ts'
-import { type CsvRow, readRows } from './read-rows.ts'
 
 const CHUNK_BYTES = 256 * 1024
 
@@ -25,6 +26,8 @@ export interface InputFile {
   sha256: string
   /** The number of rows below the header. */
   rows: number
+  /** The number of rows whose phone number cannot be read, and the first of them; null without any. */
+  faults: { count: number; first: string } | null
   /**
    * Returns the rows that start after a line, in order. The caller checks for changes with `assertUnchanged`.
    * @throws Failure for a row that cannot be read because the file has changed.
@@ -42,7 +45,7 @@ export interface InputFile {
 export async function openInputFile(
   path: string,
   io: ProcessIo,
-  columnsFor: (header: CsvRow, file: string) => Columns,
+  columnsFor: (header: TableRow, file: string) => Columns,
 ): Promise<InputFile> {
   const name = path === '-' ? 'stdin' : basename(path)
   const spool = path === '-' ? await spoolOf(io) : null
@@ -62,12 +65,12 @@ export async function openInputFile(
         `${name} was changed during the run: no more messages are sent`,
       )
     }
-    const { columns, ...found } = await survey(handle, name, columnsFor)
+    const { columns, encoding, ...found } = await named(name, survey(handle, name, columnsFor))
     await assertUnchanged()
     return {
       name,
       ...found,
-      after: (line) => rowsAfter(handle, { name, columns, line }),
+      after: (line) => rowsAfter(handle, { name, columns, encoding, line }),
       assertUnchanged,
       close,
     }
@@ -126,20 +129,29 @@ async function spoolOf({ stdin }: ProcessIo): Promise<{ path: string; remove(): 
 async function survey(
   handle: FileHandle,
   name: string,
-  columnsFor: (header: CsvRow, file: string) => Columns,
-): Promise<{ columns: Columns; sha256: string; rows: number }> {
+  columnsFor: (header: TableRow, file: string) => Columns,
+): Promise<Pick<InputFile, 'sha256' | 'rows' | 'faults'> & { columns: Columns; encoding: string }> {
   const hash = createHash('sha256')
+  for await (const chunk of chunksOf(handle)) hash.update(chunk)
+  const table = await openTable(() => chunksOf(handle))
   let columns: Columns | null = null
   let rows = 0
   let faulty = 0
   const faults: string[] = []
-  for await (const row of readRows(chunksOf(handle, hash), name)) {
+  let unread: InputFile['faults'] = null
+  for await (const row of table.rows) {
     if (!columns) {
       columns = columnsFor(row, name)
       continue
     }
     rows++
-    if (row.cells.length === columns.count) continue
+    if (row.cells.length === columns.count) {
+      const { fault } = columns.rowOf(row)
+      if (fault === null) continue
+      unread ??= { count: 0, first: `line ${row.line}: ${fault}` }
+      unread.count++
+      continue
+    }
     faulty++
     if (faults.length < FAULTS_SHOWN) faults.push(`line ${row.line} has ${row.cells.length}`)
   }
@@ -149,30 +161,51 @@ async function survey(
     throw usage(`${name}: the header has ${columns.count} cells, but ${faults.join(', ')}${more}`)
   }
   if (rows === 0) throw usage(`${name} has a header row and no other`)
-  return { columns, sha256: hash.digest('hex'), rows }
+  const { encoding } = table
+  return { columns, encoding, sha256: hash.digest('hex'), rows, faults: unread }
 }
 
 async function* rowsAfter(
   handle: FileHandle,
-  { name, columns, line }: { name: string; columns: Columns; line: number },
+  {
+    name,
+    columns,
+    encoding,
+    line,
+  }: { name: string; columns: Columns; encoding: string; line: number },
 ): AsyncGenerator<Row> {
   let isHeader = true
-  for await (const row of readRows(chunksOf(handle), name)) {
-    if (!isHeader && row.line > line) yield columns.rowOf(row)
-    isHeader = false
+  const { rows } = await named(
+    name,
+    openTable(() => chunksOf(handle), encoding),
+  )
+  try {
+    for await (const row of rows) {
+      if (!isHeader && row.line > line) yield columns.rowOf(row)
+      isHeader = false
+    }
+  } catch (error) {
+    throw inFile(name, error)
   }
 }
 
-async function* chunksOf(
-  handle: FileHandle,
-  hash?: { update(bytes: Buffer): unknown },
-): AsyncGenerator<Buffer> {
+/** The result, or the failure with the name of the file. */
+async function named<T>(name: string, result: Promise<T>): Promise<T> {
+  return result.catch((error: unknown) => {
+    throw inFile(name, error)
+  })
+}
+
+function inFile(name: string, error: unknown): unknown {
+  return error instanceof TableFault ? unreadable(name, error) : error
+}
+
+async function* chunksOf(handle: FileHandle): AsyncGenerator<Buffer> {
   for (let position = 0; ; ) {
     const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
     const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, position)
     if (bytesRead === 0) return
     const chunk = buffer.subarray(0, bytesRead)
-    hash?.update(chunk)
     position += bytesRead
     yield chunk
   }

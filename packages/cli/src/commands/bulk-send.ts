@@ -13,11 +13,13 @@ import {
 import { type Context, withExamples } from '../context.ts'
 import { durationMs } from '../input/time.ts'
 import { usage } from '../process/failure.ts'
+import { counted } from '../show/counted.ts'
 
 /** The largest limit that an operator can set for a bulk. */
 const BATCH_MAX = 10_000
 
 interface Options extends ConnectionOptions, BulkMessageOptions {
+  defaultCountry?: string
   dryRun?: boolean
   strict?: boolean
   yes?: boolean
@@ -36,14 +38,18 @@ export function addBulkSend(bulk: Command, context: Context): void {
         .command('send')
         .summary('send a message to each row of a CSV file')
         .description(
-          `Sends one message for each row of a CSV file. The address is in the column "to", else "phone" or "email"; the
-column "contact_id" names a contact instead. The column "name" and all other columns fill {{placeholders}}; columns
+          `Sends one message for each row of a CSV file. The address is in the column "to", else in a column whose heading means
+a phone number or an e-mail address ("phone", "Mobile", "E-Mail-Adresse", …); the column "contact_id" names a contact instead. The column "name" and all other columns fill {{placeholders}}; columns
 whose names begin with "metadata." become metadata. A result file records the result of each row: after a crash, an
 outage or Ctrl-C the same command continues, and sends nothing twice.`,
         )
-        .argument('<file>', 'CSV in UTF-8 with a header row; - for stdin'),
+        .argument('<file>', 'CSV or tab-separated text with a header row; - for stdin'),
     ),
   )
+    .option(
+      '--default-country <code>',
+      'the country (ISO 3166-1) of phone numbers without a country code, such as DE',
+    )
     .option('--dry-run', 'send nothing: show the cost and the rejected rows')
     .option('--strict', 'check all rows first, and send nothing if a row would be rejected')
     .option('--yes', 'do not show the cost and do not ask before sending')
@@ -129,10 +135,17 @@ async function openRun(
     ])
   const message = await readBulkMessage(options, io, { isStdinTaken: file === '-' })
   const { channel, content } = message.request
-  const to_column = options.toColumn
+  const { toColumn: to_column, defaultCountry: country } = options
   const input = await openInputFile(file, io, (header, name) =>
-    columnsOf(header, { file: name, channel, content, to_column }),
+    columnsOf(header, { file: name, channel, content, to_column, country }),
   )
+  const { faults } = input
+  if (faults) {
+    const rows = counted(faults.count, 'row has', 'rows have')
+    context.output.note(
+      `${input.name}: ${rows} a phone number that cannot be read; ${faults.first.replace('set default_country', 'set --default-country')}`,
+    )
+  }
   const path = resolve(io.cwd, settings.results)
   const limits = limitsOf(message, settings.batch)
   const show = (progress: ProgressStore) => showProgress(context, progress)

@@ -1,11 +1,14 @@
 import { createWriteStream } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
-import type { ContactsImportBody, ContactsImportData } from '@svc/client'
+import type { ContactsImportBody, ContactsImportData, Svc } from '@svc/client'
+import type { FileOfContacts, FileOptions } from '@svc/core/operate'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
 import { readInputFile } from '../input/read-input.ts'
+import { unreadable } from '../input/unreadable.ts'
+import { pairsOf } from '../messages/send-request.ts'
 import { Failure, usage } from '../process/failure.ts'
 import { counted } from '../show/counted.ts'
 
@@ -15,6 +18,16 @@ interface Filters {
 }
 
 type Report = ContactsImportData
+
+interface ImportOptions extends ConnectionOptions {
+  dryRun?: boolean
+  defaultCountry?: string
+  encoding?: string
+  column?: string[]
+}
+
+/** The contacts of a file, and what was found while they were read; of a JSON file the contacts alone. */
+type Found = Pick<FileOfContacts, 'contacts'> & Partial<FileOfContacts>
 
 /** The number of contacts in one request. The server accepts more, and answers this number within two seconds. */
 const REQUEST_CONTACTS = 1_000
@@ -63,11 +76,30 @@ function addImport(contacts: Command, context: Context): void {
       .summary('create and update contacts from a file')
       .description(
         `Creates and updates contacts from a CSV or JSON file. An existing contact is found by external_id, else by phone, else by
-e-mail. Rejected contacts are shown, and the command exits with 1; the others are saved.`,
+e-mail. Rejected contacts are shown, and the command exits with 1; the others are saved.
+
+A CSV file may be the export of a spreadsheet or of an address book, in any usual encoding. The headings say what the columns are, in several
+languages; --dry-run shows it. Phone numbers become E.164.`,
       )
       .argument('<file>', 'CSV with a header row; JSON if it is named .json'),
-  ).action((file: string, options: ConnectionOptions) => importFrom(context, file, options))
-  withExamples(command, 'svc contacts import people.csv', 'svc contacts import people.json --json')
+  )
+    .option('--dry-run', 'import nothing: show the columns, the counts and the rejected contacts')
+    .option(
+      '--default-country <code>',
+      'the country (ISO 3166-1) of phone numbers without a country code, such as DE',
+    )
+    .option(
+      '--column <heading=field...>',
+      'what a column is: name, first_name, last_name, phone, email, external_id, tags, attribute or ignored',
+    )
+    .option('--encoding <name>', 'the encoding of the file; default: found in the file')
+    .action((file: string, options: ImportOptions) => importFrom(context, file, options))
+  withExamples(
+    command,
+    'svc contacts import people.csv --dry-run',
+    'svc contacts import people.csv --default-country TZ --column "Kontakt=phone"',
+    'svc contacts import people.json --json',
+  )
 }
 
 function addExport(contacts: Command, context: Context): void {
@@ -120,47 +152,93 @@ async function listContacts(
 async function importFrom(
   { io, output }: Context,
   file: string,
-  options: ConnectionOptions,
+  { dryRun = false, defaultCountry, encoding, column, ...options }: ImportOptions,
 ): Promise<void> {
-  const contacts = await contactsOf(file, await readInputFile(file, io))
+  const bytes = await readInputFile(file, io)
+  const found = await contactsOf(file, bytes, {
+    charset: encoding,
+    default_country: defaultCountry,
+    columns: column && pairsOf('--column', column),
+  })
   const { client } = await connect(options, io)
-  const sum: Report = { created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [] }
-  for (let at = 0; at < contacts.length; at += REQUEST_CONTACTS) {
-    const part = await client.contacts.import({
-      contacts: contacts.slice(at, at + REQUEST_CONTACTS) as ContactsImportBody['contacts'],
-    })
-    for (const word of ['created', 'updated', 'unchanged', 'rejected'] as const) {
-      sum[word] += part[word]
-    }
-    sum.errors.push(...part.errors.map((error) => ({ ...error, index: at + error.index })))
-  }
-  const { created, updated, unchanged, rejected, errors } = sum
+  const sum = await importAll(client, found, dryRun)
   if (output.isJson()) output.document(sum)
   else {
-    for (const { index, path, message } of errors) {
-      output.row([`contact ${index + 1}`, path, message])
+    if (sum.file) {
+      output.table(
+        ['COLUMN', 'BECOMES', 'EXAMPLES'],
+        sum.file.columns.map(({ name, field, examples }) => [name, field, examples.join(' | ')]),
+      )
     }
-    output.line(
-      `${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected`,
-    )
+    for (const warning of sum.warnings ?? []) output.note(warning)
+    for (const { index, line, path, message } of sum.errors) {
+      output.row([line === undefined ? `contact ${index + 1}` : `line ${line}`, path, message])
+    }
+    const { created, updated, unchanged, rejected } = sum
+    const counts = `${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected`
+    output.line(dryRun ? `Nothing was imported. It would be: ${counts}` : counts)
   }
-  if (rejected > 0) throw new Failure('rejected', `${rejected} of ${contacts.length} were rejected`)
+  if (sum.rejected > 0) {
+    const of = `${sum.rejected} of ${found.contacts.length}`
+    throw new Failure('rejected', dryRun ? `${of} would be rejected` : `${of} were rejected`)
+  }
 }
 
-async function contactsOf(file: string, bytes: Buffer): Promise<unknown[]> {
+/** Sends the contacts in several requests. A dry run counts the contacts of each request for themselves. */
+async function importAll(
+  client: Svc,
+  { contacts, lines, faults, file, warnings }: Found,
+  dry_run: boolean,
+): Promise<Report> {
+  const errors = [...(faults ?? [])].map(([index, fault]) => ({ index, ...fault }))
+  const sum = { created: 0, updated: 0, unchanged: 0, rejected: errors.length }
+  const sent = contacts.flatMap((contact, index) => (faults?.has(index) ? [] : { contact, index }))
+  for (let at = 0; at < sent.length; at += REQUEST_CONTACTS) {
+    const part = sent.slice(at, at + REQUEST_CONTACTS)
+    const answer = await client.contacts.import({
+      contacts: part.map(({ contact }) => contact) as ContactsImportBody['contacts'],
+      ...(dry_run && { dry_run }),
+    })
+    for (const word of ['created', 'updated', 'unchanged', 'rejected'] as const) {
+      sum[word] += answer[word]
+    }
+    for (const error of answer.errors) {
+      errors.push({ ...error, index: part[error.index]?.index ?? error.index })
+    }
+  }
+  errors.sort((a, b) => a.index - b.index)
+  return {
+    ...sum,
+    errors: errors.map((error) => ({
+      ...error,
+      ...(lines && { line: lines[error.index] as number }),
+    })),
+    ...(warnings && warnings.length > 0 && { warnings }),
+    ...(file && dry_run && { file }),
+  }
+}
+
+async function contactsOf(file: string, bytes: Buffer, options: FileOptions): Promise<Found> {
   if (extname(file).toLowerCase() !== '.json') {
-    const { readContactsCsv } = await import('@svc/core/operate')
-    return readContactsCsv(bytes, { rows_max: FILE_CONTACTS_MAX })
+    const { readContacts, TableFault } = await import('@svc/core/operate')
+    async function* source() {
+      yield bytes
+    }
+    try {
+      return await readContacts(source, { ...options, rows_max: FILE_CONTACTS_MAX })
+    } catch (error) {
+      throw error instanceof TableFault ? unreadable(file, error) : error
+    }
   }
   const value = jsonOf(file, bytes)
   const contacts = Array.isArray(value) ? value : (value as { contacts?: unknown } | null)?.contacts
-  if (Array.isArray(contacts)) return contacts
+  if (Array.isArray(contacts)) return { contacts }
   throw usage(`${file} must contain an array of contacts, or {"contacts": [ … ]}`)
 }
 
 function jsonOf(file: string, bytes: Buffer): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, ''))
   } catch {
     throw usage(`${file} is not JSON`)
   }

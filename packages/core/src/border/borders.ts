@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import type { ImportOptions } from '../contacts/import.ts'
+import type { FileOptions } from '../contacts/read-contacts.ts'
 import { apiFor } from '../contract/api.ts'
 import type { Body, Endpoint } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
@@ -286,6 +288,13 @@ function domainBorders(api: Api['domains']) {
   }
 }
 
+const fileBytes = z
+  .custom<Uint8Array>((value) => value instanceof Uint8Array, 'bytes must be a Uint8Array')
+  .refine(
+    ({ length }) => length <= LIMITS.contact_import_body_bytes,
+    `bytes must be at most ${LIMITS.contact_import_body_bytes}`,
+  )
+
 function contactBorders(api: Api['contacts']) {
   const { search, tag } = api.list.query.shape
   const filter = query(z.object({ search, tag, newer_than: api.get.params.shape.id.optional() }))
@@ -293,6 +302,10 @@ function contactBorders(api: Api['contacts']) {
   const readImport = body(api.import)
   const imported: Reader<Body<typeof api.import>['contacts']> = (contacts) =>
     whenReady(readImport({ contacts }), (read) => read.contacts)
+  const options = { dry_run: z.boolean().optional() }
+  const columns = z.record(z.string(), z.string()).optional()
+  const { default_country } = api.import.takes_csv.shape
+  const charset = z.string().max(LIMITS.email_content_type_length).optional()
   return {
     create: takes(workspaceId, body(api.create)),
     list: takes(workspaceId, filter, slice),
@@ -300,7 +313,19 @@ function contactBorders(api: Api['contacts']) {
     get: takes(workspaceId, contact),
     update: takes(workspaceId, contact, body(api.update)),
     delete: takes(workspaceId, contact),
-    import: takes(workspaceId, imported),
+    import: takes(
+      workspaceId,
+      imported,
+      checked<ImportOptions | undefined>('options', z.strictObject(options).optional()),
+    ),
+    importFile: takes(
+      workspaceId,
+      checked<Uint8Array>('bytes', fileBytes),
+      checked<(FileOptions & ImportOptions) | undefined>(
+        'options',
+        z.strictObject({ ...options, charset, default_country, columns }).optional(),
+      ),
+    ),
     export: takesAtOnce(workspaceId, filter),
     forSending: takes(
       workspaceId,

@@ -12,9 +12,10 @@ import type { ContactRow } from '../rows/rows.ts'
 import type { Reads, Writes } from '../storage/ports/storage.ts'
 import { changeContact, fold, indexOf } from './change.ts'
 import { exportContacts } from './export.ts'
-import { type ContactParts, importContacts } from './import.ts'
+import { type ContactParts, type ImportOptions, importContacts } from './import.ts'
 import { createOrder } from './order.ts'
 import { type ImportReport, tooManyContacts } from './plan-import.ts'
+import { type FileOfContacts, type FileOptions, readImportFile } from './read-contacts.ts'
 import {
   addressesOf,
   optOutRows,
@@ -40,6 +41,15 @@ export interface Addressee {
   email: string | null
   external_id: string | null
   attributes: Metadata
+}
+
+/** The result of an import from a file. */
+export interface FileReport extends Omit<ImportReport, 'errors'> {
+  errors: (ImportReport['errors'][number] & { line: number })[]
+  /** Columns whose use may be a mistake; missing without a warning. */
+  warnings?: string[]
+  /** How the file was read; only of a dry run. */
+  file?: FileOfContacts['file']
 }
 
 /** The contacts of workspaces. */
@@ -74,7 +84,21 @@ export interface Contacts<F extends Form = 'given'> {
    * Creates and updates contacts. A rejected contact is in the report and does not stop the others. Each batch is one
    * transaction: after a failure of the database, a repeated import writes the rest.
    */
-  import(workspaceId: string, contacts: readonly unknown[]): Promise<ImportReport>
+  import(
+    workspaceId: string,
+    contacts: readonly unknown[],
+    options?: ImportOptions,
+  ): Promise<ImportReport>
+  /**
+   * Imports the contacts of a table, such as the export of a spreadsheet or of an address book. The headings say what the columns
+   * are, in several languages; phone numbers become E.164.
+   * @throws SvcError `validation_error` with the line, for a file that cannot be read; nothing is imported then.
+   */
+  importFile(
+    workspaceId: string,
+    bytes: Uint8Array,
+    options?: FileOptions & ImportOptions,
+  ): Promise<FileReport>
   /** Returns all matching contacts in pages, newest first, without contacts that are created meanwhile. */
   export(workspaceId: string, query: ContactQuery): AsyncGenerator<Contact[]>
   /** Returns the existing contacts with these ids, indexed by id, with one query. */
@@ -169,8 +193,19 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
         const removed = await contacts.remove(workspaceId, contactId)
         if (!removed) throw new SvcError('not_found', 'Contact not found')
       }),
-    import: (workspaceId, contacts) =>
-      importContacts({ storage, runtime, quotas }, workspaceId, contacts),
+    import: (workspaceId, contacts, options = {}) =>
+      importContacts({ storage, runtime, quotas }, workspaceId, contacts, options),
+    async importFile(workspaceId, bytes, { dry_run, ...options } = {}) {
+      const { contacts, lines, faults, file, warnings } = await readImportFile(bytes, options)
+      const parts = { storage, runtime, quotas }
+      const report = await importContacts(parts, workspaceId, contacts, { dry_run, faults })
+      return {
+        ...report,
+        errors: report.errors.map((error) => ({ ...error, line: lines[error.index] as number })),
+        ...(warnings.length > 0 && { warnings }),
+        ...(dry_run && { file }),
+      }
+    },
     async *export(workspaceId, query) {
       for await (const rows of exportContacts(read, workspaceId, filterOf(query))) {
         yield await recordsOf(read, workspaceId, rows)

@@ -1,5 +1,5 @@
 import { decode } from '../contract/endpoints/decode.ts'
-import { SvcError } from '../contract/errors.ts'
+import { type ErrorDetail, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { isRecord } from '../contract/fields/fields.ts'
 import type { Quotas } from '../contract/limits.ts'
@@ -7,7 +7,7 @@ import { contactFields } from '../contract/resources/contacts.ts'
 import type { ContactRow } from '../rows/rows.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Storage, Writes } from '../storage/ports/storage.ts'
+import type { Reads, Storage, Writes } from '../storage/ports/storage.ts'
 import { indexOf } from './change.ts'
 import {
   type Candidate,
@@ -28,17 +28,28 @@ export interface ContactParts {
   quotas: Pick<Quotas, 'contacts'>
 }
 
-/** Creates and updates contacts in order: a later contact sees the changes of an earlier contact. */
+/** How an import is done. */
+export interface ImportOptions {
+  /** Whether the import only reports what it would do. */
+  dry_run?: boolean | undefined
+}
+
+/**
+ * Creates and updates contacts in order: a later contact sees the changes of an earlier contact.
+ * @param faults contacts that are rejected, by their positions
+ */
 export async function importContacts(
   parts: ContactParts,
   workspaceId: string,
   contacts: readonly unknown[],
+  { dry_run = false, faults }: ImportOptions & { faults?: ReadonlyMap<number, ErrorDetail> },
 ): Promise<ImportReport> {
   const report = emptyReport()
+  const doBatch = dry_run ? trial(parts, workspaceId) : writer(parts, workspaceId)
   for (let at = 0; at < contacts.length; at += BATCH_CONTACTS) {
     const part = contacts.slice(at, at + BATCH_CONTACTS)
-    const { candidates, errors } = await readAll(part, at)
-    const done = await writeBatch(parts, workspaceId, candidates)
+    const { candidates, errors } = await readAll(part, { at, faults })
+    const done = candidates.length === 0 ? emptyReport() : await doBatch(candidates)
     for (const word of ['created', 'updated', 'unchanged'] as const) report[word] += done[word]
     report.errors.push(...[...errors, ...done.errors].sort((a, b) => a.index - b.index))
   }
@@ -46,13 +57,21 @@ export async function importContacts(
   return report
 }
 
-async function readAll(part: readonly unknown[], at: number) {
+async function readAll(
+  part: readonly unknown[],
+  { at, faults }: { at: number; faults: ReadonlyMap<number, ErrorDetail> | undefined },
+) {
   const candidates: Candidate[] = []
   const errors: ImportReport['errors'] = []
   await inTurns(part, (item, i) => {
     const index = at + i
     if (!isRecord(item)) {
       errors.push({ index, path: '', message: 'A contact must be an object' })
+      return
+    }
+    const known = faults?.get(index)
+    if (known) {
+      errors.push({ index, ...known })
       return
     }
     try {
@@ -66,33 +85,56 @@ async function readAll(part: readonly unknown[], at: number) {
   return { candidates, errors }
 }
 
-async function writeBatch(
+type DoBatch = (candidates: readonly Candidate[]) => Promise<ImportReport>
+
+function writer(
   { storage, runtime, quotas: { contacts: max } }: ContactParts,
   workspaceId: string,
-  candidates: readonly Candidate[],
-): Promise<ImportReport> {
-  if (candidates.length === 0) return emptyReport()
-  return storage.write(async (stores) => {
-    await stores.contacts.lock(workspaceId)
-    const room = max - (await stores.contacts.count(workspaceId, {}))
-    const state = { ...(await stateFor(stores, workspaceId, candidates)), room, max }
-    const at = runtime.now()
-    const make = () => ({ id: runtime.id(), workspace_id: workspaceId, at })
-    const plan = planImport(candidates, state, make)
-    await write(stores, plan.steps)
-    await stores.suppressions.add(
-      optOutRows(plan.opt_outs, { workspace_id: workspaceId, created_at: at }),
-    )
-    return plan.report
-  })
+): DoBatch {
+  return (candidates) =>
+    storage.write(async (stores) => {
+      await stores.contacts.lock(workspaceId)
+      const room = max - (await stores.contacts.count(workspaceId, {}))
+      const state = { ...(await stateFor(stores, workspaceId, candidates)), room, max }
+      const at = runtime.now()
+      const make = () => ({ id: runtime.id(), workspace_id: workspaceId, at })
+      const plan = planImport(candidates, state, make)
+      await write(stores, plan.steps)
+      await stores.suppressions.add(
+        optOutRows(plan.opt_outs, { workspace_id: workspaceId, created_at: at }),
+      )
+      return plan.report
+    })
+}
+
+/** Plans the batches and writes nothing. What earlier batches would have written is kept in memory. */
+function trial(
+  { storage: { read }, runtime, quotas: { contacts: max } }: ContactParts,
+  workspaceId: string,
+): DoBatch {
+  const planned = new Set<string>()
+  const index = indexOf([])
+  const suppressed: ImportState['suppressed'] = new Map()
+  let created = 0
+  return async (candidates) => {
+    const found = await stateFor(read, workspaceId, candidates)
+    for (const contact of found.holding) if (!planned.has(contact.id)) index.put(contact)
+    for (const [key, reason] of found.suppressed) suppressed.set(key, reason)
+    const room = max - (await read.contacts.count(workspaceId, {})) - created
+    const make = () => ({ id: runtime.id(), workspace_id: workspaceId, at: runtime.now() })
+    const { report, steps } = planImport(candidates, { index, suppressed, room, max }, make)
+    for (const { contact } of steps) planned.add(contact.id)
+    created += report.created
+    return report
+  }
 }
 
 /** The contacts that the candidates match or collide with, and their suppressions. */
 async function stateFor(
-  { contacts, suppressions }: Writes,
+  { contacts, suppressions }: Pick<Reads, 'contacts' | 'suppressions'>,
   workspaceId: string,
   candidates: readonly Candidate[],
-): Promise<Pick<ImportState, 'index' | 'suppressed'>> {
+): Promise<Pick<ImportState, 'index' | 'suppressed'> & { holding: ContactRow[] }> {
   const valuesOf = (field: 'phone' | 'email' | 'external_id') =>
     candidates.flatMap(({ fields }) => fields[field] ?? [])
   const phones = valuesOf('phone')
@@ -101,6 +143,7 @@ async function stateFor(
   const holding = await contacts.holding(workspaceId, { phones, email_keys, external_ids })
   const addresses = [...phones, ...email_keys, ...holding.flatMap(addressesOf)]
   return {
+    holding,
     index: indexOf(holding),
     suppressed: suppressedBy(await suppressions.of(workspaceId, addresses)),
   }

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Contact, contact } from '../contract/resources/contacts.ts'
 import { CHANNELS } from '../contract/resources/content.ts'
-import { CSV_COLUMNS, type CsvColumn, guarded } from './csv-cells.ts'
+import { CSV_COLUMNS, type CsvColumn, guarded } from '../tables/csv-cells.ts'
 
 /** A contact in JSON. */
 export type WireContact = z.input<typeof contact>
@@ -9,7 +9,7 @@ export type WireContact = z.input<typeof contact>
 /** The first line of an exported file. */
 export const CSV_HEADER = `${CSV_COLUMNS.join(',')}\r\n`
 
-/** Contacts as lines of CSV (RFC 4180), which `readContactsCsv` reads. */
+/** Contacts as lines of CSV (RFC 4180), which `readContacts` reads. */
 export function writeContactsCsv(contacts: readonly (Contact | WireContact)[]): string {
   return contacts.map((contact) => `${cellsOf(contact).map(quoted).join(',')}\r\n`).join('')
 }

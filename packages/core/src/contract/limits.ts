@@ -213,7 +213,9 @@ export const LIMITS = {
   contact_attributes_depth: 12,
   contact_search_length: 255,
   contact_import_rows: 10_000,
-  contact_import_columns: 100,
+  /** An address book whose contacts have many numbers and addresses has more than 100. */
+  contact_import_columns: 250,
+  contact_import_choices_length: 10_000,
   contact_import_body_bytes: 4 * MB,
 
   /** How long a checkout can be paid. Payment providers allow half an hour to a day. */

@@ -1,6 +1,4 @@
-import { LIMITS } from '@svc/core/contract'
-import { readContactsCsv } from '@svc/core/operate'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 /** Lets the routes of `scope` take a body of any type as exact bytes, because its signature covers these bytes. */
 export function acceptRaw(scope: FastifyInstance): void {
@@ -10,13 +8,28 @@ export function acceptRaw(scope: FastifyInstance): void {
   })
 }
 
-/** Lets the routes of `scope` also take contacts as CSV, which are parsed to the same value as JSON. */
+/** The body of a request with a CSV file. */
+export class CsvBody {
+  readonly bytes: Uint8Array
+  /** The encoding that the request names. */
+  readonly charset: string | undefined
+
+  constructor(bytes: Uint8Array, charset: string | undefined) {
+    this.bytes = bytes
+    this.charset = charset
+  }
+}
+
+const CHARSET = /;\s*charset="?([^\s;"]+)/i
+
+/** Lets the routes of `scope` also take a CSV file; its bytes are read by the handler. */
 export function acceptCsv(scope: FastifyInstance): void {
-  scope.addContentTypeParser<Buffer>(
-    'text/csv',
-    { parseAs: 'buffer' },
-    async (_request: unknown, bytes: Buffer) => ({
-      contacts: await readContactsCsv(bytes, { rows_max: LIMITS.contact_import_rows }),
-    }),
-  )
+  const read = (
+    request: FastifyRequest,
+    bytes: Buffer,
+    done: (error: null, body: CsvBody) => void,
+  ) => done(null, new CsvBody(bytes, CHARSET.exec(request.headers['content-type'] ?? '')?.[1]))
+  for (const type of ['text/csv', 'text/tab-separated-values']) {
+    scope.addContentTypeParser<Buffer>(type, { parseAs: 'buffer' }, read)
+  }
 }

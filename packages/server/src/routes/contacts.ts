@@ -17,7 +17,10 @@ export function contactRoutes(core: DecodedCore): Handlers<typeof api.contacts> 
       )
       return { contacts, pagination: paginationOf(total, query), next_after }
     },
-    import: ({ workspace_id, body }) => core.contacts.import(workspace_id, body.contacts),
+    import: ({ workspace_id, body, csv }) =>
+      csv
+        ? core.contacts.importFile(workspace_id, csv.bytes, csv.options)
+        : core.contacts.import(workspace_id, body.contacts, { dry_run: body.dry_run }),
     export({ workspace_id, query, reply }) {
       const { format, ...filter } = query
       const pages = core.contacts.export(workspace_id, filter)

@@ -22,12 +22,13 @@ import type {
   FastifyRequest,
   RouteOptions,
 } from 'fastify'
+import type { z } from 'zod'
 import { type Admission, endHook, type LoginName } from '../admission/admission.ts'
 import { type Identity, viewerOf } from '../admission/authenticator.ts'
 import { plainAddress } from '../admission/rate-limiter.ts'
 import { isForeign } from '../console/access.ts'
 import { failureOf, tooBusy, unknownRoute } from '../failures.ts'
-import { acceptCsv, acceptRaw } from '../requests/body-parsers.ts'
+import { acceptCsv, acceptRaw, CsvBody } from '../requests/body-parsers.ts'
 import { isDecodable } from '../requests/readable-url.ts'
 
 declare module 'fastify' {
@@ -51,6 +52,8 @@ export interface Call<E> {
   body: Body<E>
   query: Query<E>
   params: Params<E>
+  /** The file of a request with CSV in place of `body`. */
+  csv: Csv<E>
   idempotency_key: string | undefined
   /** Counts the call in the stricter bucket of an e-mail address. */
   countFor(email: string): Promise<void>
@@ -68,6 +71,11 @@ export interface Call<E> {
   signed: Signed
   reply: FastifyReply
 }
+
+/** A file, its encoding if the request names it, and the options of the query. */
+type Csv<E> = E extends { readonly takes_csv: infer S extends z.ZodType }
+  ? { bytes: Uint8Array; options: z.output<S> & { charset: string | undefined } } | null
+  : null
 
 /** An unchanged body and the header with its signature. */
 interface Signed {
@@ -193,6 +201,9 @@ function callOf(
   admission: Admission,
 ): Call<Endpoint> {
   const { svcIdentity: identity } = request
+  const isFile = request.body instanceof CsvBody
+  const asked = isFile ? { ...endpoint, query: endpoint.takes_csv } : endpoint
+  const query = queryOf(asked as Endpoint, request.url, request.query)
   return {
     workspace_id: identity?.workspace_id ?? '',
     identity,
@@ -200,7 +211,8 @@ function callOf(
     agent: request.headers['user-agent'] ?? null,
     viewer: viewerOf(identity),
     params: paramsOf(endpoint, request.params) as Call<Endpoint>['params'],
-    query: queryOf(endpoint, request.url, request.query) as Call<Endpoint>['query'],
+    query: query as Call<Endpoint>['query'],
+    csv: csvOf(request.body, query) as Call<Endpoint>['csv'],
     body: bodyOf(endpoint, request) as Call<Endpoint>['body'],
     idempotency_key: endpoint.idempotent ? idempotencyKeyOf(request) : undefined,
     countFor: (email) => admission.countFor(request, reply, endpoint, email),
@@ -250,9 +262,15 @@ function signedOf({ signed_by = '' }: Endpoint, { body, headers }: FastifyReques
   }
 }
 
+/** The file of a request with CSV. */
+function csvOf(body: unknown, query: unknown): unknown {
+  if (!(body instanceof CsvBody)) return null
+  return { bytes: body.bytes, options: { ...(query as object), charset: body.charset } }
+}
+
 /** A missing body counts as an empty object, but a body of `null` does not. */
 function bodyOf({ body: schema, read_plain }: Endpoint, { body = {} }: FastifyRequest): unknown {
-  if (!schema) return undefined
+  if (!schema || body instanceof CsvBody) return undefined
   return read_plain?.(body) ?? decode(schema, body)
 }
 

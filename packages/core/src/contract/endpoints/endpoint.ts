@@ -54,8 +54,8 @@ export interface Endpoint {
   readonly write_data?: (data: never) => string
   /** The header with a signature over the exact bytes of the body. The body is parsed only after the signature is checked. */
   readonly signed_by?: string
-  /** Whether the body may also be CSV with the same data. */
-  readonly takes_csv?: boolean
+  /** The body may also be a CSV file with the same data; the query of such a request. */
+  readonly takes_csv?: z.ZodObject
   /** Whether the answer is streamed from the database, as JSON or CSV. */
   readonly gives_csv?: boolean
   /** Whether a long answer may be streamed. */

@@ -149,7 +149,7 @@ function securityOf({ auth }: Endpoint): JsonObject[] {
 }
 
 function parametersOf(
-  { params, query, idempotent, signed_by }: Endpoint,
+  { params, query, takes_csv, idempotent, signed_by }: Endpoint,
   schemas: JsonObject,
 ): JsonObject[] {
   const header = {
@@ -162,6 +162,7 @@ function parametersOf(
   return [
     ...(params ? parametersIn('path', params, schemas) : []),
     ...(query ? parametersIn('query', query, schemas) : []),
+    ...(takes_csv ? parametersIn('query', takes_csv, schemas) : []),
     ...(idempotent ? [header] : []),
     ...(signed_by
       ? [{ name: signed_by, in: 'header', required: true, schema: { type: 'string' } }]

@@ -97,6 +97,59 @@ const importedContact = z
     description: 'The fields of a new contact.',
   })
 
+const dryRun = 'Whether the import only reports what it would do.'
+
+/** The body of an import in JSON. */
+export const importBody = z.object({
+  contacts: z.array(importedContact).min(1).max(LIMITS.contact_import_rows),
+  dry_run: z.boolean().optional().meta({ description: dryRun }),
+})
+
+/** A country of phone numbers: ISO 3166-1 alpha-2. */
+const importCountry = z
+  .string()
+  .regex(/^[A-Za-z]{2}$/, 'default_country must be an ISO 3166-1 code of two letters, such as DE')
+  .transform((code) => code.toUpperCase())
+
+/** The fields of columns, as the JSON text of an object. */
+const columnsOfFile = z
+  .string()
+  .max(LIMITS.contact_import_choices_length)
+  .transform((text, ctx): Record<string, string> => {
+    const given = z.record(z.string(), z.string()).safeParse(jsonOf(text))
+    if (given.success) return given.data
+    const message =
+      'columns must be a JSON object of headings and fields, such as {"Kontakt":"phone"}'
+    ctx.issues.push({ code: 'custom', message, input: text })
+    return z.NEVER
+  })
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** The query of an import from a file. */
+export const importQuery = z.object({
+  dry_run: z
+    .enum(['true', 'false'])
+    .transform((value) => value === 'true')
+    .optional()
+    .meta({ description: dryRun }),
+  default_country: importCountry.optional().meta({
+    description: 'The country of phone numbers without a country code: ISO 3166-1 alpha-2.',
+    example: 'DE',
+  }),
+  columns: columnsOfFile.optional().meta({
+    description:
+      'What columns with unknown headings are: a JSON object of headings and fields. The fields are name, first_name, middle_name, last_name, phone, email, external_id, tags, attributes, unsubscribed, attribute and ignored.',
+    example: '{"Kontakt":"phone"}',
+  }),
+})
+
 const filters = {
   search: phoneOrText(line(LIMITS.contact_search_length)).optional().meta({
     description: 'A part of name, phone, email or external_id; case is ignored.',
@@ -137,21 +190,41 @@ export const contacts = {
     method: 'POST',
     path: '/api/v1/contacts/import',
     status: 200,
-    takes_csv: true,
+    takes_csv: importQuery,
     body_limit: LIMITS.contact_import_body_bytes,
-    body: z.object({ contacts: z.array(importedContact).min(1).max(LIMITS.contact_import_rows) }),
+    body: importBody,
     data: z.object({
       created: count,
       updated: count,
       unchanged: count,
       rejected: count,
       errors: z
-        .array(z.object({ index: count, path: z.string(), message: z.string() }))
+        .array(
+          z.object({
+            index: count,
+            path: z.string(),
+            message: z.string(),
+            line: z.int().min(1).optional().meta({ description: 'The line of a file, from 1.' }),
+          }),
+        )
         .meta({ description: 'The first fault of each rejected contact.' }),
+      warnings: z.array(z.string()).optional().meta({
+        description: 'Columns of a file whose use may be a mistake; missing without a warning.',
+      }),
+      file: z
+        .object({
+          encoding: z.string(),
+          separator: z.string(),
+          columns: z.array(
+            z.object({ name: z.string(), field: z.string(), examples: z.array(z.string()) }),
+          ),
+        })
+        .optional()
+        .meta({ description: 'How the file was read; only with `dry_run`.' }),
     }),
     summary: 'Create and update many contacts',
     description:
-      'Finds a contact by external_id, else by phone, else by email, and updates it, or creates it. A contact that is not valid is rejected without the others. CSV needs a header row.',
+      'Finds a contact by external_id, else by phone, else by email, and updates it, or creates it. A contact that is not valid is rejected without the others. CSV needs a header row, and may be any export of a spreadsheet or an address book.',
   }),
   export: endpoint({
     ...access,

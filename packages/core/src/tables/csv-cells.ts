@@ -14,10 +14,10 @@ export const CSV_COLUMNS = [
 
 export type CsvColumn = (typeof CSV_COLUMNS)[number]
 
-/** The start of a formula in a spreadsheet, also in full-width forms. */
-const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
+/** The start of a formula in a spreadsheet, also in full-width forms. Some spreadsheets drop blanks before it. */
+const FORMULA = /^['\s]*[=+\-@\t\r\n＝＋－＠]/
 
-const GUARDED = /^'+[=+\-@\t\r\n＝＋－＠]/
+const GUARDED = /^'['\s]*[=+\-@\t\r\n＝＋－＠]/
 
 /** A phone number is a harmless formula, and programs that read the file expect it unchanged. */
 const PHONE = /^\+\d+$/

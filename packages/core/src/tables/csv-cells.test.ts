@@ -12,6 +12,10 @@ describe('guarded', () => {
     ['\r=1', "'\r=1"],
     ['＝1', "'＝1"],
     ["'=1", "''=1"],
+    [' =1', "' =1"],
+    ['\u00a0 @SUM(A1)', "'\u00a0 @SUM(A1)"],
+    ["' =1", "'' =1"],
+    [' a', ' a'],
     ['+255700000001', '+255700000001'],
     ["o'hara", "o'hara"],
     ['a=1', 'a=1'],
@@ -21,7 +25,7 @@ describe('guarded', () => {
   })
 
   it('is reversed by unguarded for every cell', () => {
-    const character = fc.constantFrom("'", '=', '+', '-', '@', '\t', '1', 'a', '＝')
+    const character = fc.constantFrom("'", '=', '+', '-', '@', '\t', ' ', '1', 'a', '＝')
     fc.assert(
       fc.property(fc.string({ unit: character, maxLength: 6 }), (cell) => {
         expect(unguarded(guarded(cell))).toBe(cell)

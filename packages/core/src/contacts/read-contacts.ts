@@ -1,0 +1,241 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { decode } from '../contract/endpoints/decode.ts'
+import { type ErrorDetail, invalid } from '../contract/errors.ts'
+import { isRecord } from '../contract/fields/fields.ts'
+import { checkValue, jsonShape } from '../contract/fields/json-text.ts'
+import { LIMITS } from '../contract/limits.ts'
+import { importBody, importQuery } from '../contract/resources/contacts.ts'
+import { type Column, mapColumns, SAMPLE_ROWS } from '../tables/columns.ts'
+import type { Source } from '../tables/encoding.ts'
+import { TableFault } from '../tables/fault.ts'
+import { type Person, readPerson } from '../tables/people.ts'
+import { isCountry } from '../tables/phone-numbers.ts'
+import { openTable, type Table, type TableRow } from '../tables/read-table.ts'
+
+/** The number of bytes that are parsed before other work runs. Parsing them takes about a millisecond. */
+const PIECE_BYTES = 16 * 1024
+
+/** The time after which other work runs. Reading a phone number takes up to 0.1 ms. */
+const TURN_MS = 5
+
+/** A file needs a column of one of these fields, which identify a contact. */
+const NAMING = ['phone', 'email', 'external_id']
+
+const EXAMPLES = 3
+const EXAMPLE_LENGTH = 100
+
+/** What to know about a file, besides its bytes. */
+export interface FileOptions {
+  /** The encoding of the file; by default it is found. */
+  charset?: string | undefined
+  /** The country (ISO 3166-1 alpha-2) of phone numbers without a country code. */
+  default_country?: string | undefined
+  /** The fields of columns by their headings, where a heading does not say it. */
+  columns?: Readonly<Record<string, string>> | undefined
+}
+
+/** The contacts of a file, in the form of an import. */
+export interface FileOfContacts {
+  contacts: Record<string, unknown>[]
+  /** The line of each contact, from 1. */
+  lines: number[]
+  /** What is wrong with a contact, found while it was read. */
+  faults: Map<number, ErrorDetail>
+  file: {
+    encoding: string
+    separator: string
+    columns: { name: string; field: string; examples: string[] }[]
+  }
+  warnings: string[]
+}
+
+/**
+ * Reads contacts for an import from a table with a header row, see `openTable` and `mapColumns`. Empty cells are no values.
+ * Does not validate the values of cells, except phone numbers. Stops after `rows_max` + 1 contacts.
+ * @throws TableFault when the file cannot be read; SvcError `validation_error` for an unknown country.
+ */
+export async function readContacts(
+  source: Source,
+  { charset, default_country, columns: chosen, rows_max }: FileOptions & { rows_max: number },
+): Promise<FileOfContacts> {
+  const country = countryOf(default_country)
+  const table = await openTable(source, charset)
+  const { header, sample } = await beginningOf(table)
+  const { columns, warnings } = mapColumns(header.cells, {
+    sample: sample.map(({ cells }) => cells),
+    chosen,
+  })
+  assertNaming(columns)
+  const found: FileOfContacts = {
+    contacts: [],
+    lines: [],
+    faults: new Map(),
+    file: {
+      encoding: table.encoding,
+      separator: table.separator,
+      columns: columns.map((column) => describe(column, sample)),
+    },
+    warnings,
+  }
+  let began = performance.now()
+  for await (const { line, cells } of behind(sample, table.rows)) {
+    if (cells.length !== header.cells.length) {
+      throw new TableFault('it has another number of cells than the header', line)
+    }
+    const person = readPerson(columns, cells, country)
+    if (person.fault !== null) {
+      found.faults.set(found.contacts.length, { path: 'phone', message: person.fault })
+    }
+    found.contacts.push(contactOf(person))
+    found.lines.push(line)
+    if (found.contacts.length > rows_max) break
+    if (performance.now() - began < TURN_MS) continue
+    await turn()
+    began = performance.now()
+  }
+  return found
+}
+
+/** The contacts of a file in memory, within the limits of one import. @throws SvcError `validation_error`. */
+export async function readImportFile(
+  bytes: Uint8Array,
+  options: FileOptions,
+): Promise<FileOfContacts> {
+  const rows_max = LIMITS.contact_import_rows
+  const found = await readContacts(() => piecesOf(bytes), { ...options, rows_max }).catch(
+    (error: unknown) => {
+      if (!(error instanceof TableFault)) throw error
+      throw invalid('', `Request body must be valid CSV: ${error.message}`)
+    },
+  )
+  decode(importBody, { contacts: found.contacts })
+  return found
+}
+
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    yield bytes.subarray(at, at + PIECE_BYTES)
+    await turn()
+  }
+}
+
+function countryOf(code: string | undefined) {
+  const { default_country: country } = decode(importQuery, { default_country: code })
+  if (country === undefined || isCountry(country)) return country
+  throw invalid('default_country', `The phone numbers of ${country} are not known`)
+}
+
+async function beginningOf({ rows }: Table): Promise<{ header: TableRow; sample: TableRow[] }> {
+  const first = await rows.next()
+  if (first.done) throw new TableFault('it needs a header row')
+  const header = first.value
+  if (header.cells.length > LIMITS.contact_import_columns) {
+    throw new TableFault(`it has more than ${LIMITS.contact_import_columns} columns`)
+  }
+  const sample: TableRow[] = []
+  while (sample.length < SAMPLE_ROWS) {
+    const next = await rows.next()
+    if (next.done) break
+    sample.push(next.value)
+  }
+  return { header, sample }
+}
+
+async function* behind(
+  first: readonly TableRow[],
+  rows: AsyncIterable<TableRow>,
+): AsyncGenerator<TableRow> {
+  yield* first
+  yield* rows
+}
+
+function assertNaming(columns: readonly Column[]): void {
+  if (columns.some(({ field }) => NAMING.includes(field))) return
+  const names = columns.map(({ name }) => name).join(', ')
+  throw new TableFault(`it needs a column named ${NAMING.join(', ')}; its columns are ${names}`)
+}
+
+function describe(
+  { at, name, field, attribute }: Column,
+  sample: readonly TableRow[],
+): FileOfContacts['file']['columns'][number] {
+  const cells = sample.flatMap(({ cells }) => cells[at]?.trim().slice(0, EXAMPLE_LENGTH) || [])
+  return {
+    name,
+    field: attribute === null ? field : `attributes.${attribute}`,
+    examples: cells.slice(0, EXAMPLES),
+  }
+}
+
+function contactOf({
+  name,
+  phone,
+  email,
+  more,
+  cells,
+  ...person
+}: Person): Record<string, unknown> {
+  const contact: Record<string, unknown> = {}
+  if (name !== null) contact.name = name
+  if (phone !== null) contact.phone = phone
+  if (email !== null) contact.email = email
+  if (cells.external_id !== undefined) contact.external_id = cells.external_id
+  const { tags, unsubscribed } = cells
+  if (tags !== undefined) contact.tags = tagsOf(tags.trim())
+  if (unsubscribed !== undefined) contact.subscriptions = unsubscribedFrom(unsubscribed.trim())
+  const attributes: [string, unknown][] = [
+    ...namesOf(cells),
+    ...person.attributes,
+    ...(more.phones.length > 0 ? [['other_phones', more.phones] as [string, unknown]] : []),
+    ...(more.emails.length > 0 ? [['other_emails', more.emails] as [string, unknown]] : []),
+  ]
+  const given = cells.attributes === undefined ? {} : objectOf(cells.attributes.trim())
+  // A cell that is not an object stays unchanged, so that the validation refuses it.
+  if (!isRecord(given)) return { ...contact, attributes: given }
+  if (cells.attributes === undefined && attributes.length === 0) return contact
+  return { ...contact, attributes: { ...given, ...Object.fromEntries(attributes) } }
+}
+
+/** The parts of the name, for placeholders such as `{{first_name}}`. */
+function namesOf({ first_name, last_name }: Person['cells']): [string, string][] {
+  return [
+    ...(first_name === undefined ? [] : [['first_name', first_name.trim()] as [string, string]]),
+    ...(last_name === undefined ? [] : [['last_name', last_name.trim()] as [string, string]]),
+  ]
+}
+
+/** The maximum number of items in a cell, including empty items: far more than any field accepts. */
+const LIST_MAX = 1_000
+
+/** Google separates labels with ` ::: `, and marks its own with `* `. */
+function tagsOf(cell: string): string[] | string {
+  const tags = listOf(cell, /[;,]|:::/)
+  return tags?.filter((tag) => !tag.startsWith('* ')) ?? cell
+}
+
+/** Returns null for too many items. The cell then stays a text, and the validation refuses it. */
+function listOf(cell: string, separator: RegExp): string[] | null {
+  const items = cell.split(separator, LIST_MAX + 1)
+  return items.length > LIST_MAX ? null : items.flatMap((item) => item.trim() || [])
+}
+
+function unsubscribedFrom(cell: string): unknown {
+  const channels = listOf(cell, /[;,]/)
+  return channels ? Object.fromEntries(channels.map((each) => [each, 'unsubscribed'])) : cell
+}
+
+/**
+ * Returns the JSON object of a cell, or the cell's text, which the validation refuses. The limits are the same as for an
+ * item in a JSON body.
+ */
+function objectOf(cell: string): unknown {
+  const { depth, values } = jsonShape(cell)
+  if (depth > LIMITS.json_depth || values > LIMITS.json_values) return cell
+  try {
+    const value: unknown = JSON.parse(cell)
+    checkValue(value)
+    return value
+  } catch {
+    return cell
+  }
+}
