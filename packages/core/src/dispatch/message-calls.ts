@@ -6,6 +6,7 @@ import type { Log } from '../runtime/runtime.ts'
 import type { InFlight } from './in-flight.ts'
 import { uptimeMs } from './lane.ts'
 import {
+  isNotAccepted,
   lookupJob,
   NOT_CALLED,
   repliesIn,
@@ -94,7 +95,7 @@ async function noteOutcomes(
   }
 }
 
-/** A late outcome counts if it is still true after the claim was lost: the provider accepted the message or was not called. */
+/** A late outcome counts if it is still true after the claim was lost: the provider accepted the message, or did not. */
 async function settleLate(
   parts: CallParts,
   messages: readonly ClaimedMessage[],
@@ -102,7 +103,8 @@ async function settleLate(
 ): Promise<void> {
   const known = messages.flatMap((message, i) => {
     const outcome = outcomes[i]
-    return outcome?.type === 'accepted' || outcome === NOT_CALLED ? [{ message, outcome }] : []
+    if (!outcome) return []
+    return outcome.type === 'accepted' || isNotAccepted(outcome) ? [{ message, outcome }] : []
   })
   await settleMessages(
     parts,

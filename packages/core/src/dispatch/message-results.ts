@@ -121,9 +121,14 @@ export function sendResult(
     return { task: 'send', attempt, outcome: { ...outcome, recipients }, sender }
   }
   // The outcome of a message stays unknown if the outcome of an earlier attempt is unknown.
-  return outcome === NOT_CALLED && unknown_since === null
-    ? { task: 'send', attempt, outcome, sender, never_called: true }
+  return isNotAccepted(outcome) && unknown_since === null
+    ? { task: 'send', attempt, outcome, sender, never_accepted: true }
     : { task: 'send', attempt, outcome, sender }
+}
+
+/** Whether it is certain that no provider has any part of the message. */
+export function isNotAccepted(outcome: Outcome): boolean {
+  return outcome.type === 'retry' && !outcome.partial
 }
 
 function optedOut(address: string): RecipientOutcome {

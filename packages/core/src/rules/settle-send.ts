@@ -32,7 +32,7 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
   const { message, queued, settlement } = step
   const isPartial = outcome.type === 'retry' && outcome.partial === true
   const { result } = settlement
-  if (!holds && result.task === 'send' && result.never_called) {
+  if (!holds && result.task === 'send' && result.never_accepted && outcome.type === 'retry') {
     return withdrawDoubt(step, attempt, outcome)
   }
   // The outcome of a lost claim counts only if a provider accepted the message or a part of it.
@@ -129,16 +129,21 @@ function rejectListed(
 }
 
 /**
- * Handles an attempt that was not made and whose claim is lost: the server that took over the claim found no outcome
- * and set `unknown_since`. The message is sent again, unless another claim holds it now.
+ * Handles an attempt that no provider accepted and whose claim is lost. The server that took over the claim found no outcome:
+ * it set `unknown_since`, or its claim still holds the row and calls no provider, because each call has an attempt of its own.
+ * Either way the attempt is now known, so the message is sent again and the other claim ends.
  */
-function withdrawDoubt(step: Step, attempt: number, outcome: Outcome): boolean {
-  const { message, queued } = step
-  const isWaiting = queued?.token === null && queued.unknown_since !== null
-  if (message.status !== 'queued' || message.accepted || !isWaiting) return false
-  if (queued.attempt !== attempt) return false
+function withdrawDoubt(
+  step: Step,
+  attempt: number,
+  outcome: Extract<Outcome, { type: 'retry' }>,
+): boolean {
+  const { message, queued, context } = step
+  if (message.status !== 'queued' || message.accepted || queued?.attempt !== attempt) return false
+  if (queued.token === null && queued.unknown_since === null) return false
   journal(step, attempt, outcome)
-  requeue(step, 'send', 0, null)
+  const { delay_ms } = outcome
+  requeue(step, 'send', delay_ms === 0 ? 0 : waitMs(attempt, delay_ms, context), null)
   return true
 }
 

@@ -239,7 +239,7 @@ describe('an attempt that was never made', () => {
     task: 'send',
     attempt: 1,
     outcome: { type: 'retry', ...refusal, delay_ms: 0 },
-    never_called: true,
+    never_accepted: true,
   } as const
   const unknown_since = new Date(AT.getTime() - MINUTE)
 
@@ -267,13 +267,72 @@ describe('an attempt that was never made', () => {
   )
 
   it.each<[string, Partial<MessageQueueRow>]>([
-    ['another claim holds the message', { token: 'theirs', unknown_since }],
     ['the message was sent again since', { token: null, unknown_since, attempt: 2 }],
+    ['another claim sends it again', { token: 'theirs', unknown_since, attempt: 2 }],
     ['the outcome is not unknown', { token: null, unknown_since: null }],
   ])('changes nothing when %s', (_, queue) => {
     const message = make.message('w1')
     const answer = plan([settlement(message, result)], stateOf(message, queue))
     expect(answer).toMatchObject({ counted: [false], attempts: [], requeue: [], messages: [] })
+  })
+})
+
+describe('an attempt that no provider accepted, after its claim was lost', () => {
+  const busy = { type: 'retry', ...refusal, delay_ms: 0 } as const
+  const result = { task: 'send', attempt: 1, outcome: busy, never_accepted: true } as const
+  const interrupted = {
+    task: 'send',
+    attempt: 1,
+    outcome: { type: 'ambiguous', error_code: 'interrupted', error_message: 'Stopped' },
+  } as const
+
+  it.each(['send', 'lookup'] as const)(
+    'ends the claim that holds the message for it: %s',
+    (task) => {
+      const message = make.message('w1')
+      for (const unknown_since of [null, new Date(AT.getTime() - MINUTE)]) {
+        const state = stateOf(message, { token: 'theirs', task, unknown_since })
+        expect(plan([settlement(message, result)], state)).toMatchObject({
+          counted: [true],
+          attempts: [{ number: 1, outcome: 'retry' }],
+          requeue: [{ task: 'send', unknown_since: null, due_at: AT, token: null }],
+        })
+      }
+    },
+  )
+
+  it('is known in the same write as the interruption, in either order', () => {
+    const message = make.message('w1')
+    const mine = settlement(message, result)
+    const theirs = settlement(message, interrupted, { token: 'theirs' })
+    for (const both of [
+      [mine, theirs],
+      [theirs, mine],
+    ]) {
+      const answer = plan(both, stateOf(message, { token: 'theirs' }))
+      expect(answer.requeue).toMatchObject([{ task: 'send', unknown_since: null, token: null }])
+      expect(answer.dequeue).toEqual([])
+      expect(answer.messages.filter(({ status }) => status !== 'queued')).toEqual([])
+    }
+  })
+
+  it('waits as long as the provider asked', () => {
+    const message = make.message('w1')
+    const outcome = { ...busy, delay_ms: 30_000 }
+    const state = stateOf(message, { token: 'theirs' })
+    const due_at = new Date(AT.getTime() + 30_000)
+    expect(plan([settlement(message, { ...result, outcome })], state).requeue).toMatchObject([
+      { due_at },
+    ])
+  })
+
+  it('changes nothing once a part was sent or the message ended', () => {
+    const sent = { ...make.message('w1'), status: 'sent' as const }
+    const refused = { ...make.message('w1'), accepted: true }
+    for (const message of [sent, refused]) {
+      const answer = plan([settlement(message, result)], stateOf(message, { token: 'theirs' }))
+      expect(answer).toMatchObject({ counted: [false], requeue: [] })
+    }
   })
 })
 

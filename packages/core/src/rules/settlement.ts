@@ -33,15 +33,15 @@ export interface Settlement {
   /** The provider's abilities to resolve an unknown outcome. */
   abilities: { idempotent: boolean; lookup: boolean }
   result: /**
-   * `sender`: the sender, if it can receive answers. `never_called`: the attempt was not made, and no earlier attempt
-   * has an unknown outcome.
+   * `sender`: the sender, if it can receive answers. `never_accepted`: the attempt was not made or its provider did not accept
+   * the message, and no earlier attempt has an unknown outcome.
    */
     | {
         task: 'send'
         attempt: number
         outcome: Outcome
         sender?: string | null
-        never_called?: boolean
+        never_accepted?: boolean
       }
     | { task: 'lookup'; found: LookupResult }
     | {

@@ -223,17 +223,26 @@ export function requeue(
   waitMs: number,
   unknownSince: Date | null,
 ): void {
-  const { queued, settlement, plan, message } = step
+  const { queued, settlement, plan, message, state } = step
   if (!queued) return
-  step.state.queue.delete(message.id)
-  plan.requeue.push({
+  const row = {
     ...queued,
     task,
     due_at: new Date(settlement.at.getTime() + waitMs),
     set_at: settlement.at,
     token: null,
     unknown_since: unknownSince,
-  })
+  }
+  // A later settlement of the same write sees the row as it will be.
+  state.queue.set(message.id, row)
+  forgetRequeue(plan, queued)
+  plan.requeue.push(row)
+}
+
+/** Drops the row that an earlier settlement of the same write queued again. */
+function forgetRequeue({ requeue }: Step['plan'], queued: Step['queued']): void {
+  const at = queued ? requeue.indexOf(queued) : -1
+  if (at !== -1) requeue.splice(at, 1)
 }
 
 /** The time since which the outcome is unknown. A stored time in the future counts as now: the clock was ahead. */
@@ -242,8 +251,10 @@ export function unknownSince({ queued, settlement }: Step): Date {
   return since && since < settlement.at ? since : settlement.at
 }
 
-export function dequeue({ message, plan, state }: Step): void {
-  if (state.queue.delete(message.id)) plan.dequeue.push(message.id)
+export function dequeue({ message, plan, state, queued }: Step): void {
+  if (!state.queue.delete(message.id)) return
+  forgetRequeue(plan, queued)
+  plan.dequeue.push(message.id)
 }
 
 /** Whether the message was erased: later reports may contain personal data and are not stored. */
