@@ -19,6 +19,15 @@ const as = ({ token }: Pick<Account, 'token'>, method: string, path: string, jso
 const accept = (json: object) => world().call('POST', '/api/v1/invitations/accept', { json })
 const login = (json: object) => world().call('POST', '/api/v1/auth/login', { json })
 const tokenFor = (email: string) => world().mailed(email, 'invitation')
+/** Resets the password of an account with the token of a mail, from a network of its own. */
+async function reset({ email }: Account, more: object = {}): Promise<string> {
+  await world().call('POST', '/api/v1/auth/forgot-password', { json: { email } })
+  const token = await world().mailed(email, 'reset_password')
+  const json = { token, password: 'the password after a reset', ...more }
+  const options = { json, from: '198.18.0.1' }
+  const done = await world().call('POST', '/api/v1/auth/reset-password', options)
+  return expectStatus(200, done).body.data.message
+}
 const audited = async (account: Account) =>
   (await as(account, 'GET', '/audit')).body.data.audit_entries.map(
     ({ action }: { action: string }) => action,
@@ -433,5 +442,88 @@ describe('a request without a body over a connection', () => {
       return answer.status
     }
     expect([await statusOf('/contacts'), await statusOf('/audit')]).toEqual([200, 403])
+  })
+})
+
+describe('a reset of a password', () => {
+  const listed = async (account: Account, path: string, name: string) => {
+    const json = { email: account.email, password: 'the password after a reset' }
+    const { token } = (await login(json)).body.data
+    return (await as({ token }, 'GET', path)).body.data[name].map(
+      ({ email }: { email: string }) => email,
+    )
+  }
+  /** What a stranger does with a session of `account`. */
+  async function intrude(account: Account) {
+    const admin = await world().member(account, 'admin')
+    const second = await world().member(admin, 'developer')
+    const open = await world().invitation(admin)
+    const keys = [await world().key(account), await world().key(admin), await world().key(second)]
+    return { people: [admin.email, second.email], open: open.email, keys }
+  }
+  const isActive = async ({ key }: { key: string }) =>
+    (await world().call('GET', '/api/v1/messages', { key })).status === 200
+
+  it('ends what the login and those that it invited added since the last verified sign-in', async () => {
+    const friend = await world().member(owner, 'admin')
+    const kept = await world().key(owner)
+    await world().advance(1_000)
+    await reset(owner, { keep_recent: true })
+    owner.token = (
+      await login({ email: owner.email, password: 'the password after a reset' })
+    ).body.data.token
+    await world().advance(1_000)
+    const { people, open, keys } = await intrude(owner)
+    const byFriend = await world().invitation(friend)
+    await world().advance(1_000)
+    expect(await reset(owner)).toContain(
+      '3 API keys were revoked, 1 invitation was withdrawn and 2 members were removed. Create new keys. Invite the people of your team again.',
+    )
+    expect(await Promise.all([kept, ...keys].map(isActive))).toEqual([true, false, false, false])
+    const members = await listed(owner, '/members', 'members')
+    expect(members).toEqual([owner.email, friend.email])
+    for (const email of people) expect(members).not.toContain(email)
+    const invited = await listed(owner, '/invitations', 'invitations')
+    expect(invited).toEqual([byFriend.email])
+    expect(invited).not.toContain(open)
+  })
+
+  it('ends the same with revoke_api_keys, and all keys', async () => {
+    const kept = await world().key(owner)
+    await world().advance(1_000)
+    await reset(owner, { keep_recent: true })
+    owner.token = (
+      await login({ email: owner.email, password: 'the password after a reset' })
+    ).body.data.token
+    await world().advance(1_000)
+    const { keys } = await intrude(owner)
+    await reset(owner, { revoke_api_keys: true, keep_recent: true })
+    expect(await Promise.all([kept, ...keys].map(isActive))).toEqual([false, false, false, false])
+    expect(await listed(owner, '/members', 'members')).toEqual([owner.email])
+  })
+
+  it('of a member ends what this member added, in each workspace', async () => {
+    const admin = await world().member(owner, 'admin')
+    await world().advance(1_000)
+    const { people, open, keys } = await intrude(admin)
+    const kept = await world().key(owner)
+    await world().advance(1_000)
+    await reset(admin)
+    expect(await Promise.all([kept, ...keys].map(isActive))).toEqual([true, false, false, false])
+    const members = await listed(admin, '/members', 'members')
+    expect(members).toEqual([owner.email, admin.email])
+    for (const email of people) expect(members).not.toContain(email)
+    expect(await listed(admin, '/invitations', 'invitations')).not.toContain(open)
+  })
+
+  it('ends nothing from before a sign-in in its network', async () => {
+    await intrude(owner)
+    await world().advance(1_000)
+    const { email, password } = owner
+    const json = { email, password }
+    await world().call('POST', '/api/v1/auth/login', { json, from: '198.18.0.200' })
+    await world().advance(1_000)
+    expect(await reset(owner)).not.toMatch(/revoked|removed|withdrawn/)
+    expect(await listed(owner, '/members', 'members')).toHaveLength(3)
   })
 })

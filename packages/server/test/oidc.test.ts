@@ -225,3 +225,76 @@ it('a password from the mail makes a user of OIDC a user with both', async () =>
   expect(login.status).toBe(200)
   expect(await me((await signIn(asha)).token)).toBe(200)
 })
+
+describe('the links of a login to OIDC subjects', () => {
+  const linksOf = async (token: string | null) =>
+    (await world().call('GET', '/api/v1/sign-in-links', { token: token ?? '' })).body.data.links
+  const audited = async () =>
+    (await world().core.audit.list(owner.id, { limit: 100 })).audit_entries
+      .filter(({ action }) => action.startsWith('sign_in.'))
+      .map(({ action, details, target }) => [action, details.subject, target?.id])
+  const ownersAt = (sub: string) => person({ sub, email: owner.email })
+
+  it('are listed, and audited one by one', async () => {
+    const { token } = await signIn(ownersAt('first'))
+    await signIn(ownersAt('first'))
+    await signIn(ownersAt('second'))
+    const links = await linksOf(token)
+    expect(links).toMatchObject([
+      { issuer: provider.issuer, subject: 'first' },
+      { issuer: provider.issuer, subject: 'second' },
+    ])
+    expect(await audited()).toEqual([
+      ['sign_in.linked', 'second', owner.id],
+      ['sign_in.linked', 'first', owner.id],
+    ])
+    const other = await world().signup()
+    expect(await linksOf(other.token)).toEqual([])
+  })
+
+  it('end: the subject then needs the verified address again', async () => {
+    const { token } = await signIn(ownersAt('third'))
+    const [{ id }] = await linksOf(token)
+    const other = await world().signup()
+    const end = (as: string) => world().call('DELETE', `/api/v1/sign-in-links/${id}`, { token: as })
+    expect((await end(other.token)).status).toBe(404)
+    expectStatus(200, await end(owner.token))
+    expect((await end(owner.token)).status).toBe(404)
+    expect(await linksOf(owner.token)).toEqual([])
+    expect((await audited())[0]).toEqual(['sign_in.unlinked', 'third', owner.id])
+    const { answered } = await signIn(person({ sub: 'third', email: 'elsewhere@example.com' }))
+    expect(answered.statusCode).toBe(403)
+  })
+
+  /** Resets the password with the token of a mail. */
+  async function reset(more: object = {}) {
+    await world().call('POST', '/api/v1/auth/forgot-password', { json: { email: owner.email } })
+    const token = await world().mailed(owner.email, 'reset_password')
+    const json = { token, password: 'a new long password', ...more }
+    const done = await world().call('POST', '/api/v1/auth/reset-password', {
+      json,
+      from: '198.18.0.1',
+    })
+    expectStatus(200, done)
+  }
+
+  it.each([
+    ['ends those since the last verified sign-in', {}, ['before']],
+    ['keeps them if the request says so', { keep_recent: true }, ['after', 'before']],
+    ['ends all of them with revoke_api_keys', { revoke_api_keys: true }, []],
+  ])('a reset %s', async (_, request, left) => {
+    await signIn(ownersAt(`before ${owner.id}`))
+    await world().advance(1_000)
+    await reset({ keep_recent: true })
+    await world().advance(1_000)
+    await signIn(ownersAt(`after ${owner.id}`))
+    await world().advance(1_000)
+    await reset(request)
+    const login = { email: owner.email, password: 'a new long password' }
+    const { body } = await world().call('POST', '/api/v1/auth/login', { json: login })
+    const subjects = (await linksOf(body.data.token)).map(({ subject }: { subject: string }) =>
+      subject.replace(` ${owner.id}`, ''),
+    )
+    expect(subjects.sort()).toEqual(left)
+  })
+})

@@ -150,6 +150,7 @@ describe('/reset-password', () => {
     const list = async () => (await world().call('GET', '/api/v1/messages', { key })).status
     const page = await open(`/reset-password?token=${await resetTokenOf(owner)}`)
     expect(page.body).toContain('<input type="checkbox" name="revoke_api_keys" value="true">')
+    expect(page.body).toContain('<input type="checkbox" name="keep_recent" value="true">')
     const password = 'long enough'
     await submit('/reset-password', { token: await resetTokenOf(owner), password })
     expect(await list()).toBe(200)

@@ -32,6 +32,8 @@ export const ENDPOINTS = {
     list: { method: 'GET', path: '/api/v1/sessions', auth: 'jwt', has: 'sessions' },
     end: { method: 'DELETE', path: '/api/v1/sessions/:id', auth: 'jwt', has: 'message' },
     endAll: { method: 'DELETE', path: '/api/v1/sessions', auth: 'jwt', has: 'message' },
+    links: { method: 'GET', path: '/api/v1/sign-in-links', auth: 'jwt', has: 'links' },
+    unlink: { method: 'DELETE', path: '/api/v1/sign-in-links/:id', auth: 'jwt', has: 'message' },
   },
   apiKeys: {
     create: { method: 'POST', path: '/api/v1/api-keys', auth: 'jwt', body: true, has: 'id' },

@@ -37,7 +37,7 @@ export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' 
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
 
 /** A word of the API: one `AuditAction`. */
-export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.signed_in' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
+export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.signed_in' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
 
 /** A word of the API: one `RecipientFault`. */
 export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
@@ -385,6 +385,15 @@ export interface Session {
   /** Exact to about 5 minutes. */
   last_seen_at: string
   expires_at: string
+}
+
+/** `SignInLink` in JSON. */
+export interface SignInLink {
+  id: string
+  issuer: string
+  /** The person at the provider. */
+  subject: string
+  created_at: string
 }
 
 /** `SmsBulk` in JSON. */
@@ -739,8 +748,10 @@ export interface WorkspacesResetPasswordBody {
   /** The token of the e-mail. */
   token: string
   password: string
-  /** Whether to revoke all API keys and disable all webhooks too. */
+  /** Whether to revoke all API keys, disable all webhooks and end all links to OIDC providers too. */
   revoke_api_keys?: boolean | undefined
+  /** Whether to keep what the login added since its last verified sign-in. Default: its API keys, webhooks, links to OIDC providers and invitations end, and members who accepted these invitations are removed. */
+  keep_recent?: boolean | undefined
 }
 
 /** The body of `POST /api/v1/auth/change-password`. */
@@ -779,7 +790,7 @@ export interface WorkspacesResource {
   resendVerification(body: WorkspacesResendVerificationBody, options?: CallOptions): Call<{ message: string }>
   /** Send an e-mail to choose a new password. The answer is the same whether or not the address has an account. */
   forgotPassword(body: WorkspacesForgotPasswordBody, options?: CallOptions): Call<{ message: string }>
-  /** Choose a new password with the token of an e-mail. The token is valid once, for 30 minutes, and until a newer one is sent. All sessions end. This also verifies an unverified address: API keys are revoked and webhooks disabled as by verify-email. For a login that owns no workspace, only its password changes. */
+  /** Choose a new password with the token of an e-mail. The token is valid once, for 30 minutes, and until a newer one is sent. All sessions end. This also verifies an unverified address: API keys are revoked and webhooks disabled as by verify-email. What the login added since its last verified sign-in ends: the last login from the network of this request, or the last verification or reset by e-mail. */
   resetPassword(body: WorkspacesResetPasswordBody, options?: CallOptions): Call<{ message: string }>
   /** Change the password. All sessions end, also that of the request. */
   changePassword(body: WorkspacesChangePasswordBody, options?: CallOptions): Call<{ message: string }>
@@ -857,6 +868,10 @@ export interface SessionsResource {
   end(id: string, options?: CallOptions): Call<{ message: string }>
   /** End all sessions of the login, also that of the request. */
   endAll(options?: CallOptions): Call<{ message: string }>
+  /** List the OIDC subjects that sign in as the login, oldest first. */
+  links(options?: CallOptions): Call<{ links: SignInLink[] }>
+  /** End the link of an OIDC subject to the login. The subject does not sign in as this login any more. Sessions continue. */
+  unlink(id: string, options?: CallOptions): Call<{ message: string }>
 }
 
 /** The answer of `POST /api/v1/api-keys`. */

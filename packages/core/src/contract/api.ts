@@ -66,7 +66,7 @@ export const GROUPS: Readonly<Record<keyof typeof api, string>> = {
   workspaces: 'Signup, sessions, passwords and the account of the workspace.',
   members: 'People who work in the workspace, and their roles.',
   invitations: 'Invitations to work in the workspace.',
-  sessions: 'The sessions of the login behind the token.',
+  sessions: 'The sessions of the login behind the token, and its links to OIDC providers.',
   api_keys: 'Keys with which programs call the API.',
   messages: 'Send one message, and read what happened to messages.',
   bulks: 'Send to many recipients with one request.',

@@ -305,6 +305,13 @@ const loginSession = {
   expires_at: '2026-12-01T08:30:00.000Z',
 }
 
+const signInLink = {
+  id: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  issuer: 'https://id.example.com',
+  subject: '248289761001',
+  created_at: EARLIER,
+}
+
 const done = (text: string) => ({ data: { message: text } })
 
 /** A request and an answer of every endpoint, for the OpenAPI document. A test decodes each of them. */
@@ -381,6 +388,8 @@ export const EXAMPLES: Examples<typeof api> = {
     list: { data: { sessions: [loginSession] } },
     end: done('Session ended'),
     end_all: done('All sessions have ended, this one too: log in again.'),
+    links: { data: { links: [signInLink] } },
+    unlink: done('The link has ended'),
   },
   api_keys: {
     create: {

@@ -35,6 +35,9 @@ export function memberTables(d: Dialect) {
       role: d.text().$type<AssignedRole>().notNull(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
+      /** The login that sent the invitation, and when; null for a member of the OIDC provider, and of a time before both existed. */
+      invited_by: d.text(),
+      invited_at: d.time(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.user_id] }),
@@ -54,6 +57,8 @@ export function memberTables(d: Dialect) {
       token_hash: d.text().notNull(),
       expires_at: d.time().notNull(),
       created_at: d.time().notNull(),
+      /** The login whose session sent it; null for another actor, and for a time before this column. */
+      invited_by: d.text(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),

@@ -8,11 +8,13 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { EndSigning } from '../webhooks/end-signing.ts'
 import { loginNetworkOf } from './begin-session.ts'
-import { loginById, workspaceIdsOf } from './logins.ts'
+import { endRecent, lastVerified } from './end-recent.ts'
+import { endLinks } from './links.ts'
+import { type Login, loginById, workspaceIdsOf } from './logins.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { badToken, hashToken } from './token.ts'
-import { grantSignupCredits, type Revoked, revokeAll } from './verification.ts'
+import { grantSignupCredits, NOTHING_REVOKED, type Revoked, revokeAll } from './verification.ts'
 
 /** Verification of addresses, and passwords. Contract section 2. */
 export interface Access<F extends Form = 'given'> {
@@ -42,9 +44,10 @@ export interface Access<F extends Form = 'given'> {
   forgotPassword(request: BodyIn<typeof endpoints.forgot_password, F>): void
   /**
    * Sets a new password with the token of a mail; a token works once. Ends every session and forgets the networks of
-   * earlier logins; only the network of this request is known afterwards. For a user who owns no workspace, that is all. An
-   * unverified address becomes verified, as
-   * with `verifyEmail`. `revoke_api_keys` revokes the API keys and disables the webhooks in any case.
+   * earlier logins; only the network of this request is known afterwards. Unless `keep_recent` is true, ends what the login added
+   * since its last verified sign-in: API keys, webhooks, links to OIDC subjects, invitations, and the members who accepted them.
+   * `revoke_api_keys` ends all its links, and all keys and webhooks of the owner's workspace. An unverified address becomes
+   * verified, as with `verifyEmail`.
    * @throws SvcError `validation_error` for an invalid token or a password that is easy to guess.
    */
   resetPassword(
@@ -62,8 +65,6 @@ export interface Access<F extends Form = 'given'> {
     actor?: Actor,
   ): Promise<void>
 }
-
-const NONE: Revoked = { api_keys: 0, webhooks: 0 }
 
 export function createAccess({
   storage,
@@ -102,11 +103,12 @@ export function createAccess({
   ): Promise<Revoked> {
     const revoked = await revokeAll(stores, workspace_id, disabled)
     await endSigning(stores, workspace_id, null)
-    if (revoked.api_keys + revoked.webhooks === 0) return revoked
+    const all = { ...NOTHING_REVOKED, ...revoked }
+    if (revoked.api_keys + revoked.webhooks === 0) return all
     const details = { ...revoked, reason: disabled.reason }
-    const all = { workspace_id, action: 'credentials.revoked', details } as const
-    await stores.audit.record(auditRow(runtime, actor, all))
-    return revoked
+    const entry = { workspace_id, action: 'credentials.revoked', details } as const
+    await stores.audit.record(auditRow(runtime, actor, entry))
+    return all
   }
 
   /** Records a change of a user's password in each workspace of the user. */
@@ -125,28 +127,25 @@ export function createAccess({
     }
   }
 
-  /** A reset of a user who owns no workspace changes nothing of workspaces. */
-  async function resetOfUser(
+  /** Ends what a stranger may have added with the login: all of it, or what was added since the last verified sign-in. */
+  async function endAccess(
     stores: Writes,
-    user_id: string,
-    {
-      password,
-      to,
-      network,
-      actor,
-    }: { password: string; to: string; network: string | null; actor: Actor },
-  ): Promise<void> {
-    const user = await stores.users.byId(user_id)
-    if (!user) throw badToken()
-    passwords.checkNotOwn('password', password, ownTexts(user))
-    const at = runtime.now()
-    await stores.users.changePassword(user_id, { to, at })
-    await stores.sessions.clear(user_id)
-    await stores.loginNetworks.clear(user_id)
-    if (network !== null) {
-      await stores.loginNetworks.note({ workspace_id: user_id, network, last_login_at: at })
+    login: Login,
+    { since, all, actor }: { since: Date; all: boolean; actor: Actor },
+  ): Promise<Revoked> {
+    const recent = await endRecent(runtime, stores, { login, since, actor, endSigning })
+    if (!all) return recent
+    const rows = await stores.users.identities(login.id)
+    const links = await endLinks(runtime, stores, rows, () => true, actor)
+    const ended = { ...recent, links: recent.links + links }
+    if (!login.owns_workspace) return ended
+    const disabled = { reason: 'password_reset', at: runtime.now() } as const
+    const { api_keys, webhooks } = await revoke(stores, login.id, { actor, disabled })
+    return {
+      ...ended,
+      api_keys: recent.api_keys + api_keys,
+      webhooks: recent.webhooks + webhooks,
     }
-    await recordForUser(stores, { user_id, action: 'password.reset', actor })
   }
 
   return {
@@ -157,7 +156,9 @@ export function createAccess({
         if (!workspace_id) throw badToken()
         const isFirst = await verify(stores, workspace_id, { actor, at })
         const disabled = { reason: 'email_verified', at } as const
-        const revoked = isFirst ? await revoke(stores, workspace_id, { actor, disabled }) : NONE
+        const revoked = isFirst
+          ? await revoke(stores, workspace_id, { actor, disabled })
+          : NOTHING_REVOKED
         return { workspace_id, revoked }
       })
     },
@@ -173,7 +174,7 @@ export function createAccess({
     forgotPassword({ email }) {
       if (!mails.reset(email)) throw tooManyMails()
     },
-    async resetPassword({ token, password, revoke_api_keys }, actor = SERVICE) {
+    async resetPassword({ token, password, revoke_api_keys, keep_recent }, actor = SERVICE) {
       const token_hash = hashToken(token)
       const at = runtime.now()
       // The token is checked before the password is hashed, so that a guessed token costs no hash.
@@ -184,29 +185,30 @@ export function createAccess({
       const to = await passwords.hash(password)
       const network = loginNetworkOf(actor.address)
       return storage.write(async (stores) => {
-        const { workspaces, accountTokens, loginNetworks, sessions, audit } = stores
-        const workspace_id = await accountTokens.take(token_hash, 'reset_password', at)
-        if (!workspace_id) throw badToken()
-        const owner = await workspaces.byId(workspace_id)
-        if (!owner) {
-          await resetOfUser(stores, workspace_id, { password, to, network, actor })
-          return NONE
-        }
+        const { workspaces, users, accountTokens, loginNetworks, sessions, audit } = stores
+        const user_id = await accountTokens.take(token_hash, 'reset_password', at)
+        const login = user_id === null ? null : await loginById(stores, user_id)
+        if (!login) throw badToken()
+        const { id, owns_workspace } = login
+        const owner = owns_workspace ? await workspaces.byId(id) : null
         // The error rolls the transaction back: the token can be used again.
-        passwords.checkNotOwn('password', password, owner)
-        await workspaces.changePassword(workspace_id, { to, at })
-        await sessions.clear(workspace_id)
+        passwords.checkNotOwn('password', password, owner ?? ownTexts(login))
+        const since = await lastVerified(stores, login, network)
+        await (owns_workspace ? workspaces : users).changePassword(id, { to, at })
+        await sessions.clear(id)
         // A thief who knew the old password may have used other networks. The owner read the mail in this network.
-        await loginNetworks.clear(workspace_id)
+        await loginNetworks.clear(id)
         if (network !== null) {
-          await loginNetworks.note({ workspace_id, network, last_login_at: at })
+          await loginNetworks.note({ workspace_id: id, network, last_login_at: at })
         }
-        await audit.record(auditRow(runtime, actor, { workspace_id, action: 'password.reset' }))
-        const isFirst = await verify(stores, workspace_id, { actor, at })
-        if (isFirst) await accountTokens.end({ workspace_id, purpose: 'verify_email' })
-        if (!isFirst && !revoke_api_keys) return NONE
-        const disabled = { reason: 'password_reset', at } as const
-        return revoke(stores, workspace_id, { actor, disabled })
+        const action = 'password.reset'
+        if (owner) await audit.record(auditRow(runtime, actor, { workspace_id: id, action }))
+        else await recordForUser(stores, { user_id: id, action, actor })
+        const isFirst = owns_workspace && (await verify(stores, id, { actor, at }))
+        if (isFirst) await accountTokens.end({ workspace_id: id, purpose: 'verify_email' })
+        const all = isFirst || revoke_api_keys === true
+        if (!all && keep_recent) return NOTHING_REVOKED
+        return endAccess(stores, login, { since, all, actor })
       })
     },
     async changePassword(login_id, { current_password, new_password }, actor = SERVICE) {
@@ -245,6 +247,9 @@ function tooManyMails(): SvcError {
 }
 
 /** The public texts of a user that must not be the password. */
-function ownTexts({ email, name }: UserRow): { email: string; name: string } {
+function ownTexts({ email, name }: Pick<UserRow, 'email' | 'name'>): {
+  email: string
+  name: string
+} {
   return { email, name: name ?? email }
 }

@@ -121,7 +121,10 @@ export function createInvitations({
       const { row, owner_email } = await storage.write(async (stores) => {
         await assertCredentialHolds(stores, workspaceId, actor, 'administer')
         await assertMayInvite(stores, workspaceId, email)
-        const row = newInvitation(runtime, { workspace_id: workspaceId, email, role, token })
+        const row = newInvitation(runtime, {
+          ...{ workspace_id: workspaceId, email, role, token },
+          invited_by: loginOfActor(actor, workspaceId),
+        })
         await stores.invitations.insert(row)
         const created = {
           workspace_id: workspaceId,
@@ -174,8 +177,13 @@ export function createInvitations({
         const taken = await stores.invitations.take(token_hash, runtime.now())
         if (!taken) throw badToken()
         const login = await loginOfAccepting(stores, { known, user })
-        const { role } = taken
-        await join(runtime, stores, { workspace_id, login, role, actor })
+        await join(runtime, stores, {
+          workspace_id,
+          login,
+          role: taken.role,
+          invitation: taken,
+          actor,
+        })
         return beginSession(runtime, stores, { login, workspace_id, actor })
       })
     },
@@ -207,8 +215,15 @@ export async function join(
     workspace_id,
     login,
     role,
+    invitation,
     actor,
-  }: { workspace_id: string; login: Login; role: AssignedRole; actor: Actor },
+  }: {
+    workspace_id: string
+    login: Login
+    role: AssignedRole
+    invitation?: InvitationRow
+    actor: Actor
+  },
 ): Promise<void> {
   if (login.id === workspace_id) return
   if ((await members.ofUser(login.id)).length >= LIMITS.members) {
@@ -216,7 +231,16 @@ export async function join(
   }
   if ((await members.count(workspace_id)) >= LIMITS.members) throw tooManyMembers()
   const at = runtime.now()
-  const member = { workspace_id, user_id: login.id, role, created_at: at, updated_at: at }
+  const { invited_by = null, created_at: invited_at = null } = invitation ?? {}
+  const invited = { invited_by, invited_at }
+  const member = {
+    workspace_id,
+    user_id: login.id,
+    role,
+    created_at: at,
+    updated_at: at,
+    ...invited,
+  }
   if (!(await members.add(member))) return
   const added = {
     workspace_id,
@@ -234,7 +258,14 @@ function newInvitation(
     email,
     role,
     token,
-  }: { workspace_id: string; email: string; role: AssignedRole; token: string },
+    invited_by,
+  }: {
+    workspace_id: string
+    email: string
+    role: AssignedRole
+    token: string
+    invited_by: string | null
+  },
 ): InvitationRow {
   const at = now()
   return {
@@ -246,7 +277,13 @@ function newInvitation(
     token_hash: hashToken(token),
     expires_at: new Date(at.getTime() + LIMITS.invitation_lifetime_s * 1000),
     created_at: at,
+    invited_by,
   }
+}
+
+/** The login of a session; null for another actor. */
+function loginOfActor({ kind, id, session }: Actor, workspaceId: string): string | null {
+  return kind === 'session' ? (session?.user_id ?? id ?? workspaceId) : null
 }
 
 function recordOf({ id, email, role, expires_at, created_at }: InvitationRow): Invitation {

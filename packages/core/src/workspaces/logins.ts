@@ -14,6 +14,7 @@ export interface Login {
   /** Null for a user who signs in with OIDC only. */
   password_hash: string | null
   token_version: number
+  created_at: Date
 }
 
 type LoginReads = { users: UserReads } & Pick<Reads, 'workspaces'>
@@ -50,11 +51,12 @@ export async function workspaceIdsOf(
 }
 
 function ofOwner({ owner_name: name, ...row }: WorkspaceRow): Login {
-  const { id, email, email_verified, password_hash, token_version } = row
-  return { id, email, email_verified, name, password_hash, token_version, owns_workspace: true }
+  const { id, email, email_verified, password_hash, token_version, created_at } = row
+  const verified = { email_verified, owns_workspace: true }
+  return { id, email, name, password_hash, token_version, created_at, ...verified }
 }
 
-function ofUser({ id, email, name, password_hash, token_version }: UserRow): Login {
+function ofUser({ id, email, name, password_hash, token_version, created_at }: UserRow): Login {
   const verified = { email_verified: true, owns_workspace: false }
-  return { id, email, name, password_hash, token_version, ...verified }
+  return { id, email, name, password_hash, token_version, created_at, ...verified }
 }

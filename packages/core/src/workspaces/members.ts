@@ -9,6 +9,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { actorOf } from './begin-session.ts'
 import { createInvitations, type Invitations } from './invitations.ts'
+import { createLinks, type Links } from './links.ts'
 import { loginById } from './logins.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
@@ -24,7 +25,7 @@ export interface Membership {
 }
 
 /** Members of workspaces, invitations, the sessions of logins, and sign-in with OIDC. */
-export interface Members<F extends Form = 'given'> extends Invitations<F>, Sessions, SignIn {
+export interface Members<F extends Form = 'given'> extends Invitations<F>, Sessions, SignIn, Links {
   /** The owner, and then the members, oldest first. */
   list(workspaceId: string): Promise<Member[]>
   /** The workspaces of a login: its own first, then the others in the order in which it joined them. */
@@ -82,6 +83,7 @@ export function createMembers(parts: MemberParts): Members<'decoded'> {
     ...createInvitations(parts),
     ...createSessions(parts),
     ...createSignIn(parts),
+    ...createLinks(parts),
     async list(workspaceId) {
       const owner = await storage.read.workspaces.byId(workspaceId)
       if (!owner) throw new SvcError('not_found', 'Workspace not found')
@@ -220,7 +222,8 @@ async function exchangeOwner(
     updated_at: at,
   })
   const role = 'admin'
-  await members.add({ workspace_id, user_id: former, role, created_at: at, updated_at: at })
+  const times = { created_at: at, updated_at: at, invited_by: null, invited_at: null }
+  await members.add({ workspace_id, user_id: former, role, ...times })
   const { email, email_key, name: owner_name, password_hash } = user
   // No token of the former owner may be valid for the new owner.
   const token_version = Math.max(owner.token_version, user.token_version) + 1

@@ -3,11 +3,12 @@ import type { AssignedRole } from '../contract/endpoints/roles.ts'
 import { SvcError } from '../contract/errors.ts'
 import { emailAddress, emailKey } from '../contract/fields/email-address.ts'
 import { LIMITS } from '../contract/limits.ts'
-import type { UserRow } from '../rows/rows.ts'
+import type { OidcIdentityRow, UserRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { actorOf, beginSession, type NewSession } from './begin-session.ts'
 import { join } from './invitations.ts'
+import { recordLink } from './links.ts'
 import { type Login, loginByEmail, loginById, workspaceIdsOf } from './logins.ts'
 import { removeMember } from './remove-member.ts'
 
@@ -37,10 +38,11 @@ export function createSignIn({ storage, runtime }: { storage: Storage; runtime: 
     async signIn(person, actor = SERVICE) {
       const session = await storage.write(async (stores) => {
         if (person.assigned) await lockWorkspace(stores, person.assigned.workspace_id)
-        const login = await loginOf(runtime, stores, person)
+        const { login, linked } = await loginOf(runtime, stores, person)
         const { assigned } = person
         if (assigned) await applyRole(runtime, stores, { login, ...assigned, actor })
         const ids = await workspaceIdsOf(stores, login)
+        if (linked) await recordLink(runtime, stores, 'sign_in.linked', linked, actor)
         const preferred = ids.find((id) => id === assigned?.workspace_id) ?? ids[0]
         // Not an error here, because an error would undo the end of the membership.
         if (preferred === undefined) return null
@@ -63,11 +65,11 @@ async function loginOf(
   runtime: Runtime,
   stores: Writes,
   { issuer, subject, verified_email, name, assigned }: OidcPerson,
-): Promise<Login> {
+): Promise<{ login: Login; linked: OidcIdentityRow | null }> {
   const known = await stores.users.byIdentity({ issuer, subject })
   if (known !== null) {
     const login = await loginById(stores, known)
-    if (login) return login
+    if (login) return { login, linked: null }
     throw noLogin()
   }
   const email = verified_email === null ? null : (emailAddress(verified_email)?.address ?? null)
@@ -90,7 +92,7 @@ async function loginOf(
   }
   const identity = { issuer, subject, user_id: login.id, created_at: runtime.now() }
   await stores.users.link(identity)
-  return login
+  return { login, linked: identity }
 }
 
 /** Gives the login the role of its claims in a workspace; without one, its membership ends. The owner stays the owner. */

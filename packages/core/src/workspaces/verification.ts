@@ -8,10 +8,24 @@ export const SIGNUP_CREDITS_ON = ['signup', 'verification'] as const
 /** The event that grants a new workspace its first credits. */
 export type SignupCreditsOn = (typeof SIGNUP_CREDITS_ON)[number]
 
-/** The numbers of revoked API keys and disabled webhooks. */
+/** The numbers of what a verification or a reset ended. */
 export interface Revoked {
   api_keys: number
   webhooks: number
+  /** Ended links to OIDC subjects. */
+  links: number
+  /** Withdrawn invitations. */
+  invitations: number
+  /** Removed members. */
+  members: number
+}
+
+export const NOTHING_REVOKED: Revoked = {
+  api_keys: 0,
+  webhooks: 0,
+  links: 0,
+  invitations: 0,
+  members: 0,
 }
 
 /** The `disabled_reason` of a disabled webhook. */
@@ -22,7 +36,7 @@ export async function revokeAll(
   { apiKeys, webhooks }: Pick<Writes, 'apiKeys' | 'webhooks'>,
   workspaceId: string,
   disabled: { reason: RevocationReason; at: Date },
-): Promise<Revoked> {
+): Promise<Pick<Revoked, 'api_keys' | 'webhooks'>> {
   return {
     api_keys: await apiKeys.deactivateAll(workspaceId),
     webhooks: await webhooks.disableAll(workspaceId, disabled),

@@ -75,6 +75,8 @@ const MEMBER = (workspace_id: string) => ({
   role: 'viewer' as const,
   created_at: AT,
   updated_at: AT,
+  invited_by: workspace_id,
+  invited_at: AT,
 })
 
 const INVITATION = (workspace_id: string) => ({
@@ -86,6 +88,7 @@ const INVITATION = (workspace_id: string) => ({
   token_hash: workspace_id,
   expires_at: AT,
   created_at: AT,
+  invited_by: workspace_id,
 })
 
 /** Workspaces never see, and never change, each other's rows. */
@@ -255,6 +258,7 @@ export function isolationContract(open: OpenStorage): void {
           byId: () => members.byId(asker, workspaceId),
           list: () => members.list(asker),
           count: () => members.count(asker),
+          invitedBy: () => members.invitedBy(asker, [workspaceId], new Date(0)),
         },
         invitations: { list: () => invitations.list(asker, new Date(0)) },
         creditHolds: { open: () => creditHolds.open(asker, EVERYTHING) },

@@ -23,6 +23,8 @@ export function membersContract(open: OpenStorage): void {
     role: 'developer' as const,
     created_at: bench.clock.now(),
     updated_at: bench.clock.now(),
+    invited_by: null as string | null,
+    invited_at: null as Date | null,
   })
   const invitation = (workspace_id: string, email: string, token_hash: string): InvitationRow => ({
     workspace_id,
@@ -33,6 +35,7 @@ export function membersContract(open: OpenStorage): void {
     token_hash,
     expires_at: new Date(bench.clock.now().getTime() + 60_000),
     created_at: bench.clock.now(),
+    invited_by: null,
   })
   const session = (user_id: string, workspace_id: string, n: number): SessionRow => ({
     user_id,
@@ -138,6 +141,49 @@ export function membersContract(open: OpenStorage): void {
     ]
     expect(await left(asha)).toEqual([null, null, null, 0, false])
     expect(await left(other)).toEqual([other, other.id, expect.anything(), 1, true])
+  })
+
+  it('finds the members that some logins invited after a time, also after these logins moved', async () => {
+    const [mine, theirs] = [await bench.workspace(), await bench.workspace()]
+    const invited_at = bench.clock.now()
+    const invited = (workspace_id: string, user_id: string, invited_by: string) => ({
+      ...member(workspace_id, user_id),
+      invited_by,
+      invited_at,
+    })
+    await bench.storage.write(async ({ members }) => {
+      await members.add(invited(mine, 'a', 'first'))
+      await members.add(invited(mine, 'b', 'second'))
+      await members.add(invited(theirs, 'c', 'first'))
+      await members.add(member(mine, 'd'))
+    })
+    const found = async (by: string[], since: number) =>
+      (
+        await bench.storage.read.members.invitedBy(mine, by, new Date(invited_at.getTime() + since))
+      ).map(({ user_id }) => user_id)
+    expect(await found(['first'], -1)).toEqual(['a'])
+    expect(await found(['first'], 0)).toEqual([])
+    expect((await found(['first', 'second'], -1)).sort()).toEqual(['a', 'b'])
+    await bench.storage.write(({ users }) => users.move('first', 'third'))
+    expect([await found(['first'], -1), await found(['third'], -1)]).toEqual([[], ['a']])
+  })
+
+  it('lists and ends the subjects of one login', async () => {
+    const identity = { issuer: 'https://links.example', created_at: bench.clock.now() }
+    const rows = [
+      { ...identity, subject: 'a', user_id: 'mine' },
+      { ...identity, subject: 'b', user_id: 'mine' },
+      { ...identity, subject: 'c', user_id: 'theirs' },
+    ]
+    await bench.storage.write(async ({ users }) => {
+      for (const row of rows) await users.link(row)
+    })
+    const list = (login: string) => bench.storage.read.users.identities(login)
+    expect(await list('mine')).toEqual(rows.slice(0, 2))
+    const unlink = (subject: string) =>
+      bench.storage.write(({ users }) => users.unlink({ ...identity, subject, user_id: 'mine' }))
+    expect([await unlink('c'), await unlink('a'), await unlink('a')]).toEqual([false, true, false])
+    expect([await list('mine'), await list('theirs')]).toEqual([[rows[1]], [rows[2]]])
   })
 
   it('moves memberships and subjects to another login, for the change of an owner', async () => {

@@ -15,20 +15,25 @@ ${form('verify-email', token, '<button>Verify the address</button>')}
   })
 }
 
-/** The form for a new password; `before` has the fault of the last attempt, and whether the box was ticked. */
+/** The form for a new password; `before` has the fault of the last attempt, and which boxes were ticked. */
 export function resetForm(
   frame: Frame,
   token: string,
-  { email, before }: { email: string; before?: { fault: string; revokes: boolean } | undefined },
+  {
+    email,
+    before,
+  }: { email: string; before?: { fault: string; revokes: boolean; keeps: boolean } | undefined },
 ): string {
   const ticked = before?.revokes ? ' checked' : ''
+  const keeps = before?.keeps ? ' checked' : ''
   const field = `${username(email)}<label>New password, ${LIMITS.password_length_min} characters or more
 <input type="password" name="password" required minlength="${LIMITS.password_length_min}" maxlength="${LIMITS.password_length_max}" autocomplete="new-password" autofocus></label>
-<label class="check"><input type="checkbox" name="revoke_api_keys" value="true"${ticked}> <span>Revoke all API keys and disable all webhooks: tick this if another person may have used the account</span></label>
+<label class="check"><input type="checkbox" name="revoke_api_keys" value="true"${ticked}> <span>Revoke all API keys, disable all webhooks and end all links to sign-in providers: tick this if another person may have used the account</span></label>
+<label class="check"><input type="checkbox" name="keep_recent" value="true"${keeps}> <span>Keep what was added since your last sign-in from this network: tick this if you added it yourself</span></label>
 <button>Change the password</button>`
   return plainPage(frame, {
     title: 'Choose a new password',
-    body: `<p>For the login <strong>${escapeHtml(email)}</strong>. Every session will end.</p>
+    body: `<p>For the login <strong>${escapeHtml(email)}</strong>. Every session will end. API keys, webhooks, invitations, members and links to sign-in providers that your login added since your last sign-in from this network will end too.</p>
 ${alert(before?.fault)}${form('reset-password', token, field)}`,
   })
 }

@@ -125,14 +125,18 @@ function resetPage(workspaces: DecodedCore['workspaces'], frame: Frame): Account
       const token = tokenOf(fields)
       const link = token === null ? null : await workspaces.linkOf('reset_password', token)
       try {
-        const request = decode(reset_password.body, withBoolean(fields))
+        const request = decode(reset_password.body, withBooleans(fields))
         if (!link) return ended(frame, again)
         const text = revokedText(await workspaces.resetPassword(request, actor))
         const news = `Every session has ended. Sign in with the new password.${text}`
         return shown(notice(frame, 'Password changed', news, signInWay(frame)))
       } catch (error) {
         if (token === null || !link || !isAbout('password', error)) throw error
-        const before = { fault: error.message, revokes: isTicked(fields) }
+        const before = {
+          fault: error.message,
+          revokes: isTicked(fields, 'revoke_api_keys'),
+          keeps: isTicked(fields, 'keep_recent'),
+        }
         return { status: 400, html: resetForm(frame, token, { ...link, before }) }
       }
     },
@@ -247,14 +251,16 @@ function withoutEmptyName(fields: unknown): unknown {
   return name === '' ? rest : fields
 }
 
-/** Converts the text of a ticked box to a boolean. */
-function withBoolean(fields: unknown): unknown {
-  return isTicked(fields) ? { ...fields, revoke_api_keys: true } : fields
+const BOXES = ['revoke_api_keys', 'keep_recent'] as const
+
+/** Converts the texts of ticked boxes to booleans. */
+function withBooleans(fields: unknown): unknown {
+  const ticked = BOXES.filter((box) => isTicked(fields, box)).map((box) => [box, true])
+  return { ...(fields as object), ...Object.fromEntries(ticked) }
 }
 
-function isTicked(fields: unknown): fields is { revoke_api_keys: 'true' } {
-  const { revoke_api_keys } = (fields ?? {}) as { revoke_api_keys?: unknown }
-  return revoke_api_keys === 'true'
+function isTicked(fields: unknown, box: (typeof BOXES)[number]): boolean {
+  return ((fields ?? {}) as Record<string, unknown>)[box] === 'true'
 }
 
 /** Whether a field is the fault. */

@@ -65,6 +65,11 @@ export function sessionRoutes({ members }: DecodedCore): Handlers<typeof api.ses
       await members.endSessions({ user_id, workspace_id }, actor)
       return { message: 'All sessions have ended, this one too: log in again.' }
     },
+    links: async ({ identity }) => ({ links: await members.links(sessionOf(identity).user_id) }),
+    async unlink({ identity, params, actor }) {
+      await members.unlink(sessionOf(identity).user_id, params.id, actor)
+      return { message: 'The link has ended' }
+    },
   }
 }
 

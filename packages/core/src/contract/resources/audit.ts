@@ -11,6 +11,8 @@ export const AUDIT_ACTIONS = {
   'session.ended': 'A logout, or the end of one session of the list.',
   'sessions.ended': 'A login ended all its sessions.',
   'email.verified': 'The e-mail address was verified.',
+  'sign_in.linked': 'A subject of an OIDC provider signs in as this login from now on.',
+  'sign_in.unlinked': 'A subject of an OIDC provider does not sign in as this login any more.',
   'password.reset': 'A new password was chosen with the token of an e-mail.',
   'password.changed': 'The password was changed by a session that knew the old one.',
   'member.added':
@@ -24,7 +26,7 @@ export const AUDIT_ACTIONS = {
   'api_key.created': 'An API key was created.',
   'api_key.deactivated': 'An API key was deactivated.',
   'credentials.revoked':
-    'All API keys were revoked and all webhooks disabled; `api_keys` and `webhooks` are their numbers.',
+    'API keys were revoked and webhooks disabled; `api_keys` and `webhooks` are their numbers. With `since`: those created after this time, with `invitations` and `members`.',
   'webhook.created': 'A webhook was created.',
   'webhook.updated': 'A webhook changed; `changed` names the fields.',
   'webhook.deleted': 'A webhook was deleted.',

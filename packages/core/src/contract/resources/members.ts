@@ -57,6 +57,19 @@ export const loginSession = z
 /** A session of a login. */
 export type LoginSession = z.output<typeof loginSession>
 
+/** A subject of an OIDC provider that signs in as a login. */
+export const signInLink = z
+  .object({
+    id: z.string(),
+    issuer: z.string().meta({ example: 'https://id.example.com' }),
+    subject: z.string().meta({ description: 'The person at the provider.' }),
+    created_at: timestamp,
+  })
+  .meta({ id: 'SignInLink' })
+
+/** A subject of an OIDC provider that signs in as a login. */
+export type SignInLink = z.output<typeof signInLink>
+
 const password = text(LIMITS.password_length_max).meta({ format: 'password' })
 const message = z.string()
 const access = { auth: 'jwt', rate: 'general', status: 200 } as const
@@ -201,5 +214,24 @@ export const sessions = {
     path: '/api/v1/sessions',
     data: z.object({ message }),
     summary: 'End all sessions of the login, also that of the request',
+  }),
+  links: endpoint({
+    ...access,
+    needs: 'belong',
+    method: 'GET',
+    path: '/api/v1/sign-in-links',
+    data: z.object({ links: z.array(signInLink) }),
+    summary: 'List the OIDC subjects that sign in as the login, oldest first',
+  }),
+  unlink: endpoint({
+    ...access,
+    needs: 'belong',
+    method: 'DELETE',
+    path: '/api/v1/sign-in-links/:id',
+    params: z.object({ id: z.string().regex(/^[0-9a-f]{64}$/) }),
+    not_found: 'Link not found',
+    data: z.object({ message }),
+    summary: 'End the link of an OIDC subject to the login',
+    description: 'The subject does not sign in as this login any more. Sessions continue.',
   }),
 } as const

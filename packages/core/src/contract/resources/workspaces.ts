@@ -138,13 +138,18 @@ export const workspaces = {
       token,
       password: newPassword,
       revoke_api_keys: z.boolean().optional().meta({
-        description: 'Whether to revoke all API keys and disable all webhooks too.',
+        description:
+          'Whether to revoke all API keys, disable all webhooks and end all links to OIDC providers too.',
+      }),
+      keep_recent: z.boolean().optional().meta({
+        description:
+          'Whether to keep what the login added since its last verified sign-in. Default: its API keys, webhooks, links to OIDC providers and invitations end, and members who accepted these invitations are removed.',
       }),
     }),
     data: z.object({ message }),
     summary: 'Choose a new password with the token of an e-mail',
     description:
-      'The token is valid once, for 30 minutes, and until a newer one is sent. All sessions end. This also verifies an unverified address: API keys are revoked and webhooks disabled as by verify-email. For a login that owns no workspace, only its password changes.',
+      'The token is valid once, for 30 minutes, and until a newer one is sent. All sessions end. This also verifies an unverified address: API keys are revoked and webhooks disabled as by verify-email. What the login added since its last verified sign-in ends: the last login from the network of this request, or the last verification or reset by e-mail.',
   }),
   change_password: endpoint({
     method: 'POST',

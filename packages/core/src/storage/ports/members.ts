@@ -16,6 +16,8 @@ export interface UserReads {
   byEmail(email: string): Promise<UserRow | null>
   /** The user id that an OIDC provider's subject signs in as; null if it is unknown. */
   byIdentity(identity: Pick<OidcIdentityRow, 'issuer' | 'subject'>): Promise<string | null>
+  /** The OIDC subjects that sign in as this login, oldest first. */
+  identities(userId: string): Promise<OidcIdentityRow[]>
 }
 
 export interface UserWrites {
@@ -35,7 +37,9 @@ export interface UserWrites {
   rehash(userId: string, change: { from: string; to: string }): Promise<void>
   /** Lets an OIDC subject sign in as this login. Returns false if the subject is known. */
   link(identity: OidcIdentityRow): Promise<boolean>
-  /** Gives the OIDC subjects, memberships and roles of a login to another login. */
+  /** Returns false if the subject does not sign in as this login. */
+  unlink(identity: Pick<OidcIdentityRow, 'issuer' | 'subject' | 'user_id'>): Promise<boolean>
+  /** Gives the OIDC subjects, memberships, sent invitations and roles of a login to another login. */
   move(from: string, to: string): Promise<void>
   /** Removes a user with its OIDC subjects, sessions, tokens and networks. */
   remove(userId: string): Promise<void>
@@ -46,6 +50,8 @@ export interface MemberReads {
   /** The members without the owner, oldest first. */
   list(workspaceId: string): Promise<MemberWithLogin[]>
   count(workspaceId: string): Promise<number>
+  /** The members whose invitations these logins sent after `since`. */
+  invitedBy(workspaceId: string, logins: readonly string[], since: Date): Promise<MemberRow[]>
   /** The workspaces in which a login is a member and not the owner, oldest membership first, with their names. */
   ofUser(userId: string): Promise<(MemberRow & { name: string })[]>
 }

@@ -119,6 +119,8 @@ export interface LoginNetworkReads {
 }
 
 export interface LoginNetworkWrites {
+  /** The last login of a login from a network; null for none. */
+  lastLogin(workspaceId: string, network: string): Promise<Date | null>
   /** Records a login. Keeps the workspace's newest `LIMITS.login_networks`. */
   note(login: LoginNetworkRow): Promise<void>
   /** Removes all networks of a workspace. */

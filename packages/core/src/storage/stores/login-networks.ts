@@ -33,6 +33,11 @@ export function loginNetworkStore(
       const ofName = operator.where(eq(operators.name_key, emailKey(name)))
       return isKnown(inArray(t.workspace_id, ofName), network, since)
     },
+    async lastLogin(workspaceId, network) {
+      const one = and(eq(t.workspace_id, workspaceId), eq(t.network, network))
+      const [row] = await db.select({ at: t.last_login_at }).from(t).where(one)
+      return row?.at ?? null
+    },
     async note(row) {
       const ofWorkspace = eq(t.workspace_id, row.workspace_id)
       // Without the lock, one of two concurrent transactions would not see the other's row.

@@ -1,4 +1,4 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { MemberReads, MemberWrites } from '../ports/members.ts'
@@ -33,6 +33,13 @@ export function memberStore(
     async count(workspaceId) {
       const mine = db.select({ n: rowCount }).from(t).where(eq(t.workspace_id, workspaceId))
       return (await mine)[0]?.n ?? 0
+    },
+    async invitedBy(workspaceId, logins, since) {
+      const invited = and(inArray(t.invited_by, [...logins]), gt(t.invited_at, since))
+      return db
+        .select()
+        .from(t)
+        .where(and(eq(t.workspace_id, workspaceId), invited))
     },
     async ofUser(userId) {
       const found = await db

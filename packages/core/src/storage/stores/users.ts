@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, sql } from 'drizzle-orm'
 import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
@@ -11,6 +11,7 @@ export function userStore(
     users: t,
     oidc_identities: identities,
     members,
+    invitations,
     sessions,
     account_tokens,
     login_networks,
@@ -33,6 +34,14 @@ export function userStore(
       const one = and(eq(identities.issuer, issuer), eq(identities.subject, subject))
       const found = db.select({ user_id: identities.user_id }).from(identities).where(one)
       return (await found)[0]?.user_id ?? null
+    },
+    async identities(userId) {
+      const own = db.select().from(identities).where(eq(identities.user_id, userId))
+      return own.orderBy(
+        asc(identities.created_at),
+        asc(identities.issuer),
+        asc(identities.subject),
+      )
     },
     async lock(userId) {
       await locked(db.select({ id: t.id }).from(t).where(eq(t.id, userId)))
@@ -73,9 +82,19 @@ export function userStore(
         .returning({ subject: identities.subject })
       return linked.length === 1
     },
+    async unlink({ issuer, subject, user_id }) {
+      const one = and(eq(identities.issuer, issuer), eq(identities.subject, subject))
+      const unlinked = await db
+        .delete(identities)
+        .where(and(one, eq(identities.user_id, user_id)))
+        .returning({ subject: identities.subject })
+      return unlinked.length === 1
+    },
     async move(from, to) {
       await db.update(identities).set({ user_id: to }).where(eq(identities.user_id, from))
       await db.update(members).set({ user_id: to }).where(eq(members.user_id, from))
+      await db.update(members).set({ invited_by: to }).where(eq(members.invited_by, from))
+      await db.update(invitations).set({ invited_by: to }).where(eq(invitations.invited_by, from))
     },
     async remove(userId) {
       await db.delete(identities).where(eq(identities.user_id, userId))

@@ -1,4 +1,4 @@
-import type { Session, Workspace } from '@svc/client'
+import type { Session, SignInLink, Workspace } from '@svc/client'
 import { useState } from 'preact/hooks'
 import {
   Badge,
@@ -199,6 +199,7 @@ function You() {
             <Password />
           </section>
           <Sessions />
+          {facts.sign_in.includes('oidc') && <Links />}
         </>
       )}
     </div>
@@ -315,6 +316,48 @@ function Sessions() {
             )}
           />
         )}
+      </Loaded>
+    </section>
+  )
+}
+
+const LINKS: readonly Column<SignInLink>[] = [
+  { name: 'Provider', kind: 'main', value: ({ issuer }) => issuer },
+  { name: 'Person there', value: ({ subject }) => subject },
+  { name: 'Since', value: ({ created_at }) => <Time at={created_at} exact /> },
+]
+
+function Links() {
+  const load = useLoad((signal) => api.sessions.links({ signal }), [])
+  async function unlink({ id, issuer }: SignInLink) {
+    const isConfirmed = await confirm({
+      title: 'End this link?',
+      text: `This person at ${issuer} does not sign in as you any more. Sessions continue: end them too if they are not yours.`,
+      action: 'End the link',
+      danger: true,
+    })
+    if (!isConfirmed) return
+    await api.sessions.unlink(id)
+    toast('The link has ended')
+    load.reload()
+  }
+  return (
+    <section>
+      <h2 class="section">Links to sign-in providers</h2>
+      <Loaded of={load}>
+        {({ links }) =>
+          links.length === 0 ? (
+            <p>No provider signs in as you.</p>
+          ) : (
+            <Table
+              label="Links to sign-in providers"
+              columns={LINKS}
+              rows={links}
+              keyOf={({ id }) => id}
+              actions={(one) => <Button onClick={() => unlink(one)}>End</Button>}
+            />
+          )
+        }
       </Loaded>
     </section>
   )
