@@ -145,6 +145,58 @@ describe('the provider message id', () => {
   })
 })
 
+// A server reports on all addresses to which it passed the mail on. RFC 3464, section 2.3.
+describe('a report that names several recipients', () => {
+  const failed = { status: 'failed', error_code: 'bounced', error_message: 'Gone' } as const
+  const waits = { status: 'sent', error_code: null, error_message: null } as const
+  const [own, other] = ['Asha@example.com', 'other@example.com']
+
+  it.each<[string, Partial<Receipt>, object, number]>([
+    [
+      'fails the message that waits for another',
+      {
+        ...waits,
+        recipients: [
+          { addresses: [other], ...waits },
+          { addresses: ['list@example.com', own], ...failed, suppress: 'bounce' },
+        ],
+      },
+      failed,
+      1,
+    ],
+    [
+      'does not fail it for another',
+      {
+        ...failed,
+        suppress: 'bounce',
+        recipients: [
+          { addresses: [other], ...failed, suppress: 'bounce' },
+          { addresses: [own], ...failed, error_message: 'Full' },
+        ],
+      },
+      { status: 'failed', error_message: 'Full' },
+      0,
+    ],
+    [
+      'counts as a whole if it names only others',
+      { ...failed, suppress: 'bounce', recipients: [{ addresses: [other], ...failed }] },
+      failed,
+      1,
+    ],
+  ])('%s', (_, report, expected, suppressed) => {
+    const message = make.message('w1', {
+      channel: 'email',
+      recipient: 'asha@example.com',
+      status: 'sent',
+      accepted: true,
+      provider: 'a',
+    })
+    const plan = settled(message, 'a', reported({ provider_message_id: null, ...report }))
+    expect(plan.messages).toMatchObject([expected])
+    expect(plan.suppressions).toHaveLength(suppressed)
+  })
+})
+
 describe('a message that no provider can take now', () => {
   const postponed = { task: 'postponed', wait_ms: MINUTE_MS, error_message: 'Paused' } as const
 

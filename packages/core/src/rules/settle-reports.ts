@@ -182,7 +182,7 @@ function applyReceipt(step: Step, report: Receipt): void {
     applyToRecipients(step, report)
     return
   }
-  const receipt = reachable(step, report)
+  const receipt = reachable(step, ofRecipient(step, report))
   // The failure of one provider changes nothing once another provider has the message.
   const whole = receipt.status === 'failed' && isWithAnother(step) ? null : take(step, receipt)
   const statuses = whole ? advance(step.message, whole.status) : []
@@ -191,6 +191,21 @@ function applyReceipt(step: Step, report: Receipt): void {
     const { error_code, error_message } = whole
     for (const status of statuses) apply(step, status, error_code, error_message, whole)
   }
+}
+
+/**
+ * The receipt as it counts for the one recipient of a message: what the report says about that recipient, if it names the
+ * recipient among others. Source: RFC 3464, section 2.3.
+ */
+function ofRecipient({ message }: Step, receipt: Receipt): Receipt {
+  const key = emailKey(message.recipient)
+  const own = receipt.recipients?.find(({ addresses }) =>
+    addresses.some((one) => emailKey(one) === key),
+  )
+  if (own === undefined) return receipt
+  const { suppress: _, ...whole } = receipt
+  const { addresses: __, ...state } = own
+  return { ...whole, ...state }
 }
 
 /** Only WhatsApp messages become `read`; on other channels `read` means `delivered`. Source: interface, Status. */

@@ -4,7 +4,8 @@ import type {
   RecipientReceipt,
   Report,
 } from '../../contract/outside/provider.ts'
-import type { EnhancedStatus, MailReport, RecipientStatus } from './bounce-report.ts'
+import type { MailReport } from './bounce-report.ts'
+import { type EnhancedStatus, isGone, type RecipientStatus } from './recipient-status.ts'
 
 type DeliveryStatus = Extract<MailReport, { type: 'delivery_status' }>
 
@@ -12,23 +13,24 @@ type DeliveryStatus = Extract<MailReport, { type: 'delivery_status' }>
 interface Meaning {
   error_code: 'bounced' | 'undelivered'
   text: string
-  suppress?: 'bounce'
 }
 
 const NO_SUCH: Meaning = {
   error_code: 'bounced',
   text: 'The recipient does not exist',
-  suppress: 'bounce',
 }
 const DISABLED: Meaning = { ...NO_SUCH, text: 'The mailbox is disabled' }
 const FULL: Meaning = { error_code: 'bounced', text: 'The mailbox is full' }
 const NOT_ACCEPTED = { ...FULL, text: 'The mailbox does not accept the mail' }
+const ADDRESS = { ...FULL, text: 'The mail server does not accept the address' }
 const BAD_SENDER = undelivered('The mail server does not accept mail from this domain or address')
 const BLOCKED = undelivered('The mail violates a policy of the mail server')
 const TOO_LARGE = undelivered('The mail is too large for the mail server')
+const TOO_MANY = undelivered('The mail server has a limit for mails to this recipient or from us')
 const NO_ROUTE = undelivered('No mail server of the recipient could be reached')
 const REFUSED = undelivered('The mail server refuses the mail')
 const TOO_LONG = undelivered('The mail could not be delivered in time')
+const UNKNOWN = undelivered('The mail came back, and the report does not state the reason')
 
 function undelivered(text: string): Meaning {
   return { error_code: 'undelivered', text }
@@ -42,9 +44,12 @@ function undelivered(text: string): Meaning {
  * |---|---|---|
  * | delivered | | `delivered` |
  * | relayed, expanded, delayed | | `sent` |
- * | failed | 5.1.x, 5.2.1 | `failed`, `bounced`; the recipient is suppressed |
- * | failed | 5.2.x, such as a full mailbox | `failed`, `bounced` |
- * | failed | others: policy, routing, sender (5.1.7 to 5.1.9); 4.x.x when the server gave up | `failed`, `undelivered` |
+ * | failed | 5.1.1, 5.1.2, 5.1.3, 5.1.6, 5.1.10, 5.2.1 | `failed`, `bounced`; the recipient is suppressed |
+ * | failed | other 5.1.x and 5.2.x, such as a full mailbox | `failed`, `bounced` |
+ * | failed | others: policy, routing, sender (5.1.7 to 5.1.9); 4.x.x when the server gave up; none | `failed`, `undelivered` |
+ *
+ * A recipient is suppressed only if nothing in its report names another cause: neither a second status nor the words of the
+ * server.
  *
  * The texts are ours, because servers' texts repeat addresses.
  */
@@ -86,24 +91,44 @@ function stateOf(recipients: readonly RecipientStatus[]): State {
   }
 }
 
-function failure({ status }: RecipientStatus, all: readonly RecipientStatus[]): State {
-  const { error_code, text } = meaningOf(status)
-  const isGone = all.every((each) => meaningOf(each.status).suppress)
+function failure(first: RecipientStatus, all: readonly RecipientStatus[]): State {
+  const { error_code, text } = meaningOf(first)
+  const [status] = first.statuses
   return {
     status: 'failed',
     error_code,
     error_message: status ? `smtp:${status.join('.')} ${text}` : `smtp: ${text}`,
-    ...(isGone && { suppress: 'bounce' as const }),
+    ...(all.every(isMissing) && { suppress: 'bounce' as const }),
   }
 }
 
+function isMissing({ statuses: [first, ...others], cause }: RecipientStatus): boolean {
+  if (first === undefined || cause !== null || !isGone(first)) return false
+  return others.every((one) => isGone(one) || isGeneral(one))
+}
+
+/** Whether a status says only that the mail, or the address, is refused: 5.0.0, 5.1.0. RFC 3463, section 3.1. */
+function isGeneral([kind, subject, detail]: EnhancedStatus): boolean {
+  return kind === 5 && subject <= 1 && detail === 0
+}
+
+/** The words of the server count if its status is about the recipient or has no meaning of its own. */
+function meaningOf({ statuses: [status], cause }: RecipientStatus): Meaning {
+  const meaning = status ? ofStatus(status) : UNKNOWN
+  const isOpen = [UNKNOWN, NO_SUCH, DISABLED, ADDRESS, NOT_ACCEPTED].includes(meaning)
+  if (cause === null || !(isOpen || (status && isGeneral(status)))) return meaning
+  if (cause === 'full') return FULL
+  return cause === 'rate' ? TOO_MANY : BLOCKED
+}
+
 /** Source: IANA, SMTP Enhanced Status Codes. */
-function meaningOf(status: EnhancedStatus | null): Meaning {
-  const [kind, subject, detail] = status ?? []
+function ofStatus(status: EnhancedStatus): Meaning {
+  const [kind, subject, detail] = status
   if (kind !== 5) return kind === 4 ? TOO_LONG : REFUSED
   switch (subject) {
     case 1:
-      return detail === 7 || detail === 8 || detail === 9 ? BAD_SENDER : NO_SUCH
+      if (detail === 7 || detail === 8 || detail === 9) return BAD_SENDER
+      return isGone(status) ? NO_SUCH : ADDRESS
     case 2:
       if (detail === 1) return DISABLED
       if (detail === 2) return FULL

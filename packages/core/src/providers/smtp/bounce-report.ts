@@ -1,22 +1,14 @@
-import PostalMime, { type Attachment } from 'postal-mime'
+import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import { emailAddress } from '../../contract/fields/email-address.ts'
+import { isOfServer, statusesIn, textBounceOf, weight } from './bounce-text.ts'
+import {
+  type Action,
+  causeIn,
+  type EnhancedStatus,
+  type RecipientStatus,
+} from './recipient-status.ts'
 
-/** The result for one recipient. RFC 3464, section 2.3.3. */
-export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
-
-/** Class, subject and detail of RFC 3463. */
-export type EnhancedStatus = readonly [number, number, number]
-
-/** The status of one recipient. */
-export interface RecipientStatus {
-  action: Action
-  /** Null if the report has no readable status. */
-  status: EnhancedStatus | null
-  /** Its final and its original address, where the report has them. */
-  addresses: string[]
-}
-
-/** A report in a mail. `evidence` is the text that may prove which message it is about. */
+/** A report in a mail. A `delivery_status` may also come from a server's own words. `evidence` is the text that may prove which message it is about. */
 export type MailReport =
   | { type: 'delivery_status'; recipients: RecipientStatus[]; evidence: string }
   | { type: 'feedback'; feedback_type: string; addresses: string[]; evidence: string }
@@ -53,19 +45,27 @@ const RETURNED_TYPES = [
 ]
 
 /**
- * Reads a delivery status notification (RFC 3464) or a feedback report (RFC 5965) from a mail; null for any other mail, such
- * as an answer by a person or a machine (`Auto-Submitted: auto-replied`). Accepts any bytes and never throws. It does not
- * check the sender or the truth of the report.
+ * Reads a delivery status notification (RFC 3464), a feedback report (RFC 5965), or a mail that a server returns in its own
+ * words; null for any other mail, such as an answer by a person or a machine (`Auto-Submitted: auto-replied`). Accepts any
+ * bytes and never throws. It does not check the sender or the truth of the report.
  */
 export async function readMailReport(raw: Uint8Array): Promise<MailReport | null> {
-  const parts = await partsOf(beginningOf(raw))
-  if (parts === null) return null
+  const mail = await parsed(beginningOf(raw))
+  if (mail === null) return null
+  const parts = mail.attachments
   const returned = parts.find(({ mimeType }) => RETURNED_TYPES.includes(mimeType))
   const returnedText = returned ? textOf(returned).slice(0, EVIDENCE_LENGTH_MAX) : ''
   const feedback = parts.find(({ mimeType }) => mimeType === FEEDBACK_TYPE)
   if (feedback) return feedbackOf(readFieldGroups(textOf(feedback)), returnedText)
   const status = parts.find(({ mimeType }) => STATUS_TYPES.includes(mimeType))
-  return status ? deliveryStatusOf(readFieldGroups(textOf(status))) : null
+  const report = status ? deliveryStatusOf(readFieldGroups(textOf(status))) : null
+  if (report) return report
+  if (!isOfServer(mail)) return null
+  const fields = looseFields(raw)
+  const loose = fields === null ? null : deliveryStatusOf(readFieldGroups(fields))
+  if (loose) return loose
+  const recipients = textBounceOf(mail)
+  return recipients && { type: 'delivery_status', recipients, evidence: '' }
 }
 
 function feedbackOf(groups: Fields[], returned: string): MailReport | null {
@@ -85,18 +85,32 @@ function deliveryStatusOf(groups: Fields[]): MailReport | null {
 
 /** Returns null for the group of fields about the whole mail. */
 function recipientStatusOf(fields: Fields): RecipientStatus | null {
-  // A comment may follow: `failed (expired)`.
-  const action = /^[a-z]+/.exec(fields.get('action')?.toLowerCase() ?? '')?.[0] ?? ''
-  if (!ACTIONS.includes(action)) return null
+  const own = statusIn(fields.get('status'))
+  const action = actionOf(fields, own)
+  if (action === null) return null
   // The type of the code comes first: `smtp; 550 5.1.1 …`
-  const diagnostic = fields.get('diagnostic-code')?.replace(/^[\w-]+\s*;\s*(?:[245]\d\d[ -])?/, '')
+  const diagnostic = fields.get('diagnostic-code')?.replace(/^[\w-]+\s*;\s*/, '') ?? ''
   return {
-    action: action as Action,
-    status: moreExact(statusIn(fields.get('status')), statusIn(diagnostic)),
+    action,
+    statuses: statusesOf(own, diagnostic),
+    cause: causeIn(diagnostic),
     addresses: ['final-recipient', 'original-recipient'].flatMap((name) =>
       addressesIn(fields.get(name)),
     ),
   }
+}
+
+/** Servers also write actions that RFC 3464 does not have. For a recipient without a known action its status counts. */
+function actionOf(fields: Fields, status: EnhancedStatus | null): Action | null {
+  // A comment may follow: `failed (expired)`.
+  const action = /^[a-z]+/.exec(fields.get('action')?.toLowerCase() ?? '')?.[0] ?? ''
+  if (ACTIONS.includes(action)) return action as Action
+  if (action === 'expired') return 'failed'
+  const isRecipient = fields.has('final-recipient') || fields.has('original-recipient')
+  if (!isRecipient || status === null) return null
+  const [kind] = status
+  if (kind === 5) return 'failed'
+  return kind === 4 ? 'delayed' : 'relayed'
 }
 
 /** The address of a field, without the type of its form: `rfc822; user@example.com`. */
@@ -109,11 +123,16 @@ function addressesIn(field: string | undefined): string[] {
   return emailAddress(text) === null ? [] : [text]
 }
 
-/** Many reports have the general 5.0.0 although the diagnostic code is more exact. RFC 3463, section 3.1. */
-function moreExact(status: EnhancedStatus | null, diagnostic: EnhancedStatus | null) {
-  if (status === null) return diagnostic
-  const [kind, subject, detail] = status
-  return subject === 0 && detail === 0 && diagnostic?.[0] === kind ? diagnostic : status
+/**
+ * The statuses of a recipient. What the refusing server itself answered counts before the status of the server that reports
+ * (RFC 3464, section 2.3.6), if both are of one class, and a status with a meaning counts before a general one: many reports
+ * have 5.0.0 (RFC 3463, section 3.1).
+ */
+function statusesOf(own: EnhancedStatus | null, diagnostic: string): EnhancedStatus[] {
+  const first = statusIn(diagnostic)
+  const answered = [...statusesIn(diagnostic), ...(first ? [first] : [])]
+  const kept = own ? answered.filter(([kind]) => kind === own[0]) : answered
+  return [...kept, ...(own ? [own] : [])].toSorted((a, b) => weight(b) - weight(a))
 }
 
 function statusIn(text = ''): EnhancedStatus | null {
@@ -121,15 +140,14 @@ function statusIn(text = ''): EnhancedStatus | null {
   return found ? [Number(found[1]), Number(found[2]), Number(found[3])] : null
 }
 
-async function partsOf(raw: Uint8Array): Promise<Attachment[] | null> {
+async function parsed(raw: Uint8Array): Promise<Email | null> {
   try {
-    const { attachments } = await PostalMime.parse(raw, {
+    return await PostalMime.parse(raw, {
       // A returned mail is only evidence. A report inside a returned mail does not count.
       forceRfc822Attachments: true,
       maxNestingDepth: NESTING_MAX,
       maxHeadersSize: HEADER_BYTES_MAX,
     })
-    return attachments
   } catch {
     return null
   }
@@ -138,6 +156,30 @@ async function partsOf(raw: Uint8Array): Promise<Attachment[] | null> {
 function textOf({ content }: Attachment): string {
   return typeof content === 'string' ? content : new TextDecoder().decode(content)
 }
+
+/**
+ * The fields of a report that is no part of the mail: its boundary is damaged, it is in a text, or it follows a long text.
+ * Fields of a returned mail do not count. Null if there are none.
+ */
+function looseFields(raw: Uint8Array): string | null {
+  const text = Buffer.from(raw.subarray(0, REPORT_BYTES_READ)).toString('latin1')
+  const returned = text.search(RETURNED_PART)
+  const own = returned < 0 ? text : text.slice(0, returned)
+  const part = STATUS_PART.exec(own)
+  if (part === null) {
+    const start = own.search(/^final-recipient:/im)
+    return start < 0 ? null : own.slice(start)
+  }
+  const rest = own.slice(part.index)
+  const head = /\r?\n\r?\n/.exec(rest)
+  if (head === null) return null
+  const body = rest.slice(head.index + head[0].length).split(/^--/m)[0] ?? ''
+  const isBase64 = /^content-transfer-encoding:\s*base64/im.test(rest.slice(0, head.index))
+  return isBase64 ? Buffer.from(body, 'base64').toString('utf8') : body
+}
+
+const STATUS_PART = /^content-type:\s*message\/(?:global-)?delivery-status/im
+const RETURNED_PART = /^content-type:\s*(?:message\/(?:rfc822|global)|text\/rfc822)/im
 
 function beginningOf(raw: Uint8Array): Uint8Array {
   const bytes = raw.subarray(0, REPORT_BYTES_READ)

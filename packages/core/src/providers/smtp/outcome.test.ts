@@ -40,9 +40,35 @@ describe('an address status that is not about the recipient', () => {
     '550 5.1.7 Bad sender',
     '550 5.1.8 Bad sender domain',
     '550 5.1.9 Non-compliant mailer',
+    '550 5.1.0 Address rejected',
+    '550 5.1.0 <a@b.example> sender rejected',
+    '550 5.1.4 Ambiguous',
+    '550 5.1.90 Your daily limit is reached',
+    '550 5.1.1 Mailbox is full',
+    '550 5.1.1 Too many recipients this hour',
+    '550 5.1.1 Your host is blacklisted',
+    '550 5.2.1 The user receives mail at a rate that is too high',
   ])('does not suppress: %s', (reply) => {
     for (const stage of ['RCPT TO', 'DATA']) {
       expect(refused(reply, stage)).not.toHaveProperty('suppress')
+    }
+  })
+})
+
+describe('a recipient that cannot get mail', () => {
+  it.each([
+    '550 5.1.1 <quota@spam.example>: User unknown',
+    '550 5.1.2 Bad domain',
+    '550 5.1.3 Bad syntax',
+    '550 5.1.6 Moved',
+    '556 5.1.10 Null MX',
+    '550 5.2.1 Disabled',
+  ])('is suppressed: %s', (reply) => {
+    for (const stage of ['RCPT TO', 'DATA']) {
+      expect(refused(reply, stage)).toMatchObject({
+        error_code: 'invalid_recipient',
+        suppress: 'bounce',
+      })
     }
   })
 })

@@ -1,4 +1,5 @@
 import type { Outcome, RecipientOutcome } from '../../contract/outside/provider.ts'
+import { causeIn, type EnhancedStatus, isGone } from './recipient-status.ts'
 import type { Failure, RefusedRecipient } from './transport.ts'
 
 type Failed = Exclude<Outcome, { type: 'accepted' }>
@@ -40,6 +41,7 @@ const BAD_SENDER = misconfigured(
   'The mail server does not accept mail from this domain or address',
 )
 const NO_SUCH = rejected('invalid_recipient', 'The recipient does not exist')
+const ADDRESS = rejected('invalid_recipient', 'The mail server does not accept the address')
 const TOO_LARGE = rejected('too_large', 'The mail is too large for the mail server')
 const BLOCKED = rejected('blocked', 'The mail violates a policy of the mail server')
 const REFUSED = rejected('refused', 'The mail server refuses the mail')
@@ -184,20 +186,30 @@ function withoutAddresses(text: string): string {
   return others.join(' ').replace(/(?<![\w-])[\w-]+(?:\.[\w-]+)+/g, ' ')
 }
 
-function ofMail({ code, enhanced, stage }: Reply): Meaning {
+function ofMail({ code, enhanced, stage, text }: Reply): Meaning {
   const isRecipient = stage === 'RCPT TO'
   if (enhanced === '5.2.2' || (code === 552 && enhanced === null && isRecipient)) return FULL
   if (isSize(code, enhanced)) return TOO_LARGE
   if (isMisunderstood(code, enhanced)) return MISUNDERSTOOD
-  if (enhanced === '5.2.1' || isAboutRecipient(enhanced)) return { ...NO_SUCH, suppress: 'bounce' }
+  if (enhanced !== null && isGone(statusOf(enhanced))) return missing(text)
+  // 5.1.9 is about the sender: RFC 3463, section 3.2.
+  if (enhanced?.startsWith('5.1.') && enhanced !== '5.1.9') return ADDRESS
   if (enhanced?.startsWith('5.7.')) return BLOCKED
   // Without an enhanced code the cause may be a policy: the mail is rejected, and the address is not suppressed.
   return isRecipient && enhanced === null && code !== 554 ? NO_SUCH : REFUSED
 }
 
-/** Three of the address codes are about the sender or the route: RFC 3463 section 3.2, RFC 7505 section 4.1. */
-function isAboutRecipient(enhanced: string | null): boolean {
-  return enhanced !== null && /^5\.1\.(?!(?:7|8|9)$)/.test(enhanced)
+/** The meaning of a status for a missing recipient; the server's words may name another cause. */
+function missing(text: string): Meaning {
+  const cause = causeIn(text)
+  if (cause === null) return { ...NO_SUCH, suppress: 'bounce' }
+  if (cause === 'full') return FULL
+  return cause === 'rate' ? RATE : BLOCKED
+}
+
+function statusOf(enhanced: string): EnhancedStatus {
+  const [kind = 0, subject = 0, detail = 0] = enhanced.split('.').map(Number)
+  return [kind, subject, detail]
 }
 
 /** Whether the server does not know a parameter: RFC 5321 section 4.2.3, RFC 3463 section 3.6. */

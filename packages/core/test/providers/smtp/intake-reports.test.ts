@@ -116,7 +116,6 @@ describe('a report of a real server', () => {
 
 describe('the action and status of a report', () => {
   it.each([
-    ['5.1.0', 'The recipient does not exist'],
     ['5.1.2', 'The recipient does not exist'],
     ['5.1.6 (moved)', 'The recipient does not exist'],
     ['5.2.1', 'The mailbox is disabled'],
@@ -127,6 +126,8 @@ describe('the action and status of a report', () => {
 
   it.each([
     ['5.2.2', 'bounced', 'The mailbox is full'],
+    // RFC 3463, section 3.2: another address status, which is no missing mailbox.
+    ['5.1.0', 'bounced', 'The mail server does not accept the address'],
     ['5.2.0', 'bounced', 'The mailbox does not accept the mail'],
     ['5.1.8', 'undelivered', 'The mail server does not accept mail from this domain or address'],
     ['5.2.3', 'undelivered', 'The mail is too large for the mail server'],
@@ -154,12 +155,16 @@ describe('the action and status of a report', () => {
     [
       '5.7.1',
       'smtp; 550 5.1.1 Unknown',
-      receipt('failed', 'undelivered', 'smtp:5.7.1 The mail violates a policy of the mail server'),
+      receipt('failed', 'bounced', 'smtp:5.1.1 The recipient does not exist'),
     ],
     [
       'none',
       'smtp; 550 Unknown',
-      receipt('failed', 'undelivered', 'smtp: The mail server refuses the mail'),
+      receipt(
+        'failed',
+        'undelivered',
+        'smtp: The mail came back, and the report does not state the reason',
+      ),
     ],
   ])('failed %j with the diagnostic %j', async (status, diagnostic, expected) => {
     expect(await reportsIn(postfixReport({ status, diagnostic }))).toEqual([expected])
@@ -201,7 +206,6 @@ describe('a mail that is not a report', () => {
     ['a forwarded report on another mail', passedOn(postfixReport())],
     ['a forwarded complaint about another mail', passedOn(feedbackReport())],
     ['a report without recipients', many([])],
-    ['an unknown action', postfixReport({ action: 'exploded' })],
     ['a mail without a header', '\r\n\r\nAction: failed\r\n'],
     ['nothing', ''],
   ])('is ignored: %s', async (_, mail) => {

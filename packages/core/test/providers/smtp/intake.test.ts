@@ -59,6 +59,21 @@ describe('the mail intake', () => {
     ])
   })
 
+  it('receives a bounce in the words of a server at the address of a message only', async () => {
+    const { sink, intake, talk } = await open()
+    const about = newRef()
+    const { mail } = await talk()
+    const raw =
+      'From: MAILER-DAEMON@mx.example\r\nSubject: failure notice\r\n\r\nHi.\r\n\r\n<a@b.example>:\r\nNo such mailbox (#5.1.1)'
+    await mail([COMPLAINTS], raw)
+    expect(sink.reports).toEqual([])
+    await mail([bounceAddress(about)], raw)
+    expect(sink.reports).toMatchObject([
+      { type: 'receipt', about, receipt: { status: 'failed', suppress: 'bounce' } },
+    ])
+    expect(intake.states()[0]?.detail).toContain('1 reports taken, 1 mails dropped')
+  })
+
   it('receives several mails on one connection, and a complaint with an envelope sender', async () => {
     const { sink, talk } = await open()
     const [first, second] = [newRef(), newRef()]
