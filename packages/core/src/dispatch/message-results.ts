@@ -19,6 +19,7 @@ import { heldMinutes } from '../rules/voice-minutes.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { InFlight } from './in-flight.ts'
 import type { Routing } from './routing.ts'
+import { UNVERIFIED } from './signed-jobs.ts'
 
 export type Result = Settlement['result']
 export type SendResult = Extract<Result, { task: 'send' }> & { sender: string | null }
@@ -116,6 +117,7 @@ export function sendResult(
 ): SendResult {
   const { attempt, unknown_since } = message
   const sender = senderOf(routing, message)
+  if (outcome === UNVERIFIED) return { task: 'send', attempt, outcome, sender, by_service: true }
   if (message.recipients !== null && outcome !== NOT_CALLED) {
     const recipients = [...(outcome.recipients ?? []), ...message.left_out.map(optedOut)]
     return { task: 'send', attempt, outcome: { ...outcome, recipients }, sender }
@@ -158,7 +160,9 @@ export function resultWithoutCall(
   if (route?.provider === null) {
     return { task: 'postponed', wait_ms: route.wait_ms, error_message: route.error_message }
   }
-  if (expires_at && expires_at <= runtime.now()) return { task: 'send', attempt, outcome: EXPIRED }
+  if (expires_at && expires_at <= runtime.now()) {
+    return { task: 'send', attempt, outcome: EXPIRED, by_service: true }
+  }
   return null
 }
 

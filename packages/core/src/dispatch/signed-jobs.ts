@@ -6,7 +6,8 @@ import { SANDBOX } from '../providers/installed.ts'
 /** A job with its key, or the outcome of a message that no provider gets. */
 export type SignedJob = { job: SendJob } | { outcome: Outcome }
 
-const UNVERIFIED: Outcome = {
+/** The domain of the sender is not verified: no provider was called. */
+export const UNVERIFIED: Outcome = {
   type: 'rejected',
   error_code: 'sender_not_verified',
   error_message: 'The domain of from_address is not a verified sending domain of this workspace',

@@ -14,6 +14,7 @@ import {
   deadlineMs,
   dequeue,
   fail,
+  failKnown,
   failUnknown,
   isErased,
   LOOKUP,
@@ -64,7 +65,10 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
   if (reject(step, outcome)) return true
   if (outcome.type === 'rejected') {
     if (outcome.suppress) suppress(step, outcome.suppress)
-    fail(step, outcome.error_code, outcome.error_message)
+    // A provider that recognises repetitions answers the repetition of a message that it has with its acceptance.
+    const isAnswered = result.task === 'send' && !result.by_service
+    const end = settlement.abilities.idempotent && isAnswered ? failKnown : fail
+    end(step, outcome.error_code, outcome.error_message)
   }
   if (isPartial) {
     message.accepted = true

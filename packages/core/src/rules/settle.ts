@@ -77,6 +77,8 @@ export function planSettle(
   plan.messages = [...messages.values()].filter((message) => isChanged(message, state))
   plan.counts = countChanges(plan.messages.map((message) => moved(message, state)))
   plan.accounts = [...accounts.values()]
+  // One statement writes the rows of a kind, so each attempt is there once.
+  plan.attempts = lastAttempts(plan.attempts)
   plan.conversations = lastOf(plan.conversations)
   plan.suppressions = lastOf(plan.suppressions)
   return plan
@@ -137,6 +139,11 @@ function settlePostponed(
   else if (left_ms <= 0) fail(step, message.expires_at ? 'expired' : 'unroutable', error_message)
   else requeue(step, 'send', Math.min(wait_ms, left_ms), queued.unknown_since)
   return true
+}
+
+function lastAttempts(attempts: SettlePlan['attempts']): SettlePlan['attempts'] {
+  const keyed = attempts.map((row) => [`${row.message_id} ${row.number}`, row] as const)
+  return [...new Map(keyed).values()]
 }
 
 /** The last row of each key, sorted by key, because transactions that lock in one order cannot deadlock. */

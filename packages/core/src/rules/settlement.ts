@@ -34,7 +34,7 @@ export interface Settlement {
   abilities: { idempotent: boolean; lookup: boolean }
   result: /**
    * `sender`: the sender, if it can receive answers. `never_accepted`: the attempt was not made or its provider did not accept
-   * the message, and no earlier attempt has an unknown outcome.
+   * the message, and no earlier attempt has an unknown outcome. `by_service`: the outcome is not an answer of the provider.
    */
     | {
         task: 'send'
@@ -42,6 +42,7 @@ export interface Settlement {
         outcome: Outcome
         sender?: string | null
         never_accepted?: boolean
+        by_service?: boolean
       }
     | { task: 'lookup'; found: LookupResult }
     | {

@@ -341,9 +341,10 @@ function unknownOutcomes(bench: Bench): void {
     expect(await bench.message(message.workspace_id, message.id)).toMatchObject(failed)
   })
 
-  it('is not refunded when the harmless repetition is refused or runs out of time', async () => {
+  it('is refunded when a provider that recognises repetitions refuses one, not when time runs out', async () => {
     const abilities = { idempotent: true, lookup: false }
     for (const outcome of [rejected, retry] as const) {
+      const isRefused = outcome === rejected
       const message = await unknown(abilities)
       bench.clock.advance(5_000)
       const second = only(await bench.claimMessages())
@@ -351,9 +352,41 @@ function unknownOutcomes(bench: Bench): void {
       bench.clock.advance(4 * HOUR_MS)
       const third = only(await bench.claimMessages())
       await bench.settle(third, sendResult(outcome, 3), { abilities })
-      expect(await bench.message(message.workspace_id, message.id)).toMatchObject(failed)
-      expect(await bench.account(message.workspace_id)).toMatchObject({ balance: 99 * SMS_PRICE })
+      expect(await bench.message(message.workspace_id, message.id)).toMatchObject(
+        isRefused ? { status: 'failed', error_code: 'unroutable' } : failed,
+      )
+      const balance = (isRefused ? 100 : 99) * SMS_PRICE
+      expect(await bench.account(message.workspace_id)).toMatchObject({ balance })
     }
+  })
+
+  it('is not refunded when it expires before the repetition', async () => {
+    const abilities = { idempotent: true, lookup: false }
+    const message = await unknown(abilities)
+    bench.clock.advance(5_000)
+    const second = only(await bench.claimMessages())
+    const expired = { ...sendResult(rejected, 2), by_service: true } as const
+    await bench.settle(second, expired, { abilities })
+    expect(await bench.message(message.workspace_id, message.id)).toMatchObject(failed)
+  })
+
+  it('is known when the attempt turns out never to have been made, while another claim holds it', async () => {
+    const message = await bench.queued(await bench.workspace(100))
+    const lost = only(await bench.claimMessages())
+    bench.clock.advance(60_000)
+    const takeover = only(await bench.claimMessages())
+    expect(takeover).toMatchObject({ interrupted: true, attempt: 1 })
+    const uncalled = { ...sendResult(retry, 1), never_accepted: true } as const
+    const counted = await Promise.all([
+      bench.settle(lost, uncalled),
+      bench.settle(takeover, sendResult(ambiguous, 1)),
+    ])
+    expect(counted.flat()).toContain(true)
+    bench.clock.advance(2_000)
+    const again = only(await bench.claimMessages())
+    expect(again).toMatchObject({ task: 'send', attempt: 2, unknown_since: null })
+    await bench.settle(again, sendResult(rejected, 2))
+    expect(await bench.account(message.workspace_id)).toMatchObject({ balance: 100 * SMS_PRICE })
   })
 
   it('is settled by a callback, without a further look-up', async () => {
