@@ -201,7 +201,8 @@ function consoleOf(
   const operators = config.console_operators === 'on'
   const made_by = `svc ${versionOf('@svc/server')}`
   const service = ownService(config, { dev, made_by, settings })
-  const shared = { at_root: true, operators, service }
+  const idle_minutes = config.console_idle_minutes
+  const shared = { at_root: true, operators, service, idle_minutes }
   if (!dev) return shared
   return { ...shared, dev, ...devPerson(decodedOf(core), { demo }) }
 }

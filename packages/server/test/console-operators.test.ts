@@ -156,7 +156,11 @@ describe('the session of an operator', () => {
     await ask(world(), 'DELETE', '/operator/session', { cookie: first })
     expect(await status(first)).toBe(401)
     const second = await signIn(world())
-    await world().advance(12 * HOUR_MS - 1_000)
+    for (let i = 0; i < 3; i++) {
+      await world().advance(3 * HOUR_MS)
+      expect(await status(second)).toBe(200)
+    }
+    await world().advance(3 * HOUR_MS - 1_000)
     expect(await status(second)).toBe(200)
     await world().advance(1_000)
     expect(await status(second)).toBe(401)
@@ -166,6 +170,27 @@ describe('the session of an operator', () => {
     const fourth = await signIn(world())
     await world().core.operators.remove(NAME)
     expect(await status(fourth)).toBe(401)
+  })
+
+  it('ends when it is unused for as long as the setting says', async () => {
+    const status = async () => (await ask(world(), 'GET', '/operator/providers', { cookie })).status
+    const cookie = await operatorOf(world())
+    for (let i = 0; i < 3; i++) {
+      await world().advance(2 * HOUR_MS)
+      expect(await status()).toBe(200)
+    }
+    await world().advance(4 * HOUR_MS + 5 * 60_000)
+    expect(await status()).toBe(401)
+  })
+
+  it('is ended by a new sign-in of the same browser', async () => {
+    const cookie = await operatorOf(world())
+    const json = { name: NAME, password: PASSWORD }
+    const again = await ask(world(), 'POST', '/operator/session', { json, cookie })
+    expect(again.status).toBe(200)
+    expect((await ask(world(), 'GET', '/operator/providers', { cookie })).status).toBe(401)
+    const next = again.cookie.split(';', 1)[0]
+    expect((await ask(world(), 'GET', '/operator/providers', { cookie: next })).status).toBe(200)
   })
 
   it('does not begin after the end of the access', async () => {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import type { Core } from '@svc/core'
 import { units } from '@svc/core/contract'
@@ -235,6 +236,39 @@ describe('a session', () => {
     const json = { email: owner.email, password: 'a wrong password' }
     const { status, headers } = await request('POST', '/console/api/session', { json })
     expect([status, headers['set-cookie']]).toEqual([401, undefined])
+  })
+
+  it('ends when it is unused for 4 hours; an open stream is no use, and tokens of the API have no such end', async () => {
+    const HOUR_MS = 3_600_000
+    const cookie = await signIn(owner)
+    for (let i = 0; i < 2; i++) {
+      await world().advance(3 * HOUR_MS)
+      expect((await list(cookie)).success).toBe(true)
+    }
+    const events = await openEvents(`${world().url}/console/api/stream`, { ...SAME, cookie })
+    await world().advance(3 * HOUR_MS)
+    // Some heartbeats, each of which checks the session.
+    await pause(250)
+    await world().advance(HOUR_MS + 5 * 60_000)
+    expect((await request('GET', '/console/api/v1/messages', { cookie })).status).toBe(401)
+    expect((await request('GET', '/console/api/session', { cookie })).body.data.user).toBeNull()
+    expect((await world().call('GET', '/api/v1/account', { token: owner.token })).status).toBe(200)
+    events.close()
+  })
+
+  it('is ended by a new sign-in of the same browser, also of another person', async () => {
+    const cookie = await signIn(owner)
+    const other = await world().signup()
+    const json = { email: other.email, password: other.password }
+    const again = await request('POST', '/console/api/session', { json, cookie })
+    expect(again.status).toBe(200)
+    expect((await list(cookie)).error).toBe('token_expired')
+    const next = `${again.headers['set-cookie']}`.split(';', 1)[0] ?? ''
+    expect((await list(next)).success).toBe(true)
+    // A wrong password ends nothing.
+    const wrong = { email: other.email, password: 'a wrong one' }
+    await request('POST', '/console/api/session', { json: wrong, cookie: next })
+    expect((await list(next)).success).toBe(true)
   })
 
   it('is not taken from headers, and its cookie not by the API itself', async () => {

@@ -38,6 +38,8 @@ const NEVER_IN = [
   'invitations.accept',
   // It would end the session of all later requests.
   'sessions.end_all',
+  // No login has a link to an OIDC provider.
+  'sessions.unlink',
   'bulks.retry',
   // No domain is verified, because no name server answers.
   'domains.rotate',

@@ -22,7 +22,7 @@ import type { OidcPerson } from '../workspaces/sign-in.ts'
 import type { TokenPurpose } from '../workspaces/token.ts'
 import type { Session } from '../workspaces/workspaces.ts'
 import { takes, takesAtOnce } from './at-border.ts'
-import { operatorBorders } from './operator-borders.ts'
+import { inactivity, operatorBorders } from './operator-borders.ts'
 import {
   actor,
   body,
@@ -154,6 +154,7 @@ function memberBorders({
         '',
         z.object({ ...inWorkspace, token_version: z.int() }),
       ),
+      inactivity,
     ),
     listSession: takes(
       checked<Parameters<Members['listSession']>[0]>(

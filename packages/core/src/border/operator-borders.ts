@@ -18,6 +18,7 @@ import type { Operators } from '../operators/operators.ts'
 import type { OperatorAuditFilter } from '../storage/ports/audit.ts'
 import type { WhichPurchases } from '../storage/ports/billing.ts'
 import type { Counting } from '../storage/ports/hot.ts'
+import type { Inactivity } from '../workspaces/sessions.ts'
 import { takes, takesAtOnce } from './at-border.ts'
 import {
   actor,
@@ -33,6 +34,11 @@ import {
 
 const { units, text, note, callback, signal } = fields
 const channel = z.enum(CHANNELS)
+/** How a session of a browser ends without a sign-out. */
+export const inactivity = checked<Inactivity | undefined>(
+  'inactivity',
+  z.strictObject({ idle_s: z.int().min(1), is_passive: z.boolean().optional() }).optional(),
+)
 const amountOrNull = units.nullable().optional()
 const noteOrNull = note.nullable().optional()
 
@@ -153,7 +159,7 @@ function operatorsBorders() {
     reset: takes(name('name'), secret, actor),
     signIn: takes(checked<Parameters<Operators['signIn']>[0]>('', z.strictObject(named)), actor),
     knownNetwork: takes(name('name'), checked<string | null>('address', note.nullable())),
-    ofToken: takes(token),
+    ofToken: takes(token, inactivity),
     note: takes(
       checked<'ledger.verified' | 'backup.made'>('act', z.enum(['ledger.verified', 'backup.made'])),
       checked<Actor>('actor', actorSchema.unwrap()),

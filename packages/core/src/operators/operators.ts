@@ -9,6 +9,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { knownSince, loginNetworkOf } from '../workspaces/begin-session.ts'
 import type { Passwords } from '../workspaces/password.ts'
+import { type Inactivity, isIdle } from '../workspaces/sessions.ts'
 
 /** A person who operates the service in the console, and is a member of no workspace. */
 export interface Operator {
@@ -50,7 +51,7 @@ export interface Operators {
   /** The network of a client's address if the operator signed in from this network recently; else null. */
   knownNetwork(name: string, address: string | null): Promise<string | null>
   /** The operator of a session; null for a session that ended. Makes one query. */
-  ofToken(token: string): Promise<Operator | null>
+  ofToken(token: string, inactivity?: Inactivity): Promise<Operator | null>
   /** Records an act of an operator that changes no row. */
   note(act: 'ledger.verified' | 'backup.made', actor: Actor): Promise<void>
   /** Ends a session on every server. */
@@ -82,6 +83,16 @@ export function createOperators({
     await passwords.checkNew('password', password)
     passwords.checkNotOwn('password', password, { email: name, name })
     return passwords.hash(password)
+  }
+
+  /** A use that is not stored shows an older time only, so that it refuses no request. */
+  async function touch(token: string, { last_seen_at, at }: { last_seen_at: Date; at: Date }) {
+    if (at.getTime() - last_seen_at.getTime() < LIMITS.session_touch_s * 1000) return
+    try {
+      await storage.write(({ operators }) => operators.touch(hashOfToken(token), at))
+    } catch (error) {
+      runtime.log.warn({ err: error }, 'the use of a session was not written')
+    }
   }
 
   return {
@@ -147,7 +158,10 @@ export function createOperators({
         if (row.expires_at !== null && row.expires_at <= at) return null
         const ends_at = new Date(at.getTime() + LIMITS.operator_session_s * 1000)
         const token_hash = hashOfToken(token)
-        const begun = { token_hash, operator_id: row.id, created_at: at, ends_at }
+        const begun = {
+          ...{ token_hash, operator_id: row.id, created_at: at, ends_at },
+          last_seen_at: at,
+        }
         await operators.beginSession(begun, LIMITS.operator_sessions)
         await operators.change(row.id, { last_sign_in_at: at })
         if (network !== null) {
@@ -165,10 +179,15 @@ export function createOperators({
       const { byOperator } = storage.read.loginNetworks
       return (await byOperator(name, network, knownSince(runtime))) ? network : null
     },
-    async ofToken(token) {
+    async ofToken(token, inactivity) {
       if (!TOKEN.test(token)) return null
-      const row = await storage.read.operators.byToken(hashOfToken(token), runtime.now())
-      return row && operatorOf(row)
+      const at = runtime.now()
+      const found = await storage.read.operators.byToken(hashOfToken(token), at)
+      if (!found) return null
+      const { last_seen_at, ...row } = found
+      if (inactivity && isIdle(last_seen_at, at, inactivity)) return null
+      if (!inactivity?.is_passive) await touch(token, { last_seen_at, at })
+      return operatorOf(row)
     },
     async note(action, actor) {
       await storage.write(({ audit }) =>

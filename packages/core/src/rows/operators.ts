@@ -27,6 +27,8 @@ export function operatorTables(d: Dialect) {
       operator_id: d.text().notNull(),
       created_at: d.time().notNull(),
       ends_at: d.time().notNull(),
+      /** Exact to about 5 minutes; null for the time of the beginning. */
+      last_seen_at: d.time(),
     },
     (t) => [d.index('operator_sessions_operator').on(t.operator_id, t.created_at)],
   )

@@ -16,14 +16,29 @@ export interface SessionName {
   session_hash: string
 }
 
+/** How a session of a browser ends without a sign-out. */
+export interface Inactivity {
+  /** The time in seconds after the last use; exact to the 5 minutes in which uses are noted, and never earlier. */
+  idle_s: number
+  /** The request is none of the person, so that it is no use. */
+  is_passive?: boolean | undefined
+}
+
+/** Whether a session that was last seen at a time has been idle for too long. */
+export function isIdle(last_seen_at: Date, now: Date, { idle_s }: Inactivity): boolean {
+  const age_s = (now.getTime() - last_seen_at.getTime()) / 1000
+  return age_s >= idle_s + LIMITS.session_touch_s
+}
+
 /** The sessions of logins. */
 export interface Sessions {
   /**
    * The role of a session in a workspace: null if the login is no member, or a new password, a logout or an end of the session
-   * ended it. Makes one query. Notes the use, at most once in 5 minutes.
+   * ended it, or with `inactivity` the time since its last use. Makes one query. Notes the use, at most once in 5 minutes.
    */
   roleOf(
     session: SessionName & { workspace_id: string; token_version: number },
+    inactivity?: Inactivity,
   ): Promise<Role | null>
   /** Adds a session to the list of its login. `agent` is the header `User-Agent`. */
   listSession(
@@ -65,11 +80,14 @@ export function createSessions({
   }
 
   return {
-    async roleOf({ token_version, ...session }) {
+    async roleOf({ token_version, ...session }, inactivity) {
       const facts = await storage.read.sessions.byHash(session)
       if (!facts || facts.is_ended || facts.token_version !== token_version) return null
-      if (facts.role && facts.listed) await touch(session.user_id, facts.listed)
-      return facts.role
+      const { role, listed } = facts
+      if (listed && inactivity && isIdle(listed.last_seen_at, runtime.now(), inactivity))
+        return null
+      if (role && listed && !inactivity?.is_passive) await touch(session.user_id, listed)
+      return role
     },
     async listSession({ agent, ...session }, actor = SERVICE) {
       const at = runtime.now()

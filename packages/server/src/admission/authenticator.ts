@@ -91,6 +91,8 @@ export interface Authenticator {
    * differ. `agent` is the header `User-Agent`.
    */
   issueToken(session: NewSession, client: { actor: Actor; agent: string | null }): Promise<string>
+  /** Ends the session of the cookie of a request, because a new session takes its place in the browser. */
+  endReplaced(request: FastifyRequest, actor: Actor): Promise<void>
 }
 
 interface Claims {
@@ -129,11 +131,12 @@ export async function createAuthenticator(
     if (!token) throw invalidToken()
     const claims = readClaims(app, token, now())
     const { sub: user_id, ws = user_id, tv: token_version } = claims
-    const isConsole = request.routeOptions.config.console !== undefined
+    const access = request.routeOptions.config.console
+    const isConsole = access !== undefined
     const workspace_id = (isConsole && chosenWorkspace(request)) || ws
     if (!isId(workspace_id)) throw invalidToken()
     const session = { user_id, workspace_id, session_hash: sessionHashOf(token), token_version }
-    const role = await core.members.roleOf(session)
+    const role = await core.members.roleOf(session, access)
     if (!role) throw invalidToken()
     const ends_at = new Date(claims.exp * 1000)
     return {
@@ -154,7 +157,10 @@ export async function createAuthenticator(
 
   async function byOperator(credential: Credential, request: FastifyRequest): Promise<Identity> {
     if (credential.kind === 'operator') {
-      const operator = await core.operators.ofToken(credential.token)
+      const operator = await core.operators.ofToken(
+        credential.token,
+        request.routeOptions.config.console,
+      )
       if (!operator) throw invalidToken()
       return { kind: 'operator', workspace_id: '', operator: operator.name }
     }
@@ -215,6 +221,17 @@ export async function createAuthenticator(
         }
         return { kind: 'api_key', ...identity }
       })
+    },
+    async endReplaced(request, actor) {
+      const token = cookieToken(request)
+      if (token === null) return
+      try {
+        const identity = await bySession(`Bearer ${token}`, request)
+        if (identity.kind === 'session') await core.workspaces.logout(identity, actor)
+      } catch (error) {
+        // A session that ended needs no end.
+        if (!(error instanceof SvcError)) throw error
+      }
     },
     async issueToken({ user_id, workspace_id, token_version, session_id }, { actor, agent }) {
       const iat = Math.floor(now() / 1000)

@@ -44,6 +44,10 @@ export interface ConsoleAccess {
   has_sign_in: boolean
   /** Whether the console has pages for operators. */
   has_operators: boolean
+  /** How long a session may be unused, in seconds. */
+  idle_s: number
+  /** Requests of the route are not a use of the session: an open page makes them without a person. */
+  is_passive?: true
   /** The route reads the chosen workspace and mode in the query too, for clients that send no headers. */
   chooses_by_query?: true
 }

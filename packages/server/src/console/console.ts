@@ -39,6 +39,8 @@ export interface ConsoleOptions {
   workspaces?: ConsoleAccess['workspaces']
   /** Whether the console has pages for operators; default: true. */
   operators?: boolean | undefined
+  /** The minutes without a use after which a session ends; default: 240. */
+  idle_minutes?: number | undefined
   /** What only the service itself knows, for the pages of operators. */
   service?: OperatorService | undefined
   /** The folder of the built console; default: that of this package. */
@@ -57,6 +59,9 @@ interface ServiceFacts {
   oidc: boolean
   self_service_domains: boolean
 }
+
+/** A person who comes back after lunch is still signed in, and one who comes back the next day is not. */
+const IDLE_MINUTES = 240
 
 const HTML = 'text/html; charset=utf-8'
 
@@ -109,7 +114,7 @@ export async function serveConsole(
     mount(app, admission, operatorSessionEndpoints, sessions, { console: access })
   }
   mount(app, admission, streamEndpoints, streamHandlers(app, core, authenticator, heartbeat_ms), {
-    console: { ...access, chooses_by_query: true },
+    console: { ...access, chooses_by_query: true, is_passive: true },
   })
   mount(app, admission, consoleMessages, consoleMessageHandlers(core), { console: access })
   mount(app, admission, messageHtml, messageHtmlHandlers(core), {
@@ -135,11 +140,22 @@ export async function serveConsole(
 
 /** How requests of the console prove who sends them. */
 export function accessOf(
-  { base = '/console', authenticate, workspaces, dev = false, operators = true }: ConsoleOptions,
+  {
+    base = '/console',
+    authenticate,
+    workspaces,
+    dev = false,
+    operators = true,
+    idle_minutes = IDLE_MINUTES,
+  }: ConsoleOptions,
   public_url: () => string,
 ): ConsoleAccess {
   const has_sign_in = dev || !authenticate
-  return { base, public_url, authenticate, workspaces, has_sign_in, has_operators: operators }
+  const idle_s = idle_minutes * 60
+  return {
+    ...{ base, public_url, authenticate, workspaces, has_sign_in, idle_s },
+    has_operators: operators,
+  }
 }
 
 function factsOf({

@@ -94,6 +94,7 @@ export function sessionHandlers(
       const known = await workspaces.knownNetwork(body.email, actor.address)
       await countLogin({ kind: 'member', name: body.email }, known)
       const { workspace: _, ...session } = await workspaces.login(body, actor)
+      await authenticator.endReplaced(reply.request, actor)
       const token = await authenticator.issueToken(session, { actor, agent })
       reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))
       const { user_id, workspace_id } = session

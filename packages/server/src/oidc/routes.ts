@@ -64,6 +64,7 @@ export function serveOidc(
     const actor = actorOf(request)
     const session = await core.members.signIn(person, actor)
     const agent = request.headers['user-agent'] ?? null
+    await authenticator.endReplaced(request, actor)
     const token = await authenticator.issueToken(session, { actor, agent })
     reply.header('set-cookie', sessionCookie(token, cookiePlace({ base, public_url })))
     return reply.redirect(`${public_url()}${base}`, 303)

@@ -296,6 +296,7 @@ function serve(
         if (!access?.has_sign_in || isForeign(request, access)) return false
         const agent = request.headers['user-agent'] ?? null
         try {
+          await authenticator.endReplaced(request, actor)
           const token = await authenticator.issueToken(session, { actor, agent })
           reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))
           return true

@@ -169,6 +169,16 @@ const ROWS = {
       default: 'on',
       example: 'off',
     },
+    SVC_CONSOLE_IDLE_MINUTES: {
+      type: 'whole',
+      summary: 'the minutes without a use after which a session of the console ends, 10 or more',
+      details:
+        'the minutes without a use after which a session of the console ends, of members and operators; exact to 5 minutes. Tokens of the API are not affected',
+      default: '240',
+      min: 10,
+      max: 43_200,
+      example: '60',
+    },
     SVC_CONSOLE_OPERATORS: {
       type: 'choice',
       choices: ['on', 'off'],

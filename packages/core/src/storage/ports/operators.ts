@@ -6,8 +6,8 @@ export interface OperatorReads {
   list(): Promise<OperatorRow[]>
   /** Names are compared in lower case. */
   byName(name: string): Promise<OperatorRow | null>
-  /** The operator of a session that has not ended; null for none. */
-  byToken(tokenHash: string, now: Date): Promise<OperatorRow | null>
+  /** The operator of a session that has not ended, with its last use; null for none. */
+  byToken(tokenHash: string, now: Date): Promise<(OperatorRow & { last_seen_at: Date }) | null>
 }
 
 export interface OperatorWrites {
@@ -21,6 +21,8 @@ export interface OperatorWrites {
   remove(operatorId: string): Promise<boolean>
   /** Begins a session, and ends all except the newest `keep` and those that are over. */
   beginSession(session: OperatorSessionRow, keep: number): Promise<void>
+  /** Moves the last use of a session forward. */
+  touch(tokenHash: string, at: Date): Promise<void>
   /** Ends a session. Returns false if there is none. */
   endSession(tokenHash: string): Promise<boolean>
   /** Ends all sessions of an operator. */

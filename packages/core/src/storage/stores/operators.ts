@@ -29,11 +29,11 @@ export function operatorStore(
         or(isNull(t.expires_at), gt(t.expires_at, now)),
       )
       const [row] = await db
-        .select({ operator: t })
+        .select({ operator: t, begun: sessions.created_at, seen: sessions.last_seen_at })
         .from(sessions)
         .innerJoin(t, eq(t.id, sessions.operator_id))
         .where(valid)
-      return row?.operator ?? null
+      return row ? { ...row.operator, last_seen_at: row.seen ?? row.begun } : null
     },
     async insert(operator) {
       const inserted = await db
@@ -63,6 +63,9 @@ export function operatorStore(
         .limit(keep)
       await db.delete(sessions).where(and(own, notInArray(sessions.token_hash, newest)))
       await db.delete(sessions).where(and(own, lte(sessions.ends_at, session.created_at)))
+    },
+    async touch(tokenHash, at) {
+      await db.update(sessions).set({ last_seen_at: at }).where(eq(sessions.token_hash, tokenHash))
     },
     async endSession(tokenHash) {
       const ended = await db

@@ -172,6 +172,8 @@ export function operatorSessionHandlers(
       const known = await core.operators.knownNetwork(body.name, actor.address)
       await countLogin({ kind: 'operator', name: body.name }, known)
       const { operator, token } = await core.operators.signIn(body, actor)
+      const replaced = operatorToken(reply.request)
+      if (replaced !== null) await core.operators.signOut(replaced, actor)
       reply.header('set-cookie', operatorCookie(token, cookiePlace(access)))
       return { operator: operator.name }
     },
