@@ -5,6 +5,7 @@ import { emailKey } from '../contract/fields/email-address.ts'
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import type { suppressions as endpoints, Suppression } from '../contract/resources/suppressions.ts'
 import type { SuppressionRow } from '../rows/rows.ts'
+import { whatsappForms } from '../rules/whatsapp-numbers.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { SuppressionFilter, SuppressionPosition } from '../storage/ports/contacts.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -60,11 +61,17 @@ export function createSuppressions(parts: {
         return standing.find((each) => each.channel === channel) ?? row
       }),
     async remove(workspaceId, { channel, address }) {
-      const one = { channel, address: emailKey(address) }
-      const removed = await storage.write(({ suppressions }) =>
-        suppressions.remove(workspaceId, one),
-      )
-      if (!removed) throw new SvcError('not_found', 'Suppression not found')
+      const key = emailKey(address)
+      // STOP from WhatsApp suppresses both forms of a number.
+      const forms = channel === 'whatsapp' ? whatsappForms(key) : [key]
+      const removed = await storage.write(async ({ suppressions }) => {
+        const each: boolean[] = []
+        for (const form of forms) {
+          each.push(await suppressions.remove(workspaceId, { channel, address: form }))
+        }
+        return each
+      })
+      if (!removed.includes(true)) throw new SvcError('not_found', 'Suppression not found')
     },
   }
 }

@@ -31,6 +31,8 @@ export interface Inbound {
 const STEP_MAX = 100
 
 const ADDRESS_MAX = 255
+/** The maximum number of other names of an author. */
+const IDENTITIES_MAX = 8
 const CONTROLS = /\p{Cc}/gu
 
 /** Messages from recipients: their workspace, their event, and the keywords STOP, START and HELP. */
@@ -74,9 +76,29 @@ export function createInbound({
     return arriving
   }
 
+  /** The messages of ours that the arrivals quote, by their ids at the provider. */
+  async function quotedBy(
+    provider: string,
+    incoming: readonly Incoming[],
+  ): Promise<Map<string, NonNullable<Arrival['quoted']>>> {
+    const quotes = new Map<string, NonNullable<Arrival['quoted']>>()
+    const ids = [...new Set(incoming.flatMap(({ answers }) => answers ?? []))]
+    if (ids.length === 0) return quotes
+    for (const part of await storage.read.messageParts.byProvider(provider, ids)) {
+      const { provider_message_id: id, workspace_id, message_id } = part
+      if (quotes.has(id)) continue
+      const message = await storage.read.messages.byId(workspace_id, message_id)
+      if (!message || message.erased_at !== null) continue
+      const { livemode, recipient } = message
+      quotes.set(id, { workspace_id, livemode, recipient })
+    }
+    return quotes
+  }
+
   function takeAll(
     { name, handles_stop }: { name: string; handles_stop: boolean },
     arriving: readonly Arriving[],
+    quotes: ReadonlyMap<string, NonNullable<Arrival['quoted']>>,
   ): Promise<ReceivedPlan[]> {
     return storage.write(async (stores) => {
       const plans: ReceivedPlan[] = []
@@ -84,7 +106,8 @@ export function createInbound({
         const text = part ? await assemble(stores, part) : one.content.text
         if (part && text === null) continue
         const content = { ...one.content, text }
-        const arrival = { ...one, content, provider: name, handles_stop, at: runtime.now() }
+        const quoted = quotes.get(one.answers ?? '')
+        const arrival = { ...one, content, quoted, provider: name, handles_stop, at: runtime.now() }
         const newId = idsFor(arrival, runtime.id)
         const plan = await takeIn(stores, arrival, { newId, texts: replyTexts, isOurs })
         if (plan) plans.push(plan)
@@ -113,7 +136,8 @@ export function createInbound({
     async receive(provider, incoming) {
       for (let from = 0; from < incoming.length; from += STEP_MAX) {
         const step = incoming.slice(from, from + STEP_MAX).map(tidy)
-        const plans = await takeAll(provider, await keep(provider.name, step))
+        const quotes = await quotedBy(provider.name, step)
+        const plans = await takeAll(provider, await keep(provider.name, step), quotes)
         await follow(plans)
       }
     },
@@ -127,9 +151,10 @@ interface Arriving extends Omit<Incoming, 'part'> {
 
 /** Changes a message into a form that databases accept: after an error the provider would send it again without end. */
 function tidy(incoming: Incoming): Incoming {
-  const { provider_message_id, sender, recipient, content } = incoming
+  const { provider_message_id, sender, recipient, content, identities } = incoming
   return {
     ...incoming,
+    ...(identities && { identities: identities.slice(0, IDENTITIES_MAX).map(plain) }),
     provider_message_id: provider_message_id === null ? null : plain(provider_message_id),
     sender: plain(sender),
     recipient: plain(recipient),

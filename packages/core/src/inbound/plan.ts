@@ -1,3 +1,4 @@
+import { E164 } from '../contract/fields/e164.ts'
 import type { Received } from '../contract/outside/provider.ts'
 import type {
   ConversationRow,
@@ -6,6 +7,8 @@ import type {
   SuppressionRow,
 } from '../rows/rows.ts'
 import { type FanOut, fanOut, type Subscriber } from '../rules/fan-out.ts'
+import { suppressedAddress, suppressionKey } from '../rules/suppression.ts'
+import { whatsappForms } from '../rules/whatsapp-numbers.ts'
 import { type Keyword, keywordOf } from './keywords.ts'
 import { type ReplyTexts, replyText, replyTo } from './reply.ts'
 
@@ -16,6 +19,8 @@ export interface Arrival extends Omit<Received, 'type' | 'part'> {
   handles_stop: boolean
   /** The message that the arrival answers, if known. */
   about?: { workspace_id: string; livemode: boolean } | undefined
+  /** The message that the author quoted. It decides if no conversation with the author is known. */
+  quoted?: { workspace_id: string; livemode: boolean; recipient: string } | undefined
   at: Date
 }
 
@@ -27,11 +32,15 @@ export interface Parties {
   wrote_from: string
   /** The workspaces that a keyword applies to, sorted. Empty for an answer to a test message: its keywords change nothing. */
   workspace_ids: string[]
+  /** The address to which the owner wrote, which may differ from the author's name at the provider. */
+  address: string
+  /** The addresses under which a keyword holds: those to which the workspaces wrote, and the author's numbers. */
+  addresses: string[]
 }
 
 /** The state that was looked up. All fields except `subscribers` matter only when the text may be a keyword. */
 export interface ReceivedState {
-  /** The reason of the writer's suppression on the channel, indexed by workspace. */
+  /** The reason of each suppression of the writer on the channel, indexed by `suppressionKey`. */
   suppressed: ReadonlyMap<string, SuppressionRow['reason']>
   /** The owner's active webhooks. */
   subscribers: readonly Subscriber[]
@@ -69,22 +78,44 @@ export interface ReceivedContext {
  * @param conversations of the writer on the channel; within the receiving number and within the others, the newest is first
  */
 export function partiesOf(
-  { about, recipient }: Pick<Arrival, 'about' | 'recipient'>,
-  conversations: readonly Pick<ConversationRow, 'workspace_id' | 'sender'>[],
+  arrival: Pick<Arrival, 'about' | 'quoted' | 'recipient' | 'channel' | 'sender' | 'identities'>,
+  conversations: readonly Pick<ConversationRow, 'workspace_id' | 'sender' | 'address'>[],
 ): Parties {
+  const { quoted, recipient, channel, sender } = arrival
+  const about = arrival.about ?? (conversations.length === 0 ? quoted : undefined)
+  const numbers = namesOf(arrival).filter((name) => channel !== 'whatsapp' || E164.test(name))
   if (about) {
     const { workspace_id, livemode } = about
+    const address = about === quoted ? quoted.recipient : sender
     return {
       owner: workspace_id,
       wrote_from: recipient,
       workspace_ids: livemode ? [workspace_id] : [],
+      address,
+      addresses:
+        about === quoted
+          ? [...new Set([suppressedAddress({ channel, recipient: address }), ...numbers])]
+          : numbers,
     }
   }
   const last = conversations.find(({ sender }) => sender === recipient) ?? conversations[0]
   const wrote_from = last?.sender ?? recipient
   const same = conversations.filter(({ sender }) => sender === wrote_from)
   const workspace_ids = [...new Set(same.map(({ workspace_id }) => workspace_id))].sort()
-  return { owner: last?.workspace_id ?? null, wrote_from, workspace_ids }
+  const addresses = [...new Set([...same.map(({ address }) => address), ...numbers])]
+  // The sender of an e-mail keeps its spelling.
+  const address = channel === 'email' ? sender : (last?.address ?? sender)
+  return { owner: last?.workspace_id ?? null, wrote_from, workspace_ids, address, addresses }
+}
+
+/** The names under which conversations with the author may be known. */
+export function namesOf({
+  channel,
+  sender,
+  identities = [],
+}: Pick<Arrival, 'channel' | 'sender' | 'identities'>): string[] {
+  if (channel !== 'whatsapp') return [suppressedAddress({ channel, recipient: sender })]
+  return [...new Set([sender, ...identities].flatMap(whatsappForms))]
 }
 
 /** The keyword of an arrival; null on channels without keywords. `yes` counts only if the writer opted out. */
@@ -96,12 +127,17 @@ export function possibleKeyword({ channel, keyword, content }: Arrival): Keyword
 /** Plans the rows of an arrival: the message, one event, and the effects of its keyword. */
 export function planReceived(
   arrival: Arrival,
-  { owner, wrote_from, workspace_ids }: Parties,
+  { owner, wrote_from, workspace_ids, address: sender, addresses }: Parties,
   state: ReceivedState,
   context: ReceivedContext,
 ): ReceivedPlan {
-  const { channel, provider, provider_message_id, sender, recipient, content, at } = arrival
-  const optedOut = workspace_ids.filter((id) => state.suppressed.get(id) === 'opt_out')
+  const { channel, provider, provider_message_id, recipient, content, at } = arrival
+  const possibleOptOuts = workspace_ids.flatMap((workspace_id) =>
+    addresses.map((address) => ({ workspace_id, channel, address })),
+  )
+  const reasonOf = (one: (typeof possibleOptOuts)[number]) =>
+    state.suppressed.get(suppressionKey(one))
+  const optedOut = possibleOptOuts.filter((one) => reasonOf(one) === 'opt_out')
   const possible = possibleKeyword(arrival)
   const keyword = possible === 'yes' ? (optedOut.length > 0 ? 'start' : null) : possible
   const plan: ReceivedPlan = {
@@ -115,7 +151,7 @@ export function planReceived(
       recipient,
       content,
       keyword,
-      livemode: arrival.about?.livemode ?? true,
+      livemode: (arrival.about ?? arrival.quoted)?.livemode ?? true,
       created_at: at,
     },
     opt_outs: [],
@@ -127,16 +163,11 @@ export function planReceived(
   }
   if (owner === null) return plan
   announce(plan, state, context)
-  const about = { channel, address: sender }
   if (keyword === 'stop') {
-    const open = workspace_ids.filter((id) => !state.suppressed.has(id))
-    plan.opt_outs = open.map((workspace_id) => {
-      return { workspace_id, ...about, reason: 'opt_out', created_at: at }
-    })
+    const open = possibleOptOuts.filter((one) => reasonOf(one) === undefined)
+    plan.opt_outs = open.map((one) => ({ ...one, reason: 'opt_out', created_at: at }))
   }
-  if (keyword === 'start') {
-    plan.lifted = optedOut.map((workspace_id) => ({ workspace_id, ...about }))
-  }
+  if (keyword === 'start') plan.lifted = optedOut
   if (keyword !== null && mayAnswer(keyword, arrival, plan, state)) {
     const from = state.can_answer_from ? recipient : wrote_from
     answer(plan, keyword, { ...arrival, from }, state, context)

@@ -1,8 +1,9 @@
 import type { ReceivedMessageRow, SuppressionRow } from '../rows/rows.ts'
-import { suppressedAddress } from '../rules/suppression.ts'
+import { suppressionKey } from '../rules/suppression.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 import {
   type Arrival,
+  namesOf,
   type Parties,
   partiesOf,
   planReceived,
@@ -27,10 +28,10 @@ export async function takeIn(
   arrival: Arrival,
   { isOurs, ...context }: ReceivedContext & { isOurs: IsOurs },
 ): Promise<ReceivedPlan | null> {
-  const { channel, sender, recipient, provider, provider_message_id } = arrival
+  const { channel, recipient, provider, provider_message_id } = arrival
   const { conversations, receivedMessages, suppressions, webhooks } = stores
-  const address = suppressedAddress({ channel, recipient: sender })
-  const known = await conversations.with({ channel, address, sender: recipient })
+  const names = namesOf(arrival)
+  const known = await conversations.with({ channel, names, sender: recipient })
   const parties = partiesOf(arrival, known)
   if (provider_message_id !== null) {
     // The owner may have changed since the first arrival.
@@ -53,10 +54,10 @@ export async function takeIn(
 async function lookUp(
   stores: Writes,
   arrival: Arrival,
-  { owner, workspace_ids }: Parties,
+  { owner, workspace_ids, address: sender, addresses }: Parties,
   isOurs: IsOurs,
 ): Promise<ReceivedState> {
-  const { about, channel, sender, recipient, at } = arrival
+  const { channel, recipient, at } = arrival
   const { contacts, conversations, receivedMessages, workspaces } = stores
   const suppressed: [string, SuppressionRow['reason']][] = []
   const state = {
@@ -74,12 +75,12 @@ async function lookUp(
   // The locks ensure that only one of two simultaneous equal keywords gets a reply.
   for (const workspaceId of workspace_ids) await contacts.lock(workspaceId)
   for (const workspaceId of workspace_ids) {
-    const standing = await stores.suppressions.of(workspaceId, [sender])
-    const found = standing.find((one) => one.channel === channel)
-    if (found) suppressed.push([workspaceId, found.reason])
+    for (const one of await stores.suppressions.of(workspaceId, addresses)) {
+      if (one.channel === channel) suppressed.push([suppressionKey(one), one.reason])
+    }
   }
   const since = new Date(at.getTime() - HELP_QUIET_MS)
-  const livemode = about?.livemode ?? true
+  const livemode = (arrival.about ?? arrival.quoted)?.livemode ?? true
   const between = { workspace_id: owner, channel, sender, recipient, livemode }
   const self = { workspace_id: owner, channel, sender }
   return {

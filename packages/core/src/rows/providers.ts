@@ -64,10 +64,19 @@ export function providerTables(d: Dialect) {
       /** The address, in the same form as in `suppressions`. */
       address: d.text().notNull(),
       last_sent_at: d.time().notNull(),
+      /** Another form of the number, by which the provider knows the person. */
+      other_number: d.text(),
+      /** The id by which the provider knows the person without a number. */
+      user_id: d.text(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.channel, t.sender, t.address] }),
       d.index('conversations_address').on(t.channel, t.address, t.sender, t.last_sent_at),
+      d
+        .index('conversations_other_number')
+        .on(t.channel, t.other_number)
+        .where(sql`other_number is not null`),
+      d.index('conversations_user_id').on(t.channel, t.user_id).where(sql`user_id is not null`),
     ],
   )
   const received_messages = d.table(

@@ -1,3 +1,4 @@
+import { E164 } from '../contract/fields/e164.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import type { Outcome, RecipientOutcome } from '../contract/outside/provider.ts'
 import { backoffMs } from '../runtime/backoff.ts'
@@ -48,7 +49,7 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     if (!isErased(message)) message.provider_message_id ??= outcome.provider_message_id
     const deferred = reach(step, outcome)
     addParts(step, attempt, outcome.part_ids ?? [])
-    converse(step)
+    converse(step, outcome.identities)
     if (holds || queued?.token === null) {
       if (deferred) retry(step, attempt, { ...deferred, delay_ms: null })
       else if (outcome.lookup_after_ms === null) dequeue(step)
@@ -159,7 +160,7 @@ function reachedBy({ status }: Extract<Outcome, { type: 'accepted' }>): ('sent' 
  * Records sender and recipient, because an answer goes to the workspace that wrote last. Test messages are not
  * recorded: with a free message from a shared number, a workspace could get the answers to other workspaces' messages.
  */
-function converse({ settlement, message, plan }: Step): void {
+function converse({ settlement, message, plan }: Step, identities: readonly string[] = []): void {
   const sender = settlement.result.task === 'send' ? settlement.result.sender : null
   if (!sender || !message.livemode || isErased(message)) return
   const { workspace_id, channel } = message
@@ -170,6 +171,8 @@ function converse({ settlement, message, plan }: Step): void {
     sender,
     address,
     last_sent_at: settlement.at,
+    other_number: identities.find((one) => E164.test(one) && one !== address) ?? null,
+    user_id: identities.find((one) => !E164.test(one)) ?? null,
   })
 }
 

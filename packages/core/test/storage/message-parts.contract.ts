@@ -264,9 +264,10 @@ export function messagePartsContract(open: OpenStorage): void {
       await sent(workspaceId, 'P2')
       const last_sent_at = bench.clock.now()
       const found = await bench.storage.write(({ conversations }) =>
-        conversations.with({ channel: 'sms', address: PERSON, sender: NUMBER }),
+        conversations.with({ channel: 'sms', names: [PERSON], sender: NUMBER }),
       )
-      const row = { channel: 'sms', sender: NUMBER, address: PERSON, last_sent_at }
+      const names = { other_number: null, user_id: null }
+      const row = { channel: 'sms', sender: NUMBER, address: PERSON, last_sent_at, ...names }
       expect(found).toEqual([{ workspace_id: workspaceId, ...row }])
     })
   })

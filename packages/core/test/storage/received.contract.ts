@@ -59,6 +59,8 @@ export function receivedContract(open: OpenStorage): void {
       sender: NUMBER,
       address: PERSON,
       last_sent_at: bench.clock.advance(1_000),
+      other_number: null,
+      user_id: null,
       ...overrides,
     }
     await bench.storage.write(({ conversations }) => conversations.note([one]))
@@ -193,7 +195,7 @@ export function receivedContract(open: OpenStorage): void {
       expect(await received(mine)).toHaveLength(1)
       expect(await suppressed(mine)).toMatchObject([{ reason: 'opt_out' }])
       const known = await bench.storage.write(({ conversations }) =>
-        conversations.with({ channel: 'sms', address: PERSON, sender: NUMBER }),
+        conversations.with({ channel: 'sms', names: [PERSON], sender: NUMBER }),
       )
       expect(known).toHaveLength(1_000)
       expect(known[0]).toMatchObject({ workspace_id: mine, sender: NUMBER })
@@ -639,6 +641,104 @@ export function receivedContract(open: OpenStorage): void {
       await arrives('YES')
       expect(only(await suppressed(workspaceId)).reason).toBe(reason)
       expect(await sent(workspaceId)).toEqual([])
+    })
+  })
+
+  describe('a person with another name at WhatsApp', () => {
+    const WROTE_TO = '+525512345678'
+    const KNOWN_AS = '+5215512345678'
+    const USER = 'MX.13491208655302741918'
+    const whatsapp = { channel: 'whatsapp', address: WROTE_TO } as const
+    const reasonsOf = async (workspaceId: string, address: string) =>
+      (await bench.storage.read.suppressions.of(workspaceId, [address])).map(({ reason }) => reason)
+    const says = (text: string, from: Partial<Incoming>) =>
+      arrives(text, { channel: 'whatsapp', ...from })
+
+    it.each<[string, Partial<ConversationRow>, Partial<Incoming>]>([
+      ['the other form of the number', {}, { sender: KNOWN_AS }],
+      [
+        'a number that only the provider knows',
+        { other_number: '+19995550100' },
+        { sender: '+19995550100' },
+      ],
+      ['an id without a number', { user_id: USER }, { sender: USER }],
+      [
+        'an id beside an unknown number',
+        { user_id: USER },
+        { sender: '+19995550100', identities: [USER] },
+      ],
+    ])(
+      'stops and starts the messages to the address that was written to: %s',
+      async (_, known, from) => {
+        const workspaceId = await writer({ ...whatsapp, ...known })
+        const other = await writer({ channel: 'whatsapp', address: '+14155550100' })
+        await says('STOP', from)
+        expect(await reasonsOf(workspaceId, WROTE_TO)).toEqual(['opt_out'])
+        expect(await reasonsOf(other, WROTE_TO)).toEqual([])
+        const [row] = await received(workspaceId)
+        expect(row).toMatchObject({ sender: WROTE_TO, keyword: 'stop' })
+        const [reply] = await sent(workspaceId)
+        expect(reply).toMatchObject({ recipient: WROTE_TO })
+        await says('START', from)
+        expect(await reasonsOf(workspaceId, WROTE_TO)).toEqual([])
+      },
+    )
+
+    it('is stopped in both forms of the number', async () => {
+      const workspaceId = await writer(whatsapp)
+      await says('STOP', { sender: KNOWN_AS })
+      expect(await reasonsOf(workspaceId, KNOWN_AS)).toEqual(['opt_out'])
+      await says('START', { sender: KNOWN_AS })
+      expect(await reasonsOf(workspaceId, KNOWN_AS)).toEqual([])
+    })
+
+    /** A message to the person that the provider accepted. */
+    async function accepted(
+      workspaceId: string,
+      { sender, ...more }: { sender?: string; identities?: string[] } = {},
+    ): Promise<void> {
+      await bench.queued(workspaceId, { channel: 'whatsapp', recipient: WROTE_TO })
+      const ids = { provider_message_id: 'wamid.1', part_ids: ['wamid.1'] }
+      const outcome = { type: 'accepted', lookup_after_ms: null, ...ids, ...more } as const
+      const result = { task: 'send', attempt: 1, outcome, sender: sender ?? null } as const
+      expect(await bench.settle(only(await bench.claimMessages()), result)).toBe(true)
+    }
+
+    it('is known by the names that the provider gave when it accepted a message', async () => {
+      const workspaceId = await bench.workspace()
+      await accepted(workspaceId, { sender: NUMBER, identities: ['+19995550100', USER] })
+      await wrote(workspaceId, whatsapp)
+      await says('STOP', { sender: '+19995550100' })
+      expect(await reasonsOf(workspaceId, WROTE_TO)).toEqual(['opt_out'])
+      await says('START', { sender: USER })
+      expect(await reasonsOf(workspaceId, WROTE_TO)).toEqual([])
+    })
+
+    it('is known by the message that the answer quotes, if by nothing else', async () => {
+      const workspaceId = await bench.workspace()
+      await accepted(workspaceId)
+      await says('STOP', { sender: USER, answers: 'wamid.2' })
+      expect(await received(workspaceId)).toEqual([])
+      await says('STOP', { sender: USER, answers: 'wamid.1' })
+      expect(await reasonsOf(workspaceId, WROTE_TO)).toEqual(['opt_out'])
+      expect(only(await received(workspaceId))).toMatchObject({ sender: WROTE_TO })
+    })
+
+    it('does not join numbers of SMS', async () => {
+      const workspaceId = await writer({ address: WROTE_TO })
+      await arrives('STOP', { sender: KNOWN_AS })
+      expect(await received(workspaceId)).toEqual([])
+    })
+
+    it('keeps a name that a later message does not tell', async () => {
+      const workspaceId = await writer({ ...whatsapp, user_id: USER, other_number: '+19995550100' })
+      await wrote(workspaceId, { ...whatsapp, user_id: null, other_number: null })
+      for (const name of [USER, '+19995550100']) {
+        const found = await bench.storage.write(({ conversations }) =>
+          conversations.with({ channel: 'whatsapp', names: [name], sender: NUMBER }),
+        )
+        expect(found).toMatchObject([{ workspace_id: workspaceId, address: WROTE_TO }])
+      }
     })
   })
 

@@ -94,6 +94,8 @@ export type AttemptOutcome =
       lookup_after_ms: number | null
       /** Present if receipts do not have our id: the ids that receipts will have, one for each part, in order. */
       part_ids?: string[]
+      /** Other names of the recipient at the provider: a number in another form (E.164), or an id without a number. */
+      identities?: string[]
       /** The status if no receipt follows, for example for a mail that the recipient's own server accepted. */
       status?: 'sent' | 'delivered'
     }
@@ -204,8 +206,12 @@ export interface Received {
   channel: Channel
   /** The provider's id of the message, or null. A repeated report with the same id is ignored. */
   provider_message_id: string | null
-  /** The author's number: E.164 with its plus sign. */
+  /** The author's number: E.164 with its plus sign; the author's id at the provider if the provider discloses no number. */
   sender: string
+  /** Other names of the author at the provider, as in `Outcome`. */
+  identities?: string[]
+  /** The provider's id of the message that the author answered, if the provider reports it. */
+  answers?: string
   /** The sender of ours that received the message. */
   recipient: string
   content: ReceivedContent

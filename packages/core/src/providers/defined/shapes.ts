@@ -24,6 +24,7 @@ const REPORTS_MAX = 2_000
 /** Addresses of one recipient in a report. */
 const ADDRESSES_MAX = 10
 const ANSWER_LENGTH = 65_536
+const ADDRESS_LENGTH = 255
 
 /** Removes what a log, a database or a header cannot hold, and cuts the rest. */
 function cleaned(text: string, length: number): string {
@@ -53,6 +54,8 @@ const delay = z
   .transform((ms) => Math.min(ms, DELAY_MAX_MS))
 const providerId = z.string().regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII')
 const partIds = z.array(providerId).min(1).max(PARTS_MAX)
+/** Other names of one person at the provider. */
+const identities = z.array(z.string().min(1).max(ADDRESS_LENGTH)).max(8)
 const suppression = z.enum(['opt_out', 'bounce', 'complaint'])
 const ref = z.object({ workspace_id: z.guid(), message_id: z.guid() })
 
@@ -90,6 +93,7 @@ export const outcomeShape: z.ZodType<Outcome> = z.discriminatedUnion('type', [
     provider_message_id: orNull(providerId),
     lookup_after_ms: orNull(delay),
     part_ids: maybe(partIds),
+    identities: maybe(identities),
     status: maybe(z.enum(['sent', 'delivered'])),
     recipients: recipientOutcomes,
   }),
@@ -168,6 +172,8 @@ const report: z.ZodType<Report> = z.discriminatedUnion('type', [
     channel: z.enum(CHANNELS),
     provider_message_id: orNull(providerId),
     sender: z.string().min(1).max(TEXT_LENGTH),
+    identities: maybe(identities),
+    answers: maybe(providerId),
     recipient: z.string().min(1).max(TEXT_LENGTH),
     content: z.object({
       text: orNull(receivedText),

@@ -32,7 +32,14 @@ export function receivedFrom(
     }),
     content: { text: storable(fields('Body')), media: mediaOf(fields) },
     ...(keyword && { keyword }),
+    ...identitiesOf(fields('WaId'), sender),
   }
+}
+
+/** The number by which WhatsApp knows the author, if it differs. Source: Twilio, WhatsApp-specific parameters. */
+function identitiesOf(wa_id: string | undefined, sender: string): { identities?: string[] } {
+  const number = `+${wa_id}`
+  return isNumber(number) && number !== sender ? { identities: [number] } : {}
 }
 
 function recipientOf(

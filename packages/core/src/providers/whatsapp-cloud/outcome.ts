@@ -43,7 +43,28 @@ function acceptedOf({ json }: Answered): Outcome {
     lookup_after_ms: null,
     // A status without the opaque data contains only this id.
     part_ids: [wamid],
+    ...identitiesOf(isRecord(json) ? json.contacts : null),
   }
+}
+
+/** The names of the recipient: the number by which WhatsApp knows the person, and the id without a number. Source: Meta, Cloud API, Messages. */
+function identitiesOf(contacts: unknown): { identities?: string[] } {
+  const [contact] = Array.isArray(contacts) ? contacts : []
+  if (!isRecord(contact)) return {}
+  const identities = [numberOf(contact.wa_id), userIdOf(contact.user_id)].filter(
+    (one) => one !== null,
+  )
+  return identities.length > 0 ? { identities } : {}
+}
+
+/** A number of WhatsApp, which Meta writes without its plus sign; otherwise null. */
+export function numberOf(value: unknown): string | null {
+  return typeof value === 'string' && /^[1-9]\d{1,14}$/.test(value) ? `+${value}` : null
+}
+
+/** The id of a person in the scope of our business (BSUID), such as `US.13491208655302741918`; otherwise null. */
+export function userIdOf(value: unknown): string | null {
+  return typeof value === 'string' && /^[A-Z]{2}\.[\w.]{1,128}$/.test(value) ? value : null
 }
 
 interface GraphError {

@@ -1,6 +1,6 @@
 import { isRecord } from '../../contract/fields/fields.ts'
 import type { Received, ReceivedContent } from '../../contract/outside/provider.ts'
-import { wamidOf } from './outcome.ts'
+import { numberOf, userIdOf, wamidOf } from './outcome.ts'
 
 type Fields = Record<string, unknown>
 
@@ -15,21 +15,25 @@ const TEXT_MAX = 65_536
 
 /**
  * A received text or media. Null for other types (reactions, locations, contact cards, orders, system notes,
- * `unsupported`), for messages of groups, and for senders with a user name instead of a number, because there is no number
- * to reply to. Source: Meta, Cloud API, Messages webhook.
+ * `unsupported`) and for messages of groups. A person with a user name may hide the number; the id then names the sender.
+ * Source: Meta, Cloud API, Messages webhook.
  */
 export function receivedOf(message: Fields, { recipient, graph_url }: Where): Received | null {
-  const { from, group_id } = message
-  if (typeof from !== 'string' || !/^[1-9]\d{1,14}$/.test(from) || group_id !== undefined) {
-    return null
-  }
+  const { group_id, context } = message
+  const number = numberOf(message.from)
+  const user_id = userIdOf(message.from_user_id)
+  const sender = number ?? user_id
+  if (sender === null || group_id !== undefined) return null
+  const answers = wamidOf(fieldsOf(context).id)
   const content = contentOf(message, graph_url)
   if (!content) return null
   return {
     type: 'received',
     channel: 'whatsapp',
     provider_message_id: wamidOf(message.id),
-    sender: `+${from}`,
+    sender,
+    ...(number && user_id && { identities: [user_id] }),
+    ...(answers && { answers }),
     recipient,
     content,
   }

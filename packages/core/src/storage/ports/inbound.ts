@@ -81,14 +81,20 @@ export interface ReceivedMessageWrites {
 
 export interface ConversationWrites {
   /**
-   * The conversations with that address on the channel: first the conversations of this sender, then all others, both
-   * newest first. Returns at most 1,000; conversations of other senders are left out first.
+   * The conversations on the channel with a person that has one of these names: its address, its other number or its id. First
+   * the conversations of this sender, then all others, both newest first. Returns at most 1,000; conversations of other
+   * senders are left out first.
    */
-  with(to: Pick<ConversationRow, 'channel' | 'address' | 'sender'>): Promise<ConversationRow[]>
+  with(
+    to: Pick<ConversationRow, 'channel' | 'sender'> & { names: readonly string[] },
+  ): Promise<ConversationRow[]>
   /** Whether the workspace has sent from that sender. */
   hasSender(of: Pick<ConversationRow, 'workspace_id' | 'channel' | 'sender'>): Promise<boolean>
-  /** Stores conversations. If the key exists, the later time is kept. */
-  note(conversations: readonly ConversationRow[]): Promise<void>
+  /** Stores conversations. If the key exists, the later time is kept, and the names that are not given. */
+  note(
+    conversations: readonly (Omit<ConversationRow, 'other_number' | 'user_id'> &
+      Partial<Pick<ConversationRow, 'other_number' | 'user_id'>>)[],
+  ): Promise<void>
 }
 
 export interface ParkedReceiptReads {

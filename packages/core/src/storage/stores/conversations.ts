@@ -1,4 +1,4 @@
-import { and, desc, eq, ne, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { ConversationWrites } from '../ports/inbound.ts'
@@ -7,11 +7,23 @@ import { blocksOf } from './batches.ts'
 /** The maximum number of conversations read for one address. */
 const CONVERSATIONS_MAX = 1_000
 
+/** SQL of both engines: an outcome without names of the recipient keeps those that are known. */
+export const CONVERSATION_CONFLICT = `on conflict (workspace_id, channel, sender, address)
+     do update set last_sent_at = excluded.last_sent_at,
+       other_number = coalesce(excluded.other_number, conversations.other_number),
+       user_id = coalesce(excluded.user_id, conversations.user_id)`
+
 export function conversationStore(db: Db, { conversations: t }: Tables): ConversationWrites {
   return {
-    async with({ channel, address, sender }) {
+    async with({ channel, names, sender }) {
+      const all = [...names]
+      const isNamed = or(
+        inArray(t.address, all),
+        inArray(t.other_number, all),
+        inArray(t.user_id, all),
+      )
       const last = (from: SQL, limit: number) => {
-        const found = and(eq(t.channel, channel), eq(t.address, address), from)
+        const found = and(eq(t.channel, channel), isNamed, from)
         const newest = [desc(t.last_sent_at), desc(t.workspace_id)]
         return db
           .select()
@@ -37,6 +49,8 @@ export function conversationStore(db: Db, { conversations: t }: Tables): Convers
       const target = [t.workspace_id, t.channel, t.sender, t.address]
       const later = {
         last_sent_at: sql`case when excluded.last_sent_at > ${t.last_sent_at} then excluded.last_sent_at else ${t.last_sent_at} end`,
+        other_number: sql`coalesce(excluded.other_number, ${t.other_number})`,
+        user_id: sql`coalesce(excluded.user_id, ${t.user_id})`,
       }
       for (const block of blocksOf(conversations)) {
         await db.insert(t).values(block).onConflictDoUpdate({ target, set: later })

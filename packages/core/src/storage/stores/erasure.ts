@@ -52,7 +52,10 @@ export function erasureStore(
       recipient.kind === 'email'
         ? eq(conversations.channel, 'email')
         : inArray(conversations.channel, ['sms', 'whatsapp', 'voice']),
-      eq(conversations.address, recipient.address),
+      or(
+        eq(conversations.address, recipient.address),
+        eq(conversations.other_number, recipient.address),
+      ),
     )
 
   async function eraseHistory(workspaceId: string, ids: string[]): Promise<void> {

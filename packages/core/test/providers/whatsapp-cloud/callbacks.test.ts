@@ -285,6 +285,19 @@ describe('a received message', () => {
     },
   )
 
+  it('names its author by an id too, and the message that it answers', () => {
+    const written = inboundOf(from, 'text', { text: { body: 'STOP' } })
+    const user = { from_user_id: 'US.13491208655302741918' }
+    const context = { context: { from: '15550783881', id: 'wamid.one' } }
+    expect(messages({ ...written, ...user, ...context })).toMatchObject([
+      { sender: from, identities: ['US.13491208655302741918'], answers: 'wamid.one' },
+    ])
+    expect(messages({ ...written, from: undefined, ...user })).toMatchObject([
+      { sender: 'US.13491208655302741918' },
+    ])
+    expect(messages({ ...written, from: undefined, from_user_id: 'x y' })).toEqual([])
+  })
+
   it('can be stored: no NUL, no half of a surrogate pair, a limited length', () => {
     const body = `a\u0000b\ud83d${'c'.repeat(100_000)}`
     const [report] = messages(inboundOf(from, 'text', { text: { body } }))

@@ -44,6 +44,7 @@ describe('a message', () => {
       provider_message_id: message?.wamid,
       lookup_after_ms: null,
       part_ids: [message?.wamid],
+      identities: [message?.to],
     })
     expect(peer.requests).toHaveLength(1)
     expect(peer.requests[0]).toMatchObject({

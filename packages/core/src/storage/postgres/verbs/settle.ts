@@ -24,6 +24,7 @@ import type { ClockSteps } from '../../clock-steps.ts'
 import { queueDeliveries } from '../../hand-over.ts'
 import type { Lanes } from '../../ports/hot.ts'
 import { reportSettled } from '../../report-plans.ts'
+import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 import { type Clock, dueAt } from '../engine/clock.ts'
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
@@ -262,8 +263,7 @@ function prepareWrite(t: Tables, clock: Clock) {
     'store_conversations',
     t.conversations,
     {},
-    `on conflict (workspace_id, channel, sender, address)
-     do update set last_sent_at = excluded.last_sent_at`,
+    CONVERSATION_CONFLICT,
   )
   const insertSuppressions = insertInto('settle_suppressions', t.suppressions, {}, KEEP)
   const insertEvents = insertInto('insert_events', t.events)

@@ -50,18 +50,22 @@ function isPlain(column: Column): boolean {
 
 /**
  * `insert into … values …` for rows of `table`. A row with the same key is an error; `replacing` replaces it,
- * `keeping` keeps it.
+ * `keeping` keeps it, and `conflict` is the clause of its own for it.
  */
 export function insertInto<T extends Table>(
   connection: Connection,
   table: T,
-  { replacing = false, keeping = false } = {},
+  {
+    replacing = false,
+    keeping = false,
+    conflict = '',
+  }: { replacing?: boolean; keeping?: boolean; conflict?: string } = {},
 ): (row: RowOf<T>) => void {
   const names = namesOf(table)
   const columns = getTableColumns(table) as Record<string, Column>
   const statement = connection.prepare(
     `${replacing ? 'replace' : 'insert'} into ${getTableName(table)} (${names.join(', ')})
-     values (${marksOf(names)})${keeping ? ' on conflict do nothing' : ''}`,
+     values (${marksOf(names)}) ${keeping ? 'on conflict do nothing' : conflict}`,
   )
   const bind = binder(names.map((name) => columns[name] as Column))
   return (row) => {

@@ -18,6 +18,7 @@ import {
 import type { ClockSteps } from '../../clock-steps.ts'
 import { queueDeliveries } from '../../hand-over.ts'
 import type { Lanes } from '../../ports/hot.ts'
+import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
@@ -169,7 +170,9 @@ function prepareWrite(connection: Connection, t: Tables) {
     key: ['workspace_id', 'message_id', 'attempt', 'number'],
     set: ['status'],
   })
-  const storeConversation = insertInto(connection, t.conversations, { replacing: true })
+  const storeConversation = insertInto(connection, t.conversations, {
+    conflict: CONVERSATION_CONFLICT,
+  })
   const insertSuppression = insertInto(connection, t.suppressions, { keeping: true })
   const insertEvents = insertAll(connection, t.events, ['id', 'event', 'message_id', 'body'])
   const insertDeliveries = insertAll(connection, t.deliveries, [

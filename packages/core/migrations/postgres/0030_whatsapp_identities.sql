@@ -1,0 +1,4 @@
+ALTER TABLE "conversations" ADD COLUMN "other_number" text;--> statement-breakpoint
+ALTER TABLE "conversations" ADD COLUMN "user_id" text;--> statement-breakpoint
+CREATE INDEX "conversations_other_number" ON "conversations" USING btree ("channel","other_number") WHERE other_number is not null;--> statement-breakpoint
+CREATE INDEX "conversations_user_id" ON "conversations" USING btree ("channel","user_id") WHERE user_id is not null;
