@@ -183,6 +183,35 @@ describe('the session of an operator', () => {
     expect(await status()).toBe(401)
   })
 
+  it('changes the password of its operator, and all sessions end', async () => {
+    const cookie = await operatorOf(world())
+    const other = await signIn(world())
+    const change = (current_password: string, new_password: string) =>
+      ask(world(), 'POST', '/operator/password', {
+        cookie,
+        json: { current_password, new_password },
+      })
+    for (const [current, next] of [
+      ['a wrong one', 'another long password'],
+      [PASSWORD, 'short'],
+      [PASSWORD, 'password123'],
+      [PASSWORD, NAME],
+    ] as const) {
+      expect((await change(current, next)).status).toBe(400)
+    }
+    expect((await change(PASSWORD, 'another long password')).status).toBe(200)
+    for (const ended of [cookie, other]) {
+      expect((await ask(world(), 'GET', '/operator/audit', { cookie: ended })).status).toBe(401)
+    }
+    const json = { name: NAME, password: 'another long password' }
+    expect((await ask(world(), 'POST', '/operator/session', { json })).status).toBe(200)
+    const [, changed] = await world().core.audit.ofAll({}, { limit: 2, offset: 0 })
+    expect(changed).toMatchObject({
+      action: 'operator.password_changed',
+      actor: { kind: 'operator', id: NAME },
+    })
+  })
+
   it('is ended by a new sign-in of the same browser', async () => {
     const cookie = await operatorOf(world())
     const json = { name: NAME, password: PASSWORD }

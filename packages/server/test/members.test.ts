@@ -527,3 +527,51 @@ describe('a reset of a password', () => {
     expect(await listed(owner, '/members', 'members')).toHaveLength(3)
   })
 })
+
+describe('the sessions of a member', () => {
+  const isOpen = async (account: Account) => (await as(account, 'GET', '/account')).status === 200
+  const end = (by: Account, of: Account, current_password?: string) =>
+    as(by, 'POST', `/members/${of.id}/end-sessions`, { current_password })
+
+  it('are ended by owner and admins, with their password', async () => {
+    const [admin, developer] = [
+      await world().member(owner, 'admin'),
+      await world().member(owner, 'developer'),
+    ]
+    expect((await end(admin, developer)).body.message).toBe(
+      'Missing required field: current_password',
+    )
+    expect((await end(admin, developer, 'a wrong one')).status).toBe(400)
+    expect((await end(developer, admin, developer.password)).status).toBe(403)
+    expect(await isOpen(developer)).toBe(true)
+    expectStatus(200, await end(admin, developer, admin.password))
+    expect(await isOpen(developer)).toBe(false)
+    const { email, password } = developer
+    expect((await login({ email, password })).status).toBe(200)
+    const [entry] = (await as(owner, 'GET', '/audit?action=sessions.ended')).body.data.audit_entries
+    expect(entry).toMatchObject({ actor: { id: admin.id }, target: { id: developer.id } })
+  })
+
+  it('of the owner are ended only by the owner, and those of a stranger are not found', async () => {
+    const admin = await world().member(owner, 'admin')
+    expect((await end(admin, owner, admin.password)).status).toBe(403)
+    const stranger = await world().signup()
+    expect((await end(owner, stranger, owner.password)).status).toBe(404)
+    expect([await isOpen(owner), await isOpen(stranger)]).toEqual([true, true])
+    expectStatus(200, await end(owner, owner, owner.password))
+    expect(await isOpen(owner)).toBe(false)
+  })
+})
+
+describe('the own sessions', () => {
+  it('are ended with the password, one or all', async () => {
+    const id = await world().otherSession(owner)
+    const end = (json: object) => as(owner, 'POST', '/sessions/end', json)
+    expect((await end({ id })).status).toBe(400)
+    expect((await end({ id, current_password: 'a wrong one' })).status).toBe(400)
+    expectStatus(200, await end({ id, current_password: owner.password }))
+    expect((await end({ id, current_password: owner.password })).status).toBe(404)
+    expectStatus(200, await end({ current_password: owner.password }))
+    expect((await as(owner, 'GET', '/account')).status).toBe(401)
+  })
+})

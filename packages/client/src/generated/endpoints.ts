@@ -20,6 +20,7 @@ export const ENDPOINTS = {
     list: { method: 'GET', path: '/api/v1/members', auth: 'jwt', has: 'members' },
     update: { method: 'PUT', path: '/api/v1/members/:id', auth: 'jwt', body: true, has: 'member' },
     remove: { method: 'DELETE', path: '/api/v1/members/:id', auth: 'jwt', has: 'message' },
+    endSessions: { method: 'POST', path: '/api/v1/members/:id/end-sessions', auth: 'jwt', body: true, has: 'message' },
     makeOwner: { method: 'POST', path: '/api/v1/members/:id/owner', auth: 'jwt', body: true, has: 'message' },
   },
   invitations: {
@@ -32,6 +33,7 @@ export const ENDPOINTS = {
     list: { method: 'GET', path: '/api/v1/sessions', auth: 'jwt', has: 'sessions' },
     end: { method: 'DELETE', path: '/api/v1/sessions/:id', auth: 'jwt', has: 'message' },
     endAll: { method: 'DELETE', path: '/api/v1/sessions', auth: 'jwt', has: 'message' },
+    endWithPassword: { method: 'POST', path: '/api/v1/sessions/end', auth: 'jwt', body: true, has: 'message' },
     links: { method: 'GET', path: '/api/v1/sign-in-links', auth: 'jwt', has: 'links' },
     unlink: { method: 'DELETE', path: '/api/v1/sign-in-links/:id', auth: 'jwt', has: 'message' },
   },

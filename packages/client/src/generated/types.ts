@@ -37,7 +37,7 @@ export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' 
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
 
 /** A word of the API: one `AuditAction`. */
-export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.signed_in' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
+export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.password_changed' | 'operator.signed_in' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
 
 /** A word of the API: one `RecipientFault`. */
 export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
@@ -808,6 +808,12 @@ export interface MembersUpdateBody {
   role: 'admin' | 'developer' | 'billing' | 'viewer'
 }
 
+/** The body of `POST /api/v1/members/:id/end-sessions`. */
+export interface MembersEndSessionsBody {
+  /** The password of the caller. Not needed for a login that has none. */
+  current_password?: string | undefined
+}
+
 /** The body of `POST /api/v1/members/:id/owner`. */
 export interface MembersMakeOwnerBody {
   current_password: string
@@ -821,6 +827,8 @@ export interface MembersResource {
   update(id: string, body: MembersUpdateBody, options?: CallOptions): Call<{ member: Member }>
   /** Remove a member, or leave the workspace. Every member may leave; only owner and admins remove others. The sessions of the member no longer reach the workspace. API keys belong to the workspace and stay valid. The owner cannot be removed. */
   remove(id: string, options?: CallOptions): Call<{ message: string }>
+  /** End all sessions of a member. For owner and admins. Only the owner ends the sessions of the owner. */
+  endSessions(id: string, body: MembersEndSessionsBody, options?: CallOptions): Call<{ message: string }>
   /** Make a member the owner of the workspace. The owner becomes an admin. All sessions of both end. The new owner must own no other workspace, and must have a password. */
   makeOwner(id: string, body: MembersMakeOwnerBody, options?: CallOptions): Call<{ message: string }>
 }
@@ -860,6 +868,14 @@ export interface InvitationsResource {
   accept(body: InvitationsAcceptBody, options?: CallOptions): Call<InvitationsAcceptData>
 }
 
+/** The body of `POST /api/v1/sessions/end`. */
+export interface SessionsEndWithPasswordBody {
+  /** The password of the login. Not needed for a login that has none. */
+  current_password?: string | undefined
+  /** The session. Default: all sessions of the login. */
+  id?: string | undefined
+}
+
 /** The methods of `svc.sessions`. */
 export interface SessionsResource {
   /** List the sessions of the login behind the token, newest first. The list has the newest 100 sessions. Sessions that began before lists existed are not in it. */
@@ -868,6 +884,8 @@ export interface SessionsResource {
   end(id: string, options?: CallOptions): Call<{ message: string }>
   /** End all sessions of the login, also that of the request. */
   endAll(options?: CallOptions): Call<{ message: string }>
+  /** End one session or all sessions of the login, with its password. The console uses it for other sessions than its own, so that a person at an open browser cannot end them. */
+  endWithPassword(body: SessionsEndWithPasswordBody, options?: CallOptions): Call<{ message: string }>
   /** List the OIDC subjects that sign in as the login, oldest first. */
   links(options?: CallOptions): Call<{ links: SignInLink[] }>
   /** End the link of an OIDC subject to the login. The subject does not sign in as this login any more. Sessions continue. */

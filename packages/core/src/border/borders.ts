@@ -166,6 +166,8 @@ function memberBorders({
     sessions: takes(checked<Parameters<Members['sessions']>[0]>('', z.object(sessionName))),
     endSession: takes(login, id(sessions.end), actor),
     endSessions: takes(login, actor),
+    checkPassword: takes(member, checked<string | undefined>('password', fields.text.optional())),
+    endSessionsOf: takes(workspaceId, member, actor),
     links: takes(member),
     unlink: takes(member, name('linkId'), actor),
     signIn: takes(checked<OidcPerson>('', oidcPerson), actor),

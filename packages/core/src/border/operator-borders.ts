@@ -157,6 +157,14 @@ function operatorsBorders() {
     add: takes(checked<Parameters<Operators['add']>[0]>('', added), actor),
     remove: takes(name('name'), actor),
     reset: takes(name('name'), secret, actor),
+    changePassword: takes(
+      name('name'),
+      checked<Parameters<Operators['changePassword']>[1]>(
+        '',
+        z.strictObject({ current_password: named.password, new_password: named.password }),
+      ),
+      actor,
+    ),
     signIn: takes(checked<Parameters<Operators['signIn']>[0]>('', z.strictObject(named)), actor),
     knownNetwork: takes(name('name'), checked<string | null>('address', note.nullable())),
     ofToken: takes(token, inactivity),

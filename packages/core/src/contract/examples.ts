@@ -367,6 +367,10 @@ export const EXAMPLES: Examples<typeof api> = {
     list: { data: { members: [owner, member] } },
     update: { body: { role: 'admin' }, data: { member: { ...member, role: 'admin' } } },
     remove: done('Member removed'),
+    end_sessions: {
+      body: { current_password: 'correct horse battery staple' },
+      ...done('All sessions of the member have ended'),
+    },
     make_owner: {
       body: { current_password: 'correct horse battery staple' },
       ...done('The member is the owner now. All sessions of both have ended: log in again.'),
@@ -388,6 +392,10 @@ export const EXAMPLES: Examples<typeof api> = {
     list: { data: { sessions: [loginSession] } },
     end: done('Session ended'),
     end_all: done('All sessions have ended, this one too: log in again.'),
+    end_with_password: {
+      body: { current_password: 'correct horse battery staple', id: SESSION_ID },
+      ...done('Session ended'),
+    },
     links: { data: { links: [signInLink] } },
     unlink: done('The link has ended'),
   },

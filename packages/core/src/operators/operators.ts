@@ -46,6 +46,15 @@ export interface Operators {
   remove(name: string, actor?: Actor): Promise<void>
   /** Sets a new password and ends the sessions at once. @throws SvcError `not_found` or `validation_error`. */
   reset(name: string, password: string, actor?: Actor): Promise<Operator>
+  /**
+   * Changes the password of an operator who knows it, and ends the sessions at once.
+   * @throws SvcError `not_found`; `validation_error` when the current password is wrong or the new one is easy to guess.
+   */
+  changePassword(
+    name: string,
+    passwords: { current_password: string; new_password: string },
+    actor?: Actor,
+  ): Promise<void>
   /** Begins a session of 12 hours. @throws SvcError `unauthorized` for a wrong name or password, and after the end of the access. */
   signIn(credentials: { name: string; password: string }, actor?: Actor): Promise<OperatorSession>
   /** The network of a client's address if the operator signed in from this network recently; else null. */
@@ -75,13 +84,17 @@ export function createOperators({
   const entry = (actor: Actor, action: AuditAction, { name }: Pick<OperatorRow, 'name'>) =>
     auditRow(runtime, actor, { workspace_id: '', action, target: { type: 'operator', id: name } })
 
-  async function hashOf(name: string, password: string): Promise<string> {
+  async function hashOf(
+    name: string,
+    password: string,
+    field: 'password' | 'new_password' = 'password',
+  ): Promise<string> {
     if (password.length < LIMITS.password_length_min) {
       const text = `Password must have at least ${LIMITS.password_length_min} characters`
-      throw invalid('password', text)
+      throw invalid(field, text)
     }
-    await passwords.checkNew('password', password)
-    passwords.checkNotOwn('password', password, { email: name, name })
+    await passwords.checkNew(field, password)
+    passwords.checkNotOwn(field, password, { email: name, name })
     return passwords.hash(password)
   }
 
@@ -143,6 +156,19 @@ export function createOperators({
         await loginNetworks.clear(row.id)
         await audit.record(entry(actor, 'operator.reset', row))
         return operatorOf(row)
+      })
+    },
+    async changePassword(name, { current_password, new_password }, actor = SERVICE) {
+      const known = await storage.read.operators.byName(name)
+      if (!known) throw notFound()
+      if (!(await passwords.verify(known.password_hash, current_password))) throw wrongPassword()
+      const password_hash = await hashOf(known.name, new_password, 'new_password')
+      await storage.write(async ({ operators, audit }) => {
+        const row = await operators.byName(name)
+        if (row?.password_hash !== known.password_hash) throw wrongPassword()
+        await operators.change(row.id, { password_hash })
+        await operators.endSessions(row.id)
+        await audit.record(entry(actor, 'operator.password_changed', row))
       })
     },
     async signIn({ name, password }, actor = SERVICE) {
@@ -216,6 +242,10 @@ function nameOf({ name }: OperatorRow): Pick<Actor, 'kind' | 'id'> {
 function operatorOf(row: OperatorRow): Operator {
   const { name_key: _, password_hash: __, ...operator } = row
   return operator
+}
+
+function wrongPassword(): SvcError {
+  return invalid('current_password', 'Current password is wrong')
 }
 
 function notFound(): SvcError {

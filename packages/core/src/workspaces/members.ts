@@ -52,6 +52,11 @@ export interface Members<F extends Form = 'given'> extends Invitations<F>, Sessi
    */
   remove(workspaceId: string, userId: string, actor?: Actor): Promise<void>
   /**
+   * Ends all sessions of a member, on every server.
+   * @throws SvcError `not_found`; `forbidden` for the owner, except by the owner, or if the actor may not administer members any more.
+   */
+  endSessionsOf(workspaceId: string, userId: string, actor?: Actor): Promise<void>
+  /**
    * Makes a member the owner, and the owner an admin. Ends all sessions of both.
    * @throws SvcError `validation_error` for a wrong password of the owner; `forbidden` for a member who owns another
    *   workspace or has no password.
@@ -160,6 +165,20 @@ export function createMembers(parts: MemberParts): Members<'decoded'> {
           target: { type: 'member', id: userId },
         } as const
         await stores.audit.record(auditRow(runtime, actor, removed))
+      })
+    },
+    async endSessionsOf(workspaceId, userId, actor = SERVICE) {
+      await storage.write(async (stores) => {
+        const isOwner = userId === workspaceId
+        await assertCredentialHolds(stores, workspaceId, actor, isOwner ? 'own' : 'administer')
+        if (!isOwner && !(await stores.members.byId(workspaceId, userId))) throw memberNotFound()
+        const at = runtime.now()
+        await stores.workspaces.endTokens(userId, at)
+        await stores.users.endTokens(userId, at)
+        await stores.sessions.clear(userId)
+        const target = { type: 'member', id: userId }
+        const ended = { workspace_id: workspaceId, action: 'sessions.ended', target } as const
+        await stores.audit.record(auditRow(runtime, actor, ended))
       })
     },
     async makeOwner(workspaceId, userId, { current_password }, actor = SERVICE) {

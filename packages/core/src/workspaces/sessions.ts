@@ -1,12 +1,14 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Role } from '../contract/endpoints/roles.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { LoginSession } from '../contract/resources/members.ts'
 import type { SessionRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { loginNetworkOf } from './begin-session.ts'
+import { loginById } from './logins.ts'
+import type { Passwords } from './password.ts'
 
 /** A session of a login. */
 export interface SessionName {
@@ -53,6 +55,11 @@ export interface Sessions {
     sessionId: string,
     actor?: Actor,
   ): Promise<void>
+  /**
+   * Checks the password of a login, for a change that needs it. A login without one needs none.
+   * @throws SvcError `validation_error` for a wrong or a missing password.
+   */
+  checkPassword(userId: string, password: string | undefined): Promise<void>
   /** Ends all sessions of a login, on every server. */
   endSessions(login: { user_id: string; workspace_id: string }, actor?: Actor): Promise<void>
 }
@@ -60,9 +67,11 @@ export interface Sessions {
 export function createSessions({
   storage,
   runtime,
+  passwords,
 }: {
   storage: Storage
   runtime: Runtime
+  passwords: Passwords
 }): Sessions {
   /** A use that is not stored shows an older time only, so that it refuses no request. */
   async function touch(
@@ -119,6 +128,15 @@ export function createSessions({
         const ended = { workspace_id, action: 'session.ended' } as const
         await audit.record(auditRow(runtime, actor, ended))
       })
+    },
+    async checkPassword(userId, password) {
+      const hash = (await loginById(storage.read, userId))?.password_hash ?? null
+      if (hash === null) return
+      if (password === undefined) {
+        throw invalid('current_password', 'Missing required field: current_password')
+      }
+      if (await passwords.verify(hash, password)) return
+      throw invalid('current_password', 'Current password is wrong')
     },
     async endSessions({ user_id, workspace_id }, actor = SERVICE) {
       await storage.write(async ({ workspaces, users, sessions, audit }) => {

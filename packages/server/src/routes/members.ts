@@ -1,5 +1,6 @@
-import type { api } from '@svc/core/contract'
+import { type api, SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
+import type { FastifyReply } from 'fastify'
 import type { Authenticator } from '../admission/authenticator.ts'
 import { type Handlers, sessionOf } from './mount.ts'
 
@@ -12,6 +13,13 @@ export function memberRoutes({ members }: DecodedCore): Handlers<typeof api.memb
     async remove({ workspace_id, params, actor }) {
       await members.remove(workspace_id, params.id, actor)
       return { message: 'Member removed' }
+    },
+    async end_sessions({ workspace_id, params, body, identity, countFor, actor }) {
+      const { user_id } = sessionOf(identity)
+      await countFor(user_id)
+      await members.checkPassword(user_id, body.current_password)
+      await members.endSessionsOf(workspace_id, params.id, actor)
+      return { message: 'All sessions of the member have ended' }
     },
     async make_owner({ workspace_id, params, body, countFor, actor }) {
       // Counted for each workspace, so that a stolen token cannot be used to guess the password from many addresses.
@@ -55,13 +63,26 @@ export function invitationRoutes(
 export function sessionRoutes({ members }: DecodedCore): Handlers<typeof api.sessions> {
   return {
     list: async ({ identity }) => ({ sessions: await members.sessions(nameOf(identity)) }),
-    async end({ identity, workspace_id, params, actor }) {
+    async end({ identity, workspace_id, params, actor, reply }) {
       const { user_id } = sessionOf(identity)
+      assertNoConsole(reply)
       await members.endSession({ user_id, workspace_id }, params.id, actor)
       return { message: 'Session ended' }
     },
-    async end_all({ identity, workspace_id, actor }) {
+    async end_with_password({ identity, workspace_id, body, countFor, actor }) {
       const { user_id } = sessionOf(identity)
+      await countFor(user_id)
+      await members.checkPassword(user_id, body.current_password)
+      if (body.id !== undefined) {
+        await members.endSession({ user_id, workspace_id }, body.id, actor)
+        return { message: 'Session ended' }
+      }
+      await members.endSessions({ user_id, workspace_id }, actor)
+      return { message: 'All sessions have ended, this one too: log in again.' }
+    },
+    async end_all({ identity, workspace_id, actor, reply }) {
+      const { user_id } = sessionOf(identity)
+      assertNoConsole(reply)
       await members.endSessions({ user_id, workspace_id }, actor)
       return { message: 'All sessions have ended, this one too: log in again.' }
     },
@@ -71,6 +92,12 @@ export function sessionRoutes({ members }: DecodedCore): Handlers<typeof api.ses
       return { message: 'The link has ended' }
     },
   }
+}
+
+/** In the console, a person at an open browser must not end the sessions of its owner (ASVS 5.0, 7.5.2). */
+function assertNoConsole({ request }: FastifyReply): void {
+  if (request.routeOptions.config.console === undefined) return
+  throw new SvcError('forbidden', 'The console needs your password: POST /sessions/end')
 }
 
 function nameOf(identity: Parameters<typeof sessionOf>[0]) {

@@ -144,6 +144,7 @@ describe('the document', () => {
       'Pagination',
       'ReceivedMessage',
       'Session',
+      'SignInLink',
       'SmsBulk',
       'SmsContent',
       'SmsRequest',

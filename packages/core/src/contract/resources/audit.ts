@@ -9,7 +9,8 @@ export const AUDIT_ACTIONS = {
   'account.updated': 'The details of the workspace changed; `changed` names the fields.',
   'session.created': 'A login with the right password.',
   'session.ended': 'A logout, or the end of one session of the list.',
-  'sessions.ended': 'A login ended all its sessions.',
+  'sessions.ended':
+    'A login ended all its sessions, or an administrator those of a member; the target names the member.',
   'email.verified': 'The e-mail address was verified.',
   'sign_in.linked': 'A subject of an OIDC provider signs in as this login from now on.',
   'sign_in.unlinked': 'A subject of an OIDC provider does not sign in as this login any more.',
@@ -61,6 +62,7 @@ export const AUDIT_ACTIONS = {
   'operator.added': 'A person got access to the console of operators.',
   'operator.removed': 'The access of an operator and the sessions ended.',
   'operator.reset': 'An operator got a new password, and the sessions ended.',
+  'operator.password_changed': 'An operator chose another password, and the sessions ended.',
   'operator.signed_in': 'An operator signed in to the console.',
   'operator.signed_out': 'An operator signed out.',
   'ledger.verified': 'An operator began a verification of the ledger in the console.',

@@ -115,6 +115,24 @@ export const members = {
     description:
       'Every member may leave; only owner and admins remove others. The sessions of the member no longer reach the workspace. API keys belong to the workspace and stay valid. The owner cannot be removed.',
   }),
+  end_sessions: endpoint({
+    auth: 'jwt',
+    needs: 'administer',
+    rate: 'auth',
+    status: 200,
+    ...oneMember,
+    method: 'POST',
+    path: '/api/v1/members/:id/end-sessions',
+    body: z.object({
+      current_password: password.optional().meta({
+        description: 'The password of the caller. Not needed for a login that has none.',
+      }),
+    }),
+    data: z.object({ message }),
+    failures: ['forbidden'],
+    summary: 'End all sessions of a member',
+    description: 'For owner and admins. Only the owner ends the sessions of the owner.',
+  }),
   make_owner: endpoint({
     auth: 'jwt',
     needs: 'own',
@@ -214,6 +232,25 @@ export const sessions = {
     path: '/api/v1/sessions',
     data: z.object({ message }),
     summary: 'End all sessions of the login, also that of the request',
+  }),
+  end_with_password: endpoint({
+    auth: 'jwt',
+    needs: 'belong',
+    rate: 'auth',
+    status: 200,
+    method: 'POST',
+    path: '/api/v1/sessions/end',
+    body: z.object({
+      current_password: password.optional().meta({
+        description: 'The password of the login. Not needed for a login that has none.',
+      }),
+      id: uuid.optional().meta({ description: 'The session. Default: all sessions of the login.' }),
+    }),
+    data: z.object({ message }),
+    failures: ['not_found'],
+    summary: 'End one session or all sessions of the login, with its password',
+    description:
+      'The console uses it for other sessions than its own, so that a person at an open browser cannot end them.',
   }),
   links: endpoint({
     ...access,

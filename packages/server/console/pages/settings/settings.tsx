@@ -12,6 +12,7 @@ import {
   Loaded,
   Money,
   PageHead,
+  PasswordDialog,
   Table,
   Tabs,
   TextInput,
@@ -279,28 +280,12 @@ function browserOf(agent: string | null): string {
 
 function Sessions() {
   const load = useLoad((signal) => api.sessions.list({ signal }), [])
-  async function end({ id, is_current }: Session) {
-    if (is_current) return signOut()
-    await api.sessions.end(id)
-    toast('The session has ended')
-    load.reload()
-  }
-  async function endAll() {
-    const isConfirmed = await confirm({
-      title: 'End all sessions?',
-      text: 'You sign in again in every browser, in this one too. API keys stay valid.',
-      action: 'End all',
-      danger: true,
-    })
-    if (!isConfirmed) return
-    await api.sessions.endAll()
-    await signOut()
-  }
+  const [ending, setEnding] = useState<Session | 'all'>()
   return (
     <section>
       <div class="filters">
         <h2 class="section">Sessions</h2>
-        <Button kind="danger" onClick={endAll}>
+        <Button kind="danger" onClick={() => setEnding('all')}>
           End all
         </Button>
       </div>
@@ -312,11 +297,35 @@ function Sessions() {
             rows={sessions}
             keyOf={({ id }) => id}
             actions={(one) => (
-              <Button onClick={() => end(one)}>{one.is_current ? 'Sign out' : 'End'}</Button>
+              <Button onClick={() => (one.is_current ? signOut() : setEnding(one))}>
+                {one.is_current ? 'Sign out' : 'End'}
+              </Button>
             )}
           />
         )}
       </Loaded>
+      {ending && (
+        <PasswordDialog
+          title={ending === 'all' ? 'End all sessions?' : 'End this session?'}
+          text={
+            ending === 'all'
+              ? 'You sign in again in every browser, in this one too. API keys stay valid.'
+              : `${browserOf(ending.agent)}, network ${ending.network ?? 'unknown'}.`
+          }
+          action={ending === 'all' ? 'End all' : 'End'}
+          onClose={() => setEnding(undefined)}
+          onSubmit={async (request) => {
+            if (ending === 'all') {
+              await api.sessions.endWithPassword(request)
+              await signOut()
+              return
+            }
+            await api.sessions.endWithPassword({ ...request, id: ending.id })
+            toast('The session has ended')
+            load.reload()
+          }}
+        />
+      )}
     </section>
   )
 }

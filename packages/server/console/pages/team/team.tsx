@@ -8,6 +8,7 @@ import {
   FormDialog,
   Loaded,
   PageHead,
+  PasswordDialog,
   Select,
   Table,
   TextInput,
@@ -37,6 +38,7 @@ const ROLE_TEXTS: Record<Role, string> = {
 function Team() {
   const [isInviting, setInviting] = useState(false)
   const [newOwner, setNewOwner] = useState<Member>()
+  const [ending, setEnding] = useState<Member>()
   const members = useLoad((signal) => api.members.list({ signal }), [])
   const invitations = useLoad(
     (signal) =>
@@ -66,7 +68,12 @@ function Team() {
               rows={people}
               keyOf={({ id }) => id}
               actions={(one) => (
-                <Actions one={one} members={members} onMakeOwner={() => setNewOwner(one)} />
+                <Actions
+                  one={one}
+                  members={members}
+                  onMakeOwner={() => setNewOwner(one)}
+                  onEndSessions={() => setEnding(one)}
+                />
               )}
             />
           )}
@@ -87,6 +94,7 @@ function Team() {
       </div>
       {isInviting && <Invite onClose={() => setInviting(false)} onInvited={invitations.reload} />}
       {newOwner && <MakeOwner member={newOwner} onClose={() => setNewOwner(undefined)} />}
+      {ending && <EndSessions member={ending} onClose={() => setEnding(undefined)} />}
     </>
   )
 }
@@ -140,10 +148,12 @@ function Actions({
   one,
   members,
   onMakeOwner,
+  onEndSessions,
 }: {
   one: Member
   members: Load<unknown>
   onMakeOwner(): void
+  onEndSessions(): void
 }) {
   if (one.role === 'owner') return null
   async function remove() {
@@ -163,6 +173,7 @@ function Actions({
   return (
     <>
       {may('own') && <Button onClick={onMakeOwner}>Make owner</Button>}{' '}
+      {may('administer') && !isMe(one) && <Button onClick={onEndSessions}>End sessions</Button>}{' '}
       {(may('administer') || isMe(one)) && (
         <Button kind="danger" onClick={remove}>
           {isMe(one) ? 'Leave' : 'Remove'}
@@ -240,38 +251,33 @@ function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) 
 }
 
 function MakeOwner({ member, onClose }: { member: Member; onClose(): void }) {
-  const [password, setPassword] = useState('')
   return (
-    <FormDialog
+    <PasswordDialog
       title={`Make ${member.email} the owner?`}
+      text="You become an admin. All sessions of both end, this one too. Only the new owner can undo it."
       action="Make owner"
-      danger
       onClose={onClose}
-      onSubmit={async () => {
-        await api.members.makeOwner(member.id, { current_password: password })
+      onSubmit={async ({ current_password = '' }) => {
+        await api.members.makeOwner(member.id, { current_password })
         onClose()
         await loadSession()
       }}
-    >
-      {(error) => (
-        <>
-          <p>
-            You become an admin. All sessions of both end, this one too. Only the new owner can undo
-            it.
-          </p>
-          <TextInput
-            label="Your password"
-            type="password"
-            autocomplete="current-password"
-            required
-            autofocus
-            error={fieldError(error, 'current_password')}
-            value={password}
-            onInput={setPassword}
-          />
-        </>
-      )}
-    </FormDialog>
+    />
+  )
+}
+
+function EndSessions({ member, onClose }: { member: Member; onClose(): void }) {
+  return (
+    <PasswordDialog
+      title={`End the sessions of ${member.email}?`}
+      text="The person signs in again in every browser and program. API keys stay valid."
+      action="End all"
+      onClose={onClose}
+      onSubmit={async (request) => {
+        await api.members.endSessions(member.id, request)
+        toast('All sessions of the person have ended')
+      }}
+    />
   )
 }
 

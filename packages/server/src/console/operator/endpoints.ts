@@ -203,6 +203,16 @@ export const operatorEndpoints = {
     data: json<{ settings: OperatorSetting[] | null }>(),
     summary: 'List the settings with their sources',
   }),
+  change_password: forOperators({
+    method: 'POST',
+    path: '/api/operator/password',
+    body: z.object({
+      current_password: text(LIMITS.password_length_max),
+      new_password: text(LIMITS.password_length_max),
+    }),
+    data: json<object>(),
+    summary: 'Change the own password; all own sessions end',
+  }),
   audit: forOperators({
     method: 'GET',
     path: '/api/operator/audit',

@@ -146,6 +146,14 @@ export function operatorHandlers(
       return work.backups()
     },
     settings: () => ({ settings: service ? [...service.settings] : null }),
+    async change_password({ identity, body, countLogin, actor }) {
+      if (identity?.kind !== 'operator') throw new Error('the endpoint takes operators only')
+      const { operator: name } = identity
+      // Guesses at an open browser count like logins from elsewhere.
+      await countLogin({ kind: 'operator', name }, null)
+      await core.operators.changePassword(name, body, actor)
+      return {}
+    },
     async audit({ query: { workspace_id, after } }) {
       const page = { limit: PAGE + 1, offset: 0, ...(after && { after }) }
       const found = await core.audit.ofAll(workspace_id ? { workspace_id } : {}, page)
