@@ -321,7 +321,17 @@ function bindApi(parts: Parts) {
   })
   const endSigning = createEndSigning({ runtime, sealer: parts.sealer })
   const intake = bindIntake(parts)
-  const dispatch = createDispatchControl({ storage, runtime, gate })
+  const dispatch = createDispatchControl({
+    storage,
+    runtime,
+    gate: {
+      isPaused: gate.isPaused,
+      async refresh() {
+        await gate.refresh()
+        await dispatching.readPauses()
+      },
+    },
+  })
   const contacts = createContacts({ storage, runtime, quotas })
   const messages = bindMessages(parts, contacts)
   const providers = createProviderDesk({
@@ -332,7 +342,10 @@ function bindApi(parts: Parts) {
     connectionsOf: dispatching.connectionsOf,
     record: parts.record,
     receiveReports: intake.reports.receiveReports,
-    onResumed: dispatching.wake,
+    async onChanged() {
+      await dispatching.readPauses()
+      dispatching.wake()
+    },
   })
   const passwords = createPasswords({ accepts_any: options.accept_any_password ?? false })
   return {

@@ -36,7 +36,13 @@ export {
 } from './operating/amounts.ts'
 export { AUDIT_DAYS_DEFAULT } from './operating/audit-retention.ts'
 export type { DiscardReport } from './operating/discard-secrets.ts'
-export type { DispatchPause, DoubtfulChoice, Resumed } from './operating/dispatch-control.ts'
+export type {
+  DispatchPause,
+  DoubtfulChoice,
+  Resumed,
+  Standstill,
+  StandstillOptions,
+} from './operating/dispatch-control.ts'
 export type { ErasureOptions, ErasureReport } from './operating/erasure.ts'
 export type { Pause } from './operating/findings.ts'
 export { type Finding, findingsOf, isSilent, pauseText } from './operating/findings.ts'

@@ -2,11 +2,12 @@ import type { Command } from 'commander'
 import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { usage } from '../process/failure.ts'
-import { dispatchState, showState } from '../show/dispatch-report.ts'
+import { dispatchState, showProgress, showState } from '../show/dispatch-report.ts'
 
 interface Options {
   reason: string
   restoredFrom?: string
+  wait: boolean
 }
 
 /** Adds `svc pause`. */
@@ -15,15 +16,17 @@ export function addPauseAll(program: Command, context: Context): void {
     .command('pause')
     .summary('pause all sending and delivering, on every server')
     .description(
-      `Pauses all sending and all webhook deliveries, on every server of the database, within about a second. Only svc resume
-ends the pause; a restart does not. It does not affect messages that providers have accepted. The service still accepts
-messages, receipts, callbacks and incoming messages. Messages may expire during the pause.
+      `Pauses all sending and all webhook deliveries, on every server of the database, and ends when no server begins a call any
+more and the calls that had begun are over. With --no-wait it ends at once. Messages whose call had not begun stay in the
+queue, unsent. Only svc resume ends the pause; a restart does not. It does not affect messages that providers have accepted.
+The service still accepts messages, receipts, callbacks and incoming messages. Messages may expire during the pause.
 
 --restored-from is for a PostgreSQL database that was restored by its own tools: run the command before you start a server.
 svc resume then requires a choice for messages that may have been sent after that time.`,
     )
     .option('--reason <text>', 'the reason, which is shown and logged', 'paused by an operator')
     .option('--restored-from <time>', 'the time of the backup that this database was restored from')
+    .option('--no-wait', 'do not wait until the calls that have begun are over')
     .action((options: Options) => pause(context, options))
   withExamples(
     command,
@@ -32,16 +35,24 @@ svc resume then requires a choice for messages that may have been sent after tha
   )
 }
 
-async function pause({ io, output }: Context, { reason, restoredFrom }: Options): Promise<void> {
+async function pause(
+  { io, output }: Context,
+  { reason, restoredFrom, wait }: Options,
+): Promise<void> {
   const backup_at = restoredFrom === undefined ? undefined : timeOf(restoredFrom)
   const text = backup_at ? `Restored from a backup of ${backup_at.toISOString()}` : reason
   const state = await withCore(io, async (core) => {
     await core.dispatch.stop({ reason: text, backup_at }, operatorOf(io))
+    if (wait) await core.dispatch.standstill({ onProgress: showProgress(output) })
     return dispatchState(core)
   })
   if (output.isJson()) return output.document(state)
   showState(output, state)
-  output.line('All sending and delivering stops within about a second: svc resume ends the pause.')
+  output.line(
+    wait
+      ? 'No server sends or delivers anything: svc resume ends the pause.'
+      : 'All sending and delivering stops within seconds: svc resume ends the pause.',
+  )
 }
 
 /** Reads the time of a backup. The text must contain minutes, because the time decides which messages are doubtful. */

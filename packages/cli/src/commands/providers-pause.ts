@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
+import { showProgress } from '../show/dispatch-report.ts'
 import { printable } from '../show/text.ts'
 
 const NAME = 'the name, as svc providers status shows it'
@@ -11,7 +12,9 @@ export function addPause(providers: Command, context: Context): void {
     .command('pause')
     .summary('pause a provider or one of its senders')
     .description(
-      `Pauses a provider, or one of its senders, within two seconds. It does not affect messages that the provider has accepted.
+      `Pauses a provider, or one of its senders, on every server of the database, and ends when no server begins a call to the
+provider any more and the calls that had begun are over; with --no-wait it ends at once. A message whose call had not begun
+stays in the queue, unsent. The pause does not affect messages that the provider has accepted.
 Other messages go through the next provider of the channel; without one they wait until svc providers resume, or until they
 expire.`,
     )
@@ -21,7 +24,8 @@ expire.`,
       '--reason <text>',
       'the reason; svc providers status and messages that expire show it',
     )
-    .action((name: string, options: { sender?: string; reason: string }) =>
+    .option('--no-wait', 'do not wait until the calls that have begun are over')
+    .action((name: string, options: { sender?: string; reason: string; wait: boolean }) =>
       pauseProvider(context, name, options),
     )
   withExamples(
@@ -53,13 +57,17 @@ resumes within two seconds, and sends the waiting messages within half a minute.
 async function pauseProvider(
   { io, output }: Context,
   name: string,
-  { sender, reason }: { sender?: string; reason: string },
+  { sender, reason, wait }: { sender?: string; reason: string; wait: boolean },
 ): Promise<void> {
-  await withCore(io, (core) => core.providers.pause(name, { sender, reason }, operatorOf(io)))
+  await withCore(io, async (core) => {
+    await core.providers.pause(name, { sender, reason }, operatorOf(io))
+    const onProgress = showProgress(output)
+    if (wait) await core.dispatch.standstill({ provider: name, sender, onProgress })
+  })
   if (output.isJson()) return output.document({ name, sender: sender ?? null, paused: true })
   const command = `svc providers resume ${name}${sender === undefined ? '' : ` --sender ${sender}`}`
   output.line(
-    `${printable(titleOf(name, sender))} is paused within two seconds: ${printable(command)} ends the pause.`,
+    `${printable(titleOf(name, sender))} is paused${wait ? '' : ' within seconds'}: ${printable(command)} ends the pause.`,
   )
 }
 

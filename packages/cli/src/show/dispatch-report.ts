@@ -1,5 +1,5 @@
 import type { Core } from '@svc/core'
-import type { DispatchPause, DoubtfulTotal } from '@svc/core/operate'
+import type { DispatchPause, DoubtfulTotal, Standstill } from '@svc/core/operate'
 import type { Output } from './output.ts'
 
 /** The pause of dispatch, the queues, and the doubtful messages. */
@@ -22,6 +22,19 @@ export async function dispatchState({ dispatch, overviews }: Core): Promise<Disp
     messages_waiting: message_queue.waiting,
     deliveries_waiting: delivery_queue.waiting,
     doubtful,
+  }
+}
+
+/** Shows how a pause takes hold, a line for each change. */
+export function showProgress(output: Output): (progress: Standstill) => void {
+  let last = ''
+  return ({ may_begin, messages, deliveries }) => {
+    const calls = `calls that have begun: ${messages} of messages, ${deliveries} of webhook deliveries`
+    const text = may_begin
+      ? `Waiting until every server knows the pause; ${calls}`
+      : `Waiting for ${calls}`
+    if (text !== last) output.note(text)
+    last = text
   }
 }
 

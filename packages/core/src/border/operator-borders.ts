@@ -11,7 +11,7 @@ import type { Adjustment, Grant } from '../credits/bookings.ts'
 import type { HoldRequest } from '../credits/holding.ts'
 import type { TermsChange } from '../credits/terms.ts'
 import type { KeptMail } from '../mail/sandbox-mailer.ts'
-import type { DoubtfulChoice } from '../operating/dispatch-control.ts'
+import type { DoubtfulChoice, StandstillOptions } from '../operating/dispatch-control.ts'
 import type { ErasureOptions } from '../operating/erasure.ts'
 import type { ResealOptions } from '../operating/secrets-at-rest.ts'
 import type { Operators } from '../operators/operators.ts'
@@ -86,6 +86,7 @@ export function operatorBorders() {
       pause: takes(),
       isPaused: takesAtOnce(),
       stop: takes(checked<{ reason: string; backup_at?: Date | undefined }>('', stopping), actor),
+      standstill: takes(checked<StandstillOptions | undefined>('options', standstill)),
       doubtful: takes(),
       doubtfulMessages: takesAtOnce(),
       resume: takes(
@@ -122,6 +123,14 @@ const auditFilter = z.strictObject({
   workspace_id: z.guid().optional(),
 })
 const stopping = z.strictObject({ reason: text, backup_at: z.date().optional() })
+const standstill = z
+  .strictObject({
+    provider: text.optional(),
+    sender: text.optional(),
+    onProgress: callback.optional(),
+    signal: z.instanceof(AbortSignal).optional(),
+  })
+  .optional()
 const erasure = { workspace_id: z.guid().optional(), onProgress: callback.optional() }
 const lookOptions = z.strictObject(erasure).optional()
 const eraseOptions = z

@@ -9,6 +9,8 @@ export interface Pauses {
    * message at a time.
    */
   allows(provider: string, sender: string | null): boolean
+  /** Whether an operator paused the provider or this sender: calls that have not begun do not begin. */
+  isStopped(provider: string, sender: string | null): boolean
   /** Records that a message is sent to the provider. If the provider is paused, no other message follows for a while. */
   noteSend(provider: string, sender: string | null): void
   /** Records that the provider refused its settings or the sender. */
@@ -61,6 +63,8 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
   return {
     refresh,
     allows: (provider, sender) => rows.size === 0 || pausesOf(provider, sender).every(allowsProbe),
+    isStopped: (provider, sender) =>
+      rows.size > 0 && pausesOf(provider, sender).some(({ cause }) => cause === 'operator'),
     noteSend(provider, sender) {
       if (rows.size === 0) return
       for (const row of pausesOf(provider, sender)) {

@@ -18,7 +18,9 @@ import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
+import { createCallGate } from './call-gate.ts'
 import { type Dispatcher, startDispatcher } from './dispatcher.ts'
+import { uptimeMs } from './lane.ts'
 import { type Listeners, startListening } from './listening.ts'
 import { logProviderFault } from './log-provider-fault.ts'
 import { type OpenedProviders, openPerformer } from './open-performer.ts'
@@ -40,6 +42,8 @@ export interface Dispatching {
    */
   start(parts: DispatchParts): Promise<Dispatcher>
   isRunning(): boolean
+  /** Reads the pauses again now, because this process changed one. Has no effect without dispatching. */
+  readPauses(): Promise<void>
   /** The provider of that name, opened in this thread. */
   provider(name: string): Promise<Provider>
   connectionsOf(name: string): ReturnType<Listeners['statesOf']>
@@ -95,6 +99,9 @@ export function createDispatching({
   let starting: Promise<Dispatcher> | null = null
   let opening: Promise<OpenedProviders> | null = null
   let listeners: Listeners | null = null
+  const gate_names = [SANDBOX, ...providers].map(({ name }) => name)
+  const callGate = createCallGate(gate_names)
+  let readPauses = async () => {}
 
   /** Opens the providers on first use, because the public URL is known only then. */
   function openedProviders(): Promise<OpenedProviders> {
@@ -109,8 +116,14 @@ export function createDispatching({
     const onFault = (fault: ProviderFault) => logProviderFault(runtime.log, fault)
     return {
       installed,
-      settings: { ...context, targets, providers: sources },
-      providers: createProviders({ ...context, providers: installed, onFault }),
+      settings: { ...context, targets, providers: sources, gate: callGate.cells, gate_names },
+      providers: createProviders({
+        ...context,
+        providers: installed,
+        mayStart: callGate.mayStart,
+        onFault,
+      }),
+      mayStart: callGate.mayStart,
     }
   }
 
@@ -131,8 +144,14 @@ export function createDispatching({
     right: { release(): Promise<void> },
     { carriers, pauses, gate, reports, beforeStart, ...parts }: DispatchParts,
   ): Promise<Dispatcher> {
-    await gate.refresh()
-    await pauses.refresh()
+    readPauses = async () => {
+      const read_at_ms = uptimeMs()
+      await gate.refresh()
+      callGate.noteDispatch(read_at_ms, gate.isPaused())
+      await pauses.refresh()
+      callGate.noteProviders(read_at_ms, (name) => pauses.isStopped(name, null))
+    }
+    await readPauses()
     await beforeStart()
     const opened = await openedProviders()
     const { log, elapsed } = runtime
@@ -150,7 +169,11 @@ export function createDispatching({
       performer: await openPerformer(runtime, threads, opened),
       routing: createRouting({ carriers, pace: createPace(), pauses, elapsed, record }),
       gate,
-      watch: startProviderWatch({ pauses, gate, settleParked: reports.settleParked, runtime }),
+      watch: startProviderWatch({
+        readPauses: () => readPauses(),
+        settleParked: reports.settleParked,
+        runtime,
+      }),
       listeners,
       lease_ms,
       tracing,
@@ -169,6 +192,7 @@ export function createDispatching({
       })
       return starting
     },
+    readPauses: () => readPauses(),
     isRunning: () => dispatcher !== null,
     provider: async (name) => (await openedProviders()).providers.open(name),
     connectionsOf: (name) => listeners?.statesOf(name) ?? [],

@@ -40,6 +40,7 @@ export async function sendBatch(
 ): Promise<void> {
   const { runtime, routing, performer, inFlight, tracing, call_max_ms } = parts
   const end = inFlight.began(provider, messages.length)
+  const isStopped = (i: number) => routing.isStopped(provider, messages[i] as ClaimedMessage)
   const began_at = runtime.now()
   const began = performance.now()
   const outcomes = await callProvider(
@@ -49,7 +50,10 @@ export async function sendBatch(
       const isLate = signed === null || uptimeMs() > start_by_ms
       const outcomes = isLate
         ? null
-        : await sendSigned(signed, (jobs) => performer.send(provider, jobs, start_by_ms))
+        : await sendSigned(
+            signed.map((one, i) => (isStopped(i) ? { outcome: NOT_CALLED } : one)),
+            (jobs) => performer.send(provider, jobs, start_by_ms),
+          )
       return messages.map((_, i) => (outcomes === null ? NOT_CALLED : (outcomes[i] ?? UNANSWERED)))
     },
     {

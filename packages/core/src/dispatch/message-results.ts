@@ -32,7 +32,8 @@ export const UNANSWERED: Outcome = {
 export const NOT_CALLED: Outcome = {
   type: 'retry',
   error_code: 'not_called',
-  error_message: 'The service stood still for too long; the provider was not called',
+  error_message:
+    'The provider was not called: sending was paused, or the service stood still for too long',
   delay_ms: 0,
 }
 const INTERRUPTED: Outcome = {
@@ -110,11 +111,8 @@ function attemptedAtMs(
   return unknown_since ? unknown_since.getTime() - lease_ms : created_at.getTime()
 }
 
-export function sendResult(
-  routing: Routing,
-  message: ClaimedMessage,
-  outcome: Outcome,
-): SendResult {
+export function sendResult(routing: Routing, message: ClaimedMessage, given: Outcome): SendResult {
+  const outcome = isPaused(given) ? NOT_CALLED : given
   const { attempt, unknown_since } = message
   const sender = senderOf(routing, message)
   if (outcome === UNVERIFIED) return { task: 'send', attempt, outcome, sender, by_service: true }
@@ -123,9 +121,21 @@ export function sendResult(
     return { task: 'send', attempt, outcome: { ...outcome, recipients }, sender }
   }
   // The outcome of a message stays unknown if the outcome of an earlier attempt is unknown.
-  return isNotAccepted(outcome) && unknown_since === null
-    ? { task: 'send', attempt, outcome, sender, never_accepted: true }
-    : { task: 'send', attempt, outcome, sender }
+  const never_accepted = isNotAccepted(outcome) && unknown_since === null
+  const by_service = outcome === NOT_CALLED
+  return {
+    task: 'send',
+    attempt,
+    outcome,
+    sender,
+    ...(never_accepted && { never_accepted }),
+    ...(by_service && { by_service }),
+  }
+}
+
+/** Whether the provider did not begin its request, because sending was paused meanwhile. */
+function isPaused(outcome: Outcome): boolean {
+  return outcome.type === 'retry' && !outcome.partial && outcome.error_code === 'paused'
 }
 
 /** Whether it is certain that no provider has any part of the message. */

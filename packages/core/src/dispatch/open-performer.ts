@@ -3,6 +3,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import {
   createPerformer,
   type createProviders,
+  type MayStart,
   type Performer,
   type PerformerSettings,
 } from './performer.ts'
@@ -12,6 +13,7 @@ export interface OpenedProviders {
   installed: readonly InstalledProvider[]
   settings: PerformerSettings
   providers: ReturnType<typeof createProviders>
+  mayStart: MayStart
 }
 
 /**
@@ -21,9 +23,9 @@ export interface OpenedProviders {
 export async function openPerformer(
   { now, log, telemetry }: Runtime,
   threads: number,
-  { installed, settings, providers }: OpenedProviders,
+  { installed, settings, providers, mayStart }: OpenedProviders,
 ): Promise<Performer> {
-  const here = createPerformer({ now, targets: settings.targets, providers })
+  const here = createPerformer({ now, targets: settings.targets, providers, mayStart })
   if (threads === 0) return here
   const { createPool } = await import('./pool.ts')
   const ofThisThread = installed.filter(({ source, traits }) => source === null || traits.connected)

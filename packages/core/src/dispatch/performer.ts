@@ -9,6 +9,7 @@ import type { ProviderFault } from '../providers/defined/definition.ts'
 import type { InstalledProvider, ProviderSource } from '../providers/installed.ts'
 import type { DeliverAnswer, Deliverer, DeliverJob } from '../webhooks/deliver.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
+import type { CallGate } from './call-gate.ts'
 import { uptimeMs } from './lane.ts'
 
 /**
@@ -17,8 +18,8 @@ import { uptimeMs } from './lane.ts'
  */
 export interface Performer {
   /**
-   * Sends a batch. Returns null if the batch did not start by `start_by_ms` (in `uptimeMs`): the lease may have ended, so
-   * the provider was not called.
+   * Sends a batch. Returns null if the batch did not start by `start_by_ms` (in `uptimeMs`), because the lease may have ended,
+   * or if sending is paused: the provider was not called.
    */
   send(provider: string, jobs: readonly SendJob[], start_by_ms: number): Promise<Outcome[] | null>
   lookup(provider: string, jobs: readonly LookupJob[]): Promise<LookupResult[]>
@@ -36,7 +37,13 @@ export interface PerformerSettings {
   public_url: string
   /** The secret with which providers sign. */
   secret: string
+  /** The memory of the call gate; without it, every call may begin. */
+  gate?: SharedArrayBuffer
+  /** The providers of the call gate, in its order. */
+  gate_names?: readonly string[]
 }
+
+export type MayStart = CallGate['mayStart']
 
 /** Opens a provider of this thread once, at its first use. */
 export type Providers = (name: string) => Promise<Provider>
@@ -46,9 +53,11 @@ export function createProviders({
   providers,
   public_url,
   secret,
+  mayStart = () => true,
   onFault,
 }: Pick<PerformerSettings, 'public_url' | 'secret'> & {
   providers: readonly Pick<InstalledProvider, 'name' | 'open'>[]
+  mayStart?: MayStart
   /** Receives the faults of providers that are not ours. */
   onFault: (fault: ProviderFault) => void
 }): {
@@ -61,7 +70,8 @@ export function createProviders({
     open(name) {
       const found = known.get(name)
       if (!found) return Promise.reject(new Error(`there is no provider named ${name}`))
-      const context = { public_url, callback_url: `${public_url}/callbacks/${name}`, secret }
+      const callback_url = `${public_url}/callbacks/${name}`
+      const context = { public_url, callback_url, secret, may_start: () => mayStart(name) }
       const opening = opened.get(name) ?? found.open(context, onFault)
       opened.set(name, opening)
       // After a failure, the next use tries again.
@@ -79,8 +89,10 @@ export function createPerformer({
   now,
   targets,
   providers,
+  mayStart = () => true,
 }: {
   now: () => Date
+  mayStart?: MayStart
   targets: TargetPolicy
   providers: { open: Providers; close(): Promise<void> }
 }): Performer {
@@ -95,7 +107,7 @@ export function createPerformer({
   return {
     async send(name, jobs, start_by_ms) {
       const provider = await providers.open(name)
-      return uptimeMs() > start_by_ms ? null : provider.send(jobs)
+      return uptimeMs() > start_by_ms || !mayStart(name) ? null : provider.send(jobs)
     },
     async lookup(name, jobs) {
       const provider = await providers.open(name)
@@ -106,7 +118,7 @@ export function createPerformer({
     async deliver(jobs, start_by_ms) {
       loading ??= load()
       const deliverer = await loading
-      return uptimeMs() > start_by_ms ? null : deliverer.deliver(jobs)
+      return uptimeMs() > start_by_ms || !mayStart(null) ? null : deliverer.deliver(jobs)
     },
     async close() {
       await Promise.all([loading?.then((deliverer) => deliverer.close()), providers.close()])

@@ -1,16 +1,9 @@
 import { expect, it } from 'vitest'
 import { testRuntime } from '../../test/fixtures.ts'
-import type { Pauses } from '../channels/pauses.ts'
 import { PARKED_PAGE } from '../messages/reports.ts'
 import { startProviderWatch } from './provider-watch.ts'
 
-const pauses: Pauses = {
-  allows: () => true,
-  noteSend() {},
-  noteMisconfigured: async () => {},
-  noteAccepted: async () => {},
-  refresh: async () => {},
-}
+const readPauses = async () => {}
 
 it.each([
   ['to the end', [PARKED_PAGE, PARKED_PAGE, 3], 3],
@@ -18,7 +11,7 @@ it.each([
 ])('settles parked receipts %s in one round', async (_, pages, looks) => {
   const left = [...pages]
   const settleParked = async () => left.shift() ?? 0
-  const watch = startProviderWatch({ pauses, settleParked, runtime: testRuntime('watch') })
+  const watch = startProviderWatch({ readPauses, settleParked, runtime: testRuntime('watch') })
   await watch.stop()
   await watch.look()
   expect(pages.length - left.length).toBe(looks)

@@ -1,6 +1,4 @@
-import type { Pauses } from '../channels/pauses.ts'
 import { PARKED_PAGE } from '../messages/reports.ts'
-import type { DispatchGate } from '../operating/dispatch-gate.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
 export interface ProviderWatch {
@@ -19,14 +17,12 @@ const PAGES_MAX = 10
  * receipts. These receipts arrived before the provider's id of their message was stored.
  */
 export function startProviderWatch({
-  pauses,
-  gate,
+  readPauses,
   settleParked,
   runtime,
 }: {
-  pauses: Pauses
-  /** The pause of all dispatch. */
-  gate?: Pick<DispatchGate, 'refresh'>
+  /** Reads the pauses of dispatch and of providers. */
+  readPauses: () => Promise<void>
   /** Settles one page and returns the number of receipts in it. */
   settleParked: () => Promise<number>
   runtime: Runtime
@@ -42,8 +38,7 @@ export function startProviderWatch({
 
   async function lookOnce(): Promise<void> {
     try {
-      await gate?.refresh()
-      await pauses.refresh()
+      await readPauses()
       await settleAll()
     } catch (error) {
       runtime.log.warn({ err: error }, 'the states of the providers could not be read')

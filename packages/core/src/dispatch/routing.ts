@@ -13,6 +13,8 @@ export interface Routing {
    * provider for which `isBusy` returns true.
    */
   route(message: Routed, isBusy?: (provider: string) => boolean): Route
+  /** Whether an operator paused the provider or the sender of the message. */
+  isStopped(provider: string, message: Pick<Routed, 'channel' | 'sender'>): boolean
   /** The message's sender with this provider. */
   senderOf(provider: string, message: Pick<Routed, 'channel' | 'sender'>): string | null
   /** Whether the provider signs mails with the keys of sending domains. */
@@ -95,6 +97,8 @@ export function createRouting({
       const wait_ms = spread(PAUSED_WAIT_MS, at_ms)
       return { provider: null, wait_ms, error_message: waitReason(message, able) }
     },
+    isStopped: (provider, message) =>
+      pauses.isStopped(provider, carriers.senderOf(provider, message)),
     senderOf: carriers.senderOf,
     signs: (provider) => carriers.traits(provider)?.signs ?? false,
     abilitiesOf(provider) {

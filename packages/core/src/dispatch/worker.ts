@@ -2,17 +2,21 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { LookupJob, SendJob } from '../contract/outside/provider.ts'
 import { openSource } from '../providers/installed.ts'
 import type { DeliverJob } from '../webhooks/deliver.ts'
+import { createCallGate } from './call-gate.ts'
 import { createPerformer, createProviders, type PerformerSettings } from './performer.ts'
 
 // Loaded with the thread, so that its first delivery does not wait.
 await import('../webhooks/deliver.ts')
 
 const settings = workerData as PerformerSettings
+const { mayStart } = createCallGate(settings.gate_names ?? [], settings.gate)
 const performer = createPerformer({
   now: () => new Date(),
   targets: settings.targets,
+  mayStart,
   providers: createProviders({
     ...settings,
+    mayStart,
     providers: settings.providers.map((source) => ({
       name: source.name,
       open: openSource(source),

@@ -62,6 +62,8 @@ export interface HttpClientOptions {
    * a connection that has carried an earlier answer. The peer may get such a request twice.
    */
   repeats?: boolean
+  /** Asked right before a request is written; a request that may not start is `not_sent`. Default: each may start. */
+  may_start?: (() => boolean) | undefined
 }
 
 const TEXTS = {
@@ -78,6 +80,7 @@ const TEXTS = {
   malformed: 'The answer is not HTTP',
   too_large: 'The headers of the answer are too large',
   closed: 'The client was closed',
+  paused: 'Sending is paused',
   failed: 'The call failed',
 } as const
 
@@ -147,7 +150,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 function callOnce(
   request: Dispatcher.DispatchOptions,
   agent: Dispatcher,
-  { deadline_ms, body_max, drain_max = body_max, repeats = false }: HttpClientOptions,
+  { deadline_ms, body_max, drain_max = body_max, repeats = false, may_start }: HttpClientOptions,
 ): Promise<HttpAnswer> {
   return new Promise((resolve) => {
     let connection: Dispatcher.DispatchController | null = null
@@ -184,6 +187,7 @@ function callOnce(
         const is_rewrite = connection !== null
         // A process that was stopped and continued handles the events of its connections before the timer of the deadline.
         if (performance.now() >= until) fail('busy')
+        else if (may_start?.() === false) fail('paused')
         connection ??= controller
         if (is_settled || is_rewrite) controller.abort(new Error('not used'))
         else is_written = true

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { invalid } from '../contract/errors.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -37,8 +38,8 @@ export interface DispatchControl {
   /** Whether dispatch is paused, as last read from the database: at most a second old while this process dispatches. */
   isPaused(): boolean
   /**
-   * Stops claims on every server within about a second, until `resume`; sends and deliveries in flight finish. If
-   * `backup_at` is set, the database was restored from a backup of that time: its due messages may have been sent after
+   * Stops claims on every server within seconds, until `resume`; calls that have begun finish, and `standstill` waits
+   * for them. If `backup_at` is set, the database was restored from a backup of that time: its due messages may have been sent after
    * the backup. Returns the pause in effect: a pause of a restore is not replaced.
    * @throws SvcError `validation_error` when `backup_at` is in the future.
    */
@@ -46,6 +47,12 @@ export interface DispatchControl {
     pause: { reason: string; backup_at?: Date | undefined },
     actor?: Actor,
   ): Promise<DispatchPause>
+  /**
+   * Resolves when no server of the database begins a call any more, and the calls that had begun have a stored result. Call it
+   * after `stop`, or with a `provider` after `providers.pause`. Calls of a server that was killed count until their lease ends
+   * (a minute); a server that stands still begins none when it continues. `onProgress` is called about once a second.
+   */
+  standstill(options?: StandstillOptions): Promise<void>
   /** Totals of messages that may have been sent after the backup. Empty if there is no pause after a restore. */
   doubtful(): Promise<DoubtfulTotal[]>
   /** The messages that `doubtful` counts, read in pages of 500. */
@@ -56,6 +63,31 @@ export interface DispatchControl {
    */
   resume(choice?: DoubtfulChoice | null, actor?: Actor): Promise<Resumed>
 }
+
+export interface StandstillOptions {
+  /** Waits only for this provider. */
+  provider?: string | undefined
+  /** Waits only for messages from this sender, besides those that name none. */
+  sender?: string | undefined
+  onProgress?: ((progress: Standstill) => void) | undefined
+  /** Ends the waiting. */
+  signal?: AbortSignal | undefined
+}
+
+/** The state of a pause that began. */
+export interface Standstill {
+  /** Whether a server that has not read the pause yet may begin calls. */
+  may_begin: boolean
+  /** The calls that have begun: messages, and webhook deliveries. */
+  messages: number
+  deliveries: number
+}
+
+/** The time after which every server has read a pause or begins no call: see `FRESH_MS` of the call gate, and one reading. */
+const KNOWN_EVERYWHERE_MS = 6_000
+
+/** The waits between two readings while a pause begins. */
+const READ_EVERY_MS = { first: 50, later: 1_000 }
 
 const PAGE = 500
 
@@ -151,6 +183,17 @@ export function createDispatchControl({
       })
       await gate.refresh()
       return current
+    },
+    async standstill({ provider, sender, onProgress, signal } = {}) {
+      const began_ms = performance.now()
+      const isShared = storage.mayOtherDispatch()
+      for (let wait_ms = READ_EVERY_MS.first; ; wait_ms = READ_EVERY_MS.later) {
+        const may_begin = isShared && performance.now() - began_ms < KNOWN_EVERYWHERE_MS
+        const calls = await reads.inFlight({ now: runtime.now(), provider, sender })
+        if (!may_begin && calls.messages + calls.deliveries === 0) return
+        onProgress?.({ may_begin, ...calls })
+        await setTimeout(wait_ms, undefined, { signal })
+      }
     },
     async resume(choice = null, actor = SERVICE) {
       const totals = await doubtful()

@@ -93,7 +93,7 @@ export function createProviderDesk({
   connectionsOf,
   record,
   receiveReports,
-  onResumed,
+  onChanged,
 }: {
   storage: Storage
   runtime: Runtime
@@ -102,7 +102,8 @@ export function createProviderDesk({
   connectionsOf: (name: string) => ReturnType<Listening['states']>
   record: ProviderRecord
   receiveReports: ReceiveReports
-  onResumed: () => void
+  /** Called after a pause began or ended. */
+  onChanged: () => Promise<void>
 }): ProviderDesk<'decoded'> {
   function known(name: string): InstalledProvider {
     const found = providers.find((provider) => provider.name === name)
@@ -156,6 +157,7 @@ export function createProviderDesk({
         } as const
         await audit.record(auditRow(runtime, actor, paused))
       })
+      await onChanged()
     },
     async resume(name, { sender = '', reason } = {}, actor = SERVICE) {
       known(name)
@@ -171,7 +173,7 @@ export function createProviderDesk({
         await audit.record(auditRow(runtime, actor, resumed))
         return true
       })
-      onResumed()
+      await onChanged()
       return wasPaused
     },
     async check(name) {

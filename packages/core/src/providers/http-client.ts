@@ -31,7 +31,7 @@ export interface ProviderClient extends Pick<HttpClient, 'close'> {
 }
 
 export type ProviderClientOptions = Omit<ConnectorOptions, 'lookup'> &
-  Partial<Pick<HttpClientOptions, 'deadline_ms' | 'body_max' | 'connections'>>
+  Partial<Pick<HttpClientOptions, 'deadline_ms' | 'body_max' | 'connections' | 'may_start'>>
 
 /**
  * The HTTP client of a provider; its defaults are 15 s, 256 KB and 50 connections. It repeats no request, because the peer
@@ -41,6 +41,7 @@ export function createProviderClient({
   deadline_ms = 15_000,
   body_max = 256 * 1024,
   connections = 50,
+  may_start,
   ...options
 }: ProviderClientOptions = {}): ProviderClient {
   const client = createHttpClient({
@@ -48,6 +49,7 @@ export function createProviderClient({
     deadline_ms,
     body_max,
     connections,
+    may_start,
     // Shorter than the idle limit of usual servers, so that no request meets a connection that the server is closing.
     idle_ms: 500,
   })

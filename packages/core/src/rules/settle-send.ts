@@ -62,13 +62,14 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     follow(step)
     return true
   }
-  assign(message, settlement.provider)
+  const isByService = result.task === 'send' && result.by_service === true
+  // A provider that was not called is still the next one.
+  if (!isByService || outcome.type !== 'retry') assign(message, settlement.provider)
   if (reject(step, outcome)) return true
   if (outcome.type === 'rejected') {
     if (outcome.suppress) suppress(step, outcome.suppress)
     // A provider that recognises repetitions answers the repetition of a message that it has with its acceptance.
-    const isAnswered = result.task === 'send' && !result.by_service
-    const end = settlement.abilities.idempotent && isAnswered ? failKnown : fail
+    const end = settlement.abilities.idempotent && !isByService ? failKnown : fail
     end(step, outcome.error_code, outcome.error_message)
   }
   if (isPartial) {

@@ -284,6 +284,11 @@ export interface ProviderContext {
   callback_url: string
   /** A secret of the service that signs values in callbacks. It is constant, and the same on every server. */
   secret: string
+  /**
+   * Whether a request may begin now: false while an operator pauses the provider. A provider whose requests wait, for example
+   * for a connection, asks again right before it begins each of them, and returns `retry` for those that may not begin.
+   */
+  may_start?: () => boolean
 }
 
 /** The traits that follow from a provider's settings, without opening it. */

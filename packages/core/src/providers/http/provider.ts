@@ -36,6 +36,7 @@ export function httpProvider(
     connect_ms: Math.min(CONNECT_MS, deadline_ms),
     deadline_ms,
     connections: settings.connections,
+    may_start: context.may_start,
   })
   const secrets = [context.secret, ...secretsOf(settings)]
   const placeholders = placeholdersIn(send)

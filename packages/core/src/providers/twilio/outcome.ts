@@ -30,7 +30,10 @@ export function outcomeOf(error: unknown, now_ms: number): Outcome {
   // The request succeeded, but the package could not read the answer.
   if (!(error instanceof UnsuccessfulCall)) return ambiguous('The answer cannot be read')
   const { answer } = error
-  if (answer.type === 'not_sent') return retry('provider_unreachable', answer.text, null)
+  if (answer.type === 'not_sent') {
+    const code = answer.code === 'paused' ? 'paused' : 'provider_unreachable'
+    return retry(code, answer.text, null)
+  }
   if (answer.type === 'unanswered') return ambiguous(answer.text)
   return refusal(answer, now_ms)
 }

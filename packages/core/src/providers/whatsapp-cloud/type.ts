@@ -1,5 +1,6 @@
 import { LIMITS } from '../../contract/limits.ts'
 import type { ProviderType } from '../common-settings.ts'
+import { createProviderClient } from '../http-client.ts'
 import { settings, type WhatsappCloudSettings } from './settings.ts'
 
 /** Meta's default limit for one number. Meta may raise it; if a phone's app uses the number too, it is 20. */
@@ -20,5 +21,8 @@ export const whatsappCloudType = {
     messages_per_second: messages_per_second ?? MESSAGES_PER_SECOND,
     handles_stop,
   }),
-  open: async (settings) => (await import('./whatsapp-cloud.ts')).openWhatsappCloud(settings),
+  open: async (settings, { may_start }) =>
+    (await import('./whatsapp-cloud.ts')).openWhatsappCloud(settings, {
+      http: createProviderClient({ may_start }),
+    }),
 } satisfies ProviderType<WhatsappCloudSettings>

@@ -32,6 +32,13 @@ export interface DoubtfulMessage {
 export interface DispatchPauseReads {
   /** The pause of this scope, or null. */
   byScope(scope: DispatchPauseRow['scope']): Promise<DispatchPauseRow | null>
+  /** The numbers of calls of messages, and of deliveries, that have begun and whose lease has not ended. */
+  inFlight(calls: {
+    now: Date
+    provider?: string | undefined
+    /** Only messages from this sender, and those that name none. */
+    sender?: string | undefined
+  }): Promise<{ messages: number; deliveries: number }>
   /** Returns the totals sorted by workspace and channel. */
   doubtfulTotals(doubt: Doubt): Promise<DoubtfulTotal[]>
   /** Returns the messages with ids above `after`, sorted by id. */

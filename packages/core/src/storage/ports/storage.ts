@@ -57,6 +57,8 @@ export interface Storage {
    * @throws Error naming the reason when another process holds the right.
    */
   startDispatch(): Promise<{ release(): Promise<void> }>
+  /** Whether another process may dispatch from this database now. */
+  mayOtherDispatch(): boolean
   /**
    * Runs `work`, or returns null if another server of the database runs work with that name now. Absent where the
    * process with the right to dispatch is the only one.

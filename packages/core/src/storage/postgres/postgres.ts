@@ -123,6 +123,7 @@ export async function openPostgres(
     }),
     // Several servers dispatch together: a lease stays valid when another server starts.
     startDispatch: async () => ({ release: async () => {} }),
+    mayOtherDispatch: () => true,
     alone: (name, work) => alone(cold, name, work),
     async ping() {
       await assertWritable()

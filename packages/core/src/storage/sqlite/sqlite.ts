@@ -98,6 +98,7 @@ export function openSqlite(
       await engine.takeDispatch()
       return { release: engine.releaseDispatch }
     },
+    mayOtherDispatch: engine.isTaken,
     async ping() {
       connection.prepare('select 1').get()
       await engine.checkWrites()

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNotNull, lte, ne, or, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNotNull, isNull, lte, ne, or, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { DispatchPauseReads, DispatchPauseWrites, Doubt } from '../ports/pauses.ts'
@@ -6,7 +6,13 @@ import type { DispatchPauseReads, DispatchPauseWrites, Doubt } from '../ports/pa
 /** These queries concern the whole service and name no workspace. */
 export function dispatchPauseStore(
   db: Db,
-  { dispatch_pauses: t, message_queue: queue, messages }: Tables,
+  {
+    dispatch_pauses: t,
+    message_queue: queue,
+    message_attempts: attempts,
+    delivery_queue: deliveries,
+    messages,
+  }: Tables,
 ): DispatchPauseReads & DispatchPauseWrites {
   const mine = and(eq(messages.workspace_id, queue.workspace_id), eq(messages.id, queue.message_id))
   const doubtful = ({ created_until, due_until }: Doubt) =>
@@ -23,6 +29,37 @@ export function dispatchPauseStore(
 
   return {
     byScope,
+    async inFlight({ now, provider, sender }) {
+      const attempt = and(
+        eq(attempts.workspace_id, queue.workspace_id),
+        eq(attempts.message_id, queue.message_id),
+        eq(attempts.number, queue.attempt),
+      )
+      const [sends] = await db
+        .select({ count: rowCount })
+        .from(queue)
+        .innerJoin(attempts, attempt)
+        .innerJoin(messages, mine)
+        .where(
+          and(
+            eq(queue.task, 'send'),
+            isNotNull(queue.token),
+            gt(queue.due_at, now),
+            provider === undefined ? undefined : eq(attempts.provider, provider),
+            sender === undefined
+              ? undefined
+              : or(isNull(messages.sender), eq(messages.sender, sender)),
+          ),
+        )
+      const [posts] =
+        provider === undefined
+          ? await db
+              .select({ count: rowCount })
+              .from(deliveries)
+              .where(and(isNotNull(deliveries.token), gt(deliveries.due_at, now)))
+          : []
+      return { messages: sends?.count ?? 0, deliveries: posts?.count ?? 0 }
+    },
     async doubtfulTotals(doubt) {
       const { workspace_id, channel } = queue
       const oldest_at = sql<Date>`min(${messages.created_at})`.mapWith(messages.created_at)

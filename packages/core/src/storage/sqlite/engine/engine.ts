@@ -48,6 +48,8 @@ export interface Engine
   /** @throws Error when another process dispatches on this file. */
   takeDispatch(): Promise<void>
   releaseDispatch(): Promise<void>
+  /** Whether another process has the right to dispatch. */
+  isTaken(): boolean
   /** Resolves when writes reach the disk. @throws Error when they do not. */
   checkWrites(): Promise<void>
   close(): Promise<void>
@@ -184,6 +186,15 @@ export function openEngine(
     async takeDispatch() {
       lock = takeDispatchLock(file)
       await freeLeases(writer, connection)
+    },
+    isTaken() {
+      if (lock !== null) return false
+      try {
+        takeDispatchLock(file).close()
+        return false
+      } catch {
+        return true
+      }
     },
     async releaseDispatch() {
       lock?.close()
