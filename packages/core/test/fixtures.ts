@@ -117,6 +117,7 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
         previous_secret: null,
         previous_secret_ends_at: null,
         accepted_secret: null,
+        gate_host: null,
         is_active: true,
         status: 'active',
         disabled_reason: null,

@@ -43,6 +43,7 @@ import { purchasesBegunContract } from './storage/purchases-begun.contract.ts'
 import { rateCountersContract } from './storage/rate-counters.contract.ts'
 import { receiptsContract } from './storage/receipts.contract.ts'
 import { receivedContract } from './storage/received.contract.ts'
+import { receiverGateContract } from './storage/receiver-gate.contract.ts'
 import { recordDeliveriesContract } from './storage/record-deliveries.contract.ts'
 import { reopenContract } from './storage/reopen.contract.ts'
 import { rescheduleContract } from './storage/reschedule.contract.ts'
@@ -106,6 +107,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('the log of events', () => eventLogContract(open))
     describe('webhooks', () => webhooksContract(open))
     describe('claimDeliveries', () => claimDeliveriesContract(open))
+    describe('the gate of a host', () => receiverGateContract(open))
     describe('recordDeliveries', () => recordDeliveriesContract(open))
     describe('count', () => rateCountersContract(open))
     describe('purchases', () => purchasesContract(open))

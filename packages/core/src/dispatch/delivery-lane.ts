@@ -32,6 +32,9 @@ const SLOTS = 4096
 /** The maximum of one claim. Requests wait for the writer of a SQLite file during a claim: 128 rows take about 2 ms. */
 const CLAIM_MAX = 128
 
+/** The maximum number of remembered requests of attempts. */
+const REQUESTED_MAX = 1_000
+
 /** A batch is one task of a thread. It holds deliveries of one webhook, so that no delivery waits for another receiver. */
 const BATCH_MAX = 32
 
@@ -91,10 +94,15 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
     },
     { batch_max: CLAIM_MAX },
   )
+  /** The webhooks of which a caller requested an attempt, until the next claim that reads them. */
+  const requested = new Set<string>()
   const parts: BatchParts = { ...options, shares, losses: createLosses(), recordTogether }
   return {
     name: 'deliveries',
-    probeNow: shares.probeNow,
+    probeNow(webhookId) {
+      shares.probeNow(webhookId)
+      if (requested.size < REQUESTED_MAX) requested.add(webhookId)
+    },
     slots: SLOTS,
     batch: CLAIM_MAX,
     queued: shares.queued,
@@ -108,7 +116,10 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
         ...rooms,
         lease_ms,
         token: runtime.id(),
+        requested: [...requested],
       })
+      // Those that had to wait for the delivery in flight to their host stay.
+      for (const { webhook_id } of claimed) requested.delete(webhook_id)
       noteTaken(claimed)
       return claimed
     },
@@ -183,6 +194,11 @@ async function deliverBatch(
   // The lane claims the deliveries that wait for these slots now, so that the claim shares the commit of these results.
   if (mayWait) look()
   await stored
+  // The first 2xx opened the gate for the other deliveries of the webhook.
+  if (batch.some(({ delivery }) => delivery.gate_host !== undefined)) {
+    shares.queued(batch.map(({ delivery }) => delivery))
+    look()
+  }
   for (const result of results) reportAttempt(runtime, result)
   tracing?.delivered(results)
 }
@@ -198,8 +214,8 @@ async function postpone(
   freeSlots(shares, batch, answers, { began: at, at })
   const { started_at_ms, used_other_secret: _, twiml: __, ...rest } = answer
   const results = batch.map(({ delivery, is_probe }): DeliveryResult => {
-    const { workspace_id, webhook_id, delivery_id, token } = delivery
-    const ids = { workspace_id, webhook_id, delivery_id, token }
+    const { workspace_id, webhook_id, delivery_id, token, gate_host } = delivery
+    const ids = { workspace_id, webhook_id, delivery_id, token, gate_host }
     return { ...ids, ...rest, started_at: new Date(started_at_ms), is_probe, is_unknown: true }
   })
   await persist(results, storage.hot.recordDeliveries, runtime.log)
@@ -260,7 +276,7 @@ function resultOf(
   answer: DeliverAnswer | null,
   was_called: boolean,
 ): DeliveryResult {
-  const { workspace_id, webhook_id, delivery_id, token, previous_secret } = delivery
+  const { workspace_id, webhook_id, delivery_id, token, previous_secret, gate_host } = delivery
   const {
     started_at_ms,
     used_other_secret,
@@ -280,6 +296,7 @@ function resultOf(
     signed_with:
       previous_secret === null || signed_with === null ? null : fingerprintOf(signed_with),
     is_probe,
+    gate_host,
     is_unknown: answer === null && (!was_called || losses.isExcused(delivery_id)),
   }
 }

@@ -33,6 +33,7 @@ export type ReceivedMessageRow = Row<'received_messages'>
 export type ReceivedPartRow = Row<'received_parts'>
 export type SecretRow = Row<'secrets'>
 export type WebhookRow = Row<'webhooks'>
+export type ReceiverHostRow = Row<'receiver_hosts'>
 export type EventRow = Row<'events'>
 export type EventLogRow = Row<'event_log'>
 export type DeliveryRow = Row<'deliveries'>

@@ -45,6 +45,11 @@ export function webhookTables(d: Dialect) {
        * such a URL; null for a webhook that its owner created. Only the latter is listed and gets other events.
        */
       callback_origin: d.text(),
+      /**
+       * The host at whose gate the deliveries wait, because the webhook never got a 2xx; null after the first 2xx. Webhooks of
+       * versions before this column have null.
+       */
+      gate_host: d.text(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
@@ -52,7 +57,22 @@ export function webhookTables(d: Dialect) {
         .uniqueIndex('webhooks_callback_origin')
         .on(t.workspace_id, t.api_key_id, t.callback_origin)
         .where(sql`callback_origin is not null`),
+      d.index('webhooks_gate').on(t.gate_host, t.id).where(sql`gate_host is not null`),
     ],
+  )
+  /** The hosts with deliveries at their gate, over all workspaces. A row is removed a day after its last attempt. */
+  const receiver_hosts = d.table(
+    'receiver_hosts',
+    {
+      host: d.text().primaryKey(),
+      /** The number of attempts at the gate that failed. */
+      failures: d.int().notNull(),
+      /** The end of the lease of the delivery in flight; null if none is. */
+      held_until: d.time(),
+      /** No attempt begins before this time, except the first of a webhook and one that a caller requests. */
+      waits_until: d.time().notNull(),
+    },
+    (t) => [d.index('receiver_hosts_waits').on(t.waits_until)],
   )
   const events = d.table(
     'events',
@@ -158,6 +178,7 @@ export function webhookTables(d: Dialect) {
   )
   return {
     webhooks,
+    receiver_hosts,
     events,
     event_log,
     event_log_state,

@@ -26,6 +26,8 @@ export interface ClaimedDelivery {
   /** The number of the try, from 1. */
   attempt: number
   token: string
+  /** The host whose gate the claim holds; absent for a webhook that had a 2xx. */
+  gate_host?: string
 }
 
 /** The columns of a webhook that a new delivery to it needs. */
@@ -36,6 +38,7 @@ export const ENDPOINT_COLUMNS = [
   'previous_secret_ends_at',
   'accepted_secret',
   'headers',
+  'gate_host',
 ] as const satisfies (keyof WebhookRow)[]
 
 /** A webhook that gets an event, with its endpoint. */
@@ -60,7 +63,7 @@ export interface DeliveryQueuePlan {
 
 /**
  * Queues the deliveries of new events, and claims those that may be sent now. Without `context` none is claimed. Deliveries
- * in a format other than `svc`, and status callbacks, wait for a claim, which reads their message.
+ * in a format other than `svc`, and status callbacks, wait for a claim, which reads their message; so do those at a gate.
  */
 export function planDeliveryQueue(
   { events, deliveries, delivery_queue }: FanOut,
@@ -77,7 +80,7 @@ export function planDeliveryQueue(
     const { workspace_id, webhook_id, event_id } = delivery
     const webhook = webhooks.get(workspace_id)?.find(({ id }) => id === webhook_id)
     const body = bodies.get(event_id)
-    const isComplete = webhook?.format === 'svc' && body !== undefined
+    const isComplete = webhook?.format === 'svc' && webhook.gate_host === null && body !== undefined
     if (isComplete && context.admits(delivery)) {
       plan.queue.push({ ...queued, due_at, set_at: now, token })
       plan.claimed.push(claimedDelivery(delivery, webhook, body, context))

@@ -43,6 +43,8 @@ function health(overrides: Partial<WebhookHealth> = {}): WebhookHealth {
     last_failure_at: null,
     accepted_secret: null,
     waits_until: null,
+    gate_host: null,
+    url: 'https://receiver.example/hook',
     enabled_at: null,
     created_at: AT,
     updated_at: AT,
@@ -70,6 +72,7 @@ function state(deliveries: DeliveryRow[], webhook: WebhookHealth | null = health
   return {
     deliveries: new Map(deliveries.map((each) => [each.id, each])),
     webhooks: new Map(webhook ? [[webhook.id, webhook]] : []),
+    hosts: new Map(),
     failed_deliveries: new Map(),
   }
 }
@@ -112,6 +115,7 @@ describe('planRecord', () => {
       webhooks: [],
       requeue: [],
       dequeue: [],
+      hosts: [],
     })
   })
 

@@ -1,5 +1,6 @@
 import { LIMITS } from '../contract/limits.ts'
-import type { DeliveryAttemptRow, DeliveryRow, WebhookRow } from '../rows/rows.ts'
+import type { DeliveryAttemptRow, DeliveryRow, ReceiverHostRow, WebhookRow } from '../rows/rows.ts'
+import { GATE_CLOSES_AFTER, gateHostOf, hostAfter } from './receiver-gate.ts'
 import { MAX_ATTEMPTS, nextWaitMs, SCHEDULE_MS } from './schedule.ts'
 
 /** The result of one try of a delivery. It is plain data, because it is passed between threads. */
@@ -26,6 +27,8 @@ export interface DeliveryResult {
   receiver_waits_until?: Date | null
   /** Whether the try tests a dead receiver. The receiver's other deliveries wait meanwhile. */
   is_probe?: boolean
+  /** The host whose gate the claim held. */
+  gate_host?: string | undefined
   /** Whether the server does not know if it sent the request. Such a try is not counted and is repeated. */
   is_unknown?: boolean
 }
@@ -39,6 +42,8 @@ export interface RecordState {
    * only for webhooks without a success for `LIMITS.webhook_failing_s`. Test deliveries do not count.
    */
   failed_deliveries: Map<string, number>
+  /** The hosts whose gates the claims held. */
+  hosts: Map<string, ReceiverHostRow>
 }
 
 /** The columns of a webhook that the recording of results writes. */
@@ -51,12 +56,13 @@ export const HEALTH = [
   'last_failure_at',
   'accepted_secret',
   'waits_until',
+  'gate_host',
   'updated_at',
 ] as const
 
 export type WebhookHealth = Pick<
   WebhookRow,
-  'id' | 'workspace_id' | 'created_at' | 'enabled_at' | (typeof HEALTH)[number]
+  'id' | 'workspace_id' | 'url' | 'created_at' | 'enabled_at' | (typeof HEALTH)[number]
 >
 
 export interface RecordPlan {
@@ -68,6 +74,8 @@ export interface RecordPlan {
   requeue: { delivery_id: string; due_at: Date; set_at: Date }[]
   /** The ids of deliveries that need no further try. */
   dequeue: string[]
+  /** The hosts whose gates were held, free again. */
+  hosts: ReceiverHostRow[]
 }
 
 /** A webhook is shown as failing after this number of failed attempts in a row. */
@@ -146,6 +154,7 @@ export function planRecord(
     webhooks: [],
     requeue: [],
     dequeue: [],
+    hosts: [],
   }
   const touched = new Set<WebhookHealth>()
   for (const result of results) {
@@ -154,19 +163,49 @@ export function planRecord(
     if (!delivery) continue
     // The first result of a claim ends the claim.
     state.deliveries.delete(result.delivery_id)
+    const host = noteHost(result, state, plan)
     const webhook = state.webhooks.get(result.webhook_id) ?? null
     if (result.is_unknown) {
       plan.deliveries.push(tryAgain(result, delivery, plan))
       continue
     }
-    const after = recordOne(result, delivery, webhook, plan, context.random)
+    // A failed attempt at a gate is a probe of its host.
+    const is_probe = result.is_probe || host !== null
+    const after = recordOne({ ...result, is_probe }, delivery, webhook, plan, context.random)
     plan.deliveries.push(after)
     if (!webhook) continue
+    if (host && webhook.gate_host !== null) webhook.waits_until = laterWait(webhook, host, after)
     touched.add(webhook)
     if (after.status === 'failed') noteFailed(webhook, after, state.failed_deliveries)
   }
   plan.webhooks = [...touched]
   return plan
+}
+
+/** Ends the hold of the gate. Returns the host, or null if the result is of no delivery at a gate. */
+function noteHost(
+  result: DeliveryResult,
+  { hosts }: RecordState,
+  plan: RecordPlan,
+): ReceiverHostRow | null {
+  const before = result.gate_host ? hosts.get(result.gate_host) : undefined
+  if (!before) return null
+  const at = result.started_at
+  const succeeded = result.is_unknown ? null : isSuccess(result.response_status)
+  const after = hostAfter(before, { succeeded, at })
+  hosts.set(after.host, after)
+  plan.hosts.push(after)
+  return after
+}
+
+/** Until when the receiver gets nothing: the host's wait, if it is longer than the webhook's own. */
+function laterWait(
+  { waits_until: own }: WebhookHealth,
+  { waits_until: ofHost }: ReceiverHostRow,
+  { updated_at: at }: DeliveryRow,
+): Date | null {
+  if (ofHost <= at) return own
+  return own && own > ofHost ? own : ofHost
 }
 
 /** Requeues a delivery without counting the try. */
@@ -272,11 +311,15 @@ function noteHealth(
     if (signed_with !== null) webhook.accepted_secret = signed_with
     webhook.consecutive_failures = 0
     webhook.last_success_at = at
+    webhook.gate_host = null
     if (webhook.status === 'failing') webhook.status = 'active'
     return
   }
   webhook.consecutive_failures += 1
   webhook.last_failure_at = at
+  if (webhook.consecutive_failures >= GATE_CLOSES_AFTER) {
+    webhook.gate_host ??= gateHostOf(webhook.url)
+  }
   if (status === 410) disable(webhook, 'gone')
   else if (webhook.status === 'active' && webhook.consecutive_failures >= FAILING_AFTER) {
     webhook.status = 'failing'

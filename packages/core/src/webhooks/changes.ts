@@ -6,6 +6,7 @@ import { invalid } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/resources/webhooks.ts'
 import { mintSecret } from '../contract/signing/signature.ts'
+import { gateHostOf } from '../rules/receiver-gate.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -165,6 +166,8 @@ function changeOf(
     ...(mode !== undefined && { mode }),
     ...(headers !== undefined && { headers: headersOf(headers, before) }),
     ...(changesOrigin({ url }, before) && { headers: headersForNewOrigin(headers) }),
+    ...(url !== undefined &&
+      changesOrigin({ url }, before) && { gate_host: gateHostOf(url), waits_until: null }),
     ...(is_active === true && enablingAt(at)(before)),
     ...(is_active === false && disabling(before)),
   }

@@ -4,6 +4,7 @@ import { httpUrl } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { StatusCallback, StatusCallbackRequest } from '../rows/messages.ts'
 import type { WebhookRow } from '../rows/rows.ts'
+import { gateHostOf } from '../rules/receiver-gate.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -140,5 +141,6 @@ function newWebhook(
     created_at: at,
     updated_at: at,
     format: 'twilio',
+    gate_host: gateHostOf(of.callback_origin),
   }
 }

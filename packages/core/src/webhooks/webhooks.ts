@@ -9,6 +9,7 @@ import { EVENT_KINDS, EVENTS } from '../contract/resources/events.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/resources/webhooks.ts'
 import { mintSecret } from '../contract/signing/signature.ts'
 import type { WebhookRow } from '../rows/rows.ts'
+import { gateHostOf } from '../rules/receiver-gate.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -129,6 +130,7 @@ export function createWebhooks({
         format,
         api_key_id,
         callback_origin: null,
+        gate_host: gateHostOf(request.url),
       }
       const isVerified = await storage.write(async (stores) => {
         await assertCredentialHolds(stores, row.workspace_id, actor)

@@ -32,6 +32,7 @@ const GLOBAL: Record<string, string> = {
   'received_parts (provider, sender, recipient, reference, total, number)':
     'the workspace of the text is not known yet',
   'domain_claims (domain)': 'one workspace holds a domain name among all',
+  'receiver_hosts (host)': 'a host has one gate for all workspaces',
   'event_log (position)': 'one order for the events of all workspaces',
   'event_log_state (name)': 'the service’s own',
   'operators (id)': 'an operator serves all workspaces',

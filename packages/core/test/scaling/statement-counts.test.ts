@@ -46,7 +46,7 @@ const SQLITE: Record<Step, number> = {
   claim: 134,
   // One of them reads whether a program wants the events.
   settle: 358,
-  'claim deliveries': 134,
+  'claim deliveries': 136,
   record: 261,
   'accept and claim': 35,
   'settle and claim deliveries': 358,

@@ -279,3 +279,40 @@ it('remembers after a restart which secret a receiver has accepted', async () =>
   await start().quiet()
   expect(jobs.at(-1)).toMatchObject({ secret: 'whsec_bmV3', other_secret: 'whsec_b2xk' })
 })
+
+it('sends one delivery to a webhook without a 2xx, and the others at once after its 2xx', async () => {
+  const to = await webhook({ gate_host: 'receiver.example' })
+  await queue(to, 20)
+  let inFlight = 0
+  const before: number[] = []
+  answer = async () => {
+    before.push(inFlight)
+    inFlight += 1
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    inFlight -= 1
+    return ok
+  }
+  await start().quiet()
+  expect(jobs).toHaveLength(20)
+  expect(before.slice(0, 2)).toEqual([0, 0])
+  expect(Math.max(...before)).toBeGreaterThan(1)
+})
+
+it('tries a host that refuses webhooks a few times, whatever their number, and the requested one', async () => {
+  const host = { gate_host: 'receiver.example' }
+  const first = await webhook({ ...host, url: 'https://receiver.example/first' })
+  const { workspace_id } = first
+  const all = [first, await webhook({ ...host, workspace_id }), await webhook(host)]
+  for (const to of all) await queue(to, 50)
+  answer = async () => ({ response_status: 404, duration_ms: 0 })
+  await start().quiet()
+  expect(jobs).toHaveLength(5)
+  for (const [i, wait] of [30_000, 60_000, 120_000, 300_000, 300_000].entries()) {
+    await after(wait)
+    expect(jobs).toHaveLength(6 + i)
+  }
+  opened.probeNow(first.id)
+  await after(0)
+  expect(jobs).toHaveLength(11)
+  expect(jobs.at(-1)?.url).toBe(first.url)
+})

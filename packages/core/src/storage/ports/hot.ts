@@ -50,6 +50,10 @@ export interface HotVerbs {
   /**
    * Leases due deliveries, within the claim's limits for each webhook and each workspace, so that no backlog blocks the
    * others. Discards the due deliveries of a disabled webhook, except tests.
+   *
+   * A webhook that never got a 2xx waits at the gate of its host (`rules/receiver-gate.ts`): of all such webhooks of a host, the
+   * one whose last attempt is the oldest gets one delivery, while none is in flight. Deliveries that waited there for
+   * longer than the schedule of tries are discarded.
    */
   claimDeliveries(claim: DeliveryClaim): Promise<ClaimedDelivery[]>
   /**
@@ -157,4 +161,6 @@ export interface DeliveryClaim extends Claim {
   limit_per_workspace: number
   room_of_webhook: ReadonlyMap<string, number>
   room_of_workspace: ReadonlyMap<string, number>
+  /** Webhooks of which a caller requested an attempt: they do not wait for their host, unless it has a delivery in flight. */
+  requested?: readonly string[]
 }

@@ -1,4 +1,6 @@
 import type { ClaimedDelivery } from '../../../rules/claim-deliveries.ts'
+import { GATE_WAIT_MAX_MS, GATES_MAX } from '../../../rules/receiver-gate.ts'
+import { SCHEDULE_MS } from '../../../rules/schedule.ts'
 import type { ClockSteps } from '../../clock-steps.ts'
 import type { DeliveryClaim } from '../../ports/hot.ts'
 import { type Clock, present } from '../engine/clock.ts'
@@ -21,12 +23,49 @@ const walk = (name: string, start: string, end: string) =>
      select next.* from ${name} cross join lateral (${first(`q.webhook_id > ${name}.id${end}`)}) next
    )`
 
+/** SQL: what a try of the deliveries in `from` needs; `wanted`: whether the webhook still wants the delivery. */
+const known = (from: string, more: string) =>
+  `select ${from}.delivery_id, ${from}.workspace_id, ${from}.webhook_id, d.event_id, d.event,
+            case when w.callback_origin is null then w.url else m.callback_url end as url, w.secret,
+            case when w.previous_secret_ends_at > ${present('$1')} then w.previous_secret end as previous_secret,
+            w.accepted_secret, w.headers, w.format, m.message, e.body, d.attempt_count + 1 as attempt,
+            (w.callback_origin is null or m.callback_url is not null) and (w.is_active and (w.mode = 'all' or w.mode = case when d.livemode then 'live' else 'test' end))
+              or d.trigger = 'test' as wanted, ${more}
+     from ${from}
+     join deliveries d
+       on d.workspace_id = ${from}.workspace_id and d.webhook_id = ${from}.webhook_id and d.id = ${from}.delivery_id
+     join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
+     join webhooks w on w.workspace_id = ${from}.workspace_id and w.id = ${from}.webhook_id
+     left join lateral (
+       select m.status_callback ->> 'url' as callback_url,
+              json_build_object('sender', m.sender, 'subject', m.content ->> 'subject',
+                'from_address', m.content ->> 'from_address',
+                'callback_method',
+                case when w.callback_origin is not null then m.status_callback ->> 'method' end) as message
+       from messages m
+       where w.format <> 'svc' and m.workspace_id = d.workspace_id and m.id = d.message_id
+     ) m on true`
+
+/** SQL: discards these deliveries. */
+const discarding = (condition: string) =>
+  `discarded as (
+     update deliveries d set status = 'discarded', next_attempt_at = null, updated_at = $8
+     from known
+     where ${condition} and d.workspace_id = known.workspace_id and d.webhook_id = known.webhook_id
+       and d.id = known.delivery_id
+   ),
+   dequeued as (
+     delete from delivery_queue q using known where ${condition} and q.delivery_id = known.delivery_id
+   )`
+
+type Taken = Omit<ClaimedDelivery, 'token' | 'gate_host'>
+
 /**
  * One statement: walk the webhooks with due deliveries, first the webhooks after the last served webhook ($3), then the
  * others; take a bounded number of due rows of each; lease or discard the rows; read the data of a try. The walk ends
  * when enough rows are taken. Rows above the share of their workspace are returned but not leased.
  */
-const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted: boolean }>(
+const take = statement<Taken & { fits: boolean; wanted: boolean }>(
   'take_due_deliveries',
   `with recursive
    ${walk('ahead', 'q.webhook_id > $3', '')},
@@ -37,60 +76,101 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
             row_number() over (partition by workspace_id)
               <= coalesce(($10::jsonb ->> workspace_id)::int, $9::int) as fits, taken.* from (
        select q.* from waiting w cross join lateral (
-         select q.delivery_id, q.workspace_id, q.webhook_id from delivery_queue q
-         where q.webhook_id = w.id and q.due_at <= ${present('$1')} and (q.token is null or $11::boolean)
+         select q.delivery_id, q.workspace_id, q.webhook_id, g.is_shut from (select exists (
+           select 1 from webhooks g
+           where g.workspace_id = w.workspace_id and g.id = w.id and g.gate_host is not null and g.is_active
+         ) as is_shut) g, delivery_queue q
+         where q.webhook_id = w.id
+           and q.due_at <= ${present('$1')} - case when g.is_shut then $12::bigint else 0 end * interval '1 millisecond'
+           and (q.token is null or $11::boolean)
          order by q.due_at
          limit greatest(0, least(
            coalesce(($5::jsonb ->> w.id)::int, $4::int),
            coalesce(($10::jsonb ->> w.workspace_id)::int, $9::int)
-         )) for update skip locked
+         )) for update of q skip locked
        ) q limit $2
      ) taken
    ),
-   known as (
-     select due.place, due.fits, due.delivery_id, due.workspace_id, due.webhook_id, d.event_id, d.event,
-            case when w.callback_origin is null then w.url else m.callback_url end as url, w.secret,
-            case when w.previous_secret_ends_at > ${present('$1')} then w.previous_secret end as previous_secret,
-            w.accepted_secret, w.headers, w.format, m.message, e.body, d.attempt_count + 1 as attempt,
-            (w.callback_origin is null or m.callback_url is not null) and (w.is_active and (w.mode = 'all' or w.mode = case when d.livemode then 'live' else 'test' end))
-              or d.trigger = 'test' as wanted
-     from due
-     join deliveries d
-       on d.workspace_id = due.workspace_id and d.webhook_id = due.webhook_id and d.id = due.delivery_id
-     join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
-     join webhooks w on w.workspace_id = due.workspace_id and w.id = due.webhook_id
-     left join lateral (
-       select m.status_callback ->> 'url' as callback_url,
-              json_build_object('sender', m.sender, 'subject', m.content ->> 'subject',
-                'from_address', m.content ->> 'from_address',
-                'callback_method',
-                case when w.callback_origin is not null then m.status_callback ->> 'method' end) as message
-       from messages m
-       where w.format <> 'svc' and m.workspace_id = d.workspace_id and m.id = d.message_id
-     ) m on true
-   ),
+   known as (${known('due', 'due.place, due.fits, due.is_shut')}),
    leased as (
      update delivery_queue q
      set due_at = ${present('$1')} + $6::int * interval '1 millisecond', set_at = ${present('$1')}, token = $7
-     from known where known.wanted and known.fits and q.delivery_id = known.delivery_id
+     from known where known.wanted and not known.is_shut and known.fits and q.delivery_id = known.delivery_id
    ),
-   discarded as (
-     update deliveries d set status = 'discarded', next_attempt_at = null, updated_at = $8
-     from known
-     where not known.wanted and d.workspace_id = known.workspace_id and d.webhook_id = known.webhook_id
-       and d.id = known.delivery_id
-   ),
-   dequeued as (
-     delete from delivery_queue q using known where not known.wanted and q.delivery_id = known.delivery_id
-   )
+   ${discarding('(not known.wanted or known.is_shut)')}
    select delivery_id, workspace_id, webhook_id, event_id, event, url, secret, previous_secret, accepted_secret, headers,
           format, message,
-          case when fits and wanted then body end as body, attempt, fits, wanted
+          case when fits and wanted and not is_shut then body end as body, attempt, fits, wanted and not is_shut as wanted
    from known order by place`,
 )
 
-/** The time is queried before the claim, so that a clock that was set forwards ends no lease. */
-const readTime = statement<{ at: Date }>('read_time', `select ${present('$1')} as at`)
+/** The rows of a webhook at a gate that one claim reads: some may have to be discarded. */
+const GATE_LOOKS = 8
+
+/** At most this part of a claim goes to webhooks at a gate. */
+const GATE_SHARE = 4
+
+/**
+ * One statement: for each host whose gate is free, choose the webhook that was not tried for the longest time; lease one of
+ * its due rows; hold the gate. If another server held it meanwhile, nothing is leased.
+ */
+const takeAtGates = statement<Taken & { gate_host: string }>(
+  'take_deliveries_at_gates',
+  `with waiting as (
+     select distinct on (w.gate_host) w.gate_host, w.workspace_id, w.id
+     from webhooks w left join receiver_hosts h on h.host = w.gate_host
+     where w.gate_host is not null and (w.gate_host, w.id) > ($13, $14) and w.is_active
+       and ($15::text is null or (w.gate_host, w.id) <= ($15, $16::text))
+       and coalesce(($5::jsonb ->> w.id)::int, $4::int) > 0
+       and coalesce(($10::jsonb ->> w.workspace_id)::int, $9::int) > 0
+       and (h.held_until is null or h.held_until <= ${present('$1')} or h.held_until > ${present('$1')} + $12::bigint * interval '1 millisecond')
+       and (h.waits_until is null or h.waits_until <= ${present('$1')} or h.waits_until > ${present('$1')} + $12::bigint * interval '1 millisecond'
+         or w.last_failure_at is null or w.id = any($3::text[]))
+       and exists (select 1 from delivery_queue q
+         where q.webhook_id = w.id and q.due_at <= ${present('$1')} and (q.token is null or $11::boolean))
+     order by w.gate_host, w.last_failure_at nulls first, w.id
+   ),
+   due as (
+     select w.gate_host, row_number() over () as place, q.* from (select * from waiting limit $2) w cross join lateral (
+       select q.delivery_id, q.workspace_id, q.webhook_id from delivery_queue q
+       where q.webhook_id = w.id and q.due_at <= ${present('$1')} and (q.token is null or $11::boolean)
+       order by q.due_at limit ${GATE_LOOKS} for update skip locked
+     ) q
+   ),
+   known as materialized (${known('due', 'due.gate_host, due.place')}),
+   chosen as (
+     select distinct on (gate_host) * from known where wanted order by gate_host, place
+   ),
+   held as (
+     insert into receiver_hosts (host, failures, held_until, waits_until)
+     select gate_host, 0, ${present('$1')} + $6::int * interval '1 millisecond', ${present('$1')} from chosen order by gate_host
+     on conflict (host) do update set held_until = excluded.held_until
+     where receiver_hosts.held_until is null or receiver_hosts.held_until <= ${present('$1')}
+       or receiver_hosts.held_until > ${present('$1')} + $12::bigint * interval '1 millisecond'
+     returning host
+   ),
+   taken as (select chosen.* from chosen join held on held.host = chosen.gate_host),
+   leased as (
+     update delivery_queue q
+     set due_at = ${present('$1')} + $6::int * interval '1 millisecond', set_at = ${present('$1')}, token = $7
+     from taken where q.delivery_id = taken.delivery_id
+   ),
+   ${discarding('not known.wanted')}
+   select delivery_id, workspace_id, webhook_id, event_id, event, url, secret, previous_secret, accepted_secret, headers,
+          format, message, body, attempt, gate_host
+   from taken order by place`,
+)
+
+/**
+ * The time is queried before the claim, so that a clock that was set forwards ends no lease. `has_gates`: whether any webhook
+ * waits at a gate; `gates_end`: the last one to look at, null if less than `GATES_MAX` follow.
+ */
+const readTime = statement<{ at: Date; has_gates: boolean; gates_end: string[] | null }>(
+  'read_time',
+  `select ${present('$1')} as at, exists (select 1 from webhooks where gate_host is not null) as has_gates,
+     (select array[gate_host, id] from webhooks where gate_host is not null and (gate_host, id) > ($2, $3)
+      order by gate_host, id limit 1 offset ${GATES_MAX - 1}) as gates_end`,
+)
 
 /**
  * The maximum number of queries of a claim, even if more rows must be discarded: the deliveries that the claim already
@@ -107,13 +187,34 @@ export function prepareClaimDeliveries(
   { clock, steps }: { clock: Clock; steps: ClockSteps },
 ) {
   let last = ''
+  /** Host and id of the last webhook of the last look at the gates; empty if the look reached the end. */
+  let lastGate: readonly string[] = ['', '']
 
-  async function find(claim: DeliveryClaim) {
-    const found = await database.rows(
-      take,
+  const find = (claim: DeliveryClaim) =>
+    database.rows(take, ...termsOf(claim, { limit: claim.limit, third: last }), SCHEDULE_MS)
+
+  const findAtGates = (claim: DeliveryClaim, from: readonly string[], to: string[] | null) =>
+    database.rows(
+      takeAtGates,
+      ...termsOf(claim, {
+        limit: Math.ceil(claim.limit / GATE_SHARE),
+        third: claim.requested ?? [],
+      }),
+      GATE_WAIT_MAX_MS + claim.lease_ms,
+      ...from,
+      to?.[0] ?? null,
+      to?.[1] ?? null,
+    )
+
+  /** The parameters of both statements. */
+  const termsOf = (
+    claim: DeliveryClaim,
+    { limit, third }: { limit: number; third: string | readonly string[] },
+  ) =>
+    [
       clock.now(claim.now),
-      claim.limit,
-      last,
+      limit,
+      third,
       claim.limit_per_webhook,
       JSON.stringify(Object.fromEntries(claim.room_of_webhook)),
       claim.lease_ms,
@@ -122,24 +223,28 @@ export function prepareClaimDeliveries(
       claim.limit_per_workspace,
       JSON.stringify(Object.fromEntries(claim.room_of_workspace)),
       steps.takesOver({ elapsed_ms: clock.elapsed(claim), lease_ms: claim.lease_ms }),
-    )
-    // With fewer rows, the walk returned to its start. Discarded rows count too, because other rows follow them.
-    if (found.length === claim.limit) last = found.at(-1)?.webhook_id ?? last
-    return found
-  }
+    ] as const
 
-  async function look(claim: DeliveryClaim): Promise<void> {
+  /** Notes the time, and takes the deliveries at gates. */
+  async function look(claim: DeliveryClaim): Promise<ClaimedDelivery[]> {
     const before_ms = clock.elapsed(claim)
-    const [time] = await database.rows(readTime, clock.now(claim.now))
-    if (time) steps.saw(time.at, before_ms, clock.elapsed(claim))
+    const from = lastGate
+    const [time] = await database.rows(readTime, clock.now(claim.now), ...from)
+    if (!time) return []
+    steps.saw(time.at, before_ms, clock.elapsed(claim))
+    if (!time.has_gates) return []
+    lastGate = time.gates_end ?? ['', '']
+    const rows = await findAtGates(claim, from, time.gates_end)
+    return rows.map((row) => ({ ...row, token: claim.token }))
   }
 
   return async (claim: DeliveryClaim): Promise<ClaimedDelivery[]> => {
-    await look(claim)
-    const claimed: ClaimedDelivery[] = []
-    let rest = claim
-    for (let looks = 0; looks < LOOKS_MAX; looks++) {
+    const claimed = await look(claim)
+    let rest = claimed.length > 0 ? without(claim, claimed, claim) : claim
+    for (let looks = 0; looks < LOOKS_MAX && rest.limit > 0; looks++) {
       const found = await find(rest)
+      // With fewer rows, the walk returned to its start. Discarded rows count too, because other rows follow them.
+      if (found.length === rest.limit) last = found.at(-1)?.webhook_id ?? last
       const fitting = found.filter(({ fits, wanted }) => fits && wanted)
       for (const { fits: _, wanted: __, ...row } of fitting) {
         claimed.push({ ...row, token: claim.token })

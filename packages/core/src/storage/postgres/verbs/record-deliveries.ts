@@ -1,6 +1,7 @@
 import { LIMITS } from '../../../contract/limits.ts'
-import type { DeliveryRow } from '../../../rows/rows.ts'
+import type { DeliveryRow, ReceiverHostRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
+import { GATE_FORGETS_MS } from '../../../rules/receiver-gate.ts'
 import {
   type DeliveryResult,
   endOf,
@@ -13,8 +14,13 @@ import {
 } from '../../../rules/record.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
 import { reportRecorded } from '../../report-plans.ts'
-import { type Clock, dueAt } from '../engine/clock.ts'
-import { type Database, statement, type Transaction } from '../engine/database.ts'
+import { type Clock, dueAt, present } from '../engine/clock.ts'
+import {
+  type Database,
+  type RowsStatement,
+  statement,
+  type Transaction,
+} from '../engine/database.ts'
 import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
 
 /** SQL: the time since which a webhook has had no success. */
@@ -51,7 +57,7 @@ export function prepareRecordDeliveries(
       const isHeld = ({ delivery_id, token }: DeliveryResult) => holders.get(delivery_id) === token
       const held = results.filter(isHeld)
       const plan = planRecord(held, state, { random })
-      write(tx, plan)
+      write(tx, plan, endOf(held))
       const counted = plan.counted.values()
       const answers = results.map((result) => isHeld(result) && counted.next().value === true)
       return { plan, answers }
@@ -64,7 +70,7 @@ export function prepareRecordDeliveries(
 function prepareLookUp(t: Tables) {
   const lockWebhooks = statement<WebhookHealth & { failed: number }>(
     'lock_webhooks',
-    `select w.id, w.workspace_id, w.created_at, w.enabled_at, ${HEALTH.map((column) => `w.${column}`).join(', ')},
+    `select w.id, w.workspace_id, w.url, w.created_at, w.enabled_at, ${HEALTH.map((column) => `w.${column}`).join(', ')},
             case when ${SINCE} <= $3 then ${FAILED} else 0 end as failed
      from unnest($1::text[], $2::text[]) r(workspace_id, id)
      join webhooks w on w.workspace_id = r.workspace_id and w.id = r.id
@@ -80,20 +86,27 @@ function prepareLookUp(t: Tables) {
      join deliveries d on d.workspace_id = r.workspace_id and d.webhook_id = r.webhook_id and d.id = r.id
      order by q.delivery_id for update of q`,
   )
+  const lockHosts = statement<ReceiverHostRow>(
+    'lock_receiver_hosts',
+    'select host, failures, held_until, waits_until from receiver_hosts where host = any($1::text[]) order by host for update',
+  )
   return async (tx: Transaction, results: readonly DeliveryResult[]) => {
     const workspaces = results.map(({ workspace_id }) => workspace_id)
     const webhookIds = results.map(({ webhook_id }) => webhook_id)
     const ids = results.map(({ delivery_id }) => delivery_id)
     const tokens = results.map(({ token }) => token)
     const silentSince = new Date(endOf(results).getTime() - LIMITS.webhook_failing_s * 1000)
-    const [webhooks, held] = await Promise.all([
+    const gates = [...new Set(results.flatMap(({ gate_host }) => gate_host ?? []))]
+    const [webhooks, held, hosts] = await Promise.all([
       tx.rows(lockWebhooks, workspaces, webhookIds, silentSince),
       tx.rows(lockHeld, workspaces, webhookIds, ids, tokens),
+      gates.length > 0 ? tx.rows(lockHosts, gates) : [],
     ])
     const state: RecordState = {
       webhooks: new Map(webhooks.map(({ failed: _, ...webhook }) => [webhook.id, webhook])),
       failed_deliveries: new Map(webhooks.map(({ id, failed }) => [id, failed])),
       deliveries: new Map(),
+      hosts: new Map(hosts.map((host) => [host.host, host])),
     }
     const holders = new Map<string, string>()
     for (const { token, ...delivery } of held) {
@@ -123,8 +136,21 @@ function prepareWrite(t: Tables, clock: Clock) {
       token: 'null',
     },
   })
+  const freeHosts = updateOf('free_receiver_hosts', t.receiver_hosts, {
+    key: ['host'],
+    set: ['failures', 'held_until', 'waits_until'],
+    instead: { held_until: 'null', waits_until: dueAt('r.waits_until', '$3') },
+  })
+  const forgetHosts: RowsStatement<ReceiverHostRow> = {
+    name: 'forget_receiver_hosts',
+    text: `delete from receiver_hosts where host in (
+             select host from receiver_hosts where waits_until < ${present('$3')} - $1::bigint * interval '1 millisecond'
+               and held_until is null order by waits_until limit $2::int for update skip locked
+           )`,
+    batchesOf: (rows) => (rows.length > 0 ? [[`${GATE_FORGETS_MS}`, '4']] : []),
+  }
   const dequeue = removeFrom('dequeue_deliveries', t.delivery_queue, ['delivery_id'])
-  return (tx: Transaction, plan: RecordPlan): void => {
+  return (tx: Transaction, plan: RecordPlan, at: Date): void => {
     tx.write(updateDeliveries, plan.deliveries)
     tx.write(insertAttempts, plan.attempts)
     tx.write(updateWebhooks, plan.webhooks)
@@ -141,5 +167,11 @@ function prepareWrite(t: Tables, clock: Clock) {
       dequeue,
       plan.dequeue.map((delivery_id) => ({ delivery_id })),
     )
+    const hosts = plan.hosts.map((host) => ({
+      ...host,
+      waits_until: clock.sent(host.waits_until, at),
+    }))
+    tx.write(freeHosts, hosts, clock.origin)
+    tx.write(forgetHosts, hosts, clock.now(at))
   }
 }

@@ -1,4 +1,6 @@
 import type { ClaimedDelivery } from '../../../rules/claim-deliveries.ts'
+import { GATE_WAIT_MAX_MS, GATES_MAX } from '../../../rules/receiver-gate.ts'
+import { SCHEDULE_MS } from '../../../rules/schedule.ts'
 import type { ClockSteps } from '../../clock-steps.ts'
 import type { DeliveryClaim } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
@@ -6,10 +8,18 @@ import type { Connection } from '../engine/connection.ts'
 /** A text that sorts after every id. */
 const LAST_ID = '~'
 
+/** At most this part of a claim goes to webhooks at a gate. */
+const GATE_SHARE = 4
+
+/** The rows of a webhook at a gate that one claim reads: some may have to be discarded. */
+const GATE_LOOKS = 8
+
 /** A webhook with a due delivery. */
 interface Waiting {
   id: string
   workspace_id: string
+  /** The host at whose gate the active webhook waits. */
+  gate_host: string | null
 }
 
 interface Found extends Omit<ClaimedDelivery, 'url' | 'headers' | 'message' | 'token'> {
@@ -36,10 +46,14 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
          select (select min(webhook_id) from delivery_queue where webhook_id > waiting.id)
          from waiting where waiting.id <= $until
        )
-       select id, (select workspace_id from delivery_queue where webhook_id = id limit 1) as workspace_id from waiting
-       where id <= $until
-         and exists (select 1 from delivery_queue where webhook_id = waiting.id and due_at <= $now)
-       limit $limit`,
+       select due.id, due.workspace_id,
+         (select w.gate_host from webhooks w where w.workspace_id = due.workspace_id and w.id = due.id and w.is_active) as gate_host
+       from (
+         select id, (select workspace_id from delivery_queue where webhook_id = id limit 1) as workspace_id from waiting
+         where id <= $until
+           and exists (select 1 from delivery_queue where webhook_id = waiting.id and due_at <= $now)
+         limit $limit
+       ) due`,
   )
   const due = connection.prepare(
     `select q.delivery_id, q.workspace_id, q.webhook_id, d.event_id, d.event,
@@ -61,8 +75,28 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
      join deliveries d on d.workspace_id = q.workspace_id and d.webhook_id = q.webhook_id and d.id = q.delivery_id
      join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
      join webhooks w on w.workspace_id = q.workspace_id and w.id = q.webhook_id
-     where q.webhook_id = $webhook and q.due_at <= $now and (q.token is null or $takes_over)
+     where q.webhook_id = $webhook and q.due_at <= $until and (q.token is null or $takes_over)
      order by q.due_at limit $limit`,
+  )
+  // The order puts first which webhook of a host gets its turn.
+  const gated = connection.prepare(
+    `select w.id, w.workspace_id, w.gate_host from webhooks w left join receiver_hosts h on h.host = w.gate_host
+     where w.gate_host is not null and (w.gate_host, w.id) > ($host, $id) and w.is_active
+       and (w.gate_host, w.id) <= ($to_host, $to_id)
+       and (h.held_until is null or h.held_until <= $now or h.held_until > $far)
+       and (h.waits_until is null or h.waits_until <= $now or h.waits_until > $far
+         or w.last_failure_at is null or w.id in (select value from json_each($requested)))
+       and exists (select 1 from delivery_queue q
+         where q.webhook_id = w.id and q.due_at <= $now and (q.token is null or $takes_over))
+     order by w.last_failure_at, w.id`,
+  )
+  const gatesEnd = connection.prepare(
+    `select gate_host, id from webhooks where gate_host is not null and (gate_host, id) > (?, ?)
+     order by gate_host, id limit 1 offset ${GATES_MAX - 1}`,
+  )
+  const hold = connection.prepare(
+    `insert into receiver_hosts (host, failures, held_until, waits_until) values ($host, 0, $until, $now)
+     on conflict (host) do update set held_until = excluded.held_until`,
   )
   const lease = connection.prepare(
     'update delivery_queue set due_at = ?, set_at = ?, token = ? where delivery_id = ?',
@@ -73,6 +107,8 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
   )
   const dequeue = connection.prepare('delete from delivery_queue where delivery_id = ?')
   let last = ''
+  /** The last webhook of the last look at the gates; null if the look reached the end. */
+  let lastGate: Pick<Waiting, 'id' | 'gate_host'> | null = null
 
   /** The webhooks with due deliveries: first those after the last served webhook, then the others. */
   function* webhooksOf(claim: DeliveryClaim): Generator<Waiting> {
@@ -92,14 +128,24 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
     }
   }
 
-  /** Leases the due rows of one webhook; discards them if it is disabled or now has another mode. */
-  function take(webhook: string, limit: number, claim: DeliveryClaim): ClaimedDelivery[] {
+  /**
+   * Leases due rows of one webhook, at most one if it holds the gate of its host. Discards them if it is disabled or now has
+   * another mode, or if they waited at a gate for too long.
+   */
+  function take(
+    { id: webhook, gate_host }: Pick<Waiting, 'id' | 'gate_host'>,
+    { limit, holds }: { limit: number; holds: boolean },
+    claim: DeliveryClaim,
+  ): ClaimedDelivery[] {
     const now = claim.now.getTime()
+    const isShut = gate_host !== null && !holds
+    const until = isShut ? now - SCHEDULE_MS : now
     const taken: ClaimedDelivery[] = []
     const takes_over = steps.takesOver(claim) ? 1 : 0
-    const found = due.all({ webhook, now, takes_over, limit }) as Found[]
+    const found = due.all({ webhook, now, until, takes_over, limit }) as Found[]
     for (const { wanted, url, message, ...row } of found) {
-      if (wanted && url !== null) {
+      if (wanted && url !== null && !isShut) {
+        if (holds && taken.length > 0) continue
         lease.run(now + claim.lease_ms, now, claim.token, row.delivery_id)
         taken.push({
           ...row,
@@ -107,6 +153,7 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
           headers: JSON.parse(row.headers),
           message: message === null ? null : JSON.parse(message),
           token: claim.token,
+          ...(gate_host !== null && { gate_host }),
         })
       } else {
         discard.run(now, row.workspace_id, row.webhook_id, row.delivery_id)
@@ -116,18 +163,52 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
     return taken
   }
 
+  /** Takes one delivery for each host whose gate is free. */
+  function takeAtGates(claim: DeliveryClaim, rooms: Map<string, number>): ClaimedDelivery[] {
+    const start = lastGate
+    const from = [start?.gate_host ?? '', start?.id ?? ''] as const
+    lastGate = (gatesEnd.get(...from) as typeof lastGate | undefined) ?? null
+    const now = claim.now.getTime()
+    const found = gated.all({
+      host: from[0],
+      id: from[1],
+      to_host: lastGate?.gate_host ?? LAST_ID,
+      to_id: lastGate?.id ?? LAST_ID,
+      now,
+      far: now + GATE_WAIT_MAX_MS + claim.lease_ms,
+      requested: JSON.stringify(claim.requested ?? []),
+      takes_over: steps.takesOver(claim) ? 1 : 0,
+    }) as Waiting[]
+    const taken: ClaimedDelivery[] = []
+    const held = new Set<string>()
+    for (const webhook of found) {
+      const host = webhook.gate_host as string
+      const room = rooms.get(webhook.workspace_id) ?? claim.limit_per_workspace
+      const ofWebhook = claim.room_of_webhook.get(webhook.id) ?? claim.limit_per_webhook
+      if (held.has(host) || room <= 0 || ofWebhook <= 0) continue
+      const [delivery] = take(webhook, { limit: GATE_LOOKS, holds: true }, claim)
+      if (!delivery) continue
+      held.add(host)
+      hold.run({ host, now, until: now + claim.lease_ms })
+      rooms.set(webhook.workspace_id, room - 1)
+      if (taken.push(delivery) >= Math.ceil(claim.limit / GATE_SHARE)) break
+    }
+    return taken
+  }
+
   return (claim: DeliveryClaim): ClaimedDelivery[] => {
     steps.saw(claim.now, claim.elapsed_ms, claim.elapsed_ms)
-    const claimed: ClaimedDelivery[] = []
     const rooms = new Map(claim.room_of_workspace)
-    for (const { id, workspace_id } of webhooksOf(claim)) {
+    const claimed = takeAtGates(claim, rooms)
+    for (const webhook of webhooksOf(claim)) {
       if (claimed.length >= claim.limit) break
+      const { id, workspace_id } = webhook
       last = id
       const room = rooms.get(workspace_id) ?? claim.limit_per_workspace
       const ofWebhook = claim.room_of_webhook.get(id) ?? claim.limit_per_webhook
       const limit = Math.min(room, ofWebhook, claim.limit - claimed.length)
       if (limit <= 0) continue
-      const taken = take(id, limit, claim)
+      const taken = take(webhook, { limit, holds: false }, claim)
       rooms.set(workspace_id, room - taken.length)
       claimed.push(...taken)
     }

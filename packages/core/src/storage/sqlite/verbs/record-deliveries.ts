@@ -1,5 +1,6 @@
 import { LIMITS } from '../../../contract/limits.ts'
 import type { Tables } from '../../../rows/tables.ts'
+import { GATE_FORGETS_MS } from '../../../rules/receiver-gate.ts'
 import {
   type DeliveryResult,
   endOf,
@@ -34,7 +35,7 @@ export function prepareRecordDeliveries(
   const findWebhook = selectFrom(
     connection,
     t.webhooks,
-    ['id', 'workspace_id', 'created_at', 'enabled_at', ...HEALTH],
+    ['id', 'workspace_id', 'url', 'created_at', 'enabled_at', ...HEALTH],
     'workspace_id = ? and id = ?',
   )
   // The ids of deliveries contain the time of creation and are indexed.
@@ -55,6 +56,16 @@ export function prepareRecordDeliveries(
     set: HEALTH,
   })
   const insertAttempt = insertInto(connection, t.delivery_attempts)
+  const findHost = selectFrom(connection, t.receiver_hosts, namesOf(t.receiver_hosts), 'host = ?')
+  const updateHost = updateOf(connection, t.receiver_hosts, {
+    key: ['host'],
+    set: ['failures', 'held_until', 'waits_until'],
+  })
+  const forgetHosts = connection.prepare(
+    `delete from receiver_hosts where host in (
+       select host from receiver_hosts where waits_until < ? and held_until is null order by waits_until limit 4
+     )`,
+  )
   const requeue = connection.prepare(
     'update delivery_queue set due_at = ?, set_at = ?, token = null where delivery_id = ?',
   )
@@ -71,9 +82,12 @@ export function prepareRecordDeliveries(
       deliveries: new Map(),
       webhooks: new Map(),
       failed_deliveries: new Map(),
+      hosts: new Map(),
     }
     const latest = endOf(held)
-    for (const { workspace_id, webhook_id, delivery_id } of held) {
+    for (const { workspace_id, webhook_id, delivery_id, gate_host } of held) {
+      const host = gate_host ? findHost(gate_host)[0] : undefined
+      if (host) state.hosts.set(host.host, host)
       const delivery = findDelivery(workspace_id, webhook_id, delivery_id)[0]
       if (delivery) state.deliveries.set(delivery_id, delivery)
       if (state.webhooks.has(webhook_id)) continue
@@ -96,6 +110,8 @@ export function prepareRecordDeliveries(
       requeue.run(due_at.getTime(), set_at.getTime(), delivery_id)
     }
     for (const id of plan.dequeue) dequeue.run(id)
+    for (const host of plan.hosts) updateHost(host)
+    if (plan.hosts.length > 0) forgetHosts.run(endOf(held).getTime() - GATE_FORGETS_MS)
     onRecorded(plan)
     const counted = plan.counted.values()
     return holds.map((isHolder) => isHolder && counted.next().value === true)

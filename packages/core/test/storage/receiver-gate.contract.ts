@@ -1,0 +1,186 @@
+import { expect, it } from 'vitest'
+import type { WebhookRow } from '../../src/rows/rows.ts'
+import type { ClaimedDelivery } from '../../src/rules/claim-deliveries.ts'
+import { SCHEDULE_MS } from '../../src/rules/schedule.ts'
+import type { DeliveryClaim } from '../../src/storage/ports/hot.ts'
+import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
+
+const HOST = 'victim.example'
+const REFUSED = { response_status: 404, response_body: 'no' }
+
+/** Webhooks without a 2xx share one delivery in flight for each host, over all workspaces. */
+export function receiverGateContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  const gated = (workspaceId: string, url = `https://${HOST}/hook`) =>
+    bench.webhook(workspaceId, { url, gate_host: new URL(url).hostname })
+
+  /** Makes this number of events for every webhook of the workspace. */
+  async function events(workspaceId: string, count: number): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      await bench.callback(await bench.queued(workspaceId), 'sent')
+    }
+  }
+
+  const webhook = async ({ workspace_id, id }: WebhookRow): Promise<WebhookRow> => {
+    const row = await bench.storage.read.webhooks.byId(workspace_id, id)
+    if (!row) throw new Error('the webhook is gone')
+    return row
+  }
+
+  /** Claims and records until nothing more is claimed; returns the claimed deliveries. */
+  async function refuseAll(claim: Partial<DeliveryClaim> = {}): Promise<ClaimedDelivery[]> {
+    const tried: ClaimedDelivery[] = []
+    for (;;) {
+      bench.clock.advance(1)
+      const claimed = await bench.claimDeliveries(claim)
+      if (claimed.length === 0) return tried
+      tried.push(only(claimed))
+      await bench.record(only(claimed), {
+        ...REFUSED,
+        duration_ms: 0,
+        gate_host: only(claimed).gate_host,
+      })
+    }
+  }
+
+  it('holds all but one delivery to a host, over webhooks, workspaces and simultaneous claims', async () => {
+    for (let i = 0; i < 2; i++) {
+      const workspaceId = await bench.workspace()
+      await gated(workspaceId)
+      await gated(workspaceId, `https://${HOST}:8443/other`)
+      await gated(workspaceId, `https://else${i}.example/hook`)
+      await events(workspaceId, 3)
+    }
+    const claims = await Promise.all(Array.from({ length: 6 }, () => bench.claimDeliveries()))
+    const hosts = claims.flat().map(({ gate_host }) => gate_host)
+    expect(hosts.sort()).toEqual(['else0.example', 'else1.example', HOST])
+  })
+
+  it('opens for a webhook with its first 2xx, also after a restart, and not for the others', async () => {
+    const [workspaceId, attacker] = [await bench.workspace(), await bench.workspace()]
+    const own = await gated(workspaceId)
+    await events(workspaceId, 9)
+    const first = only(await bench.claimDeliveries())
+    await gated(attacker)
+    await events(attacker, 9)
+    await bench.record(first, { gate_host: first.gate_host })
+    expect(await webhook(own)).toMatchObject({ gate_host: null, waits_until: null })
+    await bench.reopen()
+    const claimed = await bench.claimDeliveries()
+    expect(claimed.filter(({ webhook_id }) => webhook_id === own.id)).toHaveLength(8)
+    expect(claimed.filter(({ webhook_id }) => webhook_id !== own.id)).toHaveLength(1)
+  })
+
+  it.each([404, 301, 400, 403, 500])(
+    'counts a %i as a failure of the host, which then waits longer and longer',
+    async (response_status) => {
+      const workspaceId = await bench.workspace()
+      const webhooks = [await gated(workspaceId), await gated(workspaceId)]
+      await events(workspaceId, 40)
+      const counts: number[] = []
+      for (const wait_ms of [0, 30_000, 60_000, 120_000, 300_000, 300_000]) {
+        bench.clock.advance(wait_ms)
+        let count = 0
+        for (;;) {
+          const claimed = await bench.claimDeliveries()
+          if (claimed.length === 0) break
+          const delivery = only(claimed)
+          await bench.record(delivery, {
+            response_status,
+            gate_host: delivery.gate_host,
+            duration_ms: 0,
+          })
+          count += 1
+        }
+        counts.push(count)
+      }
+      expect(counts).toEqual([5, 1, 1, 1, 1, 1])
+      const states = await Promise.all(webhooks.map(webhook))
+      expect(states.some(({ waits_until }) => waits_until !== null)).toBe(true)
+    },
+  )
+
+  it('gives the first attempt of a webhook and a requested one no wait, and turns by the last attempt', async () => {
+    const [workspaceId, late] = [await bench.workspace(), await bench.workspace()]
+    const webhooks = [await gated(workspaceId), await gated(workspaceId), await gated(workspaceId)]
+    await events(workspaceId, 20)
+    const tried = await refuseAll()
+    const ids = webhooks.map(({ id }) => id)
+    expect(tried.slice(0, 3).map(({ webhook_id }) => webhook_id)).toEqual(ids)
+    expect(new Set(tried.slice(3, 5).map(({ webhook_id }) => webhook_id)).size).toBe(2)
+    const newcomer = await gated(late)
+    await events(late, 3)
+    expect((await refuseAll()).map(({ webhook_id }) => webhook_id)).toEqual([newcomer.id])
+    const requested = await bench.claimDeliveries({ requested: [newcomer.id] })
+    expect(only(requested).webhook_id).toBe(newcomer.id)
+    expect(await bench.claimDeliveries({ requested: [newcomer.id] })).toEqual([])
+  })
+
+  it('does not stop the confirmed webhooks of the host', async () => {
+    const workspaceId = await bench.workspace()
+    await gated(workspaceId)
+    const good = await bench.webhook(workspaceId, { url: `https://${HOST}/good` })
+    await events(workspaceId, 20)
+    const claimed = await bench.claimDeliveries()
+    expect(claimed.filter(({ webhook_id }) => webhook_id === good.id)).toHaveLength(20)
+    expect(claimed).toHaveLength(21)
+  })
+
+  it('closes again for a webhook whose last 200 attempts failed', async () => {
+    const workspaceId = await bench.workspace()
+    const row = await bench.webhook(workspaceId, {
+      consecutive_failures: 198,
+      url: `https://${HOST}:1/x`,
+    })
+    await events(workspaceId, 9)
+    const [a, b] = await bench.claimDeliveries({ limit: 2 })
+    if (!a || !b) throw new Error('two deliveries are due')
+    await bench.record(a, REFUSED)
+    expect(await webhook(row)).toMatchObject({ gate_host: null })
+    await bench.record(b, REFUSED)
+    expect(await webhook(row)).toMatchObject({ gate_host: HOST })
+    expect(await bench.claimDeliveries()).toHaveLength(1)
+  })
+
+  it('frees the gate when the lease of a killed process ends', async () => {
+    const workspaceId = await bench.workspace()
+    await gated(workspaceId)
+    await events(workspaceId, 2)
+    only(await bench.claimDeliveries())
+    bench.clock.advance(LEASE_MS - 1)
+    expect(await bench.claimDeliveries()).toEqual([])
+    bench.clock.advance(1)
+    only(await bench.claimDeliveries())
+  })
+
+  it('discards what waited for longer than the schedule of tries, and no attempt is counted', async () => {
+    const workspaceId = await bench.workspace()
+    const row = await gated(workspaceId)
+    await events(workspaceId, 30)
+    expect(await refuseAll()).toHaveLength(5)
+    bench.clock.advance(SCHEDULE_MS + 1)
+    const other = await bench.workspace()
+    await bench.webhook(other)
+    await events(other, 1)
+    for (let i = 0; i < 4; i++)
+      await bench.claimDeliveries({ room_of_webhook: new Map([[row.id, 7]]) })
+    const all = await bench.storage.read.webhooks.deliveries(workspaceId, row.id, EVERYTHING)
+    const ended = all.filter(({ status }) => status === 'discarded')
+    expect(ended.length).toBeGreaterThanOrEqual(24)
+    const untried = ended.filter(({ attempt_count }) => attempt_count === 0)
+    expect(untried.length).toBeGreaterThanOrEqual(19)
+  })
+
+  it('discards the events of another mode and takes the next in the same claim', async () => {
+    const workspaceId = await bench.workspace()
+    const row = await gated(workspaceId)
+    await events(workspaceId, 2)
+    await bench.storage.write(({ webhooks }) =>
+      webhooks.change(workspaceId, row.id, { mode: 'test' }),
+    )
+    expect(await bench.claimDeliveries()).toEqual([])
+    const all = await bench.storage.read.webhooks.deliveries(workspaceId, row.id, EVERYTHING)
+    expect(all.map(({ status }) => status)).toEqual(['discarded', 'discarded'])
+  })
+}

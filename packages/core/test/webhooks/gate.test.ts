@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type Core, createCore } from '../../src/core.ts'
+
+let folder: string
+let core: Core
+let server: Server
+let posts: number
+let status: number
+/** The answer at the path of the second webhook. */
+let elsewhere: number | null
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-gate-'))
+  posts = 0
+  elsewhere = null
+  server = createServer((request, response) => {
+    posts += 1
+    request.resume()
+    response.writeHead((request.url === '/1' && elsewhere) || status).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  core = await createCore({
+    database_url: `file:${join(folder, 'svc.db')}`,
+    webhook_targets: { allow_http: true, allow_nets: ['127.0.0.0/8'] },
+    threads: 0,
+  })
+})
+afterEach(async () => {
+  await core.close()
+  server.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** A new workspace with this number of webhooks, which sends a test bulk of 50. */
+async function attack(email: string, webhooks: number): Promise<string[]> {
+  const signup = { email, password: 'a long test password', company_name: 'Acme' }
+  const { id } = await core.workspaces.signup(signup)
+  const scopes = ['send_messages' as const]
+  const { key } = await core.apiKeys.create(id, { name: 'A', mode: 'test', scopes })
+  const identity = await core.apiKeys.authenticate(key, '127.0.0.1')
+  const { port } = server.address() as AddressInfo
+  const ids: string[] = []
+  for (let i = 0; i < webhooks; i++) {
+    const url = `http://127.0.0.1:${port}/${i}`
+    ids.push((await core.webhooks.create(id, { url, events: ['*'] })).id)
+  }
+  await core.messages.bulks.send(identity, {
+    channel: 'sms',
+    content: { text: 'Hi' },
+    recipients: Array.from({ length: 50 }, (_, i) => ({ to: `+1500555${1000 + i}` })),
+  })
+  await (await core.startDispatch()).idle()
+  return [id, ...ids]
+}
+
+it.each([404, 301, 400, 403])(
+  'sends a handful of POSTs to a host that answers %i',
+  async (refusal) => {
+    status = refusal
+    await attack('a@example.com', 3)
+    expect(posts).toBe(5)
+    await attack('b@example.com', 3)
+    expect(posts).toBe(8)
+  },
+)
+
+it('opens with a 2xx for the webhook that got it; a new address closes it again', async () => {
+  status = 404
+  const [id = '', first = '', second = ''] = await attack('a@example.com', 2)
+  expect(posts).toBe(5)
+  status = 204
+  elsewhere = 404
+  await core.webhooks.test(id, first)
+  await (await core.startDispatch()).idle()
+  const deliveries = async (webhook: string, state: 'delivered' | 'pending') =>
+    (await core.webhooks.deliveries(id, webhook, { limit: 1, offset: 0, status: state })).total
+  expect(await deliveries(first, 'delivered')).toBeGreaterThanOrEqual(98)
+  expect(await deliveries(second, 'delivered')).toBe(0)
+  await core.webhooks.update(id, second, { url: 'http://127.0.0.2:9/x' })
+  expect(await deliveries(second, 'pending')).toBeGreaterThanOrEqual(100)
+})
