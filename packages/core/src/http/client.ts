@@ -29,6 +29,8 @@ export interface HttpResponse {
   body: Buffer
   /** Whether `body` is the whole body. */
   is_whole: boolean
+  /** Whether the body ended early, or had no end in time; only with `takes_cut`. */
+  is_cut: boolean
 }
 
 export interface HttpClient {
@@ -64,6 +66,8 @@ export interface HttpClientOptions {
   repeats?: boolean
   /** Asked right before a request is written; a request that may not start is `not_sent`. Default: each may start. */
   may_start?: (() => boolean) | undefined
+  /** Whether a status and headers are an answer even if the body is cut or does not end in time. Default: they are `unanswered`. */
+  takes_cut?: boolean
 }
 
 const TEXTS = {
@@ -150,7 +154,14 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 function callOnce(
   request: Dispatcher.DispatchOptions,
   agent: Dispatcher,
-  { deadline_ms, body_max, drain_max = body_max, repeats = false, may_start }: HttpClientOptions,
+  {
+    deadline_ms,
+    body_max,
+    drain_max = body_max,
+    repeats = false,
+    takes_cut = false,
+    may_start,
+  }: HttpClientOptions,
 ): Promise<HttpAnswer> {
   return new Promise((resolve) => {
     let connection: Dispatcher.DispatchController | null = null
@@ -163,8 +174,10 @@ function callOnce(
       clearTimeout(timer)
       resolve(answer)
     }
-    const fail = (code: HttpFailure) =>
-      settle({ type: is_written ? 'unanswered' : 'not_sent', code, text: TEXTS[code] })
+    const fail = (code: HttpFailure) => {
+      if (takes_cut && status >= 200) return answer(true)
+      return settle({ type: is_written ? 'unanswered' : 'not_sent', code, text: TEXTS[code] })
+    }
     const until = performance.now() + deadline_ms
     // Node keeps one timer for all timeouts of equal length, so this timeout costs only an entry of a list. Instead of the
     // timer, a linked list of deadlines cost 5 % more CPU for a delivery. A Map cost 20 % more: it keeps garbage alive.
@@ -175,9 +188,9 @@ function callOnce(
     const received = createCollector(body_max, drain_max)
     let status = 0
     let headers: HttpResponse['headers'] = {}
-    const answer = () => {
+    const answer = (is_cut: boolean) => {
       const { body, is_whole } = received.taken()
-      settle({ type: 'answered', status, headers, body, is_whole })
+      settle({ type: 'answered', status, headers, body, is_whole: is_whole && !is_cut, is_cut })
     }
 
     const handler: Dispatcher.DispatchHandler = {
@@ -198,10 +211,10 @@ function callOnce(
       },
       onResponseData(controller, chunk) {
         if (received.add(chunk)) return
-        answer()
+        answer(false)
         controller.abort(new Error('enough'))
       },
-      onResponseEnd: answer,
+      onResponseEnd: () => answer(false),
       onResponseError(_, error) {
         const code = codeOf(error)
         const is_kept = code === 'reset' && ((error as SocketError).socket?.bytesRead ?? 0) > 0

@@ -69,6 +69,8 @@ export function createDeliverer({
     idle_ms: 4_000,
     // Receivers recognise a repeated delivery by `webhook-id`.
     repeats: true,
+    // Any 2xx acknowledges, whatever becomes of its body.
+    takes_cut: true,
   })
   const send = (job: DeliverJob) => post(job, { client, now })
   let closed = false
@@ -117,18 +119,24 @@ async function post(
     headers: Object.assign({}, job.headers, OWN_HEADERS, headers),
     ...(body !== undefined && { body }),
   })
-  const is_answered = answer.type === 'answered'
+  const twiml = answer.type === 'answered' ? twimlIn(job, answer) : null
+  // Replies that arrived in part are sent with the next attempt.
+  const is_answered = answer.type === 'answered' && !(twiml && answer.is_cut)
   return {
     started_at_ms: at.getTime(),
     duration_ms: Math.round(performance.now() - began),
     response_status: is_answered ? answer.status : null,
     response_body: is_answered ? storable(answer.body) : null,
-    error: is_answered ? null : (ERRORS[answer.code] ?? 'failed'),
+    error: is_answered
+      ? null
+      : answer.type === 'answered'
+        ? 'reset'
+        : (ERRORS[answer.code] ?? 'failed'),
     retry_after_ms:
       is_answered && (answer.status === 429 || answer.status === 503)
         ? retryAfterMs(answer.headers, now().getTime())
         : null,
-    twiml: is_answered ? twimlIn(job, answer) : null,
+    twiml: is_answered ? twiml : null,
     used_other_secret: false,
   }
 }

@@ -25,7 +25,10 @@ function jobTo(server: Server): DeliverJob {
   }
 }
 
-it.each<[string, (response: ServerResponse) => void]>([
+const acknowledged = { error: null, response_status: 200 }
+const silent = { error: 'timeout', response_status: null, response_body: null }
+
+it.each<[string, (response: ServerResponse) => void, object]>([
   [
     'a body that arrives byte by byte',
     (response) => {
@@ -33,10 +36,11 @@ it.each<[string, (response: ServerResponse) => void]>([
       const drip = setInterval(() => response.write('a'), 20)
       response.on('close', () => clearInterval(drip))
     },
+    acknowledged,
   ],
-  ['a body that never begins', (response) => response.writeHead(200).flushHeaders()],
-  ['an answer that never begins', () => {}],
-])('%s ends at the deadline, which closes the connection', async (_, answer) => {
+  ['a body that never begins', (response) => response.writeHead(200).flushHeaders(), acknowledged],
+  ['an answer that never begins', () => {}, silent],
+])('%s ends at the deadline, which closes the connection', async (_, answer, result) => {
   let onClose: () => void = () => {}
   const closed = new Promise<void>((resolve) => {
     onClose = resolve
@@ -52,7 +56,7 @@ it.each<[string, (response: ServerResponse) => void]>([
   const deliverer = createDeliverer({ now: () => new Date(), targets })
   closing.push(deliverer.close)
   const results = await deliverer.deliver([jobTo(server)])
-  expect(results).toMatchObject([{ error: 'timeout', response_status: null, response_body: null }])
+  expect(results).toMatchObject([result])
   await closed
 })
 
@@ -73,4 +77,22 @@ it('rejects the deliveries in flight when the deliverer is closed', async () => 
     deliverer.close(),
     expect(delivering).rejects.toThrow('closed while deliveries were in flight'),
   ])
+})
+
+it.each<[string, number, number]>([
+  ['ends before its length', 200, 1],
+  ['ends before its length', 503, 1],
+])('the status of an answer counts if its body %s: %i', async (_, status, length) => {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.writeHead(status, { 'content-length': length * 100 })
+    response.write('x'.repeat(length * 10), () => setTimeout(() => response.destroy(), 20))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => server.close())
+  const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'] }
+  const deliverer = createDeliverer({ now: () => new Date(), targets })
+  closing.push(deliverer.close)
+  const [result] = await deliverer.deliver([jobTo(server)])
+  expect(result).toMatchObject({ error: null, response_status: status })
 })
