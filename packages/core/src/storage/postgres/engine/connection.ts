@@ -108,6 +108,12 @@ export async function connect(
     const client = await cold.connect()
     try {
       await assertFit(client)
+      const other = await cold.connect()
+      try {
+        await assertOwnSession(client, other)
+      } finally {
+        other.release()
+      }
     } finally {
       client.release()
     }
@@ -217,6 +223,28 @@ export async function assertDurable(client: pg.ClientBase): Promise<void> {
   if (fsync === 'on' && /^(on|remote_apply)$/.test(synchronous_commit)) return
   throw new Error(
     `PostgreSQL would not flush commits to disk (fsync=${fsync}, synchronous_commit=${synchronous_commit})`,
+  )
+}
+
+/**
+ * Two connections that are open at once never share a session, directly or behind a pooler of sessions. A pooler of
+ * transactions lends both the session that is free, and another one while the other connection is in a transaction.
+ * @throws Error behind a pooler of transactions: settings (such as `synchronous_commit`), prepared statements, listeners
+ *   and advisory locks belong to a session.
+ */
+async function assertOwnSession(client: pg.ClientBase, other: pg.ClientBase): Promise<void> {
+  const sessionOf = async (of: pg.ClientBase) =>
+    (await of.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
+  const before = await sessionOf(client)
+  await other.query('begin')
+  try {
+    const isShared = (await sessionOf(other)) === before || (await sessionOf(client)) !== before
+    if (!isShared) return
+  } finally {
+    await other.query('rollback')
+  }
+  throw new Error(
+    'a pooler gives each transaction another session, so commits might not be flushed: connect to PostgreSQL directly, or set the pooler to sessions (PgBouncer: pool_mode = session)',
   )
 }
 
