@@ -374,7 +374,7 @@ function bindApi(parts: Parts) {
       providers: providers.status,
       pause: dispatch.pause,
     }),
-    operators: createOperators({ storage, runtime, passwords }),
+    operators: createOperators({ storage, runtime, passwords, secret }),
     recipients: createRecipients({ storage, runtime }),
     dispatch,
     carriedChannels: CHANNELS.filter((channel) => carriers.serves(channel)),

@@ -202,7 +202,8 @@ function consoleOf(
   const made_by = `svc ${versionOf('@svc/server')}`
   const service = ownService(config, { dev, made_by, settings })
   const idle_minutes = config.console_idle_minutes
-  const shared = { at_root: true, operators, service, idle_minutes }
+  const second_factor = config.operators_second_factor === 'required'
+  const shared = { at_root: true, operators, service, idle_minutes, second_factor }
   if (!dev) return shared
   return { ...shared, dev, ...devPerson(decodedOf(core), { demo }) }
 }

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineProvider } from '@svc/core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { totpCode } from '../../core/src/operators/totp.ts'
 import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
 import type { ConsoleOperator, ConsoleUser } from '../src/console/access.ts'
 import { operatorEndpoints } from '../src/console/operator/endpoints.ts'
@@ -69,6 +70,14 @@ async function signIn(world: World): Promise<string> {
 async function memberCookie(world: World, { email, password }: Account): Promise<string> {
   const { cookie } = await ask(world, 'POST', '/session', { json: { email, password } })
   return cookie.split(';', 1)[0] ?? ''
+}
+
+/** The bytes of a base32 text. */
+function bytesOf(text: string): Buffer {
+  const bits = [...text]
+    .map((one) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(one).toString(2).padStart(5, '0'))
+    .join('')
+  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
 }
 
 const world = useWorld({ console: { folder: 'none' } })
@@ -308,6 +317,127 @@ describe('the logins of an operator', () => {
     const json = { email: NAME, password: 'another password' }
     const { status } = await ask(limited(), 'POST', '/session', { json, from: '203.0.9.1' })
     expect(status).toBe(401)
+  })
+})
+
+describe('the second factor of an operator', () => {
+  const limited = useWorld({
+    console: { folder: 'none' },
+    rates: { auth: { max: 5, window_s: 900 } },
+  })
+  const STEP_MS = 30_000
+  const path = '/operator/second-factor'
+  let cookie: string
+  let key: Buffer
+  let recovery: string[]
+
+  const codeNow = (steps = 0) =>
+    totpCode(key, Math.floor(limited().now().getTime() / STEP_MS) + steps)
+  const login = (code?: string, password = PASSWORD) =>
+    ask(limited(), 'POST', '/operator/session', { json: { name: NAME, password, code } })
+  const post = (to: string, json: object) =>
+    ask(limited(), 'POST', `${path}${to}`, { cookie, json })
+  const state = async () => (await ask(limited(), 'GET', path, { cookie })).data
+
+  beforeEach(async () => {
+    cookie = await operatorOf(limited())
+    const { data } = await post('', { current_password: PASSWORD })
+    key = bytesOf(data.secret)
+    const confirmed = await post('/confirm', { code: codeNow() })
+    expect(confirmed.status).toBe(200)
+    recovery = confirmed.data.recovery_codes
+    await limited().advance(HOUR_MS)
+  })
+  afterEach(async () => {
+    await limited().core.operators.remove(NAME)
+    await limited().advance(HOUR_MS)
+  })
+
+  it('is asked only after the right password, and takes each code once', async () => {
+    expect(await state()).toMatchObject({ recovery_codes: 10 })
+    const wrong = await login(undefined, 'another password')
+    expect([wrong.status, wrong.text.includes('"path":"code"')]).toEqual([401, false])
+    const missing = await login()
+    expect([missing.status, missing.text.includes('"path":"code"')]).toEqual([401, true])
+    const code = codeNow()
+    expect((await login(code)).status).toBe(200)
+    expect((await login(code)).status).toBe(401)
+    await limited().advance(HOUR_MS)
+    expect((await login(codeNow(-2))).status).toBe(401)
+    expect((await login(codeNow(-1))).status).toBe(200)
+    expect((await login(codeNow(1))).status).toBe(200)
+    expect((await login(codeNow())).status).toBe(401)
+  })
+
+  it('lets one of two simultaneous sign-ins use a code', async () => {
+    const code = codeNow()
+    const statuses = (await Promise.all([login(code), login(code)])).map(({ status }) => status)
+    expect(statuses.sort()).toEqual([200, 401])
+  })
+
+  it('has recovery codes, each for one sign-in', async () => {
+    const [first = '', second = ''] = recovery
+    expect(new Set(recovery).size).toBe(10)
+    expect((await login(first.toUpperCase())).status).toBe(200)
+    expect((await login(first)).status).toBe(401)
+    expect((await login(second)).status).toBe(200)
+    expect(await state()).toMatchObject({ recovery_codes: 8 })
+    const stored = JSON.stringify(await limited().core.operators.list())
+    for (const one of recovery) expect(stored).not.toContain(one)
+  })
+
+  it('limits guesses in a bucket of its own, also from a known network', async () => {
+    expect((await login(codeNow())).status).toBe(200)
+    await limited().advance(HOUR_MS)
+    const guesses: number[] = []
+    for (let i = 0; i < 6; i++) guesses.push((await post('/confirm', { code: '000000' })).status)
+    expect(guesses).toEqual([400, 400, 400, 400, 400, 429])
+    expect((await login(codeNow())).status).toBe(429)
+  })
+
+  it('ends with the password, and with a reset by the command line', async () => {
+    expect((await post('', { current_password: PASSWORD })).status).toBe(400)
+    expect((await post('/end', { current_password: 'another password' })).status).toBe(400)
+    expect((await login()).status).toBe(401)
+    expect((await post('/end', { current_password: PASSWORD })).status).toBe(200)
+    expect((await login()).status).toBe(200)
+    const actions = (await limited().core.audit.ofAll({}, { limit: 20, offset: 0 })).map(
+      ({ action }) => action,
+    )
+    expect(actions).toContain('operator.second_factor_added')
+    expect(actions).toContain('operator.second_factor_removed')
+  })
+
+  it('is removed by a reset of the command line', async () => {
+    await limited().core.operators.reset(NAME, PASSWORD)
+    expect((await login()).status).toBe(200)
+  })
+})
+
+describe('an operator who needs a second factor', () => {
+  const strict = useWorld({ console: { folder: 'none', second_factor: true } })
+
+  it('may only add one, and then operates', async () => {
+    const cookie = await operatorOf(strict())
+    const get = async (path: string) => (await ask(strict(), 'GET', path, { cookie })).status
+    expect((await ask(strict(), 'GET', '/session', { cookie })).data.operator).toBe(NAME)
+    for (const { method, path } of requests) {
+      if (path.startsWith('/operator/second-factor')) continue
+      expect((await ask(strict(), method, path, { cookie })).status).toBe(403)
+    }
+    expect(await get('/operator/second-factor')).toBe(200)
+    await strict().core.operators.beginTotp(NAME, { current_password: PASSWORD })
+    expect(await get('/operator/overview')).toBe(403)
+    await strict().core.operators.endTotp(NAME, { current_password: PASSWORD })
+    const { data } = await ask(strict(), 'POST', '/operator/second-factor', {
+      cookie,
+      json: { current_password: PASSWORD },
+    })
+    const step = Math.floor(strict().now().getTime() / 30_000)
+    const code = totpCode(bytesOf(data.secret), step)
+    await strict().core.operators.confirmTotp(NAME, code)
+    expect(await get('/operator/overview')).toBe(200)
+    await strict().core.operators.remove(NAME)
   })
 })
 

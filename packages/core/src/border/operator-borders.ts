@@ -161,6 +161,7 @@ function operatorsBorders() {
   const named = { name: text, password: z.string().max(LIMITS.password_length_max) }
   const added = z.strictObject({ ...named, expires_at: z.date().nullable().optional() })
   const secret = checked<string>('password', named.password)
+  const current = z.strictObject({ current_password: named.password })
   return {
     list: takes(),
     add: takes(checked<Parameters<Operators['add']>[0]>('', added), actor),
@@ -174,7 +175,16 @@ function operatorsBorders() {
       ),
       actor,
     ),
-    signIn: takes(checked<Parameters<Operators['signIn']>[0]>('', z.strictObject(named)), actor),
+    beginTotp: takes(name('name'), checked<{ current_password: string }>('', current)),
+    confirmTotp: takes(name('name'), checked<string>('code', text), actor),
+    endTotp: takes(name('name'), checked<{ current_password: string }>('', current), actor),
+    signIn: takes(
+      checked<Parameters<Operators['signIn']>[0]>(
+        '',
+        z.strictObject({ ...named, code: text.optional() }),
+      ),
+      actor,
+    ),
     knownNetwork: takes(name('name'), checked<string | null>('address', note.nullable())),
     ofToken: takes(token, inactivity),
     note: takes(

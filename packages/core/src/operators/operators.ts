@@ -10,6 +10,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 import { knownSince, loginNetworkOf } from '../workspaces/begin-session.ts'
 import type { Passwords } from '../workspaces/password.ts'
 import { type Inactivity, isIdle } from '../workspaces/sessions.ts'
+import { base32, stepOfCode } from './totp.ts'
 
 /** A person who operates the service in the console, and is a member of no workspace. */
 export interface Operator {
@@ -19,6 +20,10 @@ export interface Operator {
   /** The end of the access; null for none. */
   expires_at: Date | null
   last_sign_in_at: Date | null
+  /** Since when a sign-in needs a code of an authenticator app; null for none. */
+  totp_since: Date | null
+  /** The number of recovery codes that are left. */
+  recovery_codes: number
   created_at: Date
 }
 
@@ -27,6 +32,14 @@ export interface OperatorSession {
   operator: Operator
   token: string
   ends_at: Date
+}
+
+/** A new secret for an authenticator app. It is shown once. */
+export interface TotpSecret {
+  /** In base32, for typing. */
+  secret: string
+  /** The `otpauth:` address, for a link or a QR code. */
+  uri: string
 }
 
 /** The operators of the service. Each change and its audit entry are one transaction. */
@@ -44,7 +57,7 @@ export interface Operators {
   ): Promise<Operator>
   /** Removes an operator and ends the sessions at once. @throws SvcError `not_found`. */
   remove(name: string, actor?: Actor): Promise<void>
-  /** Sets a new password and ends the sessions at once. @throws SvcError `not_found` or `validation_error`. */
+  /** Sets a new password, removes the second factor, and ends the sessions at once. @throws SvcError `not_found` or `validation_error`. */
   reset(name: string, password: string, actor?: Actor): Promise<Operator>
   /**
    * Changes the password of an operator who knows it, and ends the sessions at once.
@@ -55,8 +68,27 @@ export interface Operators {
     passwords: { current_password: string; new_password: string },
     actor?: Actor,
   ): Promise<void>
-  /** Begins a session of 12 hours. @throws SvcError `unauthorized` for a wrong name or password, and after the end of the access. */
-  signIn(credentials: { name: string; password: string }, actor?: Actor): Promise<OperatorSession>
+  /**
+   * Begins a session of 12 hours. `code`: of the authenticator app, or a recovery code; each is valid once.
+   * @throws SvcError `unauthorized` for a wrong name or password, and after the end of the access; with the detail `code` where the
+   *   password is right and the code is missing or wrong.
+   */
+  signIn(
+    credentials: { name: string; password: string; code?: string | undefined },
+    actor?: Actor,
+  ): Promise<OperatorSession>
+  /**
+   * Makes a secret for an authenticator app. Sign-ins need its codes after `confirmTotp`; until then an earlier app stays valid.
+   * @throws SvcError `not_found`; `validation_error` for a wrong password, or if an app is confirmed.
+   */
+  beginTotp(name: string, request: { current_password: string }): Promise<TotpSecret>
+  /**
+   * Confirms the app with its first code, and returns ten recovery codes, which are shown once.
+   * @throws SvcError `validation_error` for a wrong code.
+   */
+  confirmTotp(name: string, code: string, actor?: Actor): Promise<string[]>
+  /** Ends the second factor. @throws SvcError `validation_error` for a wrong password. */
+  endTotp(name: string, request: { current_password: string }, actor?: Actor): Promise<void>
   /** The network of a client's address if the operator signed in from this network recently; else null. */
   knownNetwork(name: string, address: string | null): Promise<string | null>
   /** The operator of a session; null for a session that ended. Makes one query. */
@@ -70,16 +102,29 @@ export interface Operators {
 /** The beginning of every token, so that it cannot be taken for the token of a member. */
 const TOKEN_START = 'svcop_'
 
+/** The length that RFC 4226 recommends (R6). */
+const TOTP_KEY_BYTES = 20
+
+/** Each has 80 bits, so that a fast hash suffices. */
+const RECOVERY_CODES = 10
+const RECOVERY_CODE_BYTES = 10
+
+/** An operator without a second factor. */
+const NO_TOTP = { totp_secret: null, totp_since: null, totp_step: null, recovery_hashes: null }
+
 const TOKEN = /^svcop_[\w-]{43}$/
 
 export function createOperators({
   storage,
   runtime,
   passwords,
+  secret,
 }: {
   storage: Storage
   runtime: Runtime
   passwords: Passwords
+  /** A secret of the service by its name, generated at the first call. */
+  secret(name: string): Promise<string>
 }): Operators {
   const entry = (actor: Actor, action: AuditAction, { name }: Pick<OperatorRow, 'name'>) =>
     auditRow(runtime, actor, { workspace_id: '', action, target: { type: 'operator', id: name } })
@@ -96,6 +141,22 @@ export function createOperators({
     await passwords.checkNew(field, password)
     passwords.checkNotOwn(field, password, { email: name, name })
     return passwords.hash(password)
+  }
+
+  /** @throws SvcError `not_found`; `validation_error` for a wrong password. */
+  async function withPassword(name: string, password: string): Promise<OperatorRow> {
+    const known = await storage.read.operators.byName(name)
+    if (!known) throw notFound()
+    if (!(await passwords.verify(known.password_hash, password))) throw wrongPassword()
+    return known
+  }
+
+  /** The key of an authenticator app, from a secret of 256 bits; null for none. */
+  async function keyOf({
+    totp_secret,
+  }: Pick<OperatorRow, 'totp_secret'>): Promise<Uint8Array | null> {
+    if (totp_secret === null) return null
+    return Buffer.from(await secret(totp_secret), 'base64url').subarray(0, TOTP_KEY_BYTES)
   }
 
   /** A use that is not stored shows an older time only, so that it refuses no request. */
@@ -128,6 +189,7 @@ export function createOperators({
         password_hash: await hashOf(trimmed, password),
         expires_at,
         last_sign_in_at: null,
+        ...NO_TOTP,
         created_at: at,
       }
       await storage.write(async ({ operators, audit }) => {
@@ -150,7 +212,7 @@ export function createOperators({
       return storage.write(async ({ operators, loginNetworks, audit }) => {
         const row = await operators.byName(name)
         if (!row) throw notFound()
-        await operators.change(row.id, { password_hash })
+        await operators.change(row.id, { password_hash, ...NO_TOTP })
         await operators.endSessions(row.id)
         // A thief of the old password may have used other networks.
         await loginNetworks.clear(row.id)
@@ -159,9 +221,7 @@ export function createOperators({
       })
     },
     async changePassword(name, { current_password, new_password }, actor = SERVICE) {
-      const known = await storage.read.operators.byName(name)
-      if (!known) throw notFound()
-      if (!(await passwords.verify(known.password_hash, current_password))) throw wrongPassword()
+      const known = await withPassword(name, current_password)
       const password_hash = await hashOf(known.name, new_password, 'new_password')
       await storage.write(async ({ operators, audit }) => {
         const row = await operators.byName(name)
@@ -171,17 +231,64 @@ export function createOperators({
         await audit.record(entry(actor, 'operator.password_changed', row))
       })
     },
-    async signIn({ name, password }, actor = SERVICE) {
+    async beginTotp(name, { current_password }) {
+      const known = await withPassword(name, current_password)
+      if (known.totp_since !== null) {
+        throw invalid('', 'There is an authenticator app: remove it first')
+      }
+      const totp_secret = `totp/${known.id}/${runtime.id()}`
+      await storage.write(({ operators }) => operators.change(known.id, { totp_secret }))
+      const text = base32((await keyOf({ totp_secret })) ?? new Uint8Array())
+      const label = encodeURIComponent(`svc:${known.name}`)
+      return { secret: text, uri: `otpauth://totp/${label}?secret=${text}&issuer=svc` }
+    },
+    async confirmTotp(name, code, actor = SERVICE) {
+      const known = await storage.read.operators.byName(name)
+      const key = known && (await keyOf(known))
+      const codes = Array.from({ length: RECOVERY_CODES }, () =>
+        base32(runtime.bytes(RECOVERY_CODE_BYTES)).toLowerCase(),
+      )
+      await storage.write(async ({ operators, audit }) => {
+        const at = runtime.now()
+        if (known) await operators.lock(known.id)
+        const row = await operators.byName(name)
+        const isSame = row !== null && row.totp_secret === known?.totp_secret
+        const step = isSame && key ? stepOfCode(key, code, { now: at, last: null }) : null
+        if (!row || step === null || row.totp_since !== null) {
+          throw invalid('code', 'The code is wrong: enter the newest one of the app')
+        }
+        const recovery_hashes = codes.map(hashOfToken)
+        await operators.change(row.id, { totp_since: at, totp_step: step, recovery_hashes })
+        await audit.record(entry(actor, 'operator.second_factor_added', row))
+      })
+      return codes
+    },
+    async endTotp(name, { current_password }, actor = SERVICE) {
+      const known = await withPassword(name, current_password)
+      await storage.write(async ({ operators, audit }) => {
+        await operators.change(known.id, NO_TOTP)
+        await audit.record(entry(actor, 'operator.second_factor_removed', known))
+      })
+    },
+    async signIn({ name, password, code }, actor = SERVICE) {
       const known = await storage.read.operators.byName(name)
       const isRight = await passwords.verify(known?.password_hash ?? null, password)
       const token = TOKEN_START + runtime.bytes(LIMITS.token_bytes).toString('base64url')
       const network = loginNetworkOf(actor.address)
+      const key = isRight && known?.totp_since ? await keyOf(known) : null
       const session = await storage.write(async ({ operators, loginNetworks, audit }) => {
         const at = runtime.now()
+        // Two sign-ins with one code wait for each other.
+        if (isRight && known) await operators.lock(known.id)
         const row = isRight ? await operators.byName(name) : null
         // A reset or an end between the check of the password and this transaction counts.
         if (!row || row.password_hash !== known?.password_hash) return null
         if (row.expires_at !== null && row.expires_at <= at) return null
+        if (row.totp_since !== null) {
+          const used = row.totp_secret === known.totp_secret ? useCode(row, key, code, at) : null
+          if (!used) throw needsCode(code)
+          await operators.change(row.id, used)
+        }
         const ends_at = new Date(at.getTime() + LIMITS.operator_session_s * 1000)
         const token_hash = hashOfToken(token)
         const begun = {
@@ -230,6 +337,27 @@ export function createOperators({
   }
 }
 
+/** The change of the row that uses up a code of the app or a recovery code; null for a wrong code. */
+function useCode(
+  { totp_step, recovery_hashes }: OperatorRow,
+  key: Uint8Array | null,
+  code: string | undefined,
+  now: Date,
+): Partial<Pick<OperatorRow, 'totp_step' | 'recovery_hashes'>> | null {
+  if (code === undefined) return null
+  const text = code.replace(/[\s-]/g, '').toLowerCase()
+  const step = key && stepOfCode(key, text, { now, last: totp_step })
+  if (step !== null) return { totp_step: step }
+  const hash = hashOfToken(text)
+  if (!recovery_hashes?.includes(hash)) return null
+  return { recovery_hashes: recovery_hashes.filter((one) => one !== hash) }
+}
+
+function needsCode(code: string | undefined): SvcError {
+  const message = code === undefined ? 'Enter the code of your authenticator app' : 'Wrong code'
+  return new SvcError('unauthorized', message, { details: [{ path: 'code', message }] })
+}
+
 /** A fast hash suffices for a secret of 256 random bits. */
 function hashOfToken(token: string): string {
   return hash('sha256', token)
@@ -240,8 +368,9 @@ function nameOf({ name }: OperatorRow): Pick<Actor, 'kind' | 'id'> {
 }
 
 function operatorOf(row: OperatorRow): Operator {
-  const { name_key: _, password_hash: __, ...operator } = row
-  return operator
+  const { id, name, expires_at, last_sign_in_at, totp_since, created_at } = row
+  const recovery_codes = row.recovery_hashes?.length ?? 0
+  return { id, name, expires_at, last_sign_in_at, totp_since, recovery_codes, created_at }
 }
 
 function wrongPassword(): SvcError {

@@ -14,6 +14,14 @@ export function operatorTables(d: Dialect) {
       /** The end of the access; null for none. */
       expires_at: d.time(),
       last_sign_in_at: d.time(),
+      /** The name of the secret of the authenticator app in `secrets`; null for none. */
+      totp_secret: d.text(),
+      /** Since when a sign-in needs a code; null until the first code is confirmed. */
+      totp_since: d.time(),
+      /** The step of the last code that was used: each code is valid once. */
+      totp_step: d.long(),
+      /** The SHA-256 of the recovery codes that are left, in hex. */
+      recovery_hashes: d.json<string[]>(),
       created_at: d.time().notNull(),
     },
     (t) => [d.uniqueIndex('operators_name_key').on(t.name_key)],

@@ -16,6 +16,10 @@ export function loginNetworksContract(open: OpenStorage): void {
     password_hash: 'hash',
     expires_at: null,
     last_sign_in_at: null,
+    totp_secret: null,
+    totp_since: null,
+    totp_step: null,
+    recovery_hashes: null,
     created_at: at(0),
   }
   const note = (workspace_id: string, network: string, last_login_at = at(0)) =>

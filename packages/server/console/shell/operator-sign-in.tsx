@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Button, ErrorBox, LinkButton, TextInput } from '../parts/index.ts'
+import { fieldError } from './api.ts'
 import { facts } from './facts.ts'
 import { ownApi } from './own-api.ts'
 import { loadSession } from './session.ts'
@@ -8,6 +9,8 @@ import { loadSession } from './session.ts'
 export function OperatorSignIn() {
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
+  const [code, setCode] = useState('')
+  const [needsCode, setNeedsCode] = useState(false)
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
   useEffect(() => {
@@ -18,10 +21,14 @@ export function OperatorSignIn() {
     setBusy(true)
     setError(undefined)
     try {
-      await ownApi.send('POST', '/operator/session', { name: name.trim(), password })
+      const json = { name: name.trim(), password, ...(code && { code }) }
+      await ownApi.send('POST', '/operator/session', json)
       await loadSession()
     } catch (failure) {
-      setError(failure)
+      // The password is right, and the code is missing.
+      const isAsked = fieldError(failure, 'code') !== undefined && code === ''
+      if (isAsked) setNeedsCode(true)
+      else setError(failure)
     }
     setBusy(false)
   }
@@ -51,6 +58,17 @@ export function OperatorSignIn() {
             value={password}
             onInput={setPassword}
           />
+          {needsCode && (
+            <TextInput
+              label="Code of your authenticator app"
+              autocomplete="one-time-code"
+              hint="Or one of your recovery codes."
+              required
+              autofocus
+              value={code}
+              onInput={setCode}
+            />
+          )}
           <Button kind="primary" type="submit" busy={isBusy}>
             Sign in
           </Button>

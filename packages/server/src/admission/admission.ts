@@ -70,6 +70,8 @@ export interface Admission {
     login: LoginName,
     knownNetwork: string | null,
   ): Promise<void>
+  /** Counts a code of a second factor, in a bucket of the account that no network has of its own. */
+  countCode(request: FastifyRequest, reply: FastifyReply, login: LoginName): Promise<void>
   /** Counts a request with a wrong signature as one without credentials. Refuses no request; returns the state. */
   noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<State>
   /** Runs the work of an admitted request, which counts as load until it ends. */
@@ -270,6 +272,8 @@ export function createAdmission(
       // Counted last, so that logins refused for one account do not use up the bucket of all clients.
       await limiter.count(request, reply, 'login_all', 'all')
     },
+    countCode: async (request, reply, { kind, name }) =>
+      limiter.count(request, reply, 'auth', `${kind} code ${emailKey(name)}`),
     noteBadSignature: (request, reply) =>
       limiter.note(request, reply, 'anonymous', clientOf(request)),
     during: gate.during,

@@ -113,6 +113,9 @@ interface Claims {
   jti?: string
 }
 
+/** The endpoints with which an operator adds the second factor. */
+const SECOND_FACTOR = '/api/operator/second-factor'
+
 export async function createAuthenticator(
   app: FastifyInstance,
   core: DecodedCore,
@@ -162,6 +165,12 @@ export async function createAuthenticator(
         request.routeOptions.config.console,
       )
       if (!operator) throw invalidToken()
+      const { console, endpoint } = request.routeOptions.config
+      const isHeld = console?.needs_second_factor && operator.totp_since === null
+      if (isHeld && endpoint?.auth === 'operator' && !endpoint.path.startsWith(SECOND_FACTOR)) {
+        const text = 'Operators need a second factor here: add an authenticator app in Settings'
+        throw new SvcError('forbidden', text)
+      }
       return { kind: 'operator', workspace_id: '', operator: operator.name }
     }
     const user = await request.routeOptions.config.console?.authenticate?.(request)

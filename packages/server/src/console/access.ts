@@ -44,6 +44,8 @@ export interface ConsoleAccess {
   has_sign_in: boolean
   /** Whether the console has pages for operators. */
   has_operators: boolean
+  /** Whether an operator without a second factor may only add one. */
+  needs_second_factor: boolean
   /** How long a session may be unused, in seconds. */
   idle_s: number
   /** Requests of the route are not a use of the session: an open page makes them without a person. */

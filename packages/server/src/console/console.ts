@@ -39,6 +39,8 @@ export interface ConsoleOptions {
   workspaces?: ConsoleAccess['workspaces']
   /** Whether the console has pages for operators; default: true. */
   operators?: boolean | undefined
+  /** Whether operators need a second factor: without one they may only add it. Default: false. */
+  second_factor?: boolean | undefined
   /** The minutes without a use after which a session ends; default: 240. */
   idle_minutes?: number | undefined
   /** What only the service itself knows, for the pages of operators. */
@@ -147,13 +149,14 @@ export function accessOf(
     dev = false,
     operators = true,
     idle_minutes = IDLE_MINUTES,
+    second_factor: needs_second_factor = false,
   }: ConsoleOptions,
   public_url: () => string,
 ): ConsoleAccess {
   const has_sign_in = dev || !authenticate
   const idle_s = idle_minutes * 60
   return {
-    ...{ base, public_url, authenticate, workspaces, has_sign_in, idle_s },
+    ...{ base, public_url, authenticate, workspaces, has_sign_in, idle_s, needs_second_factor },
     has_operators: operators,
   }
 }

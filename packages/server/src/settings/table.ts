@@ -169,6 +169,15 @@ const ROWS = {
       default: 'on',
       example: 'off',
     },
+    SVC_OPERATORS_SECOND_FACTOR: {
+      type: 'choice',
+      choices: ['optional', 'required'],
+      summary: 'whether operators of the console need a second factor',
+      details:
+        'whether [operators](operators-console.md) need a second factor; with `required`, an operator without one may only add one',
+      default: 'optional',
+      example: 'required',
+    },
     SVC_CONSOLE_IDLE_MINUTES: {
       type: 'whole',
       summary: 'the minutes without a use after which a session of the console ends, 10 or more',

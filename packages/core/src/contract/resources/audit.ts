@@ -63,6 +63,9 @@ export const AUDIT_ACTIONS = {
   'operator.removed': 'The access of an operator and the sessions ended.',
   'operator.reset': 'An operator got a new password, and the sessions ended.',
   'operator.password_changed': 'An operator chose another password, and the sessions ended.',
+  'operator.second_factor_added':
+    'An operator confirmed an authenticator app: sign-ins need its codes.',
+  'operator.second_factor_removed': 'An operator removed the authenticator app.',
   'operator.signed_in': 'An operator signed in to the console.',
   'operator.signed_out': 'An operator signed out.',
   'ledger.verified': 'An operator began a verification of the ledger in the console.',

@@ -11,11 +11,13 @@ export interface OperatorReads {
 }
 
 export interface OperatorWrites {
+  /** Locks an operator until the transaction ends. */
+  lock(operatorId: string): Promise<void>
   /** Returns false, and writes nothing, when an operator has the name. */
   insert(operator: OperatorRow): Promise<boolean>
   change(
     operatorId: string,
-    change: Partial<Pick<OperatorRow, 'password_hash' | 'last_sign_in_at'>>,
+    change: Partial<Omit<OperatorRow, 'id' | 'name' | 'name_key' | 'created_at'>>,
   ): Promise<void>
   /** Removes an operator with its sessions and networks. Returns false if there is none. */
   remove(operatorId: string): Promise<boolean>

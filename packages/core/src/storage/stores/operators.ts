@@ -3,6 +3,7 @@ import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { OperatorReads, OperatorWrites } from '../ports/operators.ts'
+import type { StoreDialect } from './dialect.ts'
 
 /** More operators are a fault. */
 const OPERATORS_MAX = 1_000
@@ -10,6 +11,7 @@ const OPERATORS_MAX = 1_000
 export function operatorStore(
   db: Db,
   { operators: t, operator_sessions: sessions, login_networks }: Tables,
+  { locked }: Pick<StoreDialect, 'locked'>,
 ): OperatorReads & OperatorWrites {
   return {
     async list() {
@@ -42,6 +44,9 @@ export function operatorStore(
         .onConflictDoNothing({ target: t.name_key })
         .returning({ id: t.id })
       return inserted.length === 1
+    },
+    async lock(operatorId) {
+      await locked(db.select({ id: t.id }).from(t).where(eq(t.id, operatorId)))
     },
     async change(operatorId, change) {
       await db.update(t).set(change).where(eq(t.id, operatorId))

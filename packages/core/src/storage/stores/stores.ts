@@ -73,7 +73,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     retention: retentionStore(db, tables),
     erasure: erasureStore(db, tables, dialect),
     audit: auditStore(db, tables),
-    operators: operatorStore(db, tables),
+    operators: operatorStore(db, tables, dialect),
     eventLog,
   }
 }

@@ -1,6 +1,18 @@
 import { useState } from 'preact/hooks'
 import type { OperatorSetting } from '../../../src/console/operator/wire.ts'
-import { Badge, Empty, Form, Loaded, PageHead, Table, TextInput, toast } from '../../parts/index.ts'
+import {
+  Badge,
+  Button,
+  Copy,
+  Empty,
+  Form,
+  Loaded,
+  PageHead,
+  PasswordDialog,
+  Table,
+  TextInput,
+  toast,
+} from '../../parts/index.ts'
 import { fieldError } from '../../shell/api.ts'
 import { facts } from '../../shell/facts.ts'
 import { useLoad } from '../../shell/load.ts'
@@ -44,6 +56,94 @@ function Password() {
         </>
       )}
     </Form>
+  )
+}
+
+interface Factor {
+  since: string | null
+  recovery_codes: number
+}
+
+function SecondFactor() {
+  const load = useLoad((signal) => ownApi.get<Factor>('/operator/second-factor', {}, signal), [])
+  const [asks, setAsks] = useState(false)
+  const [made, setMade] = useState<{ secret: string; uri: string }>()
+  const [codes, setCodes] = useState<string[]>([])
+  const [code, setCode] = useState('')
+  const path = '/operator/second-factor'
+  return (
+    <Loaded of={load}>
+      {({ since, recovery_codes }) => (
+        <>
+          <h2 class="section">Second factor</h2>
+          {codes.length > 0 && (
+            <>
+              <p>Keep these recovery codes. Each signs in once; they are not shown again.</p>
+              <Copy value={codes.join(' ')} />
+            </>
+          )}
+          {made ? (
+            <Form
+              action="Confirm"
+              onSubmit={async () => {
+                const confirmed = await ownApi.send<{ recovery_codes: string[] }>(
+                  'POST',
+                  `${path}/confirm`,
+                  { code: code.trim() },
+                )
+                setCodes(confirmed.recovery_codes)
+                setMade(undefined)
+                load.reload()
+              }}
+            >
+              {(error) => (
+                <>
+                  <p>
+                    Add this key to your authenticator app, or <a href={made.uri}>open the app</a>.
+                  </p>
+                  <Copy value={made.secret} />
+                  <TextInput
+                    label="Code of the app"
+                    autocomplete="one-time-code"
+                    required
+                    error={fieldError(error, 'code')}
+                    value={code}
+                    onInput={setCode}
+                  />
+                </>
+              )}
+            </Form>
+          ) : (
+            <>
+              <p>
+                {since === null
+                  ? 'Your sign-in needs only the password.'
+                  : `Your sign-in needs a code of your app. Recovery codes left: ${recovery_codes}.`}
+              </p>
+              <Button onClick={() => setAsks(true)}>
+                {since === null ? 'Add an authenticator app' : 'Remove the app'}
+              </Button>
+            </>
+          )}
+          {asks && (
+            <PasswordDialog
+              title={since === null ? 'Add an authenticator app' : 'Remove the authenticator app?'}
+              text="Enter the password with which you sign in as an operator."
+              action={since === null ? 'Add' : 'Remove'}
+              onClose={() => setAsks(false)}
+              onSubmit={async (json) => {
+                if (since === null) setMade(await ownApi.send('POST', path, json))
+                else {
+                  await ownApi.send('POST', `${path}/end`, json)
+                  setCodes([])
+                  load.reload()
+                }
+              }}
+            />
+          )}
+        </>
+      )}
+    </Loaded>
   )
 }
 
@@ -95,6 +195,7 @@ function Settings() {
         <section class="card section">
           <h2>Your password</h2>
           <Password />
+          <SecondFactor />
         </section>
       )}
     </>

@@ -17,6 +17,9 @@ const REASON_MAX = 500
 const NAME_MAX = 100
 
 const reason = text(REASON_MAX)
+/** A code of an authenticator app, or a recovery code. */
+const code = text(32)
+const current_password = text(LIMITS.password_length_max)
 const sender = text(NAME_MAX).optional()
 
 /** An answer that the handler has in JSON. */
@@ -213,6 +216,33 @@ export const operatorEndpoints = {
     data: json<object>(),
     summary: 'Change the own password; all own sessions end',
   }),
+  second_factor: forOperators({
+    method: 'GET',
+    path: '/api/operator/second-factor',
+    data: json<{ since: string | null; recovery_codes: number }>(),
+    summary: 'Get whether the own sign-in needs a code of an authenticator app',
+  }),
+  begin_second_factor: forOperators({
+    method: 'POST',
+    path: '/api/operator/second-factor',
+    body: z.object({ current_password }),
+    data: json<{ secret: string; uri: string }>(),
+    summary: 'Make a secret for an authenticator app',
+  }),
+  confirm_second_factor: forOperators({
+    method: 'POST',
+    path: '/api/operator/second-factor/confirm',
+    body: z.object({ code }),
+    data: json<{ recovery_codes: string[] }>(),
+    summary: 'Confirm the authenticator app with its first code',
+  }),
+  end_second_factor: forOperators({
+    method: 'POST',
+    path: '/api/operator/second-factor/end',
+    body: z.object({ current_password }),
+    data: json<object>(),
+    summary: 'Remove the authenticator app and the recovery codes',
+  }),
   audit: forOperators({
     method: 'GET',
     path: '/api/operator/audit',
@@ -236,6 +266,7 @@ export const operatorSessionEndpoints = {
     body: z.object({
       name: text(LIMITS.operator_name_length),
       password: text(LIMITS.password_length_max),
+      code: code.optional(),
     }),
     data: session,
     failures: ['unauthorized'],

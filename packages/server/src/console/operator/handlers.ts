@@ -1,6 +1,7 @@
 import { SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
-import type { Authenticator } from '../../admission/authenticator.ts'
+import type { LoginName } from '../../admission/admission.ts'
+import type { Authenticator, Identity } from '../../admission/authenticator.ts'
 import type { Call, Handlers } from '../../routes/mount.ts'
 import { type ConsoleAccess, cookiePlace, operatorToken } from '../access.ts'
 import { clearedOperatorCookie, operatorCookie } from '../session-cookie.ts'
@@ -147,11 +148,29 @@ export function operatorHandlers(
     },
     settings: () => ({ settings: service ? [...service.settings] : null }),
     async change_password({ identity, body, countLogin, actor }) {
-      if (identity?.kind !== 'operator') throw new Error('the endpoint takes operators only')
-      const { operator: name } = identity
       // Guesses at an open browser count like logins from elsewhere.
-      await countLogin({ kind: 'operator', name }, null)
-      await core.operators.changePassword(name, body, actor)
+      await countLogin(loginOf(identity), null)
+      await core.operators.changePassword(loginOf(identity).name, body, actor)
+      return {}
+    },
+    async second_factor({ identity }) {
+      const { name } = loginOf(identity)
+      const own = (await core.operators.list()).find((one) => one.name === name)
+      const since = own?.totp_since?.toISOString() ?? null
+      return { since, recovery_codes: own?.recovery_codes ?? 0 }
+    },
+    async begin_second_factor({ identity, body, countLogin }) {
+      await countLogin(loginOf(identity), null)
+      return core.operators.beginTotp(loginOf(identity).name, body)
+    },
+    async confirm_second_factor({ identity, body: { code }, countCode, actor }) {
+      const { name } = loginOf(identity)
+      await countCode(loginOf(identity))
+      return { recovery_codes: await core.operators.confirmTotp(name, code, actor) }
+    },
+    async end_second_factor({ identity, body, countLogin, actor }) {
+      await countLogin(loginOf(identity), null)
+      await core.operators.endTotp(loginOf(identity).name, body, actor)
       return {}
     },
     async audit({ query: { workspace_id, after } }) {
@@ -161,6 +180,12 @@ export function operatorHandlers(
       return { audit_entries: shown.map(auditOf), next_after: nextOf(found, shown) }
     },
   }
+}
+
+/** The name with which the operator of a request signs in. */
+function loginOf(identity: Identity | null): LoginName {
+  if (identity?.kind !== 'operator') throw new Error('the endpoint takes operators only')
+  return { kind: 'operator', name: identity.operator }
 }
 
 function nextOf(found: readonly { id: string }[], shown: readonly { id: string }[]): string | null {
@@ -173,12 +198,13 @@ export function operatorSessionHandlers(
   access: ConsoleAccess,
 ): Handlers<typeof operatorSessionEndpoints> {
   return {
-    async begin({ body, countLogin, actor, reply }) {
+    async begin({ body, countLogin, countCode, actor, reply }) {
       if (!access.has_sign_in || !access.has_operators) {
         throw new SvcError('forbidden', 'Operators do not sign in here')
       }
       const known = await core.operators.knownNetwork(body.name, actor.address)
       await countLogin({ kind: 'operator', name: body.name }, known)
+      if (body.code !== undefined) await countCode({ kind: 'operator', name: body.name })
       const { operator, token } = await core.operators.signIn(body, actor)
       const replaced = operatorToken(reply.request)
       if (replaced !== null) await core.operators.signOut(replaced, actor)
