@@ -19,6 +19,8 @@ export interface ConformanceOptions {
   observe?: (event_id: string) => number | Promise<number>
   /** `'allow'` skips the checks that need `observe`; default: `'fail'`, which fails them. */
   unchecked?: 'fail' | 'allow'
+  /** The path of a receiver in this process, an app or a handler; a URL has its own. Default: `/`. */
+  path?: string
   /** The timeout of one request; default: 15 s, as in the service. */
   timeout_ms?: number
   /** The limit of the run; default: 60 s. A check that did not run by then is `not_reached`. */
@@ -83,12 +85,20 @@ const OBSERVE =
  */
 export async function conformance(
   target: Target,
-  { secret, previous_secret, observe, unchecked = 'fail', on_check, ...limits }: ConformanceOptions,
+  {
+    secret,
+    previous_secret,
+    observe,
+    unchecked = 'fail',
+    on_check,
+    path,
+    ...limits
+  }: ConformanceOptions,
 ): Promise<ConformanceReport> {
   const began = performance.now()
   const { timeout_ms = TIMEOUT_MS, limit_ms = LIMIT_MS } = limits
   const ends_at = began + limit_ms
-  const transport = await openTransport(target)
+  const transport = await openTransport(target, path)
   const options = { secret, previous_secret: previous_secret ?? null, observe: observe ?? null }
   const probe = createProbe(transport, options, { timeout_ms, ends_at })
   const checks: CheckResult[] = []

@@ -24,6 +24,8 @@ export interface SenderOptions {
   random?: () => number
   /** The time limit of one attempt: connect, headers and body, in real time; default: 15 s. */
   deadline_ms?: number
+  /** The path of a receiver in this process, an app or a handler; a URL has its own. Default: `/`. */
+  path?: string
   /** The webhook's own headers. */
   headers?: Readonly<Record<string, string>>
 }
@@ -90,6 +92,8 @@ export function createSender(options: SenderOptions): Sender {
   const { clock = impatientClock, retry = 'production', random = () => 0 } = options
   const waitOf = retriesOf(retry, random)
   const post = createPost(options, clock)
+  const using = <T>(target: Target, work: (transport: Transport) => Promise<T>) =>
+    usingAt(target, options.path, work)
 
   async function deliverBy(transport: Transport, event: SignableEvent): Promise<DeliveryReport> {
     const { event_id, event: kind, data } = event
@@ -155,8 +159,12 @@ function createPost(
   }
 }
 
-async function using<T>(target: Target, work: (transport: Transport) => Promise<T>): Promise<T> {
-  const transport = await openTransport(target)
+async function usingAt<T>(
+  target: Target,
+  path: string | undefined,
+  work: (transport: Transport) => Promise<T>,
+): Promise<T> {
+  const transport = await openTransport(target, path)
   try {
     return await work(transport)
   } finally {

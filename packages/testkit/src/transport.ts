@@ -29,6 +29,8 @@ export interface Answer {
   /** The first 16 KB of the body. */
   body: string
   duration_ms: number
+  /** Why a target in this process answered 404, and the remedy; absent for other answers. */
+  hint?: string
 }
 
 /** Sends deliveries to one target. */
@@ -38,26 +40,45 @@ export interface Transport {
   close(): Promise<void>
 }
 
-/** The URL of a request to a handler that is called without a socket. */
-const NOWHERE = 'http://receiver.test/'
+/** The origin of a request to a handler that is called without a socket. */
+const NOWHERE = 'http://receiver.test'
 const CAPTURE_BYTES = 16 * 1024
 /** The number of bytes to read after the captured bytes, before the connection is closed. */
 const DRAIN_BYTES = 64 * 1024
 
-/** Opens a transport for the target. */
-export async function openTransport(target: Target): Promise<Transport> {
+/**
+ * Opens a transport for the target. `path`: where a target in this process takes deliveries.
+ *
+ * @throws TypeError when the path does not begin with a slash.
+ */
+export async function openTransport(target: Target, path = '/'): Promise<Transport> {
+  if (!path.startsWith('/')) throw new TypeError(`path must begin with a slash: ${path}`)
+  const isRemote = typeof target === 'string' || target instanceof URL
+  const transport = await open(target, path)
+  if (isRemote) return transport
+  const hint = `The target answers 404 at ${path}. Name the path of the receiver: path: '/hooks/svc'`
+  return {
+    ...transport,
+    async post(delivery, ms) {
+      const answer = await transport.post(delivery, ms)
+      return answer.status === 404 ? { ...answer, hint } : answer
+    },
+  }
+}
+
+async function open(target: Target, path: string): Promise<Transport> {
   if (typeof target === 'string' || target instanceof URL) {
     return { post: (delivery, ms) => postTo(new URL(target), delivery, ms), close: async () => {} }
   }
   const handler = typeof target === 'function' && !isListener(target) ? target : fetchOf(target)
   if (handler) {
-    return { post: (delivery, ms) => callFetch(handler, delivery, ms), close: async () => {} }
+    return { post: (delivery, ms) => callFetch(handler, path, delivery, ms), close: async () => {} }
   }
   const server = createServer(target as RequestListener)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(0, '127.0.0.1', resolve)
   })
-  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`)
   return { post: (delivery, ms) => postTo(url, delivery, ms), close: () => closed(server) }
 }
 
@@ -112,6 +133,7 @@ function postTo(url: URL, delivery: SignedDelivery, deadline_ms: number): Promis
 
 async function callFetch(
   handler: FetchHandler,
+  path: string,
   delivery: SignedDelivery,
   deadline_ms: number,
 ): Promise<Answer> {
@@ -130,7 +152,7 @@ async function callFetch(
   })
   try {
     const answered = (async () => {
-      const response = await handler(delivery.toRequest(NOWHERE))
+      const response = await handler(delivery.toRequest(`${NOWHERE}${path}`))
       return { response, body: await response.text() }
     })()
     const first = await Promise.race([answered, late])

@@ -256,6 +256,33 @@ describe('reorder', () => {
   })
 })
 
+describe('an app in this process with the receiver at a path', () => {
+  const express_ = express().post('/hooks/svc', (_, response) => void response.sendStatus(204))
+  const hono = new Hono().post('/hooks/svc', (context) => context.body(null, 204))
+  const fetch_ = (request: Request) =>
+    new Response(null, { status: new URL(request.url).pathname === '/hooks/svc' ? 204 : 404 })
+
+  it.each([
+    ['Express', express_],
+    ['Hono', hono],
+    ['a fetch handler', fetch_],
+  ])('%s gets deliveries at the path, and a 404 is explained', async (_, app) => {
+    const there = createSender({ secret, path: '/hooks/svc' })
+    const done = await there.deliver(app, event)
+    expect(done).toMatchObject({ outcome: 'delivered', attempts: [{ status: 204 }] })
+    expect(done.attempts[0]).not.toHaveProperty('hint')
+    expect((await there.forge(app, event, 'flipped_byte')).status).toBe(204)
+    const { attempts } = await createSender({ secret, retry: [] }).deliver(app, event)
+    const hint = expect.stringMatching(/404 at \/\. .*path: '\/hooks\/svc'/)
+    expect(attempts).toMatchObject([{ status: 404, hint }])
+  })
+
+  it('refuses a path without a slash', async () => {
+    const sender = createSender({ secret, path: 'hooks' })
+    await expect(sender.deliver(fetch_, event)).rejects.toThrow('path must begin with a slash')
+  })
+})
+
 describe('forge', () => {
   it('makes one attempt with a forgery', async () => {
     const { url, requests } = await receiver()
