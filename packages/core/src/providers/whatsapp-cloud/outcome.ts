@@ -16,7 +16,8 @@ export interface Attempt {
  */
 export function outcomeOf(answer: ProviderAnswer, attempt: Attempt): Outcome {
   if (answer.type === 'not_sent') {
-    return retry('provider_unreachable', `whatsapp_cloud:${answer.code} ${answer.text}`)
+    const code = answer.code === 'paused' ? 'paused' : 'provider_unreachable'
+    return retry(code, `whatsapp_cloud:${answer.code} ${answer.text}`)
   }
   if (answer.type === 'unanswered') {
     return ambiguous(`whatsapp_cloud:${answer.code} ${answer.text}`)
