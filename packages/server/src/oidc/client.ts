@@ -86,9 +86,21 @@ export function createOidcClient(settings: OidcSettings): OidcClient {
       const more = userinfo_endpoint
         ? await oidc.fetchUserInfo(config, tokens.access_token, claims.sub)
         : {}
-      return personOf({ ...more, ...claims }, settings)
+      return personOf(joined(claims, more), settings)
     },
   }
+}
+
+/**
+ * The claims of the ID token and of userinfo. The address and its `email_verified` are of one source, because the statement of
+ * one says nothing about the address of the other.
+ */
+export function joined<Claims extends Record<string, unknown>>(
+  token: Claims,
+  userinfo: Record<string, unknown>,
+): Claims & Record<string, unknown> {
+  const { email, email_verified } = token.email === undefined ? userinfo : token
+  return { ...userinfo, ...token, email, email_verified }
 }
 
 /** The person behind verified claims. An address counts only if `email_verified` is true, not a text. */
