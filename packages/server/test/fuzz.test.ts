@@ -35,6 +35,8 @@ const NEVER_IN = [
   'workspaces.reset_password',
   'workspaces.change_password',
   'members.make_owner',
+  'members.end_sessions',
+  'sessions.end_with_password',
   'invitations.accept',
   // It would end the session of all later requests.
   'sessions.end_all',
