@@ -123,6 +123,7 @@ export function createDispatching({
         mayStart: callGate.mayStart,
         onFault,
       }),
+      trials: createProviders({ ...context, providers: installed, onFault }),
       mayStart: callGate.mayStart,
     }
   }
@@ -194,7 +195,13 @@ export function createDispatching({
     },
     readPauses: () => readPauses(),
     isRunning: () => dispatcher !== null,
-    provider: async (name) => (await openedProviders()).providers.open(name),
+    async provider(name) {
+      const { installed, trials, providers } = await openedProviders()
+      const found = installed.find((one) => one.name === name)
+      // A connection, and a provider of the embedding program, is opened once.
+      const isOwn = found?.source?.from === 'settings' && !found.traits.connected
+      return (isOwn ? trials : providers).open(name)
+    },
     connectionsOf: (name) => listeners?.statesOf(name) ?? [],
     async stop(grace_ms) {
       await starting?.catch(() => {})
@@ -204,7 +211,7 @@ export function createDispatching({
     async closeProviders() {
       // Providers that failed to open need no closing.
       const opened = await opening?.catch(() => null)
-      await opened?.providers.close()
+      await Promise.all([opened?.providers.close(), opened?.trials.close()])
     },
   }
 }

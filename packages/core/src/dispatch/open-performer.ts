@@ -13,6 +13,8 @@ export interface OpenedProviders {
   installed: readonly InstalledProvider[]
   settings: PerformerSettings
   providers: ReturnType<typeof createProviders>
+  /** The same providers, whose calls begin during a pause too: an operator tries them. */
+  trials: ReturnType<typeof createProviders>
   mayStart: MayStart
 }
 
