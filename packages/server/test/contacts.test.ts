@@ -30,6 +30,14 @@ const names = async (query: string, account = owner): Promise<string[]> => {
 
 describe(`POST ${CONTACTS}`, () => {
   describe('201', () => {
+    it('accepts a body with a byte order mark', async () => {
+      const raw = '\ufeff{"name":"Marked","phone":"+255700000077"}'
+      const headers = { 'content-type': 'application/json' }
+      const options = { token: owner.token, raw, headers }
+      const { body } = expectStatus(201, await world().call('POST', CONTACTS, options))
+      expect(body.data.contact.name).toBe('Marked')
+    })
+
     it('returns the complete record', async () => {
       const json = {
         name: 'Żółw 🐢',
@@ -100,6 +108,11 @@ describe(`POST ${CONTACTS}`, () => {
       [{ phone: null, email: null }, UNREACHABLE, ''],
       [{ phone: '255700000001' }, 'Phone number must be in E.164 format', 'phone'],
       [{ phone: '+255 700' }, 'Phone number must be in E.164 format', 'phone'],
+      [
+        { phone: '\u202a+255700000001\u202c' },
+        'Phone number must be in E.164 format, without the invisible character U+202A',
+        'phone',
+      ],
       [{ email: 'asha' }, 'Invalid email address format', 'email'],
       [{ email: 'Asha <asha@example.com>' }, 'Invalid email address format', 'email'],
       [{ name: '' }, 'name must not be empty', 'name'],

@@ -117,7 +117,7 @@ async function contentOf(
 
 function jsonOf(file: string, bytes: Buffer): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, ''))
   } catch {
     throw usage(`${file} is not JSON`)
   }

@@ -26,5 +26,7 @@ export function acceptJson(app: FastifyInstance): void {
 function parse(bytes: Buffer): Awaitable<unknown> {
   if (bytes.length === 0) return undefined
   if (!isUtf8(bytes)) throw malformedJson('it is not UTF-8')
-  return readJson(bytes.toString('utf8'))
+  const text = bytes.toString('utf8')
+  // Some clients begin with a byte order mark, which a parser may ignore (RFC 8259, section 8.1).
+  return readJson(text.startsWith('\ufeff') ? text.slice(1) : text)
 }

@@ -84,7 +84,21 @@ function lengthWithin(maximum: number): z.core.CheckFn<string> {
 }
 
 /** A phone number that matches the pattern of the specification. */
-export const phone = z.string().regex(E164, PHONE_TEXT).meta({ example: '+14155552671' })
+export const phone = z
+  .string()
+  .regex(E164, { error: ({ input }) => PHONE_TEXT + invisibleIn(`${input}`) })
+  .meta({ example: '+14155552671' })
+
+/** A longer text is no phone number with a mark or two. */
+const INVISIBLE_SOUGHT = 40
+
+/** The invisible character of a text that would else be a phone number: a person sees nothing wrong. */
+function invisibleIn(text: string): string {
+  if (text.length > INVISIBLE_SOUGHT) return ''
+  const [found] = /\p{Cf}/u.exec(text) ?? []
+  if (found === undefined || !E164.test(text.replace(/\p{Cf}/gu, ''))) return ''
+  return `, without the invisible character U+${found.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`
+}
 
 const SPACED_PHONE = /^ (?=[1-9]\d{1,14}$)/
 

@@ -52,7 +52,7 @@ describe('a display name', () => {
   it.each([
     ['Acme Ltd', 'Acme Ltd'],
     ['Bank <ceo@bank.test>', 'Bank ceo bank.test'],
-    ['"Bank" \\', 'Bank'],
+    ['Asha "Ash" \\ Co', 'Asha "Ash" \\ Co'],
     ['a\r\nBcc: b', 'a Bcc: b'],
     ['a\u0000b\u0085c', 'a b c'],
     ['gnp.\u202eexe', 'gnp. exe'],

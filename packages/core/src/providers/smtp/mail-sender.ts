@@ -25,9 +25,9 @@ const RESERVED = new Set(
 )
 
 // Control characters end a line, direction marks change the shown order, and the others look like an address.
-const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069<>@"\\]/gu
+const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069<>@]/gu
 
-/** The display name as it is shown: one line that does not look like an address. */
+/** The display name as it is shown: one line that does not look like an address. The mail library writes quotes and backslashes in it. */
 export function displayName(text: string | null): string {
   const cleaned = (text ?? '').toWellFormed().replace(UNSHOWN, ' ').replace(/\s+/g, ' ').trim()
   return cleaned.slice(0, LIMITS.sender_name_length).toWellFormed()
