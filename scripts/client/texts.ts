@@ -76,8 +76,10 @@ function operationOf(
     requestBody?: { content: Record<string, { schema: Schema }> }
     responses: Record<string, { content: Record<string, { schema: Schema }> }>
   }
-  // The client reads JSON only.
-  const asked = described.parameters?.filter((one) => one.in === 'query' && one.name !== 'format')
+  // The client reads and sends JSON only.
+  const asked = endpoint.takes_csv
+    ? []
+    : described.parameters?.filter((one) => one.in === 'query' && one.name !== 'format')
   const query = asked?.length
     ? {
         type: 'object',

@@ -30,6 +30,7 @@ import { addSecrets } from './commands/secrets.ts'
 import { addSegments } from './commands/segments.ts'
 import { addSend } from './commands/send.ts'
 import { addServe } from './commands/serve.ts'
+import { addSuppressions } from './commands/suppressions.ts'
 import { addTop } from './commands/top.ts'
 import { addVerify } from './commands/verify.ts'
 import { addWebhooks } from './commands/webhooks.ts'
@@ -57,6 +58,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     bulk: addBulk,
     messages: addMessages,
     contacts: addContacts,
+    suppressions: addSuppressions,
     webhooks: addWebhooks,
     profiles: addProfiles,
   },

@@ -11,6 +11,7 @@ import { unreadable } from '../input/unreadable.ts'
 import { pairsOf } from '../messages/send-request.ts'
 import { Failure, usage } from '../process/failure.ts'
 import { counted } from '../show/counted.ts'
+import { addOneContact } from './contacts-one.ts'
 
 interface Filters {
   search?: string
@@ -39,12 +40,13 @@ const FILE_CONTACTS_MAX = 1_000_000
 export function addContacts(program: Command, context: Context): void {
   const contacts = program
     .command('contacts')
-    .summary('list, import and export contacts')
+    .summary('list, add, change, import and export contacts')
     .description(
-      'Lists, imports and exports contacts. The API key needs the scope manage_contacts.',
+      'Lists, adds, changes, imports and exports contacts. The API key needs the scope manage_contacts.',
     )
   withExamples(contacts, 'svc contacts list --tag vip', 'svc contacts import people.csv')
   addList(contacts, context)
+  addOneContact(contacts, context)
   addImport(contacts, context)
   addExport(contacts, context)
 }

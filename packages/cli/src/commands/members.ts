@@ -19,8 +19,8 @@ export function addMembers(program: Command, context: Context): void {
     .command('members')
     .summary('manage the members of workspaces (operator)')
     .description(
-      `Lists, changes and removes the people who work in a workspace. It works on the database; the server may run meanwhile.
-A member invites people in the API or the console.`,
+      `Invites, lists, changes and removes the people who work in a workspace. It works on the database; the server may run
+meanwhile.`,
     )
   withExamples(members, 'svc members list', 'svc members role asha@example.com viewer')
 
@@ -31,6 +31,38 @@ A member invites people in the API or the console.`,
       .description('Lists the members of a workspace with their roles, the owner first.'),
   ).action((options: WorkspaceOption) => listMembers(context, options))
   withExamples(list, 'svc members list --workspace ops@example.com')
+
+  const invite = withWorkspace(
+    members
+      .command('invite')
+      .summary('invite a person to a workspace')
+      .description(
+        `Invites a person and prints the link, which the person opens to accept. No mail is sent: give the link to the person. It is
+shown only once, and is valid for 7 days.`,
+      )
+      .argument('<email>', 'the e-mail address of the person')
+      .argument('<role>', 'admin, developer, billing or viewer'),
+  ).action((email: string, to: string, options: WorkspaceOption) =>
+    invitePerson(context, { email, role: to }, options),
+  )
+  withExamples(invite, 'svc members invite asha@example.com developer')
+
+  const invitations = withWorkspace(
+    members
+      .command('invitations')
+      .summary('list the open invitations of a workspace')
+      .description('Lists the invitations of a workspace that nobody has accepted yet.'),
+  ).action((options: WorkspaceOption) => listInvitations(context, options))
+  withExamples(invitations, 'svc members invitations')
+
+  const withdraw = withWorkspace(
+    members
+      .command('withdraw')
+      .summary('withdraw an invitation')
+      .description('Withdraws an invitation: its link is not valid any more.')
+      .argument('<id>', 'the id of the invitation, as svc members invitations shows it'),
+  ).action((id: string, options: WorkspaceOption) => withdrawInvitation(context, id, options))
+  withExamples(withdraw, 'svc members withdraw 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')
 
   const role = withWorkspace(
     members
@@ -68,6 +100,61 @@ async function listMembers({ io, output }: Context, options: WorkspaceOption): P
     ['ID', 'E-MAIL', 'ROLE', 'NAME'],
     members.map(({ id, email, role, name }) => [id, email, role, name ?? '']),
   )
+}
+
+async function invitePerson(
+  { io, output }: Context,
+  given: { email: string; role: string },
+  options: WorkspaceOption,
+): Promise<void> {
+  const { api, decode } = await import('@svc/core/contract')
+  const request = decode(api.invitations.create.body, given)
+  const { invitation, link } = await withCore(io, async (core) => {
+    const { id } = await findWorkspace(core, options.workspace, io)
+    const made = await core.members.invite(id, request, operatorOf(io))
+    await core.mails.idle()
+    return { invitation: made, link: core.mails.list()[0]?.link ?? '' }
+  })
+  if (output.isJson()) {
+    const { invitation: shown } = api.invitations.create.data.encode({ invitation })
+    return output.document({ invitation: shown, link })
+  }
+  output.line(output.style('bold', link))
+  output.note(
+    `${invitation.email} opens the link to become ${invitation.role}. It is shown only once, and is valid until ${invitation.expires_at.toISOString()}.`,
+  )
+}
+
+async function listInvitations({ io, output }: Context, options: WorkspaceOption): Promise<void> {
+  const { api } = await import('@svc/core/contract')
+  const invitations = await withCore(io, async (core) => {
+    const { id } = await findWorkspace(core, options.workspace, io)
+    return core.members.invitations(id)
+  })
+  if (output.isJson()) return output.document(api.invitations.list.data.encode({ invitations }))
+  output.table(
+    ['ID', 'E-MAIL', 'ROLE', 'VALID UNTIL'],
+    invitations.map(({ id, email, role, expires_at }) => [
+      id,
+      email,
+      role,
+      expires_at.toISOString(),
+    ]),
+  )
+  if (invitations.length === 0) output.note('No open invitations.')
+}
+
+async function withdrawInvitation(
+  { io, output }: Context,
+  id: string,
+  options: WorkspaceOption,
+): Promise<void> {
+  await withCore(io, async (core) => {
+    const workspace = await findWorkspace(core, options.workspace, io)
+    await core.members.withdraw(workspace.id, id, operatorOf(io))
+  })
+  if (output.isJson()) return output.document({ id, message: 'Invitation withdrawn' })
+  output.line(`The invitation ${printable(id)} is withdrawn.`)
 }
 
 async function changeRole(

@@ -9,10 +9,14 @@ import {
   withExamples,
   withPage,
 } from '../context.ts'
+import { confirm } from '../input/confirm.ts'
+import { readPast } from '../input/time.ts'
+import { pairsOf } from '../messages/send-request.ts'
 import { usage } from '../process/failure.ts'
 import { counted } from '../show/counted.ts'
 import { NEXT_REASONS } from '../show/next-reasons.ts'
 import type { Cell } from '../show/output.ts'
+import { printable } from '../show/text.ts'
 
 interface UpdateOptions extends ConnectionOptions {
   to?: string
@@ -22,6 +26,20 @@ interface UpdateOptions extends ConnectionOptions {
   disable?: boolean
 }
 
+interface CreateOptions extends ConnectionOptions {
+  events?: string
+  mode?: Webhook['mode']
+  description?: string
+  header?: string[]
+  format?: Webhook['format']
+  signingKey?: string
+}
+
+interface RecoverOptions extends ConnectionOptions {
+  since: string
+  until?: string
+}
+
 interface DeliveriesOptions extends ConnectionOptions, PageOptions {
   status?: Delivery['status']
   event?: EventKind
@@ -29,8 +47,9 @@ interface DeliveriesOptions extends ConnectionOptions, PageOptions {
 
 const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
-/** Adds the commands that manage existing webhooks to `svc webhooks`. */
+/** Adds the commands that manage webhooks to `svc webhooks`. */
 export function addWebhookManagement(webhooks: Command, context: Context): void {
+  addCreate(webhooks, context)
   const list = withConnection(
     withPage(
       webhooks
@@ -59,6 +78,24 @@ export function addWebhookManagement(webhooks: Command, context: Context): void 
   ).action((id: string, options: ConnectionOptions) => enableWebhook(context, id, options))
   withExamples(enable, `svc webhooks enable ${ID}`)
 
+  const disable = withConnection(
+    oneWebhook(webhooks, 'disable', 'disable a webhook').description(
+      'Stops the deliveries of a webhook until svc webhooks enable. Pending deliveries stay.',
+    ),
+  ).action((id: string, options: ConnectionOptions) =>
+    updateWebhook(context, id, { ...options, disable: true }),
+  )
+  withExamples(disable, `svc webhooks disable ${ID}`)
+
+  const remove = withConnection(
+    oneWebhook(webhooks, 'delete', 'delete a webhook')
+      .description('Deletes a webhook and its deliveries, after a confirmation.')
+      .option('--yes', 'do not ask'),
+  ).action((id: string, options: ConnectionOptions & { yes?: boolean }) =>
+    deleteWebhook(context, id, options),
+  )
+  withExamples(remove, `svc webhooks delete ${ID} --yes`)
+
   const rotate = withConnection(
     oneWebhook(webhooks, 'rotate-secret', 'create a new secret for a webhook').description(
       'Creates a new secret and prints it once. The old secret stays valid for 24 hours.',
@@ -66,6 +103,40 @@ export function addWebhookManagement(webhooks: Command, context: Context): void 
   ).action((id: string, options: ConnectionOptions) => rotateSecret(context, id, options))
   withExamples(rotate, `svc webhooks rotate-secret ${ID}`)
   addDeliveries(webhooks, context)
+}
+
+function addCreate(webhooks: Command, context: Context): void {
+  const create = withConnection(
+    webhooks
+      .command('create')
+      .summary('create a webhook and print its secret')
+      .description('Creates a webhook and prints its secret, which is shown only once.')
+      .argument('<url>', 'the URL of the receiver')
+      .option('--events <list>', 'the events, separated by commas (default: all)')
+      .addOption(modeOption())
+      .option('--description <text>', 'a description')
+      .option('--header <name=value...>', 'headers of every delivery')
+      .addOption(
+        new Option('--format <format>', 'the form of the requests').choices([
+          'svc',
+          'twilio',
+          'resend',
+        ]),
+      )
+      .option('--signing-key <id>', 'for the format twilio: the API key that signs'),
+  ).action((url: string, options: CreateOptions) => createWebhook(context, url, options))
+  withExamples(
+    create,
+    'svc webhooks create https://app.example.com/hooks/svc',
+    'svc webhooks create https://app.example.com/hooks/svc --events message.delivered,message.failed --mode live',
+  )
+
+  const show = withConnection(
+    oneWebhook(webhooks, 'show', 'show a webhook').description(
+      'Shows a webhook, its state and the times of its last success and failure.',
+    ),
+  ).action((id: string, options: ConnectionOptions) => showWebhook(context, id, options))
+  withExamples(show, `svc webhooks show ${ID}`)
 }
 
 function addDeliveries(webhooks: Command, context: Context): void {
@@ -93,6 +164,15 @@ function addDeliveries(webhooks: Command, context: Context): void {
   ).action((id: string, options: DeliveriesOptions) => listDeliveries(context, id, options))
   withExamples(deliveries, `svc webhooks deliveries ${ID} --status failed`)
 
+  const delivery = withConnection(
+    oneWebhook(webhooks, 'delivery', 'show a delivery and its attempts')
+      .description('Shows a delivery of a webhook, with the answer to each attempt.')
+      .argument('<delivery-id>', 'the id of the delivery'),
+  ).action((id: string, deliveryId: string, options: ConnectionOptions) =>
+    showDelivery(context, id, deliveryId, options),
+  )
+  withExamples(delivery, `svc webhooks delivery ${ID} 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02`)
+
   const retry = withConnection(
     oneWebhook(webhooks, 'retry', 'retry a delivery now')
       .description('Retries a delivery now, even if it is pending or was delivered.')
@@ -101,6 +181,16 @@ function addDeliveries(webhooks: Command, context: Context): void {
     retryDelivery(context, id, deliveryId, options),
   )
   withExamples(retry, `svc webhooks retry ${ID} 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02`)
+
+  const recover = withConnection(
+    oneWebhook(webhooks, 'recover', 'retry all failed deliveries since a time')
+      .description(
+        'Queues the failed and discarded deliveries of a webhook again, those that began in a period.',
+      )
+      .requiredOption('--since <when>', 'the beginning: 2h, 7d or a date')
+      .option('--until <when>', 'the end (default: now)'),
+  ).action((id: string, options: RecoverOptions) => recoverDeliveries(context, id, options))
+  withExamples(recover, `svc webhooks recover ${ID} --since 2h`)
 }
 
 /** The option `--mode`, which selects live or test messages. */
@@ -125,6 +215,78 @@ async function listWebhooks(
   if (total === 0) output.note('No webhooks.')
   if (pages > shown)
     output.note(`${counted(total, 'webhook')}; more: --page ${shown + 1} (of ${pages})`)
+}
+
+async function createWebhook(
+  { io, output }: Context,
+  url: string,
+  { events, mode, description, header, format, signingKey, ...options }: CreateOptions,
+): Promise<void> {
+  const headers = header && pairsOf('--header', header)
+  // The server checks the names of the events.
+  const kinds = events === undefined ? undefined : (listOf(events) as WebhooksUpdateBody['events'])
+  const { client } = await connect(options, io)
+  const created = await client.webhooks.create({
+    url,
+    ...(kinds && { events: kinds }),
+    ...(mode !== undefined && { mode }),
+    ...(description !== undefined && { description }),
+    ...(headers && { headers }),
+    ...(format !== undefined && { format }),
+    ...(signingKey !== undefined && { api_key_id: signingKey }),
+  })
+  if (output.isJson()) return output.document(created)
+  const { webhook, warning } = created
+  output.fields([
+    ['id', webhook.id],
+    ['url', webhook.url],
+    ['events', webhook.events.join(', ')],
+    ['mode', webhook.mode],
+    ...(webhook.secret === ''
+      ? []
+      : [['secret', { text: webhook.secret, style: 'bold' }] as [string, Cell]]),
+  ])
+  if (webhook.secret !== '') output.note('The secret is shown only once.')
+  if (warning !== undefined) output.note(warning)
+}
+
+async function showWebhook(
+  { io, output }: Context,
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const found = await client.webhooks.get(id)
+  if (output.isJson()) return output.document(found)
+  const { webhook } = found
+  output.fields([
+    ['id', webhook.id],
+    ['url', webhook.url],
+    ['description', webhook.description ?? ''],
+    ['events', webhook.events.join(', ')],
+    ['mode', webhook.mode],
+    ['format', webhook.format],
+    ['status', webhook.status],
+    ['disabled', webhook.disabled_reason ?? 'no'],
+    ['secret', `${webhook.secret_prefix}…`],
+    ['headers', webhook.headers.join(', ')],
+    ['failures', String(webhook.consecutive_failures)],
+    ['last success', webhook.last_success_at ?? 'never'],
+    ['last failure', webhook.last_failure_at ?? 'never'],
+    ['created', webhook.created_at],
+  ])
+}
+
+async function deleteWebhook(
+  { io, output }: Context,
+  id: string,
+  { yes, ...options }: ConnectionOptions & { yes?: boolean },
+): Promise<void> {
+  if (!yes) await confirm(io, `Delete the webhook ${printable(id)}, and its deliveries?`)
+  const { client } = await connect(options, io)
+  const deleted = await client.webhooks.delete(id)
+  if (output.isJson()) return output.document(deleted)
+  output.line(deleted.message)
 }
 
 async function updateWebhook(
@@ -209,6 +371,28 @@ async function listDeliveries(
     )
 }
 
+async function showDelivery(
+  { io, output }: Context,
+  id: string,
+  delivery_id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const found = await client.webhooks.delivery(id, delivery_id)
+  if (output.isJson()) return output.document(found)
+  output.row(deliveryRow(found.delivery))
+  output.table(
+    ['ATTEMPT', 'TIME', 'MS', 'ANSWER', 'BODY'],
+    found.delivery.attempts.map((attempt) => [
+      String(attempt.number),
+      attempt.started_at,
+      String(attempt.duration_ms),
+      attempt.error ?? attempt.response_status?.toString() ?? '',
+      attempt.response_body ?? '',
+    ]),
+  )
+}
+
 async function retryDelivery(
   { io, output }: Context,
   id: string,
@@ -219,6 +403,22 @@ async function retryDelivery(
   const queued = await client.webhooks.retry(id, delivery_id)
   if (output.isJson()) return output.document(queued)
   output.row(deliveryRow(queued.delivery))
+}
+
+async function recoverDeliveries(
+  { io, output }: Context,
+  id: string,
+  { since, until, ...options }: RecoverOptions,
+): Promise<void> {
+  const body = {
+    since: await readPast('--since', since),
+    ...(until !== undefined && { until: await readPast('--until', until) }),
+  }
+  const { client } = await connect(options, io)
+  const found = await client.webhooks.recover(id, body)
+  if (output.isJson()) return output.document(found)
+  output.line(`${counted(found.recovered, 'delivery', 'deliveries')} queued again`)
+  if (found.has_more) output.note('There are more: run the command again.')
 }
 
 function webhookRow({ id, status, disabled_reason, url, events, mode }: Webhook): Cell[] {

@@ -66,7 +66,7 @@ export const ENDPOINTS = {
   contacts: {
     create: { method: 'POST', path: '/api/v1/contacts', auth: 'jwt_or_api_key', body: true, has: 'contact' },
     list: { method: 'GET', path: '/api/v1/contacts', auth: 'jwt_or_api_key', query: true, list: 'contacts' },
-    import: { method: 'POST', path: '/api/v1/contacts/import', auth: 'jwt_or_api_key', body: true, query: true, has: 'created' },
+    import: { method: 'POST', path: '/api/v1/contacts/import', auth: 'jwt_or_api_key', body: true, has: 'created' },
     export: { method: 'GET', path: '/api/v1/contacts/export', auth: 'jwt_or_api_key', query: true, has: 'contacts' },
     get: { method: 'GET', path: '/api/v1/contacts/:id', auth: 'jwt_or_api_key', has: 'contact' },
     update: { method: 'PUT', path: '/api/v1/contacts/:id', auth: 'jwt_or_api_key', body: true, has: 'contact' },

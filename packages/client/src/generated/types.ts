@@ -1282,16 +1282,6 @@ export interface ContactsImportBody {
   dry_run?: boolean | undefined
 }
 
-/** The query of `POST /api/v1/contacts/import`. */
-export interface ContactsImportQuery {
-  /** Whether the import only reports what it would do. */
-  dry_run?: 'true' | 'false' | undefined
-  /** The country of phone numbers without a country code: ISO 3166-1 alpha-2. */
-  default_country?: string | undefined
-  /** What columns with unknown headings are: a JSON object of headings and fields. The fields are name, first_name, middle_name, last_name, phone, email, external_id, tags, attributes, unsubscribed, attribute and ignored. */
-  columns?: string | undefined
-}
-
 /** The query of `GET /api/v1/contacts/export`. */
 export interface ContactsExportQuery {
   /** A part of name, phone, email or external_id; case is ignored. */
@@ -1324,7 +1314,7 @@ export interface ContactsResource {
   /** List contacts, newest first. */
   list(query?: ContactsListQuery, options?: CallOptions): List<ContactsListData, Contact>
   /** Create and update many contacts. Finds a contact by external_id, else by phone, else by email, and updates it, or creates it. A contact that is not valid is rejected without the others. CSV needs a header row, and may be any export of a spreadsheet or an address book. */
-  import(body: ContactsImportBody, query?: ContactsImportQuery, options?: CallOptions): Call<ContactsImportData>
+  import(body: ContactsImportBody, options?: CallOptions): Call<ContactsImportData>
   /** Export all contacts, newest first. */
   export(query?: ContactsExportQuery, options?: CallOptions): Call<{ contacts: Contact[] }>
   /** Get one contact. */

@@ -1,0 +1,209 @@
+import { api } from '@svc/core/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { leafCommands } from './commands-in.ts'
+import { type DevServer, startDevServer } from './dev-server.ts'
+import { svc, svcJson } from './svc.ts'
+
+/** The command of each endpoint; null for an endpoint that a terminal does not need: the reason is beside it. */
+const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], string | null> } = {
+  workspaces: {
+    signup: 'workspaces create',
+    // A login needs a password and gives a token; commands use API keys or the database.
+    login: null,
+    logout: null,
+    verify_email: null,
+    resend_verification: null,
+    forgot_password: null,
+    reset_password: null,
+    change_password: null,
+    account: 'workspaces list',
+    balance: 'credits show',
+    // The settings of the account belong to its owner.
+    update_account: null,
+  },
+  members: {
+    list: 'members list',
+    update: 'members role',
+    remove: 'members remove',
+    // Needs the password of the owner.
+    make_owner: null,
+  },
+  // A person accepts in the browser.
+  invitations: {
+    list: 'members invitations',
+    create: 'members invite',
+    delete: 'members withdraw',
+    accept: null,
+  },
+  // The sessions of a login are for its own person.
+  sessions: { list: null, end: null, end_all: null },
+  api_keys: { create: 'keys create', list: 'keys list', deactivate: 'keys revoke' },
+  messages: {
+    send: 'send',
+    get: 'messages show',
+    timeline: 'messages timeline',
+    cancel: 'messages cancel',
+    reschedule: 'messages reschedule',
+    erase: 'messages erase',
+    // The erasure of all messages of an address works on the database too: `redact` is the API's form of it.
+    redact: 'recipients erase',
+    estimate: 'messages estimate',
+    list: 'messages list',
+  },
+  bulks: {
+    send: 'bulk send',
+    get: 'bulk show',
+    rejected: 'bulk rejected',
+    cancel: 'bulk cancel',
+    retry: 'bulk retry',
+  },
+  received: { list: 'messages received' },
+  contacts: {
+    create: 'contacts add',
+    list: 'contacts list',
+    import: 'contacts import',
+    export: 'contacts export',
+    get: 'contacts show',
+    update: 'contacts update',
+    delete: 'contacts delete',
+  },
+  suppressions: {
+    list: 'suppressions list',
+    add: 'suppressions add',
+    remove: 'suppressions remove',
+  },
+  webhooks: {
+    create: 'webhooks create',
+    list: 'webhooks list',
+    // The help of `webhooks trigger` lists the events.
+    events: null,
+    get: 'webhooks show',
+    update: 'webhooks update',
+    delete: 'webhooks delete',
+    rotate_secret: 'webhooks rotate-secret',
+    enable: 'webhooks enable',
+    test: 'webhooks test',
+    deliveries: 'webhooks deliveries',
+    delivery: 'webhooks delivery',
+    retry: 'webhooks retry',
+    recover: 'webhooks recover',
+  },
+  events: { list: 'messages tail' },
+  domains: {
+    create: 'domains add',
+    list: 'domains list',
+    get: 'domains show',
+    verify: 'domains verify',
+    rotate: 'domains rotate',
+    delete: 'domains remove',
+  },
+  // A purchase needs a browser; the payment provider sends notifications.
+  billing: {
+    packages: null,
+    checkout: null,
+    transactions: 'credits history',
+    notify: null,
+  },
+  audit: { list: 'audit' },
+  health: { check: 'doctor', live: null, ready: null },
+}
+
+test('each endpoint of the API has a command, or a reason for none', () => {
+  const commands = leafCommands().map(({ names }) => names.join(' '))
+  for (const [group, endpoints] of Object.entries(api)) {
+    const verbs = VERBS[group as keyof typeof api] as Record<string, string | null>
+    expect([group, Object.keys(verbs).sort()]).toEqual([group, Object.keys(endpoints).sort()])
+    for (const command of Object.values(verbs)) if (command) expect(commands).toContain(command)
+  }
+})
+
+describe('the verbs of records', () => {
+  let server: DevServer
+  beforeAll(async () => {
+    server = await startDevServer()
+  })
+  afterAll(() => server.close())
+  const run = (...argv: string[]) => svc(argv, server.here)
+  const json = <T>(...argv: string[]) => svcJson<T>(argv, server.here)
+
+  test('a contact is added, shown, changed and deleted', async () => {
+    const fields = ['--phone', '+14155550101', '--name', 'Asha', '--tags', 'vip,new']
+    const { contact } = await json<{ contact: { id: string } }>(
+      ...['contacts', 'add', ...fields, '--attribute', 'city=Dodoma'],
+    )
+    expect(contact).toMatchObject({ tags: ['vip', 'new'], attributes: { city: 'Dodoma' } })
+    expect((await run('contacts', 'show', contact.id)).stdout).toContain('+14155550101')
+    const changed = await json(
+      'contacts',
+      'update',
+      contact.id,
+      '--name',
+      '',
+      '--email',
+      'a@b.example',
+    )
+    expect(changed).toMatchObject({
+      contact: { name: null, email: 'a@b.example', phone: '+14155550101', tags: ['vip', 'new'] },
+    })
+    const nothing = await run('contacts', 'update', contact.id)
+    expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining('name a field')])
+    expect((await run('contacts', 'delete', contact.id)).stderr).toContain('add --yes')
+    expect((await run('contacts', 'delete', contact.id, '--yes')).stdout).toBe('Contact deleted\n')
+    expect((await run('contacts', 'show', contact.id)).code).toBe(1)
+  })
+
+  test('a suppression is added, listed and removed', async () => {
+    const argv = ['suppressions', 'add', 'sms', '+14155550102', '--reason', 'opt_out']
+    expect((await run(...argv)).stdout).toMatch(/^sms\t\+14155550102\topt_out\t\S+\n$/)
+    const list = await json('suppressions', 'list', '--channel', 'sms')
+    expect(list).toMatchObject({ suppressions: [{ address: '+14155550102' }] })
+    expect((await run('suppressions', 'add', 'fax', '1')).code).toBe(1)
+    const removed = await run('suppressions', 'remove', 'sms', '+14155550102', '--yes')
+    expect(removed).toMatchObject({ code: 0, stderr: '' })
+    expect((await run('suppressions', 'list')).stderr).toContain('No suppressions.')
+  })
+
+  test('a webhook is created with its secret, shown, disabled, enabled and deleted', async () => {
+    const url = 'http://127.0.0.1:9/hooks'
+    const { webhook } = await json<{ webhook: { id: string; secret: string } }>(
+      ...['webhooks', 'create', url, '--events', 'message.failed', '--header', 'X-Team=a'],
+    )
+    expect(webhook).toMatchObject({ url, events: ['message.failed'], headers: ['X-Team'] })
+    expect(webhook.secret).toMatch(/^whsec_/)
+    const shown = (await run('webhooks', 'show', webhook.id)).stdout
+    expect(shown).toContain(url)
+    expect(shown).not.toContain(webhook.secret)
+    expect((await run('webhooks', 'disable', webhook.id)).stdout).toContain('disabled (manual)')
+    expect((await run('webhooks', 'enable', webhook.id)).stdout).toContain('\tactive\t')
+    const recovered = await run('webhooks', 'recover', webhook.id, '--since', '2h')
+    expect(recovered.stdout).toBe('0 deliveries queued again\n')
+    expect((await run('webhooks', 'delete', webhook.id, '--yes')).code).toBe(0)
+    expect((await run('webhooks', 'show', webhook.id)).code).toBe(1)
+  })
+
+  test('a person is invited by a link, which a withdrawal ends', async () => {
+    const made = await json<{ invitation: { id: string }; link: string }>(
+      ...['members', 'invite', 'new@example.com', 'viewer'],
+    )
+    expect(made).toMatchObject({ invitation: { email: 'new@example.com', role: 'viewer' } })
+    const token = new URL(made.link).searchParams.get('token')
+    const accept = () =>
+      fetch(`${server.url}/api/v1/invitations/accept`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ token, password: 'a long password' }),
+      })
+    expect((await run('members', 'invitations')).stdout).toContain('new@example.com')
+    expect((await run('members', 'withdraw', made.invitation.id)).code).toBe(0)
+    expect((await accept()).ok).toBe(false)
+    const again = await json<{ link: string }>('members', 'invite', 'new@example.com', 'viewer')
+    const second = new URL(again.link).searchParams.get('token')
+    const answer = await fetch(`${server.url}/api/v1/invitations/accept`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token: second, password: 'a long password' }),
+    })
+    expect(answer.status).toBe(200)
+    expect((await run('members', 'invite', 'x@example.com', 'king')).code).toBe(1)
+  })
+})
