@@ -27,6 +27,8 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     remove: 'members remove',
     // Needs the password of the owner.
     make_owner: null,
+    // Needs the password of the administrator.
+    end_sessions: null,
   },
   // A person accepts in the browser.
   invitations: {
@@ -36,7 +38,14 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     accept: null,
   },
   // The sessions of a login are for its own person.
-  sessions: { list: null, end: null, end_all: null },
+  sessions: {
+    list: null,
+    end: null,
+    end_all: null,
+    end_with_password: null,
+    links: null,
+    unlink: null,
+  },
   api_keys: { create: 'keys create', list: 'keys list', deactivate: 'keys revoke' },
   messages: {
     send: 'send',
