@@ -51,7 +51,7 @@ shown only once, and is valid for 7 days.`,
     members
       .command('invitations')
       .summary('list the open invitations of a workspace')
-      .description('Lists the invitations of a workspace that nobody has accepted yet.'),
+      .description('Lists the invitations of a workspace that no person has accepted yet.'),
   ).action((options: WorkspaceOption) => listInvitations(context, options))
   withExamples(invitations, 'svc members invitations')
 
