@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { createMailReader } from '../../src/compat/smtp/mail-reader.ts'
+import { readMail } from '../../src/compat/smtp/read-mail.ts'
 
 const line = (text: string) => `${text}\r\n`
 
@@ -49,7 +50,7 @@ it.each(MAILS)('%s does not stop the event loop', async (_, mail) => {
   }
   count()
   const raw = Buffer.from(mail, 'latin1')
-  const reading = await reader.read(raw).catch((error: Error) => ({ fault: error.message }))
+  const reading = await reader.read(raw, 'a').catch((error: Error) => ({ fault: error.message }))
   isRunning = false
   await reader.close()
   expect('mail' in reading || typeof reading.fault === 'string').toBe(true)
@@ -62,9 +63,76 @@ it.each(MAILS)('%s does not stop the event loop', async (_, mail) => {
 it('large mails beyond 100 that wait for the thread are deferred: 451 4.4.5', async () => {
   const reader = createMailReader()
   const mail = Buffer.from(`Subject: Hi\r\n\r\n${`${'x'.repeat(70)}\r\n`.repeat(1_000)}`)
-  const readings = await Promise.allSettled(Array.from({ length: 102 }, () => reader.read(mail)))
+  const readings = await Promise.allSettled(
+    Array.from({ length: 102 }, () => reader.read(mail, 'a')),
+  )
   expect(readings.slice(0, 101).every(({ status }) => status === 'fulfilled')).toBe(true)
   expect(readings[101]).toMatchObject({ reason: { responseCode: '451 4.4.5' } })
-  expect(await reader.read(mail)).toMatchObject({ mail: { subject: 'Hi' } })
+  expect(await reader.read(mail, 'a')).toMatchObject({ mail: { subject: 'Hi' } })
+  await reader.close()
+})
+
+const ADDRESSES: [name: string, unit: string][] = [
+  ['groups', 'g:'],
+  ['groups with a member', 'g:a@b;'],
+  ['separators', ';'],
+  ['addresses', 'a@b.c,'],
+  ['comments', '(a)'],
+  ['quotes', '"a" '],
+  ['brackets', '<a>'],
+]
+
+it.each(ADDRESSES)(
+  'many %s in an address header are refused unparsed, in any form',
+  async (_, unit) => {
+    const many = unit.repeat(7_000)
+    const folded = many.match(/.{1,60}/g)?.join('\r\n ')
+    for (const head of [
+      `To: ${many}`,
+      `from: ${many}`,
+      `To: ${folded}`,
+      `Cc: ${many}\r\nX-\xe9: b`,
+    ]) {
+      const raw = Buffer.from(`${head}\r\n\r\nHello`, 'latin1')
+      expect(await readMail(raw)).toEqual({ fault: 'The mail has too many addresses' })
+      const unix = Buffer.from(raw.toString('latin1').replaceAll('\r', ''), 'latin1')
+      expect(await readMail(unix)).toEqual({ fault: 'The mail has too many addresses' })
+    }
+  },
+)
+
+it.each(['Hello', 'H\xe9llo'])(
+  'headers have one maximum size, also in a usual mail',
+  async (text) => {
+    const raw = Buffer.from(`Subject: ${'x'.repeat(256 * 1024)}\r\n\r\n${text}`, 'latin1')
+    const fault = 'Maximum header size of 262144 bytes exceeded'
+    expect(await readMail(raw)).toEqual({ fault })
+  },
+)
+
+it('1,000 named addresses and 60 KB of brackets and commas in the text are read', async () => {
+  const reader = createMailReader()
+  const to = Array.from({ length: 1_000 }, (_, i) => `"A" <a${i}@b.example>`).join(',\r\n ')
+  const raw = Buffer.from(`To: ${to}\r\n\r\n${'<,('.repeat(20_000)}`)
+  const reading = await reader.read(raw, 'a')
+  expect('mail' in reading && reading.mail.to.length).toBe(1_000)
+  await reader.close()
+})
+
+it('the workspaces take turns, and the one with the most waiting mails makes room', async () => {
+  const reader = createMailReader()
+  const mail = Buffer.from(`Subject: Hi\r\n\r\n${`${'x'.repeat(70)}\r\n`.repeat(1_000)}`)
+  const order: string[] = []
+  const read = (id: string) =>
+    reader.read(mail, id).then(
+      () => order.push(id),
+      (error: { responseCode: string }) => order.push(`${id} ${error.responseCode}`),
+    )
+  // One is read, 100 wait.
+  const all = Array.from({ length: 101 }, () => read('busy'))
+  await Promise.all([...all, read('other')])
+  expect(order[0]).toBe('busy 451 4.4.5')
+  expect(order.indexOf('other')).toBe(3)
+  expect(order.filter((one) => one === 'busy')).toHaveLength(100)
   await reader.close()
 })

@@ -6,8 +6,8 @@ import { type Refusal, refusal } from './reply.ts'
 
 /** Reads mails of any content so that the event loop stays free. */
 export interface MailReader {
-  /** @throws Refusal if too many mails wait, or this mail takes too long. */
-  read(raw: Uint8Array): Promise<Reading>
+  /** @throws Refusal if too many mails of the workspace wait, or this mail takes too long. */
+  read(raw: Uint8Array, workspace_id: string): Promise<Reading>
   close(): Promise<void>
 }
 
@@ -16,21 +16,28 @@ const LINES_HERE_MAX = 1_000
 const BYTES_HERE_MAX = 64 * 1024
 
 /** A mail of the maximum size is read in 2 s on a slow machine. */
-const READ_MAX_MS = 10_000
+const READ_MAX_MS = 5_000
 const WAITING_MAX = 100
 /** An idle thread ends after this time, because it holds 20 MB of memory. */
 const IDLE_MS = 30_000
 const HEAP_MAX_MIB = 256
 
 interface Waiting {
+  workspace_id: string
   raw: Uint8Array
   resolve(reading: Reading): void
   reject(refusal: Refusal): void
 }
 
-/** Reads small mails at once, and large ones one by one in a thread, which starts when it is needed. */
+/**
+ * Reads small mails at once, and large ones one by one in a thread, which starts when it is needed. The workspaces take
+ * turns, so that a mail waits for at most one mail of each other workspace. When too many mails wait, the last one of the
+ * workspace with the most is refused.
+ */
 export function createMailReader(): MailReader {
-  const waiting: Waiting[] = []
+  /** By workspace, in the order of their turns. No queue is empty. */
+  const queues = new Map<string, Waiting[]>()
+  let waiting = 0
   let worker: Worker | null = null
   let running: Waiting | null = null
   let timer: NodeJS.Timeout | undefined
@@ -60,9 +67,38 @@ export function createMailReader(): MailReader {
     next()
   }
 
+  function enqueue(one: Waiting): void {
+    const queue = queues.get(one.workspace_id)
+    if (queue) queue.push(one)
+    else queues.set(one.workspace_id, [one])
+    waiting += 1
+  }
+
+  /** The first mail of the workspace whose turn it is. */
+  function dequeue(): Waiting | null {
+    for (const [workspace_id, queue] of queues) {
+      const one = queue.shift()
+      queues.delete(workspace_id)
+      if (queue.length > 0) queues.set(workspace_id, queue)
+      waiting -= 1
+      return one ?? null
+    }
+    return null
+  }
+
+  /** Makes room for a mail of a workspace. False if no other workspace has more mails waiting. */
+  function makeRoom(workspace_id: string): boolean {
+    if (waiting < WAITING_MAX) return true
+    const longest = [...queues.values()].reduce((a, b) => (b.length > a.length ? b : a))
+    if (longest.length <= (queues.get(workspace_id)?.length ?? 0) + 1) return false
+    longest.pop()?.reject(tooMany())
+    waiting -= 1
+    return true
+  }
+
   function next(): void {
     clearTimeout(timer)
-    running = isClosed ? null : (waiting.shift() ?? null)
+    running = isClosed ? null : dequeue()
     if (!running) {
       timer = setTimeout(() => {
         void worker?.terminate()
@@ -78,26 +114,30 @@ export function createMailReader(): MailReader {
   }
 
   return {
-    async read(raw) {
+    async read(raw, workspace_id) {
       if (isSmall(raw)) return readMail(raw)
-      if (isClosed || waiting.length >= WAITING_MAX) {
-        throw refusal('451 4.4.5', 'Too many mails. Please try again later')
-      }
+      if (isClosed || !makeRoom(workspace_id)) throw tooMany()
       return new Promise((resolve, reject) => {
-        waiting.push({ raw, resolve, reject })
+        enqueue({ workspace_id, raw, resolve, reject })
         if (!running) next()
       })
     },
     async close() {
       isClosed = true
       clearTimeout(timer)
-      const left = running ? [running, ...waiting.splice(0)] : waiting.splice(0)
+      const left = [...(running ? [running] : []), ...[...queues.values()].flat()]
       running = null
+      queues.clear()
+      waiting = 0
       for (const { reject } of left) reject(refusal('451 4.3.2', 'The service is stopping'))
       await worker?.terminate()
       worker = null
     },
   }
+}
+
+function tooMany(): Refusal {
+  return refusal('451 4.4.5', 'Too many mails. Please try again later')
 }
 
 function isSmall(raw: Uint8Array): boolean {

@@ -43,8 +43,8 @@ export function createMails({
     .messages.send
   let buffered = 0
 
-  function messageFor(raw: Uint8Array, recipients: Recipients) {
-    return reader.read(raw).then((reading) => {
+  function messageFor(raw: Uint8Array, recipients: Recipients, workspace_id: string) {
+    return reader.read(raw, workspace_id).then((reading) => {
       if ('fault' in reading) throw refusal('554 5.6.0', reading.fault)
       const { body, idempotency_key } = requestOf(reading.mail, recipients, domains)
       checkValue(body)
@@ -99,7 +99,7 @@ export function createMails({
       })
     },
     async send(raw, recipients, identity) {
-      const { request, key } = await messageFor(raw, recipients)
+      const { request, key } = await messageFor(raw, recipients, identity.workspace_id)
       const work = Promise.resolve(
         gate.during(() => core.messages.send(identity, request, { idempotency_key: key })),
       )
