@@ -31,6 +31,7 @@ GET /api/v1/members jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?
 PUT /api/v1/members/:id jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 DELETE /api/v1/members/:id jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 POST /api/v1/members/:id/owner jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+POST /api/v1/members/:id/end-sessions jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET /api/v1/invitations jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 POST /api/v1/invitations jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 DELETE /api/v1/invitations/:id jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
@@ -38,6 +39,9 @@ POST /api/v1/invitations/accept in in in in in in in in in in in in
 GET /api/v1/sessions jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 DELETE /api/v1/sessions/:id jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 DELETE /api/v1/sessions jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+POST /api/v1/sessions/end jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+GET /api/v1/sign-in-links jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+DELETE /api/v1/sign-in-links/:id jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 POST   /api/v1/api-keys              jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET    /api/v1/api-keys              jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 DELETE /api/v1/api-keys/:id          jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
@@ -165,6 +169,7 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
     if (path.includes('/members/')) return (await world().member(owner, 'developer')).id
     if (path.includes('/invitations/')) return (await world().invitation(owner)).id
     if (path.includes('/sessions/')) return world().otherSession(owner)
+    if (path.includes('/sign-in-links/')) return linkOf(owner)
     const { key } = await world().key(owner)
     if (/\/bulks?\//.test(path)) return (await world().bulk(key)).body.data.bulk_id
     return (await world().send(key)).body.data.message_id
@@ -216,6 +221,10 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
       return [filled, { role: 'viewer' }]
     case 'POST /api/v1/members/:id/owner':
       return [filled, { current_password: 'not the password' }]
+    case 'POST /api/v1/members/:id/end-sessions':
+      return [filled, { current_password: owner.password }]
+    case 'POST /api/v1/sessions/end':
+      return [filled, { current_password: owner.password, id: await world().otherSession(owner) }]
     case 'POST /api/v1/invitations':
       return [filled, { email: `${one()}@example.com`, role: 'viewer' }]
     case 'POST /api/v1/invitations/accept': {
@@ -242,6 +251,15 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
     default:
       return [filled]
   }
+}
+
+/** A new link of the account to an OIDC subject. */
+async function linkOf({ email, token }: Account): Promise<string> {
+  const subject = crypto.randomUUID()
+  const person = { issuer: 'https://id.example', subject, verified_email: email, name: null }
+  await world().core.members.signIn({ ...person, assigned: null })
+  const { body } = await world().call('GET', '/api/v1/sign-in-links', { token })
+  return body.data.links.at(-1).id
 }
 
 let lasting: Promise<{ id: string }> | undefined
@@ -279,7 +297,7 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
   if (cell === 'in') {
     const isMade =
       method === 'POST' &&
-      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel|reschedule|verify|accept)$|\/owner$/.test(
+      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel|reschedule|verify|accept|end|end-sessions)$|\/owner$/.test(
         path,
       )
     // No message of the bulk has failed; this answer shows that the request was admitted.

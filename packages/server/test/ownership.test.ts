@@ -92,7 +92,9 @@ it.each(CASES)(
     const request = {
       ...as,
       ...(method === 'PUT' && group === 'members' && { json: { role: 'viewer' } }),
-      ...(path.endsWith('/owner') && { json: { current_password: account.password } }),
+      ...(/\/(?:owner|end-sessions)$/.test(path) && {
+        json: { current_password: account.password },
+      }),
       ...(path.endsWith('/recover') && { json: { since: '2026-05-04' } }),
       ...(path.endsWith('/reschedule') && { json: { scheduled_at: world().now().toISOString() } }),
     }
