@@ -79,7 +79,7 @@ export interface ReceivedContext {
  */
 export function partiesOf(
   arrival: Pick<Arrival, 'about' | 'quoted' | 'recipient' | 'channel' | 'sender' | 'identities'>,
-  conversations: readonly Pick<ConversationRow, 'workspace_id' | 'sender' | 'address'>[],
+  conversations: readonly Omit<ConversationRow, 'channel' | 'last_sent_at' | 'user_id'>[],
 ): Parties {
   const { quoted, recipient, channel, sender } = arrival
   const about = arrival.about ?? (conversations.length === 0 ? quoted : undefined)
@@ -94,7 +94,7 @@ export function partiesOf(
       address,
       addresses:
         about === quoted
-          ? [...new Set([suppressedAddress({ channel, recipient: address }), ...numbers])]
+          ? formsOf(channel, [suppressedAddress({ channel, recipient: address }), ...numbers])
           : numbers,
     }
   }
@@ -102,10 +102,16 @@ export function partiesOf(
   const wrote_from = last?.sender ?? recipient
   const same = conversations.filter(({ sender }) => sender === wrote_from)
   const workspace_ids = [...new Set(same.map(({ workspace_id }) => workspace_id))].sort()
-  const addresses = [...new Set([...same.map(({ address }) => address), ...numbers])]
+  const known = same.flatMap(({ address, other_number }) => [address, other_number ?? address])
+  const addresses = formsOf(channel, [...known, ...numbers])
   // The sender of an e-mail keeps its spelling.
   const address = channel === 'email' ? sender : (last?.address ?? sender)
   return { owner: last?.workspace_id ?? null, wrote_from, workspace_ids, address, addresses }
+}
+
+/** The addresses, each once, and on WhatsApp the other forms of numbers. */
+function formsOf(channel: Arrival['channel'], addresses: readonly string[]): string[] {
+  return [...new Set(channel === 'whatsapp' ? addresses.flatMap(whatsappForms) : addresses)]
 }
 
 /** The names under which conversations with the author may be known. */
@@ -115,7 +121,7 @@ export function namesOf({
   identities = [],
 }: Pick<Arrival, 'channel' | 'sender' | 'identities'>): string[] {
   if (channel !== 'whatsapp') return [suppressedAddress({ channel, recipient: sender })]
-  return [...new Set([sender, ...identities].flatMap(whatsappForms))]
+  return formsOf(channel, [sender, ...identities])
 }
 
 /** The keyword of an arrival; null on channels without keywords. `yes` counts only if the writer opted out. */

@@ -724,6 +724,19 @@ export function receivedContract(open: OpenStorage): void {
       expect(only(await received(workspaceId))).toMatchObject({ sender: WROTE_TO })
     })
 
+    it('is stopped in all forms by an id without a number too', async () => {
+      const other_number = '+19995550100'
+      const workspaceId = await writer({ ...whatsapp, user_id: USER, other_number })
+      await says('STOP', { sender: USER })
+      for (const address of [WROTE_TO, KNOWN_AS, other_number]) {
+        expect(await reasonsOf(workspaceId, address)).toEqual(['opt_out'])
+      }
+      await says('START', { sender: USER })
+      for (const address of [WROTE_TO, KNOWN_AS, other_number]) {
+        expect(await reasonsOf(workspaceId, address)).toEqual([])
+      }
+    })
+
     it('does not join numbers of SMS', async () => {
       const workspaceId = await writer({ address: WROTE_TO })
       await arrives('STOP', { sender: KNOWN_AS })
