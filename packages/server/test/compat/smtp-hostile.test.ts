@@ -101,6 +101,14 @@ it.each(ADDRESSES)(
   },
 )
 
+it('a few nested groups with a long name are refused, and short ones are read', async () => {
+  const to = (length: number) => `To: ${'g:'.repeat(20)}${'a'.repeat(length)}@b.example`
+  const long = await readMail(Buffer.from(`${to(50_000)}\r\n\r\nHello`))
+  expect(long).toEqual({ fault: 'The mail has too many addresses' })
+  const short = await readMail(Buffer.from(`${to(10)}\r\n\r\nHello`))
+  expect('mail' in short && short.mail.to).toEqual(['aaaaaaaaaa@b.example'])
+})
+
 it.each(['Hello', 'H\xe9llo'])(
   'headers have one maximum size, also in a usual mail',
   async (text) => {
