@@ -64,6 +64,7 @@ export interface DispatchControl {
   resume(choice?: DoubtfulChoice | null, actor?: Actor): Promise<Resumed>
 }
 
+/** What `standstill` waits for, and how it reports meanwhile. */
 export interface StandstillOptions {
   /** Waits only for this provider. */
   provider?: string | undefined
