@@ -111,7 +111,7 @@ async function tourMessages({ idle }: WholeService, send: Send) {
   await send('messages.erase', { params: { id: String(spare.message_id) } })
   await send('messages.list', { query: { limit: '5', status: 'delivered' } })
   const { next_after } = await send('events.list')
-  await send('events.list', { query: { after: String(next_after), limit: '5' } })
+  await send('events.list', { query: { after: String(next_after) } })
   // The first recipient fails, so that the bulk can be sent again.
   const recipients = ['+15005550001', '+15005550006']
   const bulks = { id: String((await send('bulks.send', { body: { ...SMS, recipients } })).bulk_id) }
@@ -192,7 +192,7 @@ async function tourDomains({ publish }: WholeService, send: Send) {
 }
 
 async function tourMembers(
-  { tokenOf }: WholeService,
+  { tokenOf, link }: WholeService,
   send: Send,
 ): Promise<Record<string, Record<string, string>>> {
   const password = 'a long password of a member'
@@ -216,8 +216,18 @@ async function tourMembers(
   const { sessions } = await send('sessions.list')
   const other = (sessions as { id: string; is_current: boolean }[]).find((one) => !one.is_current)
   if (other) await send('sessions.end', { params: { id: other.id } })
+  const secret = { current_password: PASSWORDS.last }
+  await send('workspaces.login', { body: { email: EMAIL, password: PASSWORDS.last } })
+  const added = (await send('sessions.list')).sessions as { id: string; is_current: boolean }[]
+  const id = added.find((one) => !one.is_current)?.id
+  await send('sessions.end_with_password', { body: { ...secret, id } })
+  await link(EMAIL)
+  const links = (await send('sessions.links')).links as { id: string }[]
+  await send('sessions.unlink', { params: { id: links[0]?.id ?? '' } })
+  const member = await join('asha@example.com')
+  await send('members.end_sessions', { params: { id: member }, body: secret })
   return {
-    members: { id: await join('asha@example.com') },
+    members: { id: member },
     invitations: { id: (await invite('open@example.com')).id },
     sessions: { id: (sessions as { id: string }[])[0]?.id ?? '' },
   }

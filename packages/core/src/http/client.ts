@@ -45,8 +45,13 @@ export type Connector = buildConnector.connector
 export interface HttpClientOptions {
   /** Opens each connection; a `connect` that refuses an address fails with the code `FORBIDDEN`. */
   connect: Connector
-  /** The limit of one call: waiting for a connection, connecting, writing, headers and body. */
+  /** The limit of one call: waiting for a connection, connecting, writing, headers and body. With `wait_ms`: from the first byte. */
   deadline_ms: number
+  /**
+   * A limit of its own for waiting for a connection and connecting. With one limit for both, a call that got a connection late
+   * would be written and then aborted, although its peer is only slow.
+   */
+  wait_ms?: number
   /** The size of an answer's body that is kept, in bytes. */
   body_max: number
   /** How much of a body is read, in bytes, so that its connection can be used again; default `body_max`. */
@@ -156,6 +161,7 @@ function callOnce(
   agent: Dispatcher,
   {
     deadline_ms,
+    wait_ms,
     body_max,
     drain_max = body_max,
     repeats = false,
@@ -178,13 +184,15 @@ function callOnce(
       if (takes_cut && status >= 200) return answer(true)
       return settle({ type: is_written ? 'unanswered' : 'not_sent', code, text: TEXTS[code] })
     }
-    const until = performance.now() + deadline_ms
+    const start_max_ms = wait_ms ?? deadline_ms
+    const until = performance.now() + start_max_ms
     // Node keeps one timer for all timeouts of equal length, so this timeout costs only an entry of a list. Instead of the
     // timer, a linked list of deadlines cost 5 % more CPU for a delivery. A Map cost 20 % more: it keeps garbage alive.
-    const timer = setTimeout(() => {
+    const end = () => {
       fail(connection ? 'timeout' : 'busy')
       connection?.abort(new Error('deadline'))
-    }, deadline_ms)
+    }
+    let timer = setTimeout(end, start_max_ms)
     const received = createCollector(body_max, drain_max)
     let status = 0
     let headers: HttpResponse['headers'] = {}
@@ -202,8 +210,11 @@ function callOnce(
         if (performance.now() >= until) fail('busy')
         else if (may_start?.() === false) fail('paused')
         connection ??= controller
-        if (is_settled || is_rewrite) controller.abort(new Error('not used'))
-        else is_written = true
+        if (is_settled || is_rewrite) return controller.abort(new Error('not used'))
+        is_written = true
+        if (wait_ms === undefined) return
+        clearTimeout(timer)
+        timer = setTimeout(end, deadline_ms)
       },
       onResponseStart(_, code, fields) {
         status = code

@@ -36,7 +36,7 @@ export const SAMPLE_ROWS = 100
 const SHARE = 0.6
 
 const LOOKS: Record<'email' | 'phone', RegExp> = {
-  email: /^[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+$/,
+  email: /^[^\s@<>]+@[^\s@<>.]+(?:\.[^\s@<>.]+)+$/,
   phone: /^(?:\+|00)[1-9][\d\s()./-]{5,24}$/,
 }
 

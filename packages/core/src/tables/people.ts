@@ -24,7 +24,7 @@ export interface Person {
 const READ_MAX = 5
 
 /** Google puts several values in one cell, people put several numbers. */
-const SEVERAL = { phone: /\s*:::\s*|[;\r\n]+|,\s+/, email: /\s*:::\s*|[;,\r\n]+/ }
+const SEVERAL = { phone: /:::|[;\r\n]|,\s/, email: /:::|[;,\r\n]/ }
 
 /** Reads a row. Empty cells are no values. */
 export function readPerson(

@@ -19,7 +19,7 @@ export const SCIENTIFIC = /^\+?\d+(?:[.,]\d+)?[eE][+-]?\d+$/
 export const INVISIBLE = /\p{Cf}|(?!\s)\p{Cc}/gu
 
 /** A separator between blanks stands behind an area code, or before another number or an extension. */
-const PARTS = /\s+[/\u2010-\u2015-]\s+/
+const PARTS = /\s[/\u2010-\u2015-]\s/
 
 /** National numbers are seldom longer. Longer digits without a plus sign may begin with a calling code. */
 const NATIONAL_DIGITS = 11

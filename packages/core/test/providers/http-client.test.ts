@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { DEADLINES_MS } from '@svc/testkit/provider'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { HttpCall } from '../../src/http/client.ts'
@@ -244,6 +247,27 @@ describe('a request that certainly did not reach the peer is not sent', () => {
     expect(answered).toMatchObject({ type: 'not_sent', code: 'invalid' })
     expect(peer.requests).toEqual([])
   })
+})
+
+it('gives the whole deadline to a call that got its connection late', async () => {
+  const seen: string[] = []
+  const server = createServer((request, response) => {
+    seen.push(request.url ?? '')
+    setTimeout(() => response.end('{}'), 600)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const client = clientOf({ connections: 1, deadline_ms: 1_000 })
+  const calls = ['/1', '/2', '/3'].map((path) => client.call(post(url + path)))
+  // The second call ends 1.2 s after it was made; the third had no connection in time, so the peer never sees it.
+  expect(await Promise.all(calls)).toMatchObject([
+    { type: 'answered', status: 200 },
+    { type: 'answered', status: 200 },
+    { type: 'not_sent', code: 'busy' },
+  ])
+  expect(seen).toEqual(['/1', '/2'])
+  await client.close()
+  server.close()
 })
 
 it('keeps its connections for later calls', async () => {
