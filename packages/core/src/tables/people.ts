@@ -1,9 +1,14 @@
-import type { CountryCode } from 'libphonenumber-js/min'
 import { emailAddress } from '../contract/fields/email-address.ts'
 import type { Column } from './columns.ts'
 import { unguarded } from './csv-cells.ts'
 import { type Field, fieldNamed, keyOf } from './headings.ts'
-import { INVISIBLE, type PhoneResult, readPhone, SCIENTIFIC } from './phone-numbers.ts'
+import {
+  type CountryCode,
+  INVISIBLE,
+  type PhoneResult,
+  readPhone,
+  SCIENTIFIC,
+} from './phone-numbers.ts'
 
 /** A person in a row of a table. */
 export interface Person {

@@ -1,6 +1,6 @@
 import {
-  type CountryCode,
   isSupportedCountry,
+  type CountryCode as LibraryCountry,
   type PhoneNumber,
   parsePhoneNumberFromString,
 } from 'libphonenumber-js/min'
@@ -24,8 +24,11 @@ const PARTS = /\s[/\u2010-\u2015-]\s/
 /** National numbers are seldom longer. Longer digits without a plus sign may begin with a calling code. */
 const NATIONAL_DIGITS = 11
 
+/** The ISO 3166-1 code of a country, in upper case. The library's own type would reach the declarations of this package. */
+export type CountryCode = string
+
 /** Whether numbers of the country can be read: its ISO 3166-1 code in upper case. */
-export function isCountry(code: string): code is CountryCode {
+export function isCountry(code: string): boolean {
   return isSupportedCountry(code)
 }
 
@@ -83,7 +86,7 @@ function international(text: string): string | null {
 
 function national(text: string, country: CountryCode | undefined): string | null {
   const own = validOf(
-    parsePhoneNumberFromString(text, { extract: false, defaultCountry: country as CountryCode }),
+    parsePhoneNumberFromString(text, { extract: false, defaultCountry: country as LibraryCountry }),
   )
   if (own && own.nationalNumber.length <= NATIONAL_DIGITS) return own.number
   // Spreadsheets drop the plus sign.

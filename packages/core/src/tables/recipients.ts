@@ -1,10 +1,10 @@
-import type { CountryCode } from 'libphonenumber-js/min'
 import type { Channel } from '../contract/resources/content.ts'
 import { assertDistinct, type Column } from './columns.ts'
 import { unguarded } from './csv-cells.ts'
 import { TableFault } from './fault.ts'
 import { type Field, fieldNamed, keyOf } from './headings.ts'
 import { type Person, readPerson } from './people.ts'
+import type { CountryCode } from './phone-numbers.ts'
 
 /** A recipient of a bulk in a row of a table. */
 export interface TableRecipient {
