@@ -111,7 +111,7 @@ export type { MakeOptions } from './storage/sqlite/backup/make-backup.ts'
 export type { RestoreOptions, RestoreReport } from './storage/sqlite/backup/restore-backup.ts'
 export type { Source } from './tables/encoding.ts'
 export { TableFault } from './tables/fault.ts'
-export { isCountry } from './tables/phone-numbers.ts'
+export { type CountryCode, isCountry } from './tables/phone-numbers.ts'
 export { openTable, type Table, type TableRow } from './tables/read-table.ts'
 export {
   type RecipientColumns,
