@@ -35,7 +35,7 @@ export type ProviderClientOptions = Omit<ConnectorOptions, 'lookup'> &
 
 /**
  * The HTTP client of a provider; its defaults are 15 s, 256 KB and 50 connections. It repeats no request, because the peer
- * may have accepted the message. A call that has no connection within 10 s (at most `deadline_ms`) is `not_sent`; the time of
+ * may have accepted the message. A call that has no connection in the rest of 20 s (at most `deadline_ms`) is `not_sent`; the time of
  * the answer begins with the first byte of the request.
  */
 export function createProviderClient({
@@ -48,7 +48,7 @@ export function createProviderClient({
   const client = createHttpClient({
     connect: createConnector(options),
     deadline_ms,
-    wait_ms: Math.min(WAIT_MAX_MS, deadline_ms),
+    wait_ms: Math.min(deadline_ms, CALL_MAX_MS - deadline_ms),
     body_max,
     connections,
     may_start,
@@ -65,8 +65,8 @@ export function createProviderClient({
   }
 }
 
-/** With the longest deadline, 18 s, a call ends within the 30 s of a provider call. */
-const WAIT_MAX_MS = 10_000
+/** A provider answers each call within this time: see `Provider`. The longest deadline is 18 s. */
+const CALL_MAX_MS = 20_000
 
 const IDENTITY = { 'accept-encoding': 'identity' }
 

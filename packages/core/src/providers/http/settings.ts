@@ -214,7 +214,7 @@ export const settings = z
     handles_stop: handlesStop.default(false),
     /** Whether the gateway accepts each `Idempotency-Key` only once. */
     idempotent: z.boolean().default(false),
-    /** The timeout of a call, including connect, headers and body. A message needs its outcome within 20 s. */
+    /** The timeout of an answer, from the first byte of the request. The wait for a connection has the rest of 20 s. */
     deadline_s: z.number().min(0.1).max(18).default(15),
     /** The maximum number of simultaneous connections of each thread. */
     connections: z.int().min(1).max(500).default(50),
