@@ -36,6 +36,16 @@ export function isGone(error: unknown): boolean {
 }
 
 /**
+ * Whether PostgreSQL itself ended the session and said so: it runs the statements of a session in order, so it ran none
+ * after the one that failed with this. A pooler's own error proves nothing, because the server may have gone on. Only
+ * PostgreSQL names the routine (PostgreSQL documentation, 55.8 "Error and Notice Message Fields").
+ */
+export function isEndedByServer(error: unknown): boolean {
+  const { routine } = (causeOf(error) ?? {}) as { routine?: unknown }
+  return /^57P0[1-3]$/.test(codeOf(error)) && routine !== undefined
+}
+
+/**
  * The error for work whose connection was lost. The work was not done; but if its commit had been sent, the outcome is
  * unknown, and only idempotent work may be repeated.
  */

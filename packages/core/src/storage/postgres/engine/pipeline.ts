@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { isEndedByServer } from './failure.ts'
 import { parsers } from './parsers.ts'
 
 /** A statement that each connection prepares once. */
@@ -15,6 +16,8 @@ export interface Pipeline {
   succeeded(): Promise<unknown>
   /** Resolves when all statements so far have ended. */
   ended(): Promise<unknown>
+  /** Whether the server certainly did not run the last statement: it ended the session at an earlier one. */
+  lastSkipped(): boolean
 }
 
 /**
@@ -43,12 +46,15 @@ const sessions = new WeakMap<pg.ClientBase, Session>()
 /** A pipeline on a connection. */
 export function pipelineOn(client: pg.ClientBase): Pipeline {
   const batches: Promise<unknown>[] = []
+  let last: Batch | null = null
   let open: Batch | null = null
   return {
     run(statement, values = []) {
       if (!open) {
         const batch = new Batch(sessionOf(client))
         open = batch
+        batch.after = last
+        last = batch
         const ended = new Promise<unknown>((resolve, reject) => {
           batch.callback = (error) => (error ? reject(error) : resolve(null))
         })
@@ -64,6 +70,7 @@ export function pipelineOn(client: pg.ClientBase): Pipeline {
     },
     succeeded: () => Promise.all(batches),
     ended: () => Promise.allSettled(batches),
+    lastSkipped: () => last?.isLastSkipped() ?? false,
   }
 }
 
@@ -103,7 +110,11 @@ interface Wire {
 class Batch extends pg.Query {
   readonly statements: Sent[] = []
   callback: (error?: unknown) => void = () => {}
+  /** The batch before this one in the pipeline. */
+  after: Batch | null = null
+  /** The statements of which the server said that they are complete. */
   private next = 0
+  private isEnded = false
   private described: Columns | null = null
   private failure: unknown
   private readonly session: Session
@@ -189,7 +200,13 @@ class Batch extends pg.Query {
     this.callback()
   }
 
+  isLastSkipped(): boolean {
+    for (let before = this.after; before; before = before.after) if (before.isEnded) return true
+    return this.isEnded && this.next < this.statements.length - 1
+  }
+
   handleError(error: unknown): void {
+    this.isEnded = isEndedByServer(error)
     for (const { statement, reject } of this.statements) {
       // A batch that follows a failed one closes the statement, and cannot prepare it again in that transaction.
       this.session.prepared.delete(statement.name)

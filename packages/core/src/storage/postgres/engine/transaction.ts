@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { backoffMs } from '../../../runtime/backoff.ts'
-import { away, isContention, isGone, tooBusy, withoutData } from './failure.ts'
+import { away, isContention, isEndedByServer, isGone, tooBusy, withoutData } from './failure.ts'
 
 /** Sends a statement at once; statements run in the order in which they were sent. */
 export type Run = (query: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>
@@ -13,7 +13,7 @@ const WAITING_MAX = 1_000
 
 /** The state of one try. */
 export interface Try {
-  /** Whether the commit was sent: a connection lost after that leaves the outcome unknown. */
+  /** Whether the commit was sent and may have run: a connection lost after that leaves the outcome unknown. */
   commit_sent: boolean
   /** The time of `performance.now()` at which the caller's time is over. */
   until: number
@@ -63,16 +63,21 @@ export interface Sender<Send> {
   succeeded(): Promise<unknown>
   /** Resolves when all statements so far have ended. */
   ended(): Promise<unknown>
+  /** Whether the server certainly did not run the last statement: it ended the session at an earlier one. */
+  lastSkipped(): boolean
 }
 
 /** Sends each statement on its own. */
 export function eachAlone(client: pg.ClientBase): Sender<Run> {
   const answers: Promise<unknown>[] = []
+  let ended_at = Number.POSITIVE_INFINITY
   const run: Run = (query, values) => {
     const answer = client.query(query as string, values)
+    const place = answers.push(answer)
     // The answer is checked with the commit; until then a rejection must not count as unhandled.
-    answer.catch(() => {})
-    answers.push(answer)
+    answer.catch((error) => {
+      if (isEndedByServer(error)) ended_at = Math.min(ended_at, place)
+    })
     return answer
   }
   return {
@@ -80,6 +85,7 @@ export function eachAlone(client: pg.ClientBase): Sender<Run> {
     command: run,
     succeeded: () => Promise.all(answers),
     ended: () => Promise.allSettled(answers),
+    lastSkipped: () => ended_at < answers.length,
   }
 }
 
@@ -105,6 +111,7 @@ export function transact<Send, T>(
     } catch (error) {
       // A rollback that travels with a statement that fails would be skipped.
       await sender.ended()
+      if (sender.lastSkipped()) fate.commit_sent = false
       await client.query('rollback').catch(spoil)
       throw error
     }
