@@ -163,7 +163,9 @@ export const LIMITS = {
   /** The maximum size of all attachments of one e-mail together, decoded. */
   email_attachments_bytes: 2 * MB,
   email_filename_length: 255,
-  email_content_type_length: 127,
+  /** Type, subtype and parameters together. */
+  email_content_type_length: 255,
+  email_content_type_parameters: 10,
   whatsapp_text_length: 4096,
   whatsapp_caption_length: 1024,
   whatsapp_filename_length: 240,

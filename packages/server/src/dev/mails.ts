@@ -127,6 +127,7 @@ function withImages(html: string, { attachments = [] }: EmailContent): string {
   )
   return html.replace(/\bcid:([A-Za-z0-9._@+-]+)/g, (whole, id: string) => {
     const image = images.get(id)
-    return image ? `data:${image.content_type};base64,${image.content}` : whole
+    const [type] = image?.content_type?.split(';') ?? []
+    return image ? `data:${type};base64,${image.content}` : whole
   })
 }

@@ -99,6 +99,18 @@ describe('emails.send', () => {
     ])
   })
 
+  it('takes the parameters of the type of a file, and refuses line breaks in them', async () => {
+    const file = (contentType: string) => ({ filename: 'a.ics', content: 'SGVsbG8=', contentType })
+    const contentType = 'text/calendar; method=REQUEST; charset=utf-8'
+    const id = await sent({ attachments: [file(contentType)] })
+    expect((await messageOf(id)).content.attachments).toMatchObject([{ content_type: contentType }])
+    const { error } = await resend.emails.send({
+      ...MAIL,
+      attachments: [file('text/calendar; method="a\r\nBcc: b@c.co"')],
+    })
+    expect(error).toMatchObject({ statusCode: 422, name: 'invalid_attachment' })
+  })
+
   it('takes a Buffer as old versions of the package send it', async () => {
     const attachments = [{ filename: 'a.txt', content: Buffer.from('Hello').toJSON() }]
     const { status, body } = await post('/emails', { ...MAIL, attachments })

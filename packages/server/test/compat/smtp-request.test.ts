@@ -62,6 +62,55 @@ describe('requestOf', () => {
     expect(content.attachments).toMatchObject([{ filename, content_type: 'application/x-sh' }])
   })
 
+  it.each([
+    ['a calendar', 'text/calendar; method=REQUEST; charset=utf-8', undefined],
+    ['a quoted value', 'text/calendar; charset="utf-8"; component="a b"', undefined],
+    ['a name', 'application/pdf; name="a.pdf"; x=1', 'application/pdf; x=1'],
+    ['a text', 'text/plain; format=flowed; charset=iso-8859-1', undefined],
+    ['comments', 'text/calendar (a); method=CANCEL (b)', 'text/calendar; method=CANCEL'],
+    [
+      'a parameter twice',
+      'text/calendar; method=REQUEST; method=CANCEL',
+      'text/calendar; method=REQUEST',
+    ],
+    ['a bare parameter', 'text/calendar; method', 'text/calendar; method=""'],
+    ['a value with other letters', 'application/x-a; a=ü; b=1', 'application/x-a; b=1'],
+    ['a boundary', 'application/x-a; boundary=b', 'application/x-a'],
+    [
+      'folded lines',
+      'text/calendar;\r\n charset=utf-8;\r\n\tmethod=REPLY',
+      'text/calendar; charset=utf-8; method=REPLY',
+    ],
+    ['a type of its own', 'multipart; charset=utf-8', 'application/octet-stream'],
+    [
+      'too many',
+      `a/b${'; a=1'.repeat(3)}${Array.from({ length: 12 }, (_, i) => `; p${i}=v`).join('')}`,
+      `a/b; a=1${Array.from({ length: 9 }, (_, i) => `; p${i}=v`).join('')}`,
+    ],
+  ])('keeps the parameters of the type of a file: %s', async (_, type, kept) => {
+    const head = [`Content-Type: ${type}`, 'Content-Disposition: attachment; filename=a']
+    const { content } = await requestFor([...head, '', 'x'], ['a@example.com'])
+    const sent = kept ?? type.replace('"utf-8"', 'utf-8')
+    expect(content.attachments).toMatchObject([{ filename: 'a', content_type: sent }])
+  })
+
+  it.each(['text/calendar; charset=iso-8859-1', 'application/ics', 'text/plain; charset=utf-16'])(
+    'keeps the bytes of a file of %s',
+    async (type) => {
+      const bytes = Buffer.from([0x66, 0xfc, 0x72, 0x0d, 0x0a, 0x0d, 0x0a, 0x00])
+      const head = [
+        `Content-Type: ${type}`,
+        'Content-Transfer-Encoding: base64',
+        'Content-Disposition: attachment',
+      ]
+      const { content } = await requestFor(
+        [...head, '', bytes.toString('base64')],
+        ['a@example.com'],
+      )
+      expect(content.attachments).toMatchObject([{ content: bytes.toString('base64') }])
+    },
+  )
+
   it('sends a mail inside a mail as a file', async () => {
     const { content } = await requestFor(
       ['Content-Type: message/rfc822', '', 'Subject: inner', '', 'x'],

@@ -83,6 +83,17 @@ describe('a mail', () => {
     ])
   })
 
+  it('with an invitation keeps its method and charset (RFC 6047, section 2.4)', async () => {
+    const { response } = await stage.mailer(key).sendMail({
+      ...mail,
+      icalEvent: { method: 'REQUEST', content: 'BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n' },
+    })
+    expect((await messageOf(response)).content.attachments).toMatchObject([
+      { content_type: 'text/calendar; charset=utf-8; method=REQUEST' },
+      {},
+    ])
+  })
+
   it('of 2 MB is read in a thread', async () => {
     const content = Buffer.alloc(1_900_000, 7)
     const { response } = await stage.mailer(key).sendMail({

@@ -7,6 +7,7 @@ import { emailHeaders } from './email-headers.ts'
 import { emailTags } from './email-tags.ts'
 import { copies, oneOrMore } from './mail-recipients.ts'
 
+export { contentTypeOf as fileTypeOf } from './content-type.ts'
 export { EMAIL_HEADERS, headerName as emailHeaderName } from './email-headers.ts'
 
 /** The channels. Source: interface, What the service does. */

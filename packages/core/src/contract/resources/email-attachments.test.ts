@@ -30,6 +30,14 @@ describe('attachments are accepted unchanged', () => {
     ['one', [file()]],
     ['none', []],
     ['with a type', [file({ content_type: 'application/vnd.ms-excel' })]],
+    ...[
+      'text/calendar; method=REQUEST; charset=utf-8',
+      'text/calendar;charset="utf-8";method=REPLY \t;\tcomponent=VEVENT',
+      'text/plain; format=flowed; delsp=yes',
+      'application/x; note="a; b=\\"c\\" \\\\ (d)"',
+      `a/b; ${'x'.repeat(248)}=1`,
+      `a/b${Array.from({ length: 10 }, (_, i) => `; p${i}=v`).join('')}`,
+    ].map((type): [string, unknown[]] => [type, [file({ content_type: type })]]),
     ['a name in any script, with spaces and dots', [file({ filename: 'счёт №1 .final.pdf' })]],
     ['bytes that need no padding', [file({ content: 'AAAA' })]],
     ['bytes that need two', [file({ content: 'AA==' })]],
@@ -46,7 +54,8 @@ describe('attachments are refused', () => {
   const name = 'File names must have no path, line breaks, control characters or direction marks'
   const base64 = 'Attachments must be base64 with its padding, without line breaks'
   const type =
-    'content_type must be a type and a subtype such as application/pdf, not multipart or message'
+    'content_type must be a type and a subtype such as application/pdf, not multipart or message; parameters follow as in "text/calendar; method=REQUEST"'
+  const once = 'content_type must have at most 10 parameters, each once'
   const sum = 'Attachments must be at most 2097152 bytes together, decoded'
   test.each<[string, unknown]>([
     ['content.attachments must have at most 10 items', Array.from({ length: 11 }, () => file())],
@@ -66,7 +75,37 @@ describe('attachments are refused', () => {
     [base64, [file({ content: '====' })]],
     [base64, [file({ content: 'A=AA' })]],
     [type, [file({ content_type: 'text' })]],
-    [type, [file({ content_type: 'text/plain; charset=utf-8' })]],
+    ...[
+      'text/plain; charset',
+      'text/plain; charset=',
+      'text/plain; charset=utf-8;',
+      'text/plain; charset = utf-8',
+      'text/plain; charset="utf-8',
+      'text/plain; charset="a"b',
+      'text/plain; charset=a b',
+      'text/plain; charset=ü',
+      'text/plain; charset="ü"',
+      'text/plain; charset=utf-8 (comment)',
+      'text/plain; a="b\r\nBcc: b@c.co"',
+      'text/plain; a="b\\\r\nBcc: b@c.co"',
+      'text/plain;\r\n charset=utf-8',
+      'text/plain; charset=utf-8\n',
+      'text/plain; charset=utf-8\0',
+      'text/plain; charset="\t"',
+      'text/plain; charset=utf-8\u2028',
+      "text/plain; name*=utf-8''a.txt",
+      'text/plain, text/html',
+      'multipart/mixed; boundary=a',
+    ].map((text): [string, unknown] => [type, [file({ content_type: text })]]),
+    [once, [file({ content_type: 'text/plain; charset=utf-8; Charset=latin1' })]],
+    [
+      once,
+      [file({ content_type: `a/b${Array.from({ length: 11 }, (_, i) => `; p${i}=v`).join('')}` })],
+    ],
+    [
+      'content.attachments.0.content_type must be at most 255 characters',
+      [file({ content_type: `a/b; ${'x'.repeat(249)}=1` })],
+    ],
     [type, [file({ content_type: 'text/plain\r\nBcc: b@c.co' })]],
     [type, [file({ content_type: 'message/rfc822' })]],
     [type, [file({ content_type: 'Multipart/mixed' })]],

@@ -1,25 +1,15 @@
 import * as z from 'zod'
 import { text } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
+import { contentType } from './content-type.ts'
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
-const TOKEN = "[a-z0-9][a-z0-9!#$&^_.+'-]*"
-const TYPE = new RegExp(`^${TOKEN}/${TOKEN}$`, 'i')
-// Composite types must not be encoded as base64 (RFC 2046, section 5).
-const COMPOSITE = /^(?:multipart|message)\//i
 const PATH_OR_CONTROL = /[/\\\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
 const filename = text(LIMITS.email_filename_length).refine(
   (name) => !PATH_OR_CONTROL.test(name) && name !== '.' && name !== '..',
   'File names must have no path, line breaks, control characters or direction marks',
 )
-
-const contentType = text(LIMITS.email_content_type_length)
-  .refine(
-    (type) => TYPE.test(type) && !COMPOSITE.test(type),
-    'content_type must be a type and a subtype such as application/pdf, not multipart or message',
-  )
-  .meta({ example: 'application/pdf' })
 
 // The characters that need no encoding in a header and in a `cid:` URL (RFC 2392).
 const contentId = text(LIMITS.email_content_id_length)

@@ -139,6 +139,19 @@ describe('a mail', () => {
       ['{{name}}.html', 'application/octet-stream', 'attachment', attachments[1]?.content],
     ])
   })
+
+  // The library writes quotes inside a value in the form of RFC 2231.
+  it.each<[string, string[]]>([
+    ['text/calendar; method=REQUEST; charset=utf-8', ['method=REQUEST', 'charset=utf-8']],
+    ['text/calendar;charset="utf-8";x="a; \\"b\\""', ['charset=utf-8', "x*0*=utf-8''a%3B%20%22b%22"]],
+  ])('has a file of the type %s with its parameters', async (content_type, parameters) => {
+    const attachments = [{ filename: 'a.ics', content_type, content: 'SGVsbG8=' }]
+    const { raw } = await sent(content({ attachments }))
+    const header = /^Content-Type: (text\/calendar;(?:.*\r\n[ \t])*.*)\r\n/m.exec(raw)?.[1]
+    for (const one of parameters) expect(header?.replace(/\r\n/g, '')).toContain(`; ${one}`)
+    const file = raw.slice(raw.indexOf('text/calendar'))
+    expect(file).toMatch(/Content-Transfer-Encoding: base64[\s\S]*\r\n\r\nSGVsbG8=\r\n/)
+  })
 })
 
 it('a mail that cannot be written does not fail the others of its batch', async () => {

@@ -1,4 +1,9 @@
-import PostalMime, { type Attachment, decodeWords, type Email } from 'postal-mime'
+import PostalMime, {
+  type Attachment,
+  decodeWords,
+  type Email,
+  type PostalMimeOptions,
+} from 'postal-mime'
 import { type PlainMail, readPlainMail } from './plain-mail.ts'
 
 /** The parts of a mail that a message can have. */
@@ -24,12 +29,42 @@ export interface ReadMail {
 export interface ReadAttachment {
   filename: string | undefined
   content_type: string
+  /** The parameters of the type by their lower-case names, decoded. */
+  parameters: Record<string, string>
   content_id: string | undefined
   /** Base64. */
   content: string
 }
 
-type Parsed = Omit<PlainMail, 'attachments'> & Pick<Email, 'attachments'>
+type Parsed = Omit<PlainMail, 'attachments'> & { attachments: Part[] }
+
+type Part = Attachment & { parameters?: Record<string, string> }
+
+/** The part of the library's parser that `FileParser` extends. Its types do not name it. */
+interface LibraryParser extends PostalMime {
+  attachments: Part[]
+  collectAttachment(node: LibraryNode, content: ArrayBuffer, ...rest: unknown[]): void
+}
+
+interface LibraryNode {
+  contentType: { parsed: { params: Record<string, string> } }
+}
+
+const Parser = PostalMime as unknown as new (options: PostalMimeOptions) => LibraryParser
+
+/**
+ * Keeps the parameters of a file's type, and the bytes of the file: the library drops the parameters, and writes calendars
+ * again in UTF-8 whatever their `charset` says.
+ */
+class FileParser extends Parser {
+  override collectAttachment(node: LibraryNode, content: ArrayBuffer, ...rest: unknown[]): void {
+    super.collectAttachment(node, content, ...rest)
+    Object.assign(this.attachments.at(-1) ?? {}, {
+      content,
+      parameters: node.contentType.parsed.params,
+    })
+  }
+}
 
 /** The result for one mail; `fault` is a text for the client. */
 export type Reading = { mail: ReadMail } | { fault: string }
@@ -62,7 +97,7 @@ export async function readMail(raw: Uint8Array): Promise<Reading> {
   try {
     const fault = headFault(raw)
     if (fault !== null) return { fault }
-    const mail = readPlainMail(raw) ?? (await PostalMime.parse(raw, OPTIONS))
+    const mail = readPlainMail(raw) ?? (await new FileParser(OPTIONS).parse(raw))
     if (mail.headers.length > HEADERS_MAX) {
       return { fault: `The mail must have at most ${HEADERS_MAX} headers` }
     }
@@ -157,14 +192,15 @@ function withoutLastBreak(text: string | undefined): string | undefined {
   return text?.replace(/\r?\n$/, '')
 }
 
-function attachmentOf(part: Attachment): ReadAttachment {
-  const { filename, mimeType, disposition, related, contentId, content } = part
+function attachmentOf(part: Part): ReadAttachment {
+  const { filename, mimeType, parameters = {}, disposition, related, contentId, content } = part
   const isShown = disposition === 'inline' || related === true
   const bytes =
     typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer)
   return {
     filename: filename ?? undefined,
     content_type: mimeType,
+    parameters,
     content_id: isShown ? contentId?.replace(/^<|>$/g, '') : undefined,
     content: bytes.toString('base64'),
   }

@@ -1,4 +1,4 @@
-import { emailAddress, emailHeaderName, emailKey, LIMITS } from '@svc/core/contract'
+import { emailAddress, emailHeaderName, emailKey, fileTypeOf, LIMITS } from '@svc/core/contract'
 import type { ReadAttachment, ReadMail } from './read-mail.ts'
 import { type Refusal, refusal } from './reply.ts'
 
@@ -24,8 +24,6 @@ export interface MailRequest {
 
 const NO_SUBJECT = '(no subject)'
 const OCTETS = 'application/octet-stream'
-const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+'-]*\/[a-z0-9][a-z0-9!#$&^_.+'-]*$/i
-const COMPOSITE = /^(?:multipart|message)\//i
 const PATH_OR_CONTROL = /[/\\\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const NOT_IN_NAMES = /[\p{Cc}\p{Zl}\p{Zp}<>@\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
@@ -131,14 +129,15 @@ function safeHeaders(all: readonly [name: string, value: string][]): Record<stri
 
 function fileOf(file: ReadAttachment, index: number): Record<string, unknown> {
   const { content_type, content_id, content } = file
-  const isSent = TYPE.test(content_type) && !COMPOSITE.test(content_type)
+  // The name is in `filename`, and a boundary has a meaning in composite types only.
+  const { name: _, boundary: __, ...parameters } = file.parameters
   const plain = (file.filename ?? '')
     .replace(PATH_OR_CONTROL, '_')
     .slice(-LIMITS.email_filename_length)
   const filename = /^\.{0,2}$/.test(plain) ? nameFor(content_type, index) : plain
   return {
     filename,
-    content_type: isSent ? content_type : OCTETS,
+    content_type: fileTypeOf(content_type, parameters) ?? OCTETS,
     ...(content_id && { content_id }),
     content,
   }
