@@ -310,6 +310,15 @@ describe('a refusal', () => {
     expect(await refusedWith(sent)).toMatch(expected)
   })
 
+  it('of an address with other letters before the @, and not of a domain with them', async () => {
+    const mailer = stage.mailer(key)
+    expect(await refusedWith(mailer.sendMail({ ...mail, to: 'ü@example.com' }))).toBe(
+      '550 5.1.3 This is not an address that can get a message: only ASCII is allowed before the @',
+    )
+    const { response } = await mailer.sendMail({ ...mail, to: 'Äsha <a@bücher.example>' })
+    expect(await messageOf(response)).toMatchObject({ recipient: 'a@xn--bcher-kva.example' })
+  })
+
   it('of a mail that is too large: 552', async () => {
     const client = await loggedIn()
     expect(await client.say('MAIL FROM:<a@b.example> SIZE=99000000\r\n')).toMatch(/^552 5\.3\.4 /)

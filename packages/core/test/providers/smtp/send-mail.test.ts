@@ -143,7 +143,10 @@ describe('a mail', () => {
   // The library writes quotes inside a value in the form of RFC 2231.
   it.each<[string, string[]]>([
     ['text/calendar; method=REQUEST; charset=utf-8', ['method=REQUEST', 'charset=utf-8']],
-    ['text/calendar;charset="utf-8";x="a; \\"b\\""', ['charset=utf-8', "x*0*=utf-8''a%3B%20%22b%22"]],
+    [
+      'text/calendar;charset="utf-8";x="a; \\"b\\""',
+      ['charset=utf-8', "x*0*=utf-8''a%3B%20%22b%22"],
+    ],
   ])('has a file of the type %s with its parameters', async (content_type, parameters) => {
     const attachments = [{ filename: 'a.ics', content_type, content: 'SGVsbG8=' }]
     const { raw } = await sent(content({ attachments }))

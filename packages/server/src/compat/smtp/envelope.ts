@@ -32,7 +32,7 @@ export function createEnvelope({
       if (!recipient) {
         refused += 1
         if (refused >= limits.refused_recipients) throw closing('Too many invalid recipients')
-        throw refusal('550 5.1.3', 'This is not an address that can get a message')
+        throw refusal('550 5.1.3', `This is not an address that can get a message${hint(address)}`)
       }
       const [first] = read.values()
       // A client sends the mail again for the recipients that got this reply (RFC 5321, section 4.5.3.1.10).
@@ -52,4 +52,9 @@ export function createEnvelope({
       return { email: [...email.values()] }
     },
   }
+}
+
+function hint(address: string): string {
+  const local = address.slice(0, address.lastIndexOf('@'))
+  return /^[\x20-\x7e]*$/.test(local) ? '' : ': only ASCII is allowed before the @'
 }

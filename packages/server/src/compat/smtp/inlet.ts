@@ -171,6 +171,8 @@ function createServer(
     // Reports of the delivery are webhooks, and the provider's server decides about TLS.
     hideENHANCEDSTATUSCODES: false,
     hideDSN: true,
+    // A recipient's local part is ASCII, so an address that needs the extension could not be taken (RFC 6531, section 3.1).
+    hideSMTPUTF8: true,
     hideREQUIRETLS: true,
     disableReverseLookup: true,
     logger: false,
