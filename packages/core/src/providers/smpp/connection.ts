@@ -21,8 +21,8 @@ interface ConnectionEvents {
   answered(pdu: Pdu): void
   /** The SMSC sent a deliver_sm. The receiver of this event answers it with `answer`. */
   delivered(pdu: Pdu, answer: (status: number) => void): void
-  /** The SMSC sent an unbind, and the connection answered it. */
-  unbound(): void
+  /** The SMSC sent an unbind. The receiver of this event calls `answer`, which answers it and ends the connection. */
+  unbound(answer: () => void): void
   /** The SMSC ended the connection after this silence. */
   ended(silence_ms: number): void
   /** The connection failed or is closed; `failure` is null if there was no error. May be called more than once. */
@@ -33,7 +33,7 @@ export const NOTHING = Buffer.alloc(0)
 /** The empty message_id of a deliver_sm_resp: the field is unused (SMPP 3.4 section 4.6.2). */
 const NO_ID = Buffer.alloc(1)
 
-/** Connects to an SMSC, exchanges PDUs, and answers enquire_link, unbind and unknown requests. */
+/** Connects to an SMSC, exchanges PDUs, and answers enquire_link and unknown requests. */
 export function openConnection(peer: Peer, events: ConnectionEvents) {
   const socket = connectTo(peer)
   const framesOf = createFramer()
@@ -75,10 +75,11 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
       events.delivered(pdu, (status) => answer(status, NO_ID))
     } else if (command === COMMAND.unbind) {
       events.ended(before_ms)
-      answer(STATUS.ok)
-      flush()
-      socket.end()
-      events.unbound()
+      events.unbound(() => {
+        answer(STATUS.ok)
+        flush()
+        socket.end()
+      })
     } else if (command !== COMMAND.alert_notification) {
       write(encodePdu(GENERIC_NACK, STATUS.invalid_command, NOTHING), sequence)
     }

@@ -39,11 +39,14 @@ export interface Session {
   submit(pdu: Buffer, answered: OnAnswer): void
   /** Pauses sending for `throttle_ms`. */
   throttle(): void
-  /** Accepts no more PDUs, waits for outstanding answers, unbinds and closes. All this takes at most `grace_ms`. */
+  /**
+   * Accepts no more PDUs, waits for outstanding answers of both sides, unbinds and closes. All this takes at most
+   * `grace_ms`.
+   */
   end(grace_ms: number, reason: string): Promise<void>
 }
 
-/** The time for outstanding answers after an unbind of the SMSC. */
+/** The time in which the SMSC closes the connection after the answer to its unbind. */
 const UNBOUND_MS = 1000
 /** The maximum number of octets that may wait for the SMSC to read them. */
 const UNREAD_MAX = 16 * 1024 * 1024
@@ -58,7 +61,7 @@ export function openSession(
     connected: bind,
     answered,
     delivered,
-    unbound,
+    unbound: (answer) => void unbound(answer),
     ended(silence_ms) {
       if (isBound() && window.outstanding() === 0) idle_ms = silence_ms
     },
@@ -72,6 +75,8 @@ export function openSession(
   /** The sequence number of the bind, then of the unbind. */
   let ownSequence = 0
   let idle_ms: number | null = null
+  /** The number of deliveries that wait for an answer of ours. */
+  let unanswered = 0
   let closing = 'closed by the SMSC'
   const tick_ms = Math.max(5, Math.min(250, timing.response_ms / 8, timing.idle_ms / 4))
   const ticking = setInterval(tick, tick_ms)
@@ -100,16 +105,31 @@ export function openSession(
   }
 
   function delivered(pdu: Pdu, answer: (status: number) => void): void {
-    if (isBound()) events.deliver(pdu, answer)
-    // The session is ending. The SMSC repeats the delivery on the next connection.
-    else answer(STATUS.temporary_error)
+    if (!isBound()) {
+      // The session is ending. The SMSC repeats the delivery on the next connection.
+      answer(STATUS.temporary_error)
+      return
+    }
+    unanswered++
+    events.deliver(pdu, (status) => {
+      unanswered--
+      answer(status)
+      changes.emit('change')
+    })
   }
 
-  /** The SMSC unbound: it accepts no more PDUs, but may still answer earlier ones. */
-  function unbound(): void {
+  /**
+   * The SMSC unbound: it accepts no more PDUs, but may still answer earlier ones. Many SMSCs close the connection at the
+   * answer to their unbind, so that answer comes last. An SMSC that answers nothing gets it after `response_ms`.
+   */
+  async function unbound(answer: () => void): Promise<void> {
     phase = 'ending'
     closing = 'unbound by the SMSC'
-    setTimeout(() => finish(closing), Math.min(UNBOUND_MS, timing.response_ms)).unref()
+    await settled(timing.response_ms)
+    if (isOver()) return
+    answer()
+    await changed(changes, Math.min(UNBOUND_MS, timing.response_ms), isOver)
+    finish(closing)
   }
 
   function roomMade(): void {
@@ -131,13 +151,18 @@ export function openSession(
     return connection.unread() > UNREAD_MAX ? 'the SMSC reads nothing' : null
   }
 
+  const isOver = () => phase === 'over'
+
+  /** Waits until neither side waits for an answer, at most `ms`. */
+  const settled = (ms: number) =>
+    changed(changes, ms, () => isOver() || (window.outstanding() === 0 && unanswered === 0))
+
   async function end(grace_ms: number, reason: string): Promise<void> {
-    const isOver = () => phase === 'over'
     const until = performance.now() + grace_ms
     if (isBound()) {
       phase = 'ending'
       closing = reason
-      await changed(changes, grace_ms, () => isOver() || window.outstanding() === 0)
+      await settled(grace_ms)
       if (!isOver()) ownSequence = window.request(encodePdu(COMMAND.unbind, 0, NOTHING))
       await changed(changes, Math.min(timing.response_ms, until - performance.now()), isOver)
     } else if (phase === 'ending') await changed(changes, grace_ms, isOver)

@@ -341,6 +341,94 @@ const SUBMIT_SM = 0x04
 const SUBMIT_SM_RESP = 0x8000_0004
 const id = (text: string) => Buffer.from(`${text}\0`)
 
+const UNBIND = 0x06
+const UNBIND_RESP = 0x8000_0006
+const DELIVER_SM_RESP = 0x8000_0005
+
+/** An empty text from 447700900123 to 12345. */
+const DELIVERY = Buffer.from(
+  `\0\x01\x01447700900123\0\x03\x0012345\0\0\0\0\0\0\0\0\0\0\x00`,
+  'latin1',
+)
+
+describe('an unbind while answers are outstanding', () => {
+  test.each(['FIN', 'answer'] as const)(
+    'of an SMSC that closes at our %s, and answers late: the messages are accepted',
+    async (closesAt) => {
+      const raw = await startRaw(({ command, sequence }, socket, reply) => {
+        if (command === SUBMIT_SM && sequence === 2) {
+          reply(UNBIND, 0, 700)
+          socket.on('end', () => socket.destroy())
+        } else if (command === SUBMIT_SM && sequence === 4) {
+          // Later than a FIN that our side would send at once.
+          setTimeout(() => {
+            for (const each of [3, 2, 4]) reply(SUBMIT_SM_RESP, 0, each, id(`id${each}`))
+          }, 100)
+        } else if (command === UNBIND_RESP && closesAt === 'answer') socket.destroy()
+      })
+      const one = await client({ binds: [bindTo(raw)] })
+      await one.up()
+      const jobs = ['a', 'b', 'c'].map((text) => jobOf(text))
+      expect(await one.provider.send(jobs)).toMatchObject([
+        { type: 'accepted', provider_message_id: 'id2' },
+        { type: 'accepted', provider_message_id: 'id3' },
+        { type: 'accepted', provider_message_id: 'id4' },
+      ])
+      await until(() => downNotes(one).length > 0)
+      expect(downNotes(one)).toMatchObject([{ fields: { reason: 'unbound by the SMSC' } }])
+      expect(raw.got.filter(({ sequence }) => sequence === 700)).toMatchObject([
+        { command: UNBIND_RESP, status: 0 },
+      ])
+      await one.up()
+    },
+  )
+
+  test('of an SMSC that never answers ends at the timeout', async () => {
+    const raw = await startRaw(({ command }, _socket, reply) => {
+      if (command === SUBMIT_SM) reply(UNBIND, 0, 700)
+    })
+    const one = await client({ binds: [bindTo(raw)] }, { response_ms: 200, send_ms: 1000 })
+    await one.up()
+    expect(await one.send('a')).toMatchObject({ type: 'ambiguous' })
+    await until(() => raw.sockets.size === 2)
+    await one.up()
+    expect(raw.got.some(({ command }) => command === UNBIND_RESP)).toBe(true)
+  })
+
+  test.each(['the SMSC', 'the client'] as const)(
+    'by %s comes after the answers to deliveries that are being stored',
+    async (by) => {
+      const raw = await startRaw(({ command, sequence }, _socket, reply) => {
+        if (command === UNBIND) reply(UNBIND_RESP, 0, sequence)
+        if (command !== SUBMIT_SM) return
+        reply(0x05, 0, 600, DELIVERY)
+        if (by === 'the SMSC') reply(UNBIND, 0, 700)
+        // "Incorrect BIND status": the client binds again.
+        reply(SUBMIT_SM_RESP, by === 'the SMSC' ? 0 : 0x04, sequence, id('1'))
+      })
+      const one = await client({ binds: [bindTo(raw)] })
+      let finish = () => {}
+      one.storing(
+        () =>
+          new Promise((resolve) => {
+            finish = resolve
+          }),
+      )
+      await one.up()
+      await one.send('a')
+      // A FIN or unbind that does not wait would arrive in this time.
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      finish()
+      await until(() => raw.sockets.size === 2)
+      const [end, ...others] = raw.got
+        .map(({ command }) => command)
+        .filter((one) => [UNBIND, UNBIND_RESP, DELIVER_SM_RESP].includes(one))
+      expect(end).toBe(DELIVER_SM_RESP)
+      expect(others).toEqual([by === 'the SMSC' ? UNBIND_RESP : UNBIND])
+    },
+  )
+})
+
 describe('an SMSC that violates SMPP', () => {
   test.each([
     ['an impossible length', Buffer.from('0000000f00000000', 'hex')],
