@@ -19,7 +19,7 @@ interface ConnectionEvents {
   connected(): void
   /** The SMSC answered a request. */
   answered(pdu: Pdu): void
-  /** The SMSC sent a deliver_sm. The receiver of this event answers it with `answer`. */
+  /** The SMSC sent a deliver_sm or a data_sm. The receiver of this event answers it with `answer`. */
   delivered(pdu: Pdu, answer: (status: number) => void): void
   /** The SMSC sent an unbind. The receiver of this event calls `answer`, which answers it and ends the connection. */
   unbound(answer: () => void): void
@@ -30,7 +30,7 @@ interface ConnectionEvents {
 }
 
 export const NOTHING = Buffer.alloc(0)
-/** The empty message_id of a deliver_sm_resp: the field is unused (SMPP 3.4 section 4.6.2). */
+/** The empty message_id of the answer: a client assigns none (SMPP 3.4 sections 4.6.2 and 4.7.2). */
 const NO_ID = Buffer.alloc(1)
 
 /** Connects to an SMSC, exchanges PDUs, and answers enquire_link and unknown requests. */
@@ -71,7 +71,7 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
     const answer = (status: number, body = NOTHING) =>
       write(encodePdu(command + ANSWER, status, body), sequence)
     if (command === COMMAND.enquire_link) answer(STATUS.ok)
-    else if (command === COMMAND.deliver_sm) {
+    else if (command === COMMAND.deliver_sm || command === COMMAND.data_sm) {
       events.delivered(pdu, (status) => answer(status, NO_ID))
     } else if (command === COMMAND.unbind) {
       events.ended(before_ms)

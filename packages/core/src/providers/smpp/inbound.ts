@@ -13,14 +13,16 @@ const RECEIPT = 0x04
 const INTERMEDIATE = 0x20
 const UDH_INDICATOR = 0x40
 
-/** Converts a deliver_sm to a report, or returns the reason why it cannot be stored. */
+/** Converts a deliver_sm or a data_sm to a report, or returns the reason why it cannot be stored. */
 export function reportOf(
   delivery: Delivery,
   settings: SmppSettings,
 ): Report | { unusable: string } {
   const type = delivery.esm_class & TYPE_MASK
-  const namesMessage = delivery.tlvs.has(TLV.receipted_message_id)
-  if (type === RECEIPT || type === INTERMEDIATE || (type === MESSAGE && namesMessage)) {
+  // A text from a phone has neither of these (SMPP 3.4 sections 4.6.1.1 and 4.7.3).
+  const isReceipt =
+    delivery.tlvs.has(TLV.receipted_message_id) || delivery.tlvs.has(TLV.message_state)
+  if (type === RECEIPT || type === INTERMEDIATE || (type === MESSAGE && isReceipt)) {
     return receiptReport(delivery, settings, type === INTERMEDIATE)
   }
   if (type !== MESSAGE) return { unusable: 'neither a text nor a receipt' }

@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   bindTransceiver,
+  COMMAND,
   createFramer,
   encodePdu,
   MalformedPdu,
-  readDeliverSm,
+  readDelivery,
   readMessageId,
   setSequence,
   TLV,
@@ -22,6 +23,11 @@ function deliverSm(short_message: Buffer, tlvs: Buffer[] = []): Buffer {
     ...tlvs,
   ])
 }
+
+const read = (command: number) => (body: Buffer) =>
+  readDelivery({ command, status: 0, sequence: 1, body })
+const readDeliverSm = read(COMMAND.deliver_sm)
+const readDataSm = read(COMMAND.data_sm)
 
 test('bindTransceiver encodes account and version: SMPP 3.4 section 4.1.5', () => {
   const account = { system_id: 'svc', password: 'pw', system_type: 'OTA' }
@@ -69,6 +75,42 @@ describe('a deliver_sm', () => {
       fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
         try {
           readDeliverSm(Buffer.from(octets))
+        } catch (error) {
+          expect(error).toBeInstanceOf(MalformedPdu)
+        }
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
+
+describe('a data_sm', () => {
+  const ends = Buffer.from([0, ...ADDRESS, 3, 0, ...Buffer.from('12345\0')])
+  const fixed = Buffer.concat([ends, Buffer.from([0x40, 0, 8])])
+
+  test('is read field by field', () => {
+    const payload = Buffer.from('hi')
+    expect(readDataSm(Buffer.concat([fixed, tlv(TLV.message_payload, payload)]))).toEqual({
+      source: { ton: 1, npi: 1, digits: '447700900123' },
+      destination: { ton: 3, npi: 0, digits: '12345' },
+      esm_class: 0x40,
+      data_coding: 8,
+      octets: payload,
+      tlvs: new Map([[TLV.message_payload, payload]]),
+    })
+  })
+
+  test('is malformed if it is cut anywhere', () => {
+    for (let length = 0; length < fixed.length; length++) {
+      expect(() => readDataSm(fixed.subarray(0, length))).toThrow(MalformedPdu)
+    }
+  })
+
+  test('of any octets is read or malformed', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
+        try {
+          readDataSm(Buffer.from(octets))
         } catch (error) {
           expect(error).toBeInstanceOf(MalformedPdu)
         }

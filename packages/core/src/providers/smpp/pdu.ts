@@ -6,6 +6,7 @@ export const COMMAND = {
   bind_transceiver: 0x09,
   enquire_link: 0x15,
   alert_notification: 0x102,
+  data_sm: 0x103,
 } as const
 
 /** This bit is set in the command_id of every answer. A command_id of only this bit is generic_nack. */
@@ -188,6 +189,8 @@ function cString(text: string): Buffer {
   return Buffer.from(`${text}\0`, 'latin1')
 }
 
+const NO_OCTETS = Buffer.alloc(0)
+
 export interface Delivery {
   source: Address
   destination: Address
@@ -198,8 +201,28 @@ export interface Delivery {
   tlvs: ReadonlyMap<number, Buffer>
 }
 
-/** Decodes the body of a deliver_sm: SMPP 3.4 section 4.6.1. @throws MalformedPdu */
-export function readDeliverSm(body: Buffer): Delivery {
+/** Decodes a deliver_sm or a data_sm. @throws MalformedPdu */
+export function readDelivery({ command, body }: Pdu): Delivery {
+  return command === COMMAND.data_sm ? readDataSm(body) : readDeliverSm(body)
+}
+
+/** Source: SMPP 3.4 section 4.7.1. The text is always in message_payload. */
+function readDataSm(body: Buffer): Delivery {
+  const reader = createReader(body)
+  reader.cString()
+  const source = readAddress(reader)
+  const destination = readAddress(reader)
+  const esm_class = reader.octet()
+  // registered_delivery
+  reader.octet()
+  const data_coding = reader.octet()
+  const tlvs = reader.tlvs()
+  const octets = tlvs.get(TLV.message_payload) ?? NO_OCTETS
+  return { source, destination, esm_class, data_coding, octets, tlvs }
+}
+
+/** Source: SMPP 3.4 section 4.6.1. */
+function readDeliverSm(body: Buffer): Delivery {
   const reader = createReader(body)
   reader.cString()
   const source = readAddress(reader)

@@ -22,7 +22,7 @@ export interface SessionEvents {
   down(ending: Ending): void
   /** There may be more room. */
   room(): void
-  /** The SMSC sent a deliver_sm. The receiver of this event answers it with `answer`. */
+  /** The SMSC sent a deliver_sm or a data_sm. The receiver of this event answers it with `answer`. */
   deliver(pdu: Pdu, answer: (status: number) => void): void
 }
 

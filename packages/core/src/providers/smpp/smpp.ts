@@ -8,7 +8,7 @@ import {
   createUnusableNotes,
   type UnusableNotes,
 } from './intake.ts'
-import { type Delivery, MalformedPdu, type Pdu, readDeliverSm } from './pdu.ts'
+import { type Delivery, MalformedPdu, type Pdu, readDelivery } from './pdu.ts'
 import { createPool, type Pool } from './pool.ts'
 import { createSending } from './sending.ts'
 import { openSession } from './session.ts'
@@ -46,10 +46,10 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
       } else intake.add(report, answer)
     }
 
-    function readReport({ body }: Pdu): Report | { unusable: string; status: number } {
+    function readReport(pdu: Pdu): Report | { unusable: string; status: number } {
       let delivery: Delivery
       try {
-        delivery = readDeliverSm(body)
+        delivery = readDelivery(pdu)
       } catch (error) {
         if (!(error instanceof MalformedPdu)) throw error
         return { unusable: error.message, status: STATUS.permanent_error }

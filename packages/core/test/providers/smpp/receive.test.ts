@@ -268,3 +268,57 @@ describe('an incoming text', () => {
     ])
   })
 })
+
+describe('a data_sm', () => {
+  const ENDS = { source_addr: '14155550100', source_addr_ton: 1, destination_addr: '12345' }
+  const payload = (text: string) => ({ message_payload: Buffer.from(text, 'latin1') })
+
+  test.each([
+    ['its class, with a text', { esm_class: 4, ...payload('id:1 stat:DELIVRD err:000') }],
+    ['its class, with TLVs', { esm_class: 4, receipted_message_id: '1', message_state: 2 }],
+    ['TLVs alone', { esm_class: 0, receipted_message_id: '1', message_state: 2 }],
+    ['the TLV of the state', { esm_class: 0, message_state: 2, ...payload('id:1 err:000') }],
+  ])('is a receipt by %s', async (_title, fields) => {
+    bench = await openBench()
+    await bench.send('Hi')
+    expect(await bench.smsc.deliver({ ...ENDS, ...fields }, 'data_sm')).toBe(0)
+    expect(bench.reports).toMatchObject([
+      { type: 'receipt', provider_message_id: '1', receipt: { status: 'delivered' } },
+    ])
+  })
+
+  test.each([
+    ['GSM 7', 0, Buffer.from('STOP', 'latin1'), 'STOP'],
+    ['UCS-2', 8, Buffer.from('0421042204300420', 'hex'), '\u0421\u0422\u0430\u0420'],
+  ])('is a message from a phone in %s', async (_title, data_coding, octets, text) => {
+    bench = await openBench({ settings: { senders: ['12345'] } })
+    const fields = { ...ENDS, data_coding, message_payload: octets }
+    expect(await bench.smsc.deliver(fields, 'data_sm')).toBe(0)
+    expect(bench.reports).toMatchObject([
+      { type: 'received', sender: FROM, recipient: '12345', content: { text } },
+    ])
+  })
+
+  test('with a header is a part', async () => {
+    bench = await openBench()
+    const message_payload = Buffer.from('\x05\x00\x03\x07\x02\x01ab', 'latin1')
+    await bench.smsc.deliver({ ...ENDS, esm_class: 0x40, message_payload }, 'data_sm')
+    expect(bench.reports).toMatchObject([
+      { part: { reference: 7, total: 2, number: 1, units: '00610062' } },
+    ])
+  })
+
+  test('without a text is an empty message', async () => {
+    bench = await openBench()
+    expect(await bench.smsc.deliver(ENDS, 'data_sm')).toBe(0)
+    expect(bench.reports).toMatchObject([{ content: { text: '' } }])
+  })
+
+  test('gets a temporary refusal if the report could not be stored', async () => {
+    bench = await openBench()
+    bench.storing(async () => {
+      throw new Error('no database')
+    })
+    expect(await bench.smsc.deliver({ ...ENDS, ...payload('Hi') }, 'data_sm')).toBe(0x64)
+  })
+})

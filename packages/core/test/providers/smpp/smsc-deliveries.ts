@@ -2,9 +2,10 @@ import type { Pdu } from 'smpp'
 import smpp from './smsc-library.ts'
 import type { Link } from './smsc-link.ts'
 
-/** A deliver_sm that must reach the client. */
+/** A deliver_sm or a data_sm that must reach the client. */
 interface Delivery {
   system_id: string | null
+  command: 'deliver_sm' | 'data_sm'
   fields: Record<string, unknown>
   settle(status: number | null): void
 }
@@ -25,7 +26,7 @@ export function createDeliveries(links: () => readonly Link[]) {
       return
     }
     sent.set(delivery, link)
-    link.session.send(new smpp.PDU('deliver_sm', { ...delivery.fields }), (response: Pdu) => {
+    link.session.send(new smpp.PDU(delivery.command, { ...delivery.fields }), (response: Pdu) => {
       if (!sent.delete(delivery)) return
       delivery.settle(response.command_status)
     })
@@ -38,9 +39,13 @@ export function createDeliveries(links: () => readonly Link[]) {
   }
 
   return {
-    /** Resolves with the command_status of the deliver_sm_resp; null if the SMSC was closed before. */
-    deliver(system_id: string | null, fields: Record<string, unknown>): Promise<number | null> {
-      return new Promise((settle) => give({ system_id, fields, settle }))
+    /** Resolves with the command_status of the answer; null if the SMSC was closed before. */
+    deliver(
+      system_id: string | null,
+      fields: Record<string, unknown>,
+      command: Delivery['command'] = 'deliver_sm',
+    ): Promise<number | null> {
+      return new Promise((settle) => give({ system_id, command, fields, settle }))
     },
     /** A client has bound. */
     bound: giveWaiting,

@@ -231,8 +231,9 @@ export async function startSmsc(options: SmscOptions = {}) {
     /** Sends a text from a phone. Resolves with the client's status for each part. */
     mo: (incoming: Incoming) =>
       Promise.all(incomingParts(incoming).map((fields) => deliveries.deliver(null, fields))),
-    /** Any deliver_sm. */
-    deliver: (fields: Record<string, unknown>) => deliveries.deliver(null, fields),
+    /** Any deliver_sm, or a data_sm. Resolves with the client's status. */
+    deliver: (fields: Record<string, unknown>, command?: 'data_sm') =>
+      deliveries.deliver(null, fields, command),
     /** The number of unanswered deliver_sm. */
     undelivered: deliveries.open,
     /** Sends an enquire_link to every client. Resolves when all have answered. */
