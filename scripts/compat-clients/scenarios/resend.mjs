@@ -56,6 +56,14 @@ await check('send', async () => {
   assert.deepEqual(message.content.tags, tags)
 })
 
+await check('one address in to and cc, Importance', async () => {
+  const more = { cc: [MAIL.to, 'c@example.com'], headers: { Importance: 'high' } }
+  const { id } = await done(resend.emails.send({ ...MAIL, ...more }))
+  const { message } = await api('GET', `messages/${id}`)
+  assert.deepEqual(message.content.cc, ['c@example.com'])
+  assert.deepEqual(message.content.headers, { Importance: 'high' })
+})
+
 await check('attachments', async () => {
   const attachments = [
     { filename: 'a.txt', content: Buffer.from('Hello') },

@@ -46,6 +46,12 @@ await check('send', async () => {
   assert.ok(made.dateCreated instanceof Date && !Number.isNaN(made.dateCreated.getTime()))
 })
 
+await check('written numbers, attempt, highest price', async () => {
+  const made = await send({ to: '+1 (415) 555-0100', attempt: 1, maxPrice: 1 })
+  assert.equal(made.to, TO)
+  assert.equal((await refusal(send({ maxPrice: 0.5 }))).code, 30010)
+})
+
 await check('fetch', async () => {
   const { sid } = await send()
   const read = await ended(sid)

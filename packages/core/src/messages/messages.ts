@@ -5,7 +5,8 @@ import { type Actor, SERVICE } from '../audit/entry.ts'
 import { priceForSeveral } from '../channels/price.ts'
 import type { BodyIn, Data, Form, Query, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/paging.ts'
-import { invalid, SvcError } from '../contract/errors.ts'
+import { type ErrorDetail, invalid, SvcError } from '../contract/errors.ts'
+import { type Units, withUnit } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { messageSearch } from '../contract/resources/message-search.ts'
 import { messages as endpoints, type Message } from '../contract/resources/messages.ts'
@@ -47,6 +48,8 @@ export interface DoorOptions {
   compared?: unknown
   /** Where the statuses of the message are reported, in Twilio's form and signed with the API key. */
   status_callback?: StatusCallbackRequest | undefined
+  /** The highest price, in micro-credits. A message that costs more is refused, with the path `credits_max`. */
+  credits_max?: Units | undefined
 }
 
 /** Options of a send. */
@@ -170,6 +173,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       idempotency_key: key,
       status_callback: callback,
       compared = callback === undefined ? request : { ...request, status_callback: callback },
+      credits_max,
     }: SendOptions & DoorOptions,
   ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
     const at = runtime.now()
@@ -177,8 +181,11 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const recipients = recipientsOfOne(request)
     const [{ address: to }] = recipients
     const schedule = scheduleOf(request, at)
+    const price = priceForSeveral(priceOf(channel, content)(to), recipients.length)
     const checked = faultOf(parts, identity, request, recipients)
-    const fault = checked instanceof Promise ? await checked : checked
+    const fault =
+      (checked instanceof Promise ? await checked : checked) ??
+      priceFault(identity, price.credits, credits_max)
     if (fault !== null || sequences) {
       // A repeated request gets its stored response, even if a newer rule refuses the request, because it sends no new message.
       const known = await storedResponse(storage, identity, key, {
@@ -193,7 +200,6 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       callback === undefined ? null : await parts.statusCallbacks(identity, callback)
     await sequences?.check(identity, channel, [to])
     const several = recipients.length > 1 ? recipients : undefined
-    const price = priceForSeveral(priceOf(channel, content)(to), recipients.length)
     const message = newMessage(
       identity,
       {
@@ -377,6 +383,17 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       return estimateOf(parts, identity, { channel, found, isStrict, at })
     },
   }
+}
+
+/** The fault if a live message costs more than the request allows. Test messages cost nothing. */
+function priceFault(
+  { mode }: KeyIdentity,
+  credits: Units,
+  credits_max: Units | undefined,
+): ErrorDetail | null {
+  if (credits_max === undefined || mode === 'test' || credits <= credits_max) return null
+  const message = `The message costs ${withUnit(credits)}, more than the highest price of ${withUnit(credits_max)}`
+  return { path: 'credits_max', message }
 }
 
 function madeBy({ message_id }: Sent): Accepted {

@@ -258,7 +258,9 @@ describe('errors', () => {
     [{ ...MAIL, headers: { 'X-A\r\nBcc': 'x' } }, 'validation_error', 'not allowed'],
     [{ ...MAIL, headers: { DKIM: 'x' } }, 'validation_error', 'not allowed'],
     [{ ...MAIL, tags: [{ name: 'a b', value: 'c' }] }, 'validation_error', 'tags'],
-    [{ ...MAIL, template: { id: 'x' } }, 'validation_error', 'not supported'],
+    [{ ...MAIL, template: { id: 'x' } }, 'validation_error', 'stores no templates'],
+    [{ from: FROM, to: TO, template: { id: 'x' } }, 'validation_error', 'stores no templates'],
+    [{ template: { id: 'x' } }, 'validation_error', 'stores no templates'],
     [{ ...MAIL, sheduled_at: 'in 1 hour' }, 'validation_error', 'sheduled_at'],
     [{ ...MAIL, attachments: [{ filename: 'a' }] }, 'invalid_attachment', 'either'],
     [{ ...MAIL, attachments: [{ filename: 'a', content: '!' }] }, 'invalid_attachment', 'base64'],
@@ -281,6 +283,28 @@ describe('errors', () => {
     const { data } = await resend.emails.get(id)
     expect(data).toMatchObject({ to, cc: ['copy@example.com'], bcc: ['hidden@example.com'] })
     expect((await messageOf(id)).recipients).toHaveLength(4)
+  })
+
+  it('go once to an address that stands in several lists, in its first role', async () => {
+    const before = (await world().core.workspaces.account(owner.id)).credits_balance
+    const id = await sent({
+      to: [TO],
+      cc: ['Asha <Delivered@Sandbox.SVC>', 'copy@example.com'],
+      bcc: ['COPY@example.com', 'hidden@example.com'],
+      headers: { importance: 'high' },
+    })
+    const { data } = await resend.emails.get(id)
+    expect(data).toMatchObject({
+      to: [TO],
+      cc: ['copy@example.com'],
+      bcc: ['hidden@example.com'],
+    })
+    const { recipients, content } = await messageOf(id)
+    expect(recipients).toHaveLength(3)
+    expect(content.headers).toEqual({ importance: 'high' })
+    expect((await world().core.workspaces.account(owner.id)).credits_balance).toBe(before)
+    const only = await messageOf(await sent({ cc: TO, bcc: [TO] }))
+    expect([only.recipient, only.content.cc, only.content.bcc]).toEqual([TO, undefined, undefined])
   })
 
   test.each([

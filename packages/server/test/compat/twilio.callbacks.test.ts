@@ -120,7 +120,9 @@ describe.each(['SQLite', 'PostgreSQL'])('status callbacks with %s', (engine) => 
       { ...shared, MessageStatus: 'sent' },
       { ...shared, MessageStatus: 'delivered' },
     ])
-    await client.messages.create({ to: TO, from: FROM, body: 'Hi', statusCallback: second })
+    // Beside a callback, an application means nothing.
+    const both = { statusCallback: second, applicationSid: `AP${'0'.repeat(32)}` }
+    await client.messages.create({ to: TO, from: FROM, body: 'Hi', ...both })
     await client.messages.create({ to: TO, from: FROM, body: 'no callback' })
     await world.dispatcher.idle()
     expect(

@@ -96,6 +96,44 @@ describe('the official package', () => {
     expect((await client.messages.create({ to: TO, body: 'Now', ...past })).status).toBe('queued')
   })
 
+  it('takes numbers with spaces, hyphens, dots and parentheses, as Twilio does', async () => {
+    const from = '+1 415-555-0190'
+    for (const to of ['+1 415 555 0100', ' +1 (415) 555-0100 ', '+1.415.555.0100']) {
+      const made = await client.messages.create({ to, from, body: 'Hello' })
+      expect(made).toMatchObject({ to: TO, from: FROM })
+    }
+    const [to, sender] = ['whatsapp:+1 415 555 0100', `whatsapp:${from}`]
+    const made = await client.messages.create({ to, from: sender, body: 'Hello' })
+    expect(made).toMatchObject({ to: `whatsapp:${TO}`, from: `whatsapp:${FROM}` })
+    const found = await client.messages.list({ to: '+1 415 555 0100', limit: 1 })
+    expect(found).toMatchObject([{ to: TO }])
+  })
+
+  it('keeps the blank in the name of a sender', async () => {
+    const made = await client.messages.create({ to: TO, from: 'My Shop 24', body: 'Hello' })
+    expect(made.from).toBe('My Shop 24')
+  })
+
+  it('takes the number of an attempt, and a highest price in credits', async () => {
+    const before = Number((await client.balance.fetch()).balance)
+    const hello = { to: TO, from: FROM, body: 'Hello' }
+    await client.messages.create({ ...hello, attempt: 2, maxPrice: 1 })
+    const test = (await world().key(owner, { mode: 'test' })).key
+    await clientOf(sidOf('account', owner.id), test).messages.create({ ...hello, maxPrice: 0 })
+    const refused = await refusedBy(client.messages.create({ ...hello, maxPrice: 0.5 }))
+    expect(refused.message).toBe(
+      'The message costs 1 credit, more than the highest price of 0.5 credits',
+    )
+    expect(Number((await client.balance.fetch()).balance)).toBe(before - 1)
+  })
+
+  it('names the alternatives to a file in an SMS', async () => {
+    const mediaUrl = ['https://files.example.com/a.png']
+    const error = await refusedBy(client.messages.create({ to: TO, from: FROM, mediaUrl }))
+    expect(error.message).toContain("write the link to the file into 'Body'")
+    expect(error.message).toContain('whatsapp:')
+  })
+
   it('lets a message expire', async () => {
     const made = await client.messages.create({
       to: TO,
@@ -294,7 +332,18 @@ describe('errors of the official package', () => {
       400,
       21623,
     ],
-    ['a limit of the price', { ...base, maxPrice: 1 }, 400, 20001],
+    ['a price above the highest price', { ...base, maxPrice: 0.9 }, 400, 30010],
+    [
+      'a price of two segments above the highest price',
+      { ...base, body: 'a'.repeat(161), maxPrice: 1.5 },
+      400,
+      30010,
+    ],
+    ['a highest price that is no price', { ...base, maxPrice: -1 }, 400, 20001],
+    ['an attempt that is no number', { ...base, attempt: 0 }, 400, 20001],
+    ['an application without a callback', { ...base, applicationSid: 'AP1' }, 400, 20001],
+    ['letters in a number', { ...base, to: '+1 415 CALL NOW' }, 400, 21211],
+    ['spaces without a plus', { ...base, to: '415 555 0100' }, 400, 21211],
     ['a time without a type', { ...base, sendAt: new Date() }, 400, 35114],
     [
       'a time that is too far ahead',

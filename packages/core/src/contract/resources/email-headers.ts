@@ -10,6 +10,7 @@ export const EMAIL_HEADERS = [
   'Precedence',
   'In-Reply-To',
   'References',
+  'Importance',
   'X-Entity-Ref-ID',
 ] as const
 

@@ -77,7 +77,7 @@ describe('refused', () => {
     ['Invalid email address format', mail({ reply_to: 'a@b' })],
     [senderText, { ...mail({}), from: 'Bank <ceo@bank.test>' }],
     [
-      'Header Bcc is not allowed. Must be one of: List-Unsubscribe, List-Unsubscribe-Post, List-Id, Auto-Submitted, Precedence, In-Reply-To, References, X-Entity-Ref-ID, or another X-… header that is not reserved',
+      'Header Bcc is not allowed. Must be one of: List-Unsubscribe, List-Unsubscribe-Post, List-Id, Auto-Submitted, Precedence, In-Reply-To, References, Importance, X-Entity-Ref-ID, or another X-… header that is not reserved',
       mail({ headers: { Bcc: 'a@b.co' } }),
     ],
     [

@@ -108,11 +108,14 @@ describe('a mail', () => {
       'x-entity-ref-id': 'A 1',
       'In-Reply-To': '<a@b.example>',
       'list-id': '<l.acme.example>',
+      importance: 'high',
     }
     const mail = await sent(content({ headers }))
     expect(field(mail, 'X-Entity-Ref-ID')).toEqual(['A 1'])
     expect(field(mail, 'In-Reply-To')).toEqual(['<a@b.example>'])
     expect(field(mail, 'List-Id')).toEqual(['<l.acme.example>'])
+    expect(field(mail, 'Importance')).toEqual(['high'])
+    expect(mail.raw).toContain('\r\nImportance: high\r\n')
   })
 
   it('has its attachments, byte for byte', async () => {

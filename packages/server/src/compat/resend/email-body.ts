@@ -1,4 +1,4 @@
-import { api, decode, invalid } from '@svc/core/contract'
+import { api, decode, emailKey, invalid } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
 import { attachment, readAttachments } from './attachments.ts'
@@ -11,8 +11,13 @@ const text = z.string()
 const NOT_RENDERED =
   'The `react` field is not supported in a request: render it and send `html`, as the `resend` package does.'
 
+const NO_TEMPLATES =
+  'The `template` field is not supported: the service stores no templates. Render the e-mail in your program and send `subject` with `html` or `text`.'
+
 /** The body of `POST /emails`. Unknown fields are refused, because an e-mail with a misspelt `scheduled_at` must not be sent now. */
 export const emailBody = z.strictObject({
+  // First, because an e-mail with a template has neither a subject nor a body, and the first fault is shown.
+  template: optional(z.unknown().refine((given) => given == null, NO_TEMPLATES)),
   from,
   to: addresses('to'),
   subject: text,
@@ -25,7 +30,6 @@ export const emailBody = z.strictObject({
   tags: optional(z.array(z.strictObject({ name: text, value: text }))),
   scheduled_at: optional(text),
   attachments: optional(z.array(attachment)),
-  template: optional(z.unknown().refine((given) => given == null, unsupported('template'))),
   topic_id: optional(z.unknown().refine((given) => given == null, unsupported('topic_id'))),
   react: optional(z.unknown().refine((given) => given == null, NOT_RENDERED)),
 })
@@ -74,11 +78,13 @@ export async function wireRequestOf(
     ...rest
   } = email
   const [first] = to
+  const copies = notIn(to, cc ?? [])
+  const hidden = notIn([...to, ...copies], bcc ?? [])
   const content = {
     ...rest,
     from_address: from.address,
-    ...(cc && { cc }),
-    ...(bcc && { bcc }),
+    ...(copies.length > 0 && { cc: copies }),
+    ...(hidden.length > 0 && { bcc: hidden }),
     ...(reply_to && { reply_to: reply_to.length === 1 ? reply_to[0] : reply_to }),
     ...(attachments &&
       attachments.length > 0 && { attachments: await readAttachments(attachments, files) }),
@@ -90,6 +96,15 @@ export async function wireRequestOf(
     content: withoutAbsent(content),
     ...(scheduled_at !== undefined && { scheduled_at: readTime(scheduled_at, now).toISOString() }),
   }
+}
+
+/**
+ * The addresses of a list that no earlier list names. Resend takes an address in `to` and `cc`; here each recipient gets the
+ * e-mail, and pays for it, once, in its first role.
+ */
+function notIn(earlier: readonly string[], addresses: readonly string[]): string[] {
+  const named = new Set(earlier.map(emailKey))
+  return addresses.filter((address) => !named.has(emailKey(address)))
 }
 
 /** The time in a request. @throws SvcError `validation_error` for a text that is not a time. */

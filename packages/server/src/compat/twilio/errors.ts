@@ -26,6 +26,7 @@ export const CODES = {
   invalid_media: 21620,
   too_many_media: 21623,
   invalid_variables: 21656,
+  price_above_max: 30010,
   not_cancelable: 30409,
   invalid_send_at: 35114,
 } as const
@@ -115,6 +116,7 @@ function codeOfFault({ message, details }: SvcError): number {
   }
   if (path === 'from') return CODES.invalid_from
   if (path === 'status_callback') return CODES.invalid_callback
+  if (path === 'credits_max') return CODES.price_above_max
   if (path === 'scheduled_at') return CODES.invalid_send_at
   if (path.startsWith('content.media')) return CODES.invalid_media
   if (path.startsWith('content.template.variables')) return CODES.invalid_variables

@@ -154,7 +154,7 @@ function filterOf(given: Given<Name>): Filter {
 function addressOf(given: Given<Name>, name: 'To' | 'From') {
   const text = given.filled(name)
   // An unescaped `+` of a query arrives as a space.
-  return text === undefined ? undefined : readTwilioAddress(text.replace(/ (?=[1-9]\d+$)/, '+'))
+  return text === undefined ? undefined : readTwilioAddress(text.replace(/(?<=^|:) (?=[1-9])/, '+'))
 }
 
 /** The dates that the filters allow. `DateSent` is a day of UTC; `<` and `>` include their instant. */

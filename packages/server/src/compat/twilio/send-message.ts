@@ -3,8 +3,10 @@ import {
   decode,
   LIMITS,
   mediaTypeOf,
+  parseCredits,
   readTwilioAddress,
   type SendRequest,
+  type Units,
 } from '@svc/core/contract'
 import type { StatusCallbackRequest } from '@svc/core/operate'
 import { TwilioError } from './errors.ts'
@@ -26,6 +28,9 @@ const NAMES = new Set([
   'ProvideFeedback',
   'RiskCheck',
   'MessageIntent',
+  'Attempt',
+  'MaxPrice',
+  'ApplicationSid',
 ] as const)
 
 type Name = typeof NAMES extends Set<infer N> ? N : never
@@ -45,10 +50,11 @@ const SERVICE_SID = /^MG[0-9a-f]{32}$/i
 /** Twilio's longest validity, in seconds. */
 const VALIDITY_MAX_S = 36_000
 
-/** A message that is to be sent, and the URL that gets its statuses. */
+/** A message that is to be sent, the URL that gets its statuses, and the highest price. */
 interface ReadMessage {
   request: SendRequest
   status_callback: StatusCallbackRequest | undefined
+  credits_max: Units | undefined
 }
 
 /** Reads `POST Messages.json` as a request of the API. */
@@ -58,11 +64,47 @@ export function createMessageReader({ voice }: { voice: boolean }) {
     const given = new Given<Name>(parameters, NAMES, NEUTRAL)
     const request = requestOf(given)
     const url = given.filled('StatusCallback')
+    checkApplication(given, url)
+    checkAttempt(given)
     return {
       request: (read_plain(request) as SendRequest | null) ?? decode(schema, request),
       status_callback: url === undefined ? undefined : { url },
+      credits_max: maxPriceOf(given),
     }
   }
+}
+
+/**
+ * An application names the URL of the status callbacks at Twilio, which ignores it beside `StatusCallback`. Alone it is
+ * refused, because the client would wait for callbacks that never come.
+ */
+function checkApplication(given: Given<Name>, statusCallback: string | undefined): void {
+  if (given.filled('ApplicationSid') === undefined || statusCallback !== undefined) return
+  throw new TwilioError(
+    'invalid_parameter',
+    "'ApplicationSid' is only supported beside 'StatusCallback': give the URL of the application's status callbacks as 'StatusCallback'",
+  )
+}
+
+/** The client counts its own attempts for reports of Twilio, so the number has no effect. */
+function checkAttempt(given: Given<Name>): void {
+  const attempt = given.filled('Attempt')
+  if (attempt === undefined || /^[1-9]\d{0,8}$/.test(attempt)) return
+  throw new TwilioError('invalid_parameter', "'Attempt' must be a whole number from 1")
+}
+
+/** The highest price. It is compared in credits, as all prices of the door are. */
+function maxPriceOf(given: Given<Name>): Units | undefined {
+  const text = given.filled('MaxPrice')
+  if (text === undefined) return undefined
+  try {
+    const price = parseCredits(text)
+    if (price >= 0) return price
+  } catch {}
+  throw new TwilioError(
+    'invalid_parameter',
+    "'MaxPrice' must be a number of credits with at most six decimals",
+  )
 }
 
 function requestOf(given: Given<Name>): object {
@@ -95,11 +137,15 @@ function senderOf(given: Given<Name>, channel: 'sms' | 'whatsapp'): string | und
   throw new TwilioError('invalid_from', "'To' and 'From' must be addresses of the same channel")
 }
 
+const NO_MMS =
+  "'MediaUrl' is not supported for an SMS: write the link to the file into 'Body', or send it to WhatsApp with a 'To' that begins with whatsapp:"
+
 function smsOf(given: Given<Name>): object {
   for (const name of ['ContentSid', 'ContentVariables', 'MediaUrl'] as const) {
     if (given.all(name).length === 0) continue
+    if (name === 'MediaUrl') throw new TwilioError('invalid_media', NO_MMS)
     const text = `'${name}' is only supported for a 'To' that begins with whatsapp:`
-    throw new TwilioError(name === 'MediaUrl' ? 'invalid_media' : 'invalid_parameter', text)
+    throw new TwilioError('invalid_parameter', text)
   }
   return { text: bodyOf(given, LIMITS.sms_text_length) }
 }

@@ -111,10 +111,10 @@ function handlersOf(core: DecodedCore, now: () => number): Handlers<typeof group
     async send(call) {
       ownAccount(call)
       const { identity, body, idempotency_key, replayed: markReplayed } = call
-      const { request, status_callback } = readMessage(body)
+      const { request, ...options } = readMessage(body)
       const { message, replayed } = await messages.sendForRecord(keyOf(identity), request, {
         idempotency_key,
-        status_callback,
+        ...options,
       })
       if (replayed) markReplayed()
       return sentRecord(message, at())
