@@ -1,3 +1,4 @@
+import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js/min'
 import { SEPTETS } from '../../sms/gsm7.ts'
 import type { Address } from './pdu.ts'
 import type { SmppSettings } from './settings.ts'
@@ -38,19 +39,61 @@ export function destinationOf(recipient: string, kinds: Kinds): Address | null {
 
 const TON_UNKNOWN = 0
 const TON_INTERNATIONAL = 1
-/** A shorter number may be a short code, and a number with a leading 0 is national. */
-const INTERNATIONAL = /^[1-9]\d{8,14}$/
+const TON_NATIONAL = 2
 
-/** Returns an incoming address as text. An international number gets its plus sign (E.164). */
-export function textOfAddress({ ton, digits }: Address): string {
-  if (digits.startsWith('+')) return digits
-  const isInternational =
-    ton === TON_INTERNATIONAL || (ton === TON_UNKNOWN && INTERNATIONAL.test(digits))
-  return isInternational && /^\d+$/.test(digits) ? `+${digits}` : digits
+const INTERNATIONAL = /^[1-9]\d{8,14}$/
+/** The usual prefix of international calls (ITU-T E.164 clause 7.3.1), before a number in E.164. */
+const PREFIXED = /^00([1-9]\d{6,14})$/
+/** Shorter digits may be a short code. */
+const NATIONAL_MIN = 7
+
+/**
+ * Returns an incoming address as text: a number in E.164 with its plus sign, if the type of number or the digits show
+ * that it is one. A national number is one of `country` (ISO 3166-1); without a country it stays unchanged. SMSCs use
+ * the type "unknown" for all numbers: of these, digits that are no valid international number are national.
+ */
+export function textOfAddress({ ton, digits: written }: Address, country?: string): string {
+  if (!/^\+?\d+$/.test(written)) return written
+  const digits = written.replace('+', '')
+  const hasPlus = written !== digits
+  const national = (need: 'valid' | 'possible') => nationalNumber(digits, country, need)
+  const prefixed = PREFIXED.exec(digits)
+  // In some countries these digits have another meaning: the prefix of Australia is 0011.
+  if (prefixed) return national('valid') ?? `+${prefixed[1]}`
+  if (digits.startsWith('0') || (ton === TON_NATIONAL && !hasPlus)) {
+    return national('possible') ?? digits
+  }
+  if (ton === TON_INTERNATIONAL || hasPlus) return `+${digits}`
+  if (ton !== TON_UNKNOWN) return digits
+  if (!INTERNATIONAL.test(digits)) return national('valid') ?? digits
+  const isInternational = parsePhoneNumberFromString(`+${digits}`)?.isValid()
+  return (isInternational ? null : national('valid')) ?? `+${digits}`
+}
+
+/**
+ * Reads digits as one dials them in the country, and returns them in E.164; null if they are no number there.
+ * `possible` checks only the length, because new ranges of numbers are unknown to the library.
+ */
+function nationalNumber(
+  digits: string,
+  country: string | undefined,
+  need: 'valid' | 'possible',
+): string | null {
+  if (country === undefined || digits.length < NATIONAL_MIN) return null
+  const defaultCountry = country as CountryCode
+  const number = parsePhoneNumberFromString(digits, { defaultCountry, extract: false })
+  if (!number || number.isValid()) return number?.number ?? null
+  const isPossible = need === 'possible' && number.isPossible()
+  return isPossible && !number.nationalNumber.startsWith('0') ? number.number : null
 }
 
 /** Returns the configured sender that has this address; if no sender has it, the address itself. */
-export function ownSenderOf(address: Address, senders: readonly string[]): string {
-  const digits = address.digits.replace('+', '')
-  return senders.find((one) => one.replace('+', '') === digits) ?? textOfAddress(address)
+export function ownSenderOf(
+  address: Address,
+  senders: readonly string[],
+  country?: string,
+): string {
+  const text = textOfAddress(address, country)
+  const withDigits = (digits: string) => senders.find((one) => one.replace('+', '') === digits)
+  return withDigits(address.digits.replace('+', '')) ?? withDigits(text.replace('+', '')) ?? text
 }

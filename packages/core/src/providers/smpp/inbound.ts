@@ -52,8 +52,8 @@ function receivedReport(delivery: Delivery, settings: SmppSettings): Report | { 
     type: 'received' as const,
     channel: 'sms' as const,
     provider_message_id: null,
-    sender: textOfAddress(delivery.source),
-    recipient: ownSenderOf(delivery.destination, settings.senders ?? []),
+    sender: textOfAddress(delivery.source, settings.default_country),
+    recipient: ownSenderOf(delivery.destination, settings.senders ?? [], settings.default_country),
   }
   if (!place) return { ...common, content: { text: storable(text), media: [] } }
   // A surrogate pair may be split between two parts, so the units are stored as hex until the parts are joined.

@@ -45,10 +45,16 @@ describe('the settings refuse', () => {
     ['the status of success', { errors: { '0x0': 'retry' } }],
     ['an unknown class', { errors: { '0x400': 'again' } }],
     ['a timeout longer than that of a batch', { response_timeout_s: 16 }],
+    ['an unknown country', { default_country: 'XX' }],
+    ['the name of a country', { default_country: 'Germany' }],
     ['an unknown alphabet', { alphabet: 'utf8' }],
   ])('%s', (_title, more) => {
     expect(settings.safeParse({ ...MINIMAL, ...more }).success).toBe(false)
   })
+})
+
+test('the settings take a country in lower case', () => {
+  expect(settings.parse({ ...MINIMAL, default_country: 'de' }).default_country).toBe('DE')
 })
 
 test('the settings allow less than 20 seconds for a message', () => {

@@ -1,3 +1,4 @@
+import { isSupportedCountry } from 'libphonenumber-js/min'
 import * as z from 'zod'
 import { certificate, commonSettings, handlesStop, senders } from '../common-settings.ts'
 import { parseStatus, STATUS_CLASSES } from './status-table.ts'
@@ -72,6 +73,12 @@ export const settings = z.strictObject({
   id_form: z.enum(['as_is', 'fold', 'hex_to_decimal', 'decimal_to_hex']).default('as_is'),
   /** The status of a message whose receipt has the state UNKNOWN. */
   unknown_as: z.enum(['sent', 'delivered', 'failed']).default('sent'),
+  /** The country of incoming addresses without a country code: ISO 3166-1. If not set, they stay national. */
+  default_country: z
+    .string()
+    .toUpperCase()
+    .refine(isSupportedCountry, 'must be an ISO 3166-1 code of two letters, such as DE')
+    .optional(),
   service_type: credential(5).default(''),
   addresses,
   /** The command_status values whose class at this SMSC differs from the table. */

@@ -187,6 +187,30 @@ describe('an incoming text', () => {
     },
   )
 
+  test.each([
+    ['with the prefix 00', {}, { source_addr: '00447911123456', source_addr_ton: 0 }],
+    [
+      'that is national',
+      { default_country: 'gb' },
+      { source_addr: '07911123456', source_addr_ton: 0 },
+    ],
+    [
+      'with a national type',
+      { default_country: 'GB' },
+      { source_addr: '7911123456', source_addr_ton: 2 },
+    ],
+  ])('from an address %s has a number in E.164', async (_title, more, source) => {
+    bench = await openBench({ settings: { senders: ['+447700900999'], ...more } })
+    await bench.smsc.deliver({
+      ...source,
+      ...{ destination_addr: '00447700900999', dest_addr_ton: 0 },
+      short_message: Buffer.from('STOP'),
+    })
+    expect(bench.reports).toMatchObject([
+      { sender: '+447911123456', recipient: '+447700900999', content: { text: 'STOP' } },
+    ])
+  })
+
   const LONGS: [string, Partial<Incoming>][] = [
     ['with an 8-bit reference', { long: 'udh8' }],
     ['with a 16-bit reference', { long: 'udh16' }],
