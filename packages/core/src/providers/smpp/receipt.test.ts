@@ -42,6 +42,16 @@ describe('a state by its text', () => {
     ['REJECTED', 'failed', 'rejected'],
     ['FAILED', 'failed', 'undeliverable'],
     ['SKIPPED', 'failed', 'undeliverable'],
+    ['DELIVERED', 'delivered', null],
+    ['Delivered', 'delivered', null],
+    ['DELIVERD', 'delivered', null],
+    ['UNDELIVERABLE', 'failed', 'undeliverable'],
+    ['UNDELIVERED', 'failed', 'undeliverable'],
+    ['Undelivered', 'failed', 'undeliverable'],
+    ['UNDELIVRD', 'failed', 'undeliverable'],
+    ['UNDELIVERD', 'failed', 'undeliverable'],
+    ['ACCEPTED', 'sent', null],
+    ['BUFFERED', 'sent', null],
     ['constructor', 'sent', null],
   ])('%s is %s', (state, status, error_code) => {
     const receipt = receiptOf(delivery(), text(state), USUAL, false)
@@ -133,6 +143,12 @@ describe('the reason of a failure', () => {
   test('is the number in the text', () => {
     expect(receiptOf(delivery(), text('UNDELIV', '0a1'), USUAL, false)?.error_message).toBe(
       'smpp:UNDELIV The message could not be delivered (error 0a1)',
+    )
+  })
+
+  test('names the state as the SMSC writes it', () => {
+    expect(receiptOf(delivery(), text('UNDELIVERABLE'), USUAL, false)?.error_message).toBe(
+      'smpp:UNDELIVERABLE The message could not be delivered (error 000)',
     )
   })
 

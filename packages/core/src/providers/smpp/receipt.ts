@@ -66,14 +66,29 @@ interface Failure {
   text: string
 }
 
-/** The states that mean a failure: the words of appendix B, and other words that SMSCs use. */
+const UNDELIVERED: Failure = {
+  error_code: 'undeliverable',
+  text: 'The message could not be delivered',
+}
+
+/** The states that mean a delivery: the word of appendix B, and how SMSCs write it in full. */
+const DELIVERED: ReadonlySet<string | null> = new Set(['DELIVRD', 'DELIVERD', 'DELIVERED'])
+
+/**
+ * The states that mean a failure: the words of appendix B, the words of section 5.2.28 that they shorten, and other
+ * words that SMSCs use.
+ */
 const FAILURES: Readonly<Record<string, Failure>> = {
   EXPIRED: { error_code: 'expired', text: 'The validity period ended before the delivery' },
-  UNDELIV: { error_code: 'undeliverable', text: 'The message could not be delivered' },
+  UNDELIV: UNDELIVERED,
+  UNDELIVRD: UNDELIVERED,
+  UNDELIVERD: UNDELIVERED,
+  UNDELIVERED: UNDELIVERED,
+  UNDELIVERABLE: UNDELIVERED,
   DELETED: { error_code: 'undeliverable', text: 'The message was deleted' },
   REJECTD: { error_code: 'rejected', text: 'The message was refused' },
   REJECTED: { error_code: 'rejected', text: 'The message was refused' },
-  FAILED: { error_code: 'undeliverable', text: 'The message could not be delivered' },
+  FAILED: UNDELIVERED,
   SKIPPED: { error_code: 'undeliverable', text: 'The message was skipped' },
 }
 
@@ -126,7 +141,7 @@ function statusOf(
   state: string | null,
   unknown_as: SmppSettings['unknown_as'],
 ): 'sent' | 'delivered' | 'failed' {
-  if (state === 'DELIVRD') return 'delivered'
+  if (DELIVERED.has(state)) return 'delivered'
   if (state === 'UNKNOWN') return unknown_as
   return state !== null && Object.hasOwn(FAILURES, state) ? 'failed' : 'sent'
 }
