@@ -131,12 +131,26 @@ describe('the text of a receipt', () => {
     })
   })
 
-  test.each(['', 'Hello', 'stat:DELIVRD', 'mid:77', `id:${'x'.repeat(65)} stat:DELIVRD`])(
-    'names no message in %j',
-    (own_text) => {
-      expect(receiptOf(delivery(), own_text, USUAL, false)).toBeNull()
-    },
-  )
+  test('may have an id with a colon', () => {
+    const receipt = receiptOf(delivery(), 'id:7:ab stat:DELIVRD', USUAL, false)
+    expect(receipt?.provider_message_id).toBe('7:ab')
+  })
+
+  test('has no error in an empty label', () => {
+    const receipt = receiptOf(delivery(), 'id:7 err: stat:UNDELIV', USUAL, false)
+    expect(receipt?.error_message).toBe('smpp:UNDELIV The message could not be delivered')
+  })
+
+  test.each([
+    '',
+    'Hello',
+    'stat:DELIVRD',
+    'mid:77',
+    `id: ${TAIL} stat:DELIVRD`,
+    `id:${'x'.repeat(65)} stat:DELIVRD`,
+  ])('names no message in %j', (own_text) => {
+    expect(receiptOf(delivery(), own_text, USUAL, false)).toBeNull()
+  })
 })
 
 describe('the reason of a failure', () => {
@@ -198,6 +212,10 @@ describe('ids', () => {
     ['a TLV equal to the text has the form of the text', '26', 'id:26', '1a'],
     ['a TLV that differs has the form of the submission', '1A', 'id:26', '1a'],
     ['a TLV of digits that differs has it too', '12', 'id:18', '12'],
+    ['a TLV beside an empty label has the form of the text', '26', 'id: sub:001', '1a'],
+    ['the same, with the date next', '26', 'id: submit date:2604301200', '1a'],
+    ['the same, without a blank', '26', 'id:stat:DELIVRD', '1a'],
+    ['the same, at the end', '26', 'err:000 id:', '1a'],
     ['a TLV may end with a NUL', '26\0', null, '1a'],
     ['a TLV that is not an id is ignored', '\x01', 'id:26', '1a'],
   ])('%s', (_title, own, label, id) => {

@@ -31,7 +31,18 @@ interface Labels {
   error: string | null
 }
 
-const LABELS = { id: /\bid:\s*(\S+)/i, state: /\bstat:\s*([a-z]+)/i, error: /\berr:\s*(\w+)/i }
+/** The value of a label is empty if the next label follows. */
+const label = (name: string, value: string) =>
+  new RegExp(
+    `\\b${name}:\\s*(?!(?:id|sub|dlvrd|submit date|done date|stat|err|text):)(${value})`,
+    'i',
+  )
+
+const LABELS = {
+  id: label('id', '\\S+'),
+  state: label('stat', '[a-z]+'),
+  error: label('err', '\\w+'),
+}
 
 function labelsOf(text: string): Labels {
   // After `text:` comes the start of the message, whose author could write labels there.
