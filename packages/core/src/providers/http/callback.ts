@@ -125,9 +125,9 @@ function inboundOf(read: Reader, { callback, senders }: HttpSettings): Report | 
   const text = read(inbound.text)
   if (from === undefined || to === undefined) return 'It has no sender or no recipient'
   if (typeof text !== 'string') return 'It has no text'
-  const digits = from.replace(/^\+/, '')
+  const digits = withoutPrefix(from)
   if (!/^[1-9]\d{2,14}$/.test(digits)) return null
-  const ours = senders[inbound.channel]?.find((each) => withoutPlus(each) === withoutPlus(to))
+  const ours = senders[inbound.channel]?.find((each) => withoutPrefix(each) === withoutPrefix(to))
   return {
     type: 'received',
     channel: inbound.channel,
@@ -141,6 +141,7 @@ function inboundOf(read: Reader, { callback, senders }: HttpSettings): Report | 
   }
 }
 
-function withoutPlus(number: string): string {
-  return number.replace(/^\+/, '')
+/** The digits without the plus sign, or without the usual prefix of international calls, 00. */
+function withoutPrefix(number: string): string {
+  return number.replace(/^(?:\+|00)/, '')
 }

@@ -175,6 +175,11 @@ describe('a message of a recipient', () => {
       { ...message, from: 'BANK' },
       { type: 'read', reports: [] },
     ],
+    [
+      'the prefix 00 is the plus sign',
+      { ...message, from: '0015557654321', to: '0015005550100' },
+      { reports: [{ sender: '+15557654321', recipient: '+15005550100' }] },
+    ],
     ['a short code of ours', { ...message, to: '4711' }, { reports: [{ recipient: '4711' }] }],
     ['no id', { ...message, id: undefined }, { reports: [{ provider_message_id: null }] }],
     ['no text', { ...message, text: 1 }, { type: 'unreadable', reason: 'It has no text' }],
