@@ -75,11 +75,29 @@ describe('data_coding', () => {
     ['gsm', 0x18, '䃩'],
     ['gsm', 0xf0, '¡\ufffd'],
     ['latin1', 0xf1, '@é'],
+    ['gsm', 0x40, '¡\ufffd'],
+    ['gsm', 0x48, '䃩'],
+    ['gsm', 0x51, '¡\ufffd'],
+    ['gsm', 0x5b, '䃩'],
+    ['gsm', 0xc0, '¡\ufffd'],
+    ['gsm', 0xcb, '¡\ufffd'],
+    ['gsm', 0xd0, '¡\ufffd'],
+    ['latin1', 0xdf, '@é'],
+    ['gsm', 0xe0, '䃩'],
+    ['gsm', 0xef, '䃩'],
+    // Reserved codings are read in the default alphabet.
+    ['gsm', 0x1c, '¡\ufffd'],
+    ['gsm', 0x4c, '¡\ufffd'],
+    ['gsm', 0x80, '¡\ufffd'],
+    ['gsm', 0xbf, '¡\ufffd'],
   ] as const)('with the alphabet %s, %i decodes to %j', (alphabet, coding, text) => {
     expect(decodeText(octets, coding, alphabet)).toBe(text)
   })
 
-  test.each([2, 4, 5, 0x14, 0xf4, 0xff, 0x80])('%i is not a text', (coding) => {
-    expect(decodeText(octets, coding, 'gsm')).toBeNull()
-  })
+  test.each([2, 4, 5, 9, 10, 0x14, 0x20, 0x28, 0x38, 0x44, 0x54, 0x60, 0x78, 0xf4, 0xff])(
+    '%i is not a text',
+    (coding) => {
+      expect(decodeText(octets, coding, 'gsm')).toBeNull()
+    },
+  )
 })

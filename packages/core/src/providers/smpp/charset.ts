@@ -62,12 +62,32 @@ const KINDS: ReadonlyMap<number, Kind> = new Map([
   [UCS2_CODING, 'ucs2'],
 ])
 
+/** The values below 16 have the meanings of SMPP; the others are coding groups of 3GPP TS 23.038 clause 4. */
 function kindOf(coding: number, alphabet: Alphabet): Kind | null {
   if (coding === DEFAULT_CODING) return alphabet
-  // A coding with a message class (3GPP TS 23.038 clause 4): bits 3 and 2, or bit 2 in group 1111, give the alphabet.
-  if (coding >> 4 === 1) return ([alphabet, null, 'ucs2', null] as const)[(coding >> 2) & 3] ?? null
-  if (coding >> 4 === 15) return coding & 4 ? null : alphabet
-  return KINDS.get(coding) ?? null
+  if (coding < 0x10) return KINDS.get(coding) ?? null
+  switch (coding >> 4) {
+    // General coding with a message class, and messages marked for deletion: bits 3 and 2 give the alphabet.
+    case 0x1:
+    case 0x4:
+    case 0x5:
+      return ([alphabet, null, 'ucs2', alphabet] as const)[(coding >> 2) & 3] ?? null
+    // The same, compressed.
+    case 0x2:
+    case 0x3:
+    case 0x6:
+    case 0x7:
+      return null
+    // Message waiting, to be stored, in UCS2. In the groups 1100 and 1101 it is in the default alphabet.
+    case 0xe:
+      return 'ucs2'
+    // Message class: bit 2 means data.
+    case 0xf:
+      return coding & 4 ? null : alphabet
+    // A receiver reads reserved codings, also above, in the default alphabet.
+    default:
+      return alphabet
+  }
 }
 
 const ESCAPE = 0x1b

@@ -266,6 +266,20 @@ describe('an incoming text', () => {
   })
 
   test.each([
+    [0xc0, '53544f50'],
+    [0xd0, '53544f50'],
+    [0xe0, '00530054004f0050'],
+  ])('that announces waiting messages arrives: data_coding %i', async (data_coding, hex) => {
+    bench = await openBench()
+    await bench.smsc.deliver({
+      ...{ source_addr: '14155550100', source_addr_ton: 1, destination_addr: '12345' },
+      data_coding,
+      short_message: Buffer.from(hex, 'hex'),
+    })
+    expect(bench.reports).toMatchObject([{ content: { text: 'STOP' } }])
+  })
+
+  test.each([
     ['binary', { data_coding: 4 }, 'a message that is not a text'],
     ['an acknowledgement by a phone', { esm_class: 0x08 }, 'neither a text nor a receipt'],
   ])('that is %s is acknowledged, and noted for operators', async (_title, fields, reason) => {
