@@ -19,7 +19,14 @@ export { createSandboxPayments, type SandboxPayments } from './billing/sandbox.t
 export { createStripePayments, type StripeOptions } from './billing/stripe.ts'
 export type { CountryRule } from './channels/country-rule.ts'
 export type { ChannelPrice, Prices } from './channels/price.ts'
-export type { Addressee, ContactQuery, Contacts, FileReport } from './contacts/contacts.ts'
+export type {
+  Addressee,
+  ContactQuery,
+  Contacts,
+  ContactTag,
+  FileReport,
+  TagQuery,
+} from './contacts/contacts.ts'
 export type { ImportOptions } from './contacts/import.ts'
 export type { AddressContact } from './contacts/of-addresses.ts'
 export type { ImportReport } from './contacts/plan-import.ts'

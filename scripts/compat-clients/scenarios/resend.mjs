@@ -171,6 +171,12 @@ await check(
   { exists: !isOld },
 )
 
+await check('API keys', async () => {
+  const { data } = await done(resend.apiKeys.list())
+  assert.ok(data.length > 0)
+  for (const { id, name, created_at } of data) assert.ok(id && name && created_at)
+})
+
 await check('contacts', async () => {
   const audienceId = UNKNOWN
   const one = { email: 'asha@example.com', audienceId }
@@ -182,6 +188,11 @@ await check('contacts', async () => {
     listed.data.map((contact) => [contact.id, contact.unsubscribed]),
     [[id, true]],
   )
+  const group = resend.segments ?? resend.audiences
+  for (const list of [resend.audiences, group]) {
+    const { data } = await done(list.list())
+    assert.ok(data.some((one) => one.id === audienceId && one.name === audienceId))
+  }
   await refused(resend.emails.send({ ...MAIL, to: 'asha@example.com' }), 422, 'validation_error')
   await done(resend.contacts.remove({ id, audienceId }))
 })

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { TagQuery } from '../contacts/contacts.ts'
 import type { ImportOptions } from '../contacts/import.ts'
 import type { FileOptions } from '../contacts/read-contacts.ts'
 import { apiFor } from '../contract/api.ts'
@@ -300,6 +301,13 @@ const fileBytes = z
     `bytes must be at most ${LIMITS.contact_import_body_bytes}`,
   )
 
+const tagText = z.string().max(LIMITS.contact_tag_length).optional()
+const tagPage = z
+  .object({ limit: sliceFields.limit, after: tagText, before: tagText })
+  .refine(({ after, before }) => after === undefined || before === undefined, {
+    error: 'Give one of after and before',
+  })
+
 function contactBorders(api: Api['contacts']) {
   const { search, tag } = api.list.query.shape
   const filter = query(z.object({ search, tag, newer_than: api.get.params.shape.id.optional() }))
@@ -314,6 +322,7 @@ function contactBorders(api: Api['contacts']) {
   return {
     create: takes(workspaceId, body(api.create)),
     list: takes(workspaceId, filter, slice),
+    tags: takes(workspaceId, checked<TagQuery>('', tagPage)),
     byEmail: takes(workspaceId, checked<string>('email', z.string().max(LIMITS.email_length))),
     get: takes(workspaceId, contact),
     update: takes(workspaceId, contact, body(api.update)),

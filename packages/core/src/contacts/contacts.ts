@@ -9,6 +9,7 @@ import type {
 } from '../contract/resources/contacts.ts'
 import type { Metadata } from '../contract/resources/messages.ts'
 import type { ContactRow } from '../rows/rows.ts'
+import { timeOfId } from '../runtime/runtime.ts'
 import type { Reads, Writes } from '../storage/ports/storage.ts'
 import { changeContact, fold, indexOf } from './change.ts'
 import { exportContacts } from './export.ts'
@@ -31,6 +32,23 @@ export interface ContactQuery {
   tag?: string | undefined
   /** Only contacts that are newer than the contact with this id: of these, the oldest. */
   newer_than?: string | undefined
+}
+
+/** Selects a page of tags, in their order. */
+export interface TagQuery {
+  /** 1 to 100. */
+  limit: number
+  /** Only tags after this one. */
+  after?: string | undefined
+  /** Only tags before this one: of these, the last. Not together with `after`. */
+  before?: string | undefined
+}
+
+/** A tag that contacts have. */
+export interface ContactTag {
+  tag: string
+  /** When the oldest contact that has the tag was created. */
+  since: Date
 }
 
 /** The recipient of a message: its addresses and the values for placeholders. */
@@ -65,6 +83,8 @@ export interface Contacts<F extends Form = 'given'> {
     query: ContactQuery,
     page: Slice,
   ): Promise<{ contacts: Contact[]; total: number; next_after: string | null }>
+  /** Returns a page of the tags that contacts have, in their order, and whether more tags follow (with `before`: precede). */
+  tags(workspaceId: string, query: TagQuery): Promise<{ tags: ContactTag[]; has_more: boolean }>
   /** The contact with this e-mail address. @throws SvcError `not_found`. */
   byEmail(workspaceId: string, email: string): Promise<Contact>
   /** One contact. @throws SvcError `not_found`, also for another workspace's contact. */
@@ -168,6 +188,14 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
           : pageOf(found, page, ({ id }) => id)
         return { contacts: await recordsOf(read, workspaceId, rows), total, next_after }
       })
+    },
+    async tags(workspaceId, { limit, after, before }) {
+      const found = await read.contacts.tags(workspaceId, { limit: limit + 1, after, before })
+      const rows = before === undefined ? found.slice(0, limit) : found.slice(-limit)
+      return {
+        tags: rows.map(({ tag, oldest_id }) => ({ tag, since: timeOfId(oldest_id) })),
+        has_more: found.length > limit,
+      }
     },
     async get(workspaceId, contactId) {
       const row = await find(read, workspaceId, contactId)

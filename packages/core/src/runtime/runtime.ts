@@ -82,6 +82,11 @@ export function idFloor(at: Date): string {
   return prefixOf(Math.max(0, at.getTime()))
 }
 
+/** The time in a UUIDv7, to the millisecond. */
+export function timeOfId(id: string): Date {
+  return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+}
+
 const TAIL_BYTES = 8
 const IDS_PER_CALL = 256
 

@@ -45,6 +45,28 @@ export function contactsContract(open: OpenStorage): void {
     expect(await contacts.byIds(workspaceId, [])).toEqual([])
   })
 
+  it('lists each tag once, in pages in both directions, with the oldest contact that has it', async () => {
+    const workspaceId = await bench.workspace()
+    const stranger = await bench.workspace()
+    const make = (tags: string[], of = workspaceId) => bench.make.contact(of, { tags })
+    const rows = [make(['b', 'a']), make(['a', 'd']), make(['c', 'a']), make(['x'], stranger)]
+    await insert(...rows)
+    const { tags } = bench.storage.read.contacts
+    const [first, second, third] = rows.map(({ id }) => id)
+    const all = [
+      { tag: 'a', oldest_id: first },
+      { tag: 'b', oldest_id: first },
+      { tag: 'c', oldest_id: third },
+      { tag: 'd', oldest_id: second },
+    ]
+    expect(await tags(workspaceId, { limit: 10 })).toEqual(all)
+    expect(await tags(workspaceId, { limit: 2 })).toEqual(all.slice(0, 2))
+    expect(await tags(workspaceId, { limit: 2, after: 'b' })).toEqual(all.slice(2))
+    expect(await tags(workspaceId, { limit: 2, before: 'd' })).toEqual(all.slice(1, 3))
+    expect(await tags(workspaceId, { limit: 10, before: 'a' })).toEqual([])
+    expect(await tags(workspaceId, { limit: 10, after: 'd' })).toEqual([])
+  })
+
   it('says who has a phone, an address or an id, each once', async () => {
     const workspaceId = await bench.workspace()
     const one = bench.make.contact(workspaceId, {

@@ -242,6 +242,7 @@ export function isolationContract(open: OpenStorage): void {
           names: () => contacts.names(asker, keys),
           list: () => contacts.list(asker, part, EVERYTHING),
           count: () => contacts.count(asker, part),
+          tags: () => contacts.tags(asker, { limit: 10 }),
         },
         suppressions: {
           of: () => suppressions.of(asker, keys.phones),

@@ -1,9 +1,14 @@
 import { Resend } from 'resend'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from '../accounts.ts'
+import { seededChance } from '../postgres/seeded-chance.ts'
 import { useWorld } from '../world.ts'
 
-const world = useWorld({ listen: true })
+// Ids follow the clock of the test, as they do in a service.
+const world = useWorld({
+  listen: true,
+  chance: (now) => seededChance('resend', now).core,
+})
 
 const AUDIENCE = '78261eea-8f8b-4381-83c6-79fa7120f1cf'
 
@@ -162,5 +167,82 @@ describe('contacts', () => {
     expect((await stranger.contacts.get({ email: 'twice@example.com' })).error).toMatchObject({
       statusCode: 404,
     })
+  })
+})
+
+describe('audiences and segments', () => {
+  it('are listed by their ids, in pages, for this workspace only', async () => {
+    const account = await world().signup()
+    const own = new Resend((await world().key(account)).key, {
+      baseUrl: `${world().url}/compat/resend`,
+    })
+    expect((await own.segments.list()).data).toStrictEqual({
+      object: 'list',
+      has_more: false,
+      data: [],
+    })
+    const created_at = world().now().toISOString()
+    const names = ['alpha', 'beta', AUDIENCE].sort()
+    for (const name of names) {
+      await own.contacts.create({ email: `${name}@example.com`, segments: [{ id: name }] })
+      await own.contacts.create({ email: `second-${name}@example.com`, segments: [{ id: name }] })
+    }
+    const records = names.map((name) => ({ id: name, name, created_at }))
+    for (const list of [own.segments, own.audiences]) {
+      expect((await list.list()).data?.data).toStrictEqual(records)
+    }
+    const first = await own.segments.list({ limit: 2 })
+    expect(first.data).toMatchObject({ has_more: true, data: records.slice(0, 2) })
+    const rest = await own.segments.list({ limit: 2, after: records[1]?.id ?? '' })
+    expect(rest.data).toMatchObject({ has_more: false, data: records.slice(2) })
+    const back = await own.segments.list({ limit: 1, before: records[2]?.id ?? '' })
+    expect(back.data).toMatchObject({ has_more: true, data: records.slice(1, 2) })
+    const old = await fetch(`${world().url}/compat/resend/audiences`, {
+      headers: { authorization: `Bearer ${(await world().key(account)).key}` },
+    })
+    expect([old.status, await old.json()]).toMatchObject([200, { data: records }])
+    expect((await resend.segments.list({ limit: 101 })).error).toMatchObject({ statusCode: 422 })
+    const { key } = await world().key(account, { scopes: ['send_messages'] })
+    const narrow = new Resend(key, { baseUrl: `${world().url}/compat/resend` })
+    expect((await narrow.segments.list()).error).toMatchObject({ name: 'restricted_api_key' })
+  })
+})
+
+describe('API keys', () => {
+  it('are listed for a live key with all scopes: the active ones, newest first, in pages', async () => {
+    const account = await world().signup()
+    const clientOf = (key: string) => new Resend(key, { baseUrl: `${world().url}/compat/resend` })
+    const made = []
+    for (const name of ['one', 'two', 'three']) {
+      made.unshift(await world().key(account, { name }))
+      await world().advance(1_000)
+    }
+    const [three, two, one] = made
+    const gone = await world().key(account, { name: 'gone' })
+    await world().core.apiKeys.deactivate(account.id, gone.id)
+    const own = clientOf(one?.key ?? '')
+    const { data } = await own.apiKeys.list()
+    expect(data?.data.map(({ id, name }) => [id, name])).toEqual([
+      [three?.id, 'three'],
+      [two?.id, 'two'],
+      [one?.id, 'one'],
+    ])
+    expect(JSON.stringify(data)).not.toContain('svc_')
+    const first = await own.apiKeys.list({ limit: 2 })
+    expect(first.data).toMatchObject({ has_more: true, data: [{ name: 'three' }, { name: 'two' }] })
+    const rest = await own.apiKeys.list({ limit: 2, after: two?.id ?? '' })
+    expect(rest.data).toMatchObject({ has_more: false, data: [{ name: 'one' }] })
+    const back = await own.apiKeys.list({ limit: 1, before: one?.id ?? '' })
+    expect(back.data).toMatchObject({ has_more: true, data: [{ name: 'two' }] })
+    const weak = [
+      await world().key(account, { mode: 'test' }),
+      await world().key(account, { scopes: ['manage_webhooks'] }),
+    ]
+    for (const { key } of weak) {
+      expect((await clientOf(key).apiKeys.list()).error).toMatchObject({
+        statusCode: 401,
+        name: 'restricted_api_key',
+      })
+    }
   })
 })

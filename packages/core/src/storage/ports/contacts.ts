@@ -19,6 +19,21 @@ export interface ContactKeys {
   external_ids: readonly string[]
 }
 
+/** Selects a page of the tags of a workspace, in their order. */
+export interface TagPage {
+  limit: number
+  /** Only tags after this one. */
+  after?: string | undefined
+  /** Only tags before this one: of these, the last. */
+  before?: string | undefined
+}
+
+/** A tag, and the oldest contact that has it. */
+export interface TagRow {
+  tag: string
+  oldest_id: string
+}
+
 /** What a list shows of a contact. */
 export type ContactName = Pick<ContactRow, 'id' | 'name' | 'phone' | 'email_key'>
 
@@ -36,6 +51,8 @@ export interface ContactReads {
   /** Returns the newest first. */
   list(workspaceId: string, filter: ContactFilter, page: Slice): Promise<ContactRow[]>
   count(workspaceId: string, filter: ContactFilter): Promise<number>
+  /** Each tag once, in the order of the database. */
+  tags(workspaceId: string, page: TagPage): Promise<TagRow[]>
 }
 
 export interface ContactWrites {

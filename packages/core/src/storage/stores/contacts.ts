@@ -1,9 +1,9 @@
-import { and, asc, desc, eq, gt, inArray } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { ContactRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { ContactFilter, ContactReads, ContactWrites } from '../ports/contacts.ts'
+import type { ContactFilter, ContactReads, ContactWrites, TagRow } from '../ports/contacts.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './dialect.ts'
 import { isBelow } from './pages.ts'
@@ -94,6 +94,31 @@ export function contactStore(
     async count(workspaceId, filter) {
       const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
       return (await found)[0]?.n ?? 0
+    },
+    async tags(workspaceId, { limit, after, before }) {
+      const mine = sql`from ${tags} where ${tags.workspace_id} = ${workspaceId}`
+      const isBackward = before !== undefined
+      const order = isBackward ? sql`desc` : sql`asc`
+      const beyond = (tag: SQL) =>
+        isBackward ? sql`${tags.tag} < ${tag}` : sql`${tags.tag} > ${tag}`
+      const next = (tag: SQL) =>
+        sql`(select ${tags.tag} ${mine} and ${beyond(tag)} order by ${tags.tag} ${order} limit 1)`
+      // A step of the index for each tag: `distinct` would read the entries of all contacts.
+      const found = sql`(
+        with recursive names(tag, n) as (
+          select ${next(sql`${before ?? after ?? ''}`)}, 1
+          union all
+          select ${next(sql`names.tag`)}, n + 1 from names where names.tag is not null and n < ${sql.raw(`${limit}`)}
+        )
+        select names.tag as tag,
+          (select min(${tags.contact_id}) ${mine} and ${tags.tag} = names.tag) as oldest_id
+        from names where names.tag is not null
+      ) as found`
+      const rows = await db
+        .select({ tag: sql<string>`found.tag`, oldest_id: sql<string>`found.oldest_id` })
+        .from(found)
+        .orderBy(sql`found.tag`)
+      return rows satisfies TagRow[]
     },
     async lock(workspaceId) {
       const workspace = db.select({ id: workspaces.id }).from(workspaces)

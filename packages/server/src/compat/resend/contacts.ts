@@ -1,9 +1,9 @@
-import { api, type Contact, decode, endpoint, SvcError } from '@svc/core/contract'
+import { api, type Contact, decode, endpoint, LIMITS, SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
 import type { Handlers } from '../../routes/mount.ts'
 import { idOrEmail, optional } from './fields.ts'
-import { answer, listQuery, ROOT } from './tables.ts'
+import { answer, listQuery, listQueryOf, ROOT } from './tables.ts'
 
 const access = { auth: 'api_key', scope: 'manage_contacts', rate: 'general', ...answer } as const
 const missing = { not_found: 'Contact not found' } as const
@@ -33,6 +33,9 @@ const updated = z.strictObject({ ...changes, ...repeated })
 const group = { audience: z.string() }
 const one = z.object({ contact: idOrEmail })
 const oneInGroup = z.object({ ...group, contact: idOrEmail })
+
+/** The position in a list of groups is the id of a group. */
+const groupQuery = listQueryOf(z.string().min(1).max(LIMITS.contact_tag_length).optional())
 
 /** The endpoints for contacts, with and without an audience. Source: https://resend.com/docs/api-reference/contacts */
 export const contactEndpoints = {
@@ -67,6 +70,14 @@ export const contactEndpoints = {
     // A version of the package repeats the id of the segment.
     query: listQuery,
     summary: 'List the contacts of an audience or a segment',
+  }),
+  groups: endpoint({
+    ...access,
+    method: 'GET',
+    path: `${ROOT}/segments`,
+    also_at: `${ROOT}/audiences`,
+    query: groupQuery,
+    summary: 'List the audiences and segments that contacts are in, by their id',
   }),
   get: endpoint({
     ...access,
@@ -204,6 +215,15 @@ export function contactHandlers({
     create_in: ({ workspace_id, body, params }) => create(workspace_id, body, params.audience),
     list: ({ workspace_id, query }) => list(workspace_id, query),
     list_in: ({ workspace_id, query, params }) => list(workspace_id, query, params.audience),
+    async groups({ workspace_id, query }) {
+      const { tags, has_more } = await contacts.tags(workspace_id, query)
+      const data = tags.map(({ tag, since }) => ({
+        id: tag,
+        name: tag,
+        created_at: since.toISOString(),
+      }))
+      return { object: 'list', has_more, data }
+    },
     get: ({ workspace_id, params }) => get(workspace_id, params),
     get_in: ({ workspace_id, params }) => get(workspace_id, params),
     update: ({ workspace_id, params, body }) => update(workspace_id, params, body),

@@ -7,8 +7,13 @@ import { assertSelfService } from '../../routes/self-service.ts'
 import { optional } from './fields.ts'
 import { answer, listQuery, ONE_ID, pageAmong, ROOT } from './tables.ts'
 
-// A key that may do everything: Resend calls it full access. The handlers check the other scopes.
-const access = { auth: 'api_key', scope: 'manage_webhooks', rate: 'general', ...answer } as const
+/** A key that may do everything: Resend calls it full access. The handlers check the other scopes. */
+export const access = {
+  auth: 'api_key',
+  scope: 'manage_webhooks',
+  rate: 'general',
+  ...answer,
+} as const
 const oneDomain = { params: ONE_ID, not_found: 'Domain not found' } as const
 
 /** A setting of Resend that has one value here. Each other value is refused, because it would have no effect. */
@@ -99,7 +104,7 @@ export function domainHandlers(
 ): Handlers<typeof domainEndpoints> {
   /** The workspace of a key with full access. */
   function owner({ identity }: Pick<Call<unknown>, 'identity'>): string {
-    assertFullAccess(identity)
+    assertFullAccess(identity, 'domains')
     return keyOf(identity).workspace_id
   }
 
@@ -145,13 +150,16 @@ export function domainHandlers(
   }
 }
 
-/** Domains decide who may send from an address, and there is no test data among them. */
-function assertFullAccess(identity: Identity | null): void {
+/**
+ * Refuses keys that may not do everything, and test keys: domains and API keys decide who may send, and there is no test
+ * data among them.
+ */
+export function assertFullAccess(identity: Identity | null, what: string): void {
   const { mode, scopes } = keyOf(identity)
   if (mode === 'live' && SCOPES.every((scope) => scopes.includes(scope))) return
   throw new SvcError(
     'forbidden',
-    'This API key is restricted: domains need a live key with all scopes',
+    `This API key is restricted: ${what} need a live key with all scopes`,
   )
 }
 

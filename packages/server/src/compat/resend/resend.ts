@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../../admission/admission.ts'
 import { answerFailureAs } from '../../failures.ts'
 import { mount } from '../../routes/mount.ts'
+import { apiKeyEndpoints, apiKeyHandlers } from './api-keys.ts'
 import { batchEndpoints, batchHandlers } from './batch.ts'
 import { contactEndpoints, contactHandlers } from './contacts.ts'
 import { domainEndpoints, domainHandlers } from './domains.ts'
@@ -34,6 +35,7 @@ export function serveResend(
     mount(scope, admission, emailEndpoints, emailHandlers(door), config)
     mount(scope, admission, batchEndpoints, batchHandlers(door), config)
     mount(scope, admission, contactEndpoints, contactHandlers(door), config)
+    mount(scope, admission, apiKeyEndpoints, apiKeyHandlers(door), config)
     mount(scope, admission, webhookEndpoints, webhookHandlers(door), config)
     mount(scope, admission, domainEndpoints, domainHandlers(door, { self_service }), config)
     scope.all(

@@ -16,21 +16,26 @@ const LIMIT_TEXT = `The \`limit\` must be a number between 1 and ${LIMIT_MAX}.`
 const position = z.guid('The position must be the id of an item.').optional()
 
 /** The query of a list. Source: https://resend.com/docs/api-reference/pagination */
-export const listQuery = z
-  .object({
-    limit: z
-      .string(LIMIT_TEXT)
-      .regex(/^\d{1,3}$/, LIMIT_TEXT)
-      .transform(Number)
-      .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_TEXT)
-      .default(LIMIT_DEFAULT),
-    after: position,
-    before: position,
-  })
-  .refine(({ after, before }) => after === undefined || before === undefined, {
-    path: ['before'],
-    error: 'Give `after` or `before`, not both.',
-  })
+export const listQuery = listQueryOf(position)
+
+/** The query of a list whose positions have this form. */
+export function listQueryOf(form: z.ZodOptional<z.ZodType<string, string>>) {
+  return z
+    .object({
+      limit: z
+        .string(LIMIT_TEXT)
+        .regex(/^\d{1,3}$/, LIMIT_TEXT)
+        .transform(Number)
+        .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_TEXT)
+        .default(LIMIT_DEFAULT),
+      after: form,
+      before: form,
+    })
+    .refine(({ after, before }) => after === undefined || before === undefined, {
+      path: ['before'],
+      error: 'Give `after` or `before`, not both.',
+    })
+}
 
 /** A part of a list that is in memory, as a page of it. */
 export function pageAmong<Item extends { id: string }>(
