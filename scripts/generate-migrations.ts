@@ -31,6 +31,7 @@ const KEYED = new Set([
   'members',
   'sessions',
   'oidc_identities',
+  'second_factors',
   'contact_tags',
   'conversations',
   'message_parts',

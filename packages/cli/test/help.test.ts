@@ -79,6 +79,7 @@ const COMMANDS = [
   'members withdraw',
   'members role',
   'members remove',
+  'members reset-second-factor',
   'keys',
   'keys create',
   'keys list',

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { createCore } from '@svc/core'
 import type { Member } from '@svc/core/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -20,6 +21,19 @@ beforeAll(async () => {
   await core.members.accept({ token, password: 'a long password', name: 'Asha' })
 })
 afterAll(() => folder.remove())
+
+/** The current code of an authenticator app (RFC 6238). */
+function codeOf(secret: string): string {
+  const bits = [...secret]
+    .map((one) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(one).toString(2).padStart(5, '0'))
+    .join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)))
+  const digest = createHmac('sha1', key).update(counter).digest()
+  const number = digest.readUInt32BE((digest.at(-1) ?? 0) & 0x0f) & 0x7fff_ffff
+  return String(number % 1_000_000).padStart(6, '0')
+}
 
 const members = async () =>
   (await svcJson<{ members: Member[] }>(['members', 'list'], here)).members
@@ -54,6 +68,29 @@ describe('svc members', () => {
     const { code, stderr } = await svc(['members', ...argv], here)
     expect(code).not.toBe(0)
     expect(stderr).toContain(text)
+  })
+
+  test('removes a second factor that was lost', async () => {
+    await using core = await createCore({
+      database_url: `file:${folder.path}/data/svc.db`,
+      threads: 0,
+    })
+    const [, member] = await members()
+    const id = member?.id ?? ''
+    const { secret } = await core.members.beginTotp(id, { current_password: 'a long password' })
+    const login = { user_id: id, workspace_id: (await members())[0]?.id ?? '' }
+    await core.members.confirmTotp(login, codeOf(secret))
+    const credentials = { email: EMAIL, password: 'a long password' }
+    await expect(core.workspaces.login(credentials)).rejects.toThrow('Enter the code')
+    const argv = ['members', 'reset-second-factor', EMAIL, '--yes']
+    const { stdout } = await svc(argv, here)
+    expect(stdout).toBe(`${EMAIL} signs in with the password only; the sessions ended.\n`)
+    expect(await core.workspaces.login(credentials)).toMatchObject({ user_id: id })
+    const again = await svc(argv, here)
+    expect([again.code === 0, again.stderr]).toEqual([
+      false,
+      expect.stringContaining('The login has no second factor'),
+    ])
   })
 
   test('removes a member', async () => {

@@ -48,6 +48,7 @@ import { createGate } from './runtime/closing.ts'
 import { withHarmlessTelemetry } from './runtime/harmless-telemetry.ts'
 import { systemRuntime } from './runtime/runtime.ts'
 import { openTracing } from './runtime/tracing.ts'
+import { createSecondFactors } from './second-factor/second-factor.ts'
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
 import type { Storage } from './storage/ports/storage.ts'
@@ -56,6 +57,7 @@ import { createEndSigning } from './webhooks/end-signing.ts'
 import { createStatusCallbacks } from './webhooks/status-callbacks.ts'
 import { createTargetGuard } from './webhooks/target.ts'
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts'
+import { LOGIN_FACTORS } from './workspaces/login-factors.ts'
 import { createMembers, type Members } from './workspaces/members.ts'
 import { createOwnerMails } from './workspaces/owner-mails.ts'
 import { createPasswords } from './workspaces/password.ts'
@@ -348,14 +350,16 @@ function bindApi(parts: Parts) {
     },
   })
   const passwords = createPasswords({ accepts_any: options.accept_any_password ?? false })
+  const factors = createSecondFactors({ storage, runtime, secret, place: LOGIN_FACTORS })
   return {
-    members: createMembers({ storage, runtime, passwords, mails }),
+    members: createMembers({ storage, runtime, passwords, mails, factors }),
     workspaces: createWorkspaces({
       storage,
       runtime,
       passwords,
       mails,
       endSigning,
+      factors,
       signupCredits: parts.signupCredits,
       signupCreditsOn: parts.signupCreditsOn,
       limits: { daily_limit: parts.dailyLimit, low_balance: lowBalance },

@@ -8,8 +8,10 @@ import { units } from '../src/contract/fields/units.ts'
 import type { Mail } from '../src/contract/outside/mail.ts'
 import { createCore } from '../src/core.ts'
 import { createOutbox, type Outbox } from '../src/mail/outbox.ts'
+import { createSecondFactors } from '../src/second-factor/second-factor.ts'
 import { openStorage } from '../src/storage/open.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
+import { LOGIN_FACTORS } from '../src/workspaces/login-factors.ts'
 import { createOwnerMails } from '../src/workspaces/owner-mails.ts'
 import { createPasswords } from '../src/workspaces/password.ts'
 import { createWorkspaces, type Workspaces } from '../src/workspaces/workspaces.ts'
@@ -61,6 +63,10 @@ beforeEach(async () => {
     runtime,
     signupCredits: units(0),
     async endSigning() {},
+    factors: createSecondFactors({
+      ...{ storage, runtime, place: LOGIN_FACTORS },
+      secret: async () => '',
+    }),
     passwords: {
       ...passwords,
       hash: (password) => note('hash', passwords.hash(password)),

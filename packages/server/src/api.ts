@@ -52,6 +52,8 @@ export interface ApiOptions {
     brand?: string
     /** The OIDC provider with which members sign in. */
     oidc?: OidcSettings | null
+    /** Whether members need a second factor beside the password: without one they may only add it. Default: `optional`. */
+    members_second_factor?: Config['members_second_factor']
   }
   logger?: Logger
   /** Serves the tools of `svc dev` in the console: captured mails, a phone, the log of requests. */
@@ -125,7 +127,11 @@ export async function serveApi(
   const { connections, phase } = hosting
   acceptJson(app)
   const limiter = createRateLimiter(app, config.rates, core)
-  const authenticator = await createAuthenticator(app, core, { secret: config.jwt_secret, now })
+  const authenticator = await createAuthenticator(app, core, {
+    secret: config.jwt_secret,
+    now,
+    needs_second_factor: config.members_second_factor === 'required',
+  })
   const { overload: bounds = OVERLOAD } = config
   const gate = createGate(app, {
     bounds,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineProvider } from '@svc/core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { totpCode } from '../../core/src/operators/totp.ts'
+import { totpCode } from '../../core/src/second-factor/totp.ts'
 import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
 import type { ConsoleOperator, ConsoleUser } from '../src/console/access.ts'
 import { operatorEndpoints } from '../src/console/operator/endpoints.ts'
@@ -337,6 +337,10 @@ describe('the second factor of an operator', () => {
     ask(limited(), 'POST', '/operator/session', { json: { name: NAME, password, code } })
   const post = (to: string, json: object) =>
     ask(limited(), 'POST', `${path}${to}`, { cookie, json })
+  const secrets = async () => {
+    const { plain, keys } = await limited().core.secretsAtRest.status()
+    return keys.reduce((sum, { values }) => sum + values, plain)
+  }
   const state = async () => (await ask(limited(), 'GET', path, { cookie })).data
 
   beforeEach(async () => {
@@ -358,28 +362,28 @@ describe('the second factor of an operator', () => {
     const wrong = await login(undefined, 'another password')
     expect([wrong.status, wrong.text.includes('"path":"code"')]).toEqual([401, false])
     const missing = await login()
-    expect([missing.status, missing.text.includes('"path":"code"')]).toEqual([401, true])
+    expect([missing.status, missing.text.includes('"path":"code"')]).toEqual([400, true])
     const code = codeNow()
     expect((await login(code)).status).toBe(200)
-    expect((await login(code)).status).toBe(401)
+    expect((await login(code)).status).toBe(400)
     await limited().advance(HOUR_MS)
-    expect((await login(codeNow(-2))).status).toBe(401)
+    expect((await login(codeNow(-2))).status).toBe(400)
     expect((await login(codeNow(-1))).status).toBe(200)
     expect((await login(codeNow(1))).status).toBe(200)
-    expect((await login(codeNow())).status).toBe(401)
+    expect((await login(codeNow())).status).toBe(400)
   })
 
   it('lets one of two simultaneous sign-ins use a code', async () => {
     const code = codeNow()
     const statuses = (await Promise.all([login(code), login(code)])).map(({ status }) => status)
-    expect(statuses.sort()).toEqual([200, 401])
+    expect(statuses.sort()).toEqual([200, 400])
   })
 
   it('has recovery codes, each for one sign-in', async () => {
     const [first = '', second = ''] = recovery
     expect(new Set(recovery).size).toBe(10)
     expect((await login(first.toUpperCase())).status).toBe(200)
-    expect((await login(first)).status).toBe(401)
+    expect((await login(first)).status).toBe(400)
     expect((await login(second)).status).toBe(200)
     expect(await state()).toMatchObject({ recovery_codes: 8 })
     const stored = JSON.stringify(await limited().core.operators.list())
@@ -395,11 +399,14 @@ describe('the second factor of an operator', () => {
     expect((await login(codeNow())).status).toBe(429)
   })
 
-  it('ends with the password, and with a reset by the command line', async () => {
+  it('ends with the password and a code', async () => {
     expect((await post('', { current_password: PASSWORD })).status).toBe(400)
     expect((await post('/end', { current_password: 'another password' })).status).toBe(400)
-    expect((await login()).status).toBe(401)
-    expect((await post('/end', { current_password: PASSWORD })).status).toBe(200)
+    expect((await login()).status).toBe(400)
+    expect((await post('/end', { current_password: PASSWORD })).status).toBe(400)
+    expect((await post('/end', { current_password: PASSWORD, code: '000000' })).status).toBe(400)
+    const code = codeNow()
+    expect((await post('/end', { current_password: PASSWORD, code })).status).toBe(200)
     expect((await login()).status).toBe(200)
     const actions = (await limited().core.audit.ofAll({}, { limit: 20, offset: 0 })).map(
       ({ action }) => action,
@@ -409,8 +416,18 @@ describe('the second factor of an operator', () => {
   })
 
   it('is removed by a reset of the command line', async () => {
+    const before = await secrets()
     await limited().core.operators.reset(NAME, PASSWORD)
+    expect(await secrets()).toBe(before - 1)
     expect((await login()).status).toBe(200)
+  })
+
+  it('leaves no secret after the removal of the operator', async () => {
+    const before = await secrets()
+    await post('', { current_password: PASSWORD })
+    await limited().core.operators.remove(NAME)
+    expect(await secrets()).toBe(before - 1)
+    await operatorOf(limited())
   })
 })
 

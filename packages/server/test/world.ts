@@ -72,6 +72,7 @@ export interface WorldOptions {
   brand?: string
   /** The OIDC provider with which members sign in. */
   oidc?: OidcSettings
+  members_second_factor?: 'optional' | 'required'
   overload?: Load
   connections_max?: number
   /** The load; default: idle. */
@@ -167,6 +168,7 @@ export async function openWorld(options: WorldOptions = {}) {
       trust_proxy: options.trust_proxy ?? [],
       ...(options.brand && { brand: options.brand }),
       ...(options.oidc && { oidc: options.oidc }),
+      members_second_factor: options.members_second_factor ?? 'optional',
       ...(options.overload && { overload: options.overload }),
       ...(options.connections_max && { connections_max: options.connections_max }),
     },

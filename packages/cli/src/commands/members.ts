@@ -87,6 +87,18 @@ shown only once, and is valid for 7 days.`,
     removeMember(context, name, options),
   )
   withExamples(remove, 'svc members remove asha@example.com --yes')
+
+  const reset = members
+    .command('reset-second-factor')
+    .summary('remove a second factor that was lost')
+    .description(
+      `Removes the authenticator app and the recovery codes of a login, after a confirmation, and ends its sessions. The password stays.
+Make sure who asks for it.`,
+    )
+    .argument('<email>', 'the e-mail address of the login')
+    .option('--yes', 'do not ask')
+    .action((email: string, options: { yes?: boolean }) => resetFactor(context, email, options))
+  withExamples(reset, 'svc members reset-second-factor asha@example.com')
 }
 
 async function listMembers({ io, output }: Context, options: WorkspaceOption): Promise<void> {
@@ -188,6 +200,17 @@ async function removeMember(
   })
   if (output.isJson()) return output.document({ id, message: 'Member removed' })
   output.line(`${email} is no member any more.`)
+}
+
+async function resetFactor(
+  { io, output }: Context,
+  email: string,
+  { yes }: { yes?: boolean },
+): Promise<void> {
+  if (!yes) await confirm(io, `Remove the second factor of ${printable(email)}?`)
+  await withCore(io, (core) => core.members.resetSecondFactor(email, operatorOf(io)))
+  if (output.isJson()) return output.document({ email, message: 'Second factor removed' })
+  output.line(`${printable(email)} signs in with the password only; the sessions ended.`)
 }
 
 /** @throws Failure when the workspace has no such member. */

@@ -37,7 +37,7 @@ export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' 
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
 
 /** A word of the API: one `AuditAction`. */
-export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.password_changed' | 'operator.second_factor_added' | 'operator.second_factor_removed' | 'operator.signed_in' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
+export type AuditAction = 'workspace.created' | 'account.updated' | 'session.created' | 'session.ended' | 'sessions.ended' | 'email.verified' | 'sign_in.linked' | 'sign_in.unlinked' | 'second_factor.added' | 'second_factor.removed' | 'second_factor.reset' | 'password.reset' | 'password.changed' | 'member.added' | 'member.changed' | 'member.renamed' | 'member.removed' | 'owner.changed' | 'invitation.created' | 'invitation.withdrawn' | 'api_key.created' | 'api_key.deactivated' | 'credentials.revoked' | 'webhook.created' | 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.enabled' | 'webhook.recovered' | 'domain.added' | 'domain.verified' | 'domain.failing' | 'domain.failed' | 'domain.rotation_started' | 'domain.rotated' | 'domain.removed' | 'credits.granted' | 'credits.adjusted' | 'terms.updated' | 'workspace.frozen' | 'workspace.unfrozen' | 'purchase.checked' | 'purchase.refunded' | 'recipient.erased' | 'message.erased' | 'message.redacted' | 'dispatch.paused' | 'dispatch.resumed' | 'provider.paused' | 'provider.resumed' | 'secrets.encrypted' | 'secrets.decrypted' | 'secrets.discarded' | 'operator.added' | 'operator.removed' | 'operator.reset' | 'operator.password_changed' | 'operator.second_factor_added' | 'operator.second_factor_removed' | 'operator.signed_in' | 'operator.signed_out' | 'ledger.verified' | 'backup.made' | 'settings.changed'
 
 /** A word of the API: one `RecipientFault`. */
 export type RecipientFault = 'invalid_recipient' | 'contact_not_found' | 'missing_variable' | 'invalid_variable' | 'invalid_content' | 'invalid_metadata' | 'country_not_allowed' | 'suppressed'
@@ -723,6 +723,8 @@ export interface WorkspacesLoginData {
 export interface WorkspacesLoginBody {
   email: string
   password: string
+  /** For a login with a second factor: the code of its authenticator app, or a recovery code. Each is valid once. */
+  otp?: string | undefined
   /** One of the workspaces of the login. Default: its own workspace, otherwise the one that it joined first. */
   workspace_id?: string | undefined
 }
@@ -780,7 +782,7 @@ export interface WorkspacesUpdateAccountBody {
 export interface WorkspacesResource {
   /** Create a workspace. Sends an e-mail to verify the address. An address in use is refused. */
   signup(body: WorkspacesSignupBody, options?: CallOptions): Call<{ workspace: WorkspaceSummary; message: string }>
-  /** Get a token with e-mail address and password. */
+  /** Get a token with e-mail address and password. A login with a second factor needs its code too: after the right password, a missing or wrong code is a `validation_error` whose `details` name `otp`. */
   login(body: WorkspacesLoginBody, options?: CallOptions): Call<WorkspacesLoginData>
   /** End the session of the token. The token is refused from the next request on, by every server. Other tokens of the workspace and API keys stay valid. */
   logout(options?: CallOptions): Call<{ message: string }>
@@ -854,6 +856,8 @@ export interface InvitationsAcceptBody {
   /** The password of the login with this address. If there is no such login, the password of a new one. */
   password: string
   name?: string | undefined
+  /** For a login with a second factor: the code of its authenticator app, or a recovery code. Each is valid once. */
+  otp?: string | undefined
 }
 
 /** The methods of `svc.invitations`. */

@@ -171,6 +171,21 @@ function memberBorders({
     endSessionsOf: takes(workspaceId, member, actor),
     links: takes(member),
     unlink: takes(member, name('linkId'), actor),
+    secondFactor: takes(member),
+    beginTotp: takes(
+      member,
+      checked<Parameters<Members['beginTotp']>[1]>('', z.object({ current_password: fields.text })),
+    ),
+    confirmTotp: takes(login, checked<string>('code', fields.text), actor),
+    endTotp: takes(
+      member,
+      checked<Parameters<Members['endTotp']>[1]>(
+        '',
+        z.object({ current_password: fields.text, otp: fields.text.optional() }),
+      ),
+      actor,
+    ),
+    resetSecondFactor: takes(name('email'), actor),
     signIn: takes(checked<OidcPerson>('', oidcPerson), actor),
   }
 }

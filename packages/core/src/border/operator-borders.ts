@@ -177,7 +177,11 @@ function operatorsBorders() {
     ),
     beginTotp: takes(name('name'), checked<{ current_password: string }>('', current)),
     confirmTotp: takes(name('name'), checked<string>('code', text), actor),
-    endTotp: takes(name('name'), checked<{ current_password: string }>('', current), actor),
+    endTotp: takes(
+      name('name'),
+      checked<Parameters<Operators['endTotp']>[1]>('', current.extend({ code: text.optional() })),
+      actor,
+    ),
     signIn: takes(
       checked<Parameters<Operators['signIn']>[0]>(
         '',

@@ -138,6 +138,8 @@ export const LIMITS = {
   email_local_length: 64,
   password_length_min: 8,
   password_length_max: 256,
+  /** Characters of a code of a second factor, with the blanks between its groups. */
+  otp_length: 32,
   workspace_name_length: 200,
   sender_name_length: 100,
   country_length: 64,

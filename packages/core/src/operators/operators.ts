@@ -6,24 +6,26 @@ import { LIMITS } from '../contract/limits.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
 import type { OperatorRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import {
+  createSecondFactors,
+  NO_FACTOR,
+  type SecondFactorState,
+  stateOf,
+  type TotpSecret,
+} from '../second-factor/second-factor.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { knownSince, loginNetworkOf } from '../workspaces/begin-session.ts'
 import type { Passwords } from '../workspaces/password.ts'
 import { type Inactivity, isIdle } from '../workspaces/sessions.ts'
-import { base32, stepOfCode } from './totp.ts'
 
 /** A person who operates the service in the console, and is a member of no workspace. */
-export interface Operator {
+export interface Operator extends SecondFactorState {
   id: string
   /** An e-mail address or another name, with which the operator signs in. */
   name: string
   /** The end of the access; null for none. */
   expires_at: Date | null
   last_sign_in_at: Date | null
-  /** Since when a sign-in needs a code of an authenticator app; null for none. */
-  totp_since: Date | null
-  /** The number of recovery codes that are left. */
-  recovery_codes: number
   created_at: Date
 }
 
@@ -32,14 +34,6 @@ export interface OperatorSession {
   operator: Operator
   token: string
   ends_at: Date
-}
-
-/** A new secret for an authenticator app. It is shown once. */
-export interface TotpSecret {
-  /** In base32, for typing. */
-  secret: string
-  /** The `otpauth:` address, for a link or a QR code. */
-  uri: string
 }
 
 /** The operators of the service. Each change and its audit entry are one transaction. */
@@ -70,8 +64,8 @@ export interface Operators {
   ): Promise<void>
   /**
    * Begins a session of 12 hours. `code`: of the authenticator app, or a recovery code; each is valid once.
-   * @throws SvcError `unauthorized` for a wrong name or password, and after the end of the access; with the detail `code` where the
-   *   password is right and the code is missing or wrong.
+   * @throws SvcError `unauthorized` for a wrong name or password, and after the end of the access; `validation_error` for `code`
+   *   where the password is right and the code is missing or wrong.
    */
   signIn(
     credentials: { name: string; password: string; code?: string | undefined },
@@ -87,8 +81,15 @@ export interface Operators {
    * @throws SvcError `validation_error` for a wrong code.
    */
   confirmTotp(name: string, code: string, actor?: Actor): Promise<string[]>
-  /** Ends the second factor. @throws SvcError `validation_error` for a wrong password. */
-  endTotp(name: string, request: { current_password: string }, actor?: Actor): Promise<void>
+  /**
+   * Ends the second factor, with a code of it.
+   * @throws SvcError `validation_error` for a wrong password, and for a missing or wrong code.
+   */
+  endTotp(
+    name: string,
+    request: { current_password: string; code?: string | undefined },
+    actor?: Actor,
+  ): Promise<void>
   /** The network of a client's address if the operator signed in from this network recently; else null. */
   knownNetwork(name: string, address: string | null): Promise<string | null>
   /** The operator of a session; null for a session that ended. Makes one query. */
@@ -101,16 +102,6 @@ export interface Operators {
 
 /** The beginning of every token, so that it cannot be taken for the token of a member. */
 const TOKEN_START = 'svcop_'
-
-/** The length that RFC 4226 recommends (R6). */
-const TOTP_KEY_BYTES = 20
-
-/** Each has 80 bits, so that a fast hash suffices. */
-const RECOVERY_CODES = 10
-const RECOVERY_CODE_BYTES = 10
-
-/** An operator without a second factor. */
-const NO_TOTP = { totp_secret: null, totp_since: null, totp_step: null, recovery_hashes: null }
 
 const TOKEN = /^svcop_[\w-]{43}$/
 
@@ -126,6 +117,16 @@ export function createOperators({
   /** A secret of the service by its name, generated at the first call. */
   secret(name: string): Promise<string>
 }): Operators {
+  const factors = createSecondFactors({
+    ...{ storage, runtime, secret },
+    place: {
+      field: 'code',
+      read: ({ operators }, id) => operators.byId(id),
+      lock: ({ operators }, id) => operators.lock(id),
+      change: ({ operators }, id, change) => operators.change(id, change),
+    },
+  })
+
   const entry = (actor: Actor, action: AuditAction, { name }: Pick<OperatorRow, 'name'>) =>
     auditRow(runtime, actor, { workspace_id: '', action, target: { type: 'operator', id: name } })
 
@@ -149,14 +150,6 @@ export function createOperators({
     if (!known) throw notFound()
     if (!(await passwords.verify(known.password_hash, password))) throw wrongPassword()
     return known
-  }
-
-  /** The key of an authenticator app, from a secret of 256 bits; null for none. */
-  async function keyOf({
-    totp_secret,
-  }: Pick<OperatorRow, 'totp_secret'>): Promise<Uint8Array | null> {
-    if (totp_secret === null) return null
-    return Buffer.from(await secret(totp_secret), 'base64url').subarray(0, TOTP_KEY_BYTES)
   }
 
   /** A use that is not stored shows an older time only, so that it refuses no request. */
@@ -189,7 +182,7 @@ export function createOperators({
         password_hash: await hashOf(trimmed, password),
         expires_at,
         last_sign_in_at: null,
-        ...NO_TOTP,
+        ...NO_FACTOR,
         created_at: at,
       }
       await storage.write(async ({ operators, audit }) => {
@@ -201,23 +194,28 @@ export function createOperators({
       return operatorOf(row)
     },
     async remove(name, actor = SERVICE) {
-      await storage.write(async ({ operators, audit }) => {
+      await storage.write(async (stores) => {
+        const { operators, audit } = stores
         const row = await operators.byName(name)
-        if (!row || !(await operators.remove(row.id))) throw notFound()
+        if (!row) throw notFound()
+        await factors.end(stores, row.id)
+        await operators.remove(row.id)
         await audit.record(entry(actor, 'operator.removed', row))
       })
     },
     async reset(name, password, actor = SERVICE) {
       const password_hash = await hashOf(name, password)
-      return storage.write(async ({ operators, loginNetworks, audit }) => {
+      return storage.write(async (stores) => {
+        const { operators, loginNetworks, audit } = stores
         const row = await operators.byName(name)
         if (!row) throw notFound()
-        await operators.change(row.id, { password_hash, ...NO_TOTP })
+        await operators.change(row.id, { password_hash })
+        await factors.end(stores, row.id)
         await operators.endSessions(row.id)
         // A thief of the old password may have used other networks.
         await loginNetworks.clear(row.id)
         await audit.record(entry(actor, 'operator.reset', row))
-        return operatorOf(row)
+        return operatorOf({ ...row, ...NO_FACTOR })
       })
     },
     async changePassword(name, { current_password, new_password }, actor = SERVICE) {
@@ -232,42 +230,23 @@ export function createOperators({
       })
     },
     async beginTotp(name, { current_password }) {
-      const known = await withPassword(name, current_password)
-      if (known.totp_since !== null) {
-        throw invalid('', 'There is an authenticator app: remove it first')
-      }
-      const totp_secret = `totp/${known.id}/${runtime.id()}`
-      await storage.write(({ operators }) => operators.change(known.id, { totp_secret }))
-      const text = base32((await keyOf({ totp_secret })) ?? new Uint8Array())
-      const label = encodeURIComponent(`svc:${known.name}`)
-      return { secret: text, uri: `otpauth://totp/${label}?secret=${text}&issuer=svc` }
+      return factors.begin(await withPassword(name, current_password))
     },
     async confirmTotp(name, code, actor = SERVICE) {
       const known = await storage.read.operators.byName(name)
-      const key = known && (await keyOf(known))
-      const codes = Array.from({ length: RECOVERY_CODES }, () =>
-        base32(runtime.bytes(RECOVERY_CODE_BYTES)).toLowerCase(),
+      if (!known) throw notFound()
+      const { recovery_codes } = await factors.confirm(known.id, code, ({ audit }) =>
+        audit.record(entry(actor, 'operator.second_factor_added', known)),
       )
-      await storage.write(async ({ operators, audit }) => {
-        const at = runtime.now()
-        if (known) await operators.lock(known.id)
-        const row = await operators.byName(name)
-        const isSame = row !== null && row.totp_secret === known?.totp_secret
-        const step = isSame && key ? stepOfCode(key, code, { now: at, last: null }) : null
-        if (!row || step === null || row.totp_since !== null) {
-          throw invalid('code', 'The code is wrong: enter the newest one of the app')
-        }
-        const recovery_hashes = codes.map(hashOfToken)
-        await operators.change(row.id, { totp_since: at, totp_step: step, recovery_hashes })
-        await audit.record(entry(actor, 'operator.second_factor_added', row))
-      })
-      return codes
+      return recovery_codes
     },
-    async endTotp(name, { current_password }, actor = SERVICE) {
-      const known = await withPassword(name, current_password)
-      await storage.write(async ({ operators, audit }) => {
-        await operators.change(known.id, NO_TOTP)
-        await audit.record(entry(actor, 'operator.second_factor_removed', known))
+    async endTotp(name, { current_password, code }, actor = SERVICE) {
+      const { id } = await withPassword(name, current_password)
+      const known = await factors.open(id)
+      await storage.write(async (stores) => {
+        await factors.use(stores, id, { known, code })
+        await factors.end(stores, id)
+        await stores.audit.record(entry(actor, 'operator.second_factor_removed', { name }))
       })
     },
     async signIn({ name, password, code }, actor = SERVICE) {
@@ -275,20 +254,16 @@ export function createOperators({
       const isRight = await passwords.verify(known?.password_hash ?? null, password)
       const token = TOKEN_START + runtime.bytes(LIMITS.token_bytes).toString('base64url')
       const network = loginNetworkOf(actor.address)
-      const key = isRight && known?.totp_since ? await keyOf(known) : null
-      const session = await storage.write(async ({ operators, loginNetworks, audit }) => {
+      const opened = isRight && known ? await factors.open(known.id) : null
+      const session = await storage.write(async (stores) => {
+        const { operators, loginNetworks, audit } = stores
         const at = runtime.now()
-        // Two sign-ins with one code wait for each other.
         if (isRight && known) await operators.lock(known.id)
         const row = isRight ? await operators.byName(name) : null
         // A reset or an end between the check of the password and this transaction counts.
         if (!row || row.password_hash !== known?.password_hash) return null
         if (row.expires_at !== null && row.expires_at <= at) return null
-        if (row.totp_since !== null) {
-          const used = row.totp_secret === known.totp_secret ? useCode(row, key, code, at) : null
-          if (!used) throw needsCode(code)
-          await operators.change(row.id, used)
-        }
+        await factors.use(stores, row.id, { known: opened, code })
         const ends_at = new Date(at.getTime() + LIMITS.operator_session_s * 1000)
         const token_hash = hashOfToken(token)
         const begun = {
@@ -337,27 +312,6 @@ export function createOperators({
   }
 }
 
-/** The change of the row that uses up a code of the app or a recovery code; null for a wrong code. */
-function useCode(
-  { totp_step, recovery_hashes }: OperatorRow,
-  key: Uint8Array | null,
-  code: string | undefined,
-  now: Date,
-): Partial<Pick<OperatorRow, 'totp_step' | 'recovery_hashes'>> | null {
-  if (code === undefined) return null
-  const text = code.replace(/[\s-]/g, '').toLowerCase()
-  const step = key && stepOfCode(key, text, { now, last: totp_step })
-  if (step !== null) return { totp_step: step }
-  const hash = hashOfToken(text)
-  if (!recovery_hashes?.includes(hash)) return null
-  return { recovery_hashes: recovery_hashes.filter((one) => one !== hash) }
-}
-
-function needsCode(code: string | undefined): SvcError {
-  const message = code === undefined ? 'Enter the code of your authenticator app' : 'Wrong code'
-  return new SvcError('unauthorized', message, { details: [{ path: 'code', message }] })
-}
-
 /** A fast hash suffices for a secret of 256 random bits. */
 function hashOfToken(token: string): string {
   return hash('sha256', token)
@@ -368,9 +322,8 @@ function nameOf({ name }: OperatorRow): Pick<Actor, 'kind' | 'id'> {
 }
 
 function operatorOf(row: OperatorRow): Operator {
-  const { id, name, expires_at, last_sign_in_at, totp_since, created_at } = row
-  const recovery_codes = row.recovery_hashes?.length ?? 0
-  return { id, name, expires_at, last_sign_in_at, totp_since, recovery_codes, created_at }
+  const { id, name, expires_at, last_sign_in_at, created_at } = row
+  return { id, name, expires_at, last_sign_in_at, ...stateOf(row), created_at }
 }
 
 function wrongPassword(): SvcError {

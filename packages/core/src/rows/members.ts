@@ -104,5 +104,17 @@ export function memberTables(d: Dialect) {
       d.index('oidc_identities_user').on(t.user_id),
     ],
   )
-  return { users, members, invitations, sessions, oidc_identities }
+  /** What logins need beside the password. `operators` has the same columns. */
+  const second_factors = d.table('second_factors', {
+    user_id: d.text().primaryKey(),
+    /** The name of the secret of the authenticator app in `secrets`; null for none. */
+    totp_secret: d.text(),
+    /** Since when a sign-in needs a code; null until the first code is confirmed. */
+    totp_since: d.time(),
+    /** The step of the last code that was used: each code is valid once. */
+    totp_step: d.long(),
+    /** The SHA-256 of the recovery codes that are left, in hex. */
+    recovery_hashes: d.json<string[]>(),
+  })
+  return { users, members, invitations, sessions, oidc_identities, second_factors }
 }

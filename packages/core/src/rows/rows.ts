@@ -43,5 +43,6 @@ export type SendingDomainRow = Row<'sending_domains'>
 export type DispatchPauseRow = Row<'dispatch_pauses'>
 export type RetentionMarkRow = Row<'retention_marks'>
 export type AuditEntryRow = Row<'audit_entries'>
+export type SecondFactorRow = Row<'second_factors'>
 export type OperatorRow = Row<'operators'>
 export type OperatorSessionRow = Row<'operator_sessions'>

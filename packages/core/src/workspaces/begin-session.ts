@@ -18,13 +18,20 @@ export interface NewSession {
   workspace_id: string
   token_version: number
   session_id: string
+  /** Whether the sign-in needed more than the password: a code, or an OIDC provider. */
+  has_second_factor: boolean
 }
 
 /** Records that a login began a session in a workspace, and the network of the client. */
 export async function beginSession(
   runtime: Pick<Runtime, 'id' | 'now' | 'bytes'>,
   { audit, loginNetworks }: Pick<Writes, 'audit' | 'loginNetworks'>,
-  { login, workspace_id, actor }: { login: Login; workspace_id: string; actor: Actor },
+  {
+    login,
+    workspace_id,
+    has_second_factor,
+    actor,
+  }: { login: Login; workspace_id: string; has_second_factor: boolean; actor: Actor },
 ): Promise<NewSession> {
   const created = { workspace_id, action: 'session.created' } as const
   await audit.record(auditRow(runtime, actorOf(login.id, workspace_id, actor), created))
@@ -38,6 +45,7 @@ export async function beginSession(
     workspace_id,
     token_version: login.token_version,
     session_id: runtime.bytes(SESSION_ID_BYTES).toString('base64url'),
+    has_second_factor,
   }
 }
 

@@ -8,6 +8,7 @@ import { LIMITS } from '../contract/limits.ts'
 import type { invitations as endpoints, Invitation } from '../contract/resources/members.ts'
 import type { InvitationRow, UserRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { SecondFactors } from '../second-factor/second-factor.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { actorOf, beginSession, type NewSession } from './begin-session.ts'
 import { type Login, loginByEmail } from './logins.ts'
@@ -47,7 +48,7 @@ export interface Invitations<F extends Form = 'given'> {
   /**
    * Makes the person with the token a member and begins a session. The token works once.
    * @throws SvcError `validation_error` for an invalid token or a password that is easy to guess; `unauthorized` for a wrong
-   *   password of the login with the address.
+   *   password of the login with the address; `validation_error` for a missing or wrong code of its second factor.
    */
   accept(request: BodyIn<typeof endpoints.accept, F>, actor?: Actor): Promise<NewSession>
 }
@@ -57,11 +58,13 @@ export function createInvitations({
   runtime,
   passwords,
   mails,
+  factors,
 }: {
   storage: Storage
   runtime: Runtime
   passwords: Passwords
   mails: OwnerMails
+  factors: SecondFactors
 }): Invitations<'decoded'> {
   /** @throws SvcError when the workspace may not invite this person now. */
   async function assertMayInvite(
@@ -163,7 +166,7 @@ export function createInvitations({
       const has_login = (await loginByEmail(read, row.email)) !== null
       return { email: row.email, role: row.role, workspace_name: workspace.name, has_login }
     },
-    async accept({ token, password, name = null }, actor = SERVICE) {
+    async accept({ token, password, name = null, otp }, actor = SERVICE) {
       const token_hash = hashToken(token)
       // The token is checked before the password is hashed, so that a guessed token costs no hash.
       const invitation = await storage.read.invitations.byToken(token_hash, runtime.now())
@@ -171,12 +174,15 @@ export function createInvitations({
       const known = await loginByEmail(storage.read, invitation.email)
       if (known && !(await passwords.verify(known.password_hash, password))) throw notTheirs()
       const user = known ? null : await newUser(invitation, { password, name })
+      const opened = known && (await factors.open(known.id))
       return storage.write(async (stores) => {
         const { workspace_id } = invitation
         await stores.workspaces.lock(workspace_id)
         const taken = await stores.invitations.take(token_hash, runtime.now())
         if (!taken) throw badToken()
         const login = await loginOfAccepting(stores, { known, user })
+        const factor = { known: opened, code: otp }
+        const has_second_factor = await factors.use(stores, login.id, factor)
         await join(runtime, stores, {
           workspace_id,
           login,
@@ -184,7 +190,7 @@ export function createInvitations({
           invitation: taken,
           actor,
         })
-        return beginSession(runtime, stores, { login, workspace_id, actor })
+        return beginSession(runtime, stores, { login, workspace_id, has_second_factor, actor })
       })
     },
   }

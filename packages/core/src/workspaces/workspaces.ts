@@ -12,6 +12,7 @@ import type {
 import type { AccountTokenRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Account } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { SecondFactors } from '../second-factor/second-factor.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { EndSigning } from '../webhooks/end-signing.ts'
 import { type Access, createAccess } from './access.ts'
@@ -47,7 +48,8 @@ export interface Workspaces<F extends Form = 'given'> extends Access<F> {
   create(request: BodyIn<typeof endpoints.signup, F>, actor?: Actor): Promise<WorkspaceSummary>
   /**
    * Begins a session of an owner or a member. The caller issues the token, which names the values of the session.
-   * @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password; `not_found` for a
+   * @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password; `validation_error` for
+   *   `otp` where the password is right and the code of the second factor is missing or wrong; `not_found` for a
    *   workspace of which the login is no member.
    */
   login(
@@ -80,6 +82,7 @@ export function createWorkspaces({
   passwords,
   mails,
   endSigning,
+  factors,
   signupCredits,
   signupCreditsOn = 'signup',
   limits = {},
@@ -89,6 +92,8 @@ export function createWorkspaces({
   passwords: Passwords
   mails: OwnerMails
   endSigning: EndSigning
+  /** The second factors of logins. */
+  factors: SecondFactors
   signupCredits: Units
   signupCreditsOn?: SignupCreditsOn
   /** The limits of a new workspace. */
@@ -176,7 +181,7 @@ export function createWorkspaces({
       await insert(row, { actor, verification: null })
       return withAccount(row)
     },
-    async login({ email, password, workspace_id }, actor = SERVICE) {
+    async login({ email, password, workspace_id, otp }, actor = SERVICE) {
       const login = await loginByEmail(storage.read, email)
       if (!(await passwords.verify(login?.password_hash ?? null, password)) || !login) {
         throw new SvcError('unauthorized', 'Invalid email or password')
@@ -185,9 +190,12 @@ export function createWorkspaces({
       const ids = await workspaceIdsOf(storage.read, login)
       const chosen = ids.find((id) => workspace_id === undefined || id === workspace_id)
       if (chosen === undefined) throw new SvcError('not_found', 'Workspace not found')
-      const session = await storage.write((stores) =>
-        beginSession(runtime, stores, { login, workspace_id: chosen, actor }),
-      )
+      const known = await factors.open(login.id)
+      const session = await storage.write(async (stores) => {
+        const has_second_factor = await factors.use(stores, login.id, { known, code: otp })
+        const begun = { login, workspace_id: chosen, has_second_factor, actor }
+        return beginSession(runtime, stores, begun)
+      })
       return { workspace: await account(chosen), ...session }
     },
     async knownNetwork(email, address) {

@@ -19,6 +19,7 @@ const GLOBAL: Record<string, string> = {
   'invitations (token_hash)': 'a link in an e-mail names no workspace',
   'sessions (user_id, id)': 'a login may belong to several workspaces',
   'sessions (user_id, session_hash)': 'a login may belong to several workspaces',
+  'second_factors (user_id)': 'a login may belong to several workspaces',
   'oidc_identities (issuer, subject)': 'a provider names its subject alone',
   'api_keys (key_hash)': 'a key is shown without naming its workspace',
   'account_tokens (token_hash)': 'a link in an e-mail names no workspace',

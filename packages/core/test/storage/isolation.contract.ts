@@ -183,6 +183,7 @@ export function isolationContract(open: OpenStorage): void {
       | 'accountTokens'
       | 'sessions'
       | 'users'
+      | 'secondFactors'
       | 'loginNetworks'
       | 'secrets'
       | 'sealedValues'

@@ -3,9 +3,13 @@ import { fieldError } from '../shell/api.ts'
 import { TextInput } from './field.tsx'
 import { FormDialog } from './form-dialog.tsx'
 
-/** Asks for the password of the person before a change. A person without a password leaves the field empty. */
+/**
+ * Asks for the password of the person before a change, and with `code` for a code of the second factor. A person without a
+ * password leaves the field empty.
+ */
 export function PasswordDialog({
   text,
+  code: codeField,
   onSubmit,
   onClose,
   ...dialog
@@ -13,17 +17,21 @@ export function PasswordDialog({
   title: string
   text: string
   action: string
+  /** The field of the request with the code. */
+  code?: string
   onClose(): void
-  onSubmit(request: { current_password?: string }): Promise<void>
+  onSubmit(request: Record<string, string>): Promise<void>
 }) {
   const [password, setPassword] = useState('')
+  const [code, setCode] = useState('')
   return (
     <FormDialog
       {...dialog}
       danger
       onClose={onClose}
       onSubmit={async () => {
-        await onSubmit(password === '' ? {} : { current_password: password })
+        const json = password === '' ? {} : { current_password: password }
+        await onSubmit({ ...json, ...(codeField && { [codeField]: code }) })
         onClose()
       }}
     >
@@ -39,6 +47,16 @@ export function PasswordDialog({
             value={password}
             onInput={setPassword}
           />
+          {codeField && (
+            <TextInput
+              label="Code of your app, or a recovery code"
+              autocomplete="one-time-code"
+              required
+              error={fieldError(error, codeField)}
+              value={code}
+              onInput={setCode}
+            />
+          )}
         </>
       )}
     </FormDialog>

@@ -1,12 +1,12 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { PAGES } from '../pages.ts'
-import { ErrorBox } from '../parts/error-box.tsx'
+import { Button, ErrorBox, SecondFactor } from '../parts/index.ts'
 import { facts } from './facts.ts'
 import { Layout, NotAllowed, NotFound } from './layout.tsx'
 import { OperatorSignIn } from './operator-sign-in.tsx'
 import type { PageEntry } from './page.ts'
 import { match, path } from './router.ts'
-import { loadSession, may, operator, session } from './session.ts'
+import { loadSession, may, operator, session, signOut } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { startError } from './start.ts'
 
@@ -17,10 +17,31 @@ export function App() {
   const isOperators = facts.operators && /^\/operator(\/|$)/.test(path.value)
   if (isOperators && operator.value === null) return <OperatorSignIn />
   if (!isOperators && (session.value === null || path.value === '/sign-in')) return <SignIn />
+  if (!isOperators && session.value?.lacks_second_factor) return <AddSecondFactor />
   return (
     <Layout>
       <CurrentPage />
     </Layout>
+  )
+}
+
+/** A person who needs a second factor adds one first. */
+function AddSecondFactor() {
+  const [isAdded, setAdded] = useState(false)
+  return (
+    <main class="alone">
+      <h1>{facts.brand}</h1>
+      <p>A second factor is needed here beside the password.</p>
+      <SecondFactor path="/second-factor" code="otp" onChanged={() => setAdded(true)} />
+      {isAdded && (
+        <Button kind="primary" onClick={loadSession}>
+          Continue
+        </Button>
+      )}
+      <Button kind="quiet" onClick={signOut}>
+        Sign out
+      </Button>
+    </main>
   )
 }
 

@@ -87,8 +87,8 @@ export async function loadSession(): Promise<void> {
 }
 
 /** Signs in. @throws Error with the reason of the service. */
-export async function signIn(email: string, password: string): Promise<void> {
-  take(await ask('POST', { email, password }))
+export async function signIn(json: object): Promise<void> {
+  take(await ask('POST', json))
 }
 
 /** Ends the session. */
@@ -114,9 +114,11 @@ async function ask(method: string, body?: object): Promise<ConsoleSession> {
     success?: boolean
     data?: ConsoleSession
     message?: string
+    details?: readonly object[]
   } | null
   if (!answer?.success || !answer.data) {
-    throw new Error(answer?.message ?? `The service answered with status ${response.status}.`)
+    const text = answer?.message ?? `The service answered with status ${response.status}.`
+    throw Object.assign(new Error(text), { details: answer?.details })
   }
   return answer.data
 }

@@ -1,8 +1,9 @@
-import { useEffect, useState } from 'preact/hooks'
-import { Button, ErrorBox, LinkButton, TextInput } from '../parts/index.ts'
+import { useEffect } from 'preact/hooks'
+import { Button, LinkButton } from '../parts/index.ts'
 import { base, facts } from './facts.ts'
 import { go, path, query, root } from './router.ts'
 import { operator, session, signIn } from './session.ts'
+import { SignInForm } from './sign-in-form.tsx'
 
 /** Where a person goes after the sign-in: the page that was asked for. */
 function nextPage(): string {
@@ -28,7 +29,20 @@ export function SignIn() {
               Sign in with your organization
             </a>
           )}
-          {facts.sign_in.includes('password') && <PasswordForm />}
+          {facts.sign_in.includes('password') && (
+            <SignInForm
+              label="E-mail address"
+              type="email"
+              code="otp"
+              onSubmit={async (email, password, code) => {
+                const next = nextPage()
+                await signIn({ email, password, ...code })
+                go(next, { replace: true })
+              }}
+            >
+              <a href={`${root}/forgot-password`}>Forgot the password?</a>
+            </SignInForm>
+          )}
         </>
       )}
       {facts.operators && !facts.sign_in.includes('host') && (
@@ -42,51 +56,5 @@ export function SignIn() {
         </Button>
       )}
     </main>
-  )
-}
-
-function PasswordForm() {
-  const [email, setEmail] = useState('')
-  const [password, setPassword] = useState('')
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
-  async function submit(event: Event) {
-    event.preventDefault()
-    setBusy(true)
-    setError(undefined)
-    const next = nextPage()
-    try {
-      await signIn(email.trim(), password)
-      go(next, { replace: true })
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
-    }
-  }
-  return (
-    <form onSubmit={submit}>
-      {error !== undefined && <ErrorBox error={error} />}
-      <TextInput
-        label="E-mail address"
-        type="email"
-        autocomplete="username"
-        required
-        autofocus
-        value={email}
-        onInput={setEmail}
-      />
-      <TextInput
-        label="Password"
-        type="password"
-        autocomplete="current-password"
-        required
-        value={password}
-        onInput={setPassword}
-      />
-      <Button kind="primary" type="submit" busy={isBusy}>
-        Sign in
-      </Button>
-      <a href={`${root}/forgot-password`}>Forgot the password?</a>
-    </form>
   )
 }

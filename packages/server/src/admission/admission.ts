@@ -84,6 +84,9 @@ export function endHook(admitted: Awaitable<void>, done: (error?: Error) => void
   else done()
 }
 
+/** The endpoints of the console with which a member adds the second factor. */
+const SECOND_FACTOR = '/api/second-factor'
+
 /**
  * Whether an identity may call an endpoint. An operator may call only endpoints for operators, and no other identity may.
  * @throws SvcError `forbidden`.
@@ -93,7 +96,12 @@ function assertMay(identity: Identity, endpoint: Endpoint): void {
     throw new SvcError('forbidden', 'The credential is not for this endpoint')
   }
   if (identity.kind === 'api_key') requireScope(identity, endpoint.scope)
-  if (identity.kind === 'session') requireCapability(identity.role, endpoint.needs)
+  if (identity.kind !== 'session') return
+  if (identity.lacks_second_factor && !endpoint.path.startsWith(SECOND_FACTOR)) {
+    const text = 'A second factor is required here: add an authenticator app in the console'
+    throw new SvcError('forbidden', text)
+  }
+  requireCapability(identity.role, endpoint.needs)
 }
 
 export function createAdmission(

@@ -28,6 +28,8 @@ export type Identity =
       token_version: number
       /** When the token expires. */
       ends_at: Date
+      /** The service requires a second factor, and the sign-in had none: the person may only add one. */
+      lacks_second_factor?: boolean
       /** The data that the console shows; absent: all data. */
       mode?: 'live' | 'test'
       /** A host or `svc dev` named the person, and there is no token that could end. */
@@ -73,6 +75,8 @@ export interface KeyCredential {
 export type Expected = Pick<KeyIdentity, 'workspace_id' | 'api_key_id'>
 
 export interface Authenticator {
+  /** Whether members need more than the password. */
+  needs_second_factor: boolean
   /** The credential that the endpoint takes; null if the request has none. */
   credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
   /** The credential of a request of the console: its cookie, otherwise the sign-in of the host. */
@@ -111,6 +115,8 @@ interface Claims {
   exp: number
   /** Random, so that two logins within one second are two sessions. Tokens issued before logout existed have none. */
   jti?: string
+  /** Whether the sign-in needed more than the password. Absent: it did not, or it began before second factors existed. */
+  sf?: true
 }
 
 /** The endpoints with which an operator adds the second factor. */
@@ -119,7 +125,11 @@ const SECOND_FACTOR = '/api/operator/second-factor'
 export async function createAuthenticator(
   app: FastifyInstance,
   core: DecodedCore,
-  { secret, now }: { secret: string; now: () => number },
+  {
+    secret,
+    now,
+    needs_second_factor,
+  }: { secret: string; now: () => number; needs_second_factor: boolean },
 ): Promise<Authenticator> {
   await app.register(jwt, {
     secret,
@@ -133,7 +143,7 @@ export async function createAuthenticator(
     const token = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header)?.[1]
     if (!token) throw invalidToken()
     const claims = readClaims(app, token, now())
-    const { sub: user_id, ws = user_id, tv: token_version } = claims
+    const { sub: user_id, ws = user_id, tv: token_version, sf } = claims
     const access = request.routeOptions.config.console
     const isConsole = access !== undefined
     const workspace_id = (isConsole && chosenWorkspace(request)) || ws
@@ -147,6 +157,7 @@ export async function createAuthenticator(
       ...session,
       role,
       ends_at,
+      ...(needs_second_factor && !sf && { lacks_second_factor: true }),
       ...(isConsole && { mode: chosenMode(request) }),
     }
   }
@@ -197,6 +208,7 @@ export async function createAuthenticator(
   }
 
   return {
+    needs_second_factor,
     consoleCredentialOf,
     operatorCredentialOf,
     credentialOf(request, { auth }) {
@@ -242,7 +254,10 @@ export async function createAuthenticator(
         if (!(error instanceof SvcError)) throw error
       }
     },
-    async issueToken({ user_id, workspace_id, token_version, session_id }, { actor, agent }) {
+    async issueToken(
+      { user_id, workspace_id, token_version, session_id, has_second_factor },
+      { actor, agent },
+    ) {
       const iat = Math.floor(now() / 1000)
       const token = app.jwt.sign({
         sub: user_id,
@@ -250,6 +265,7 @@ export async function createAuthenticator(
         tv: token_version,
         iat,
         jti: session_id,
+        ...(has_second_factor && { sf: true }),
       } satisfies Omit<Claims, 'exp'>)
       const ends_at = new Date((iat + LIMITS.jwt_lifetime_s) * 1000)
       const session = { user_id, workspace_id, session_hash: sessionHashOf(token), ends_at }

@@ -18,6 +18,7 @@ import { consoleMessageHandlers, messageHtmlHandlers } from './messages.ts'
 import { operatorEndpoints, operatorSessionEndpoints } from './operator/endpoints.ts'
 import { operatorHandlers, operatorSessionHandlers } from './operator/handlers.ts'
 import { createBackgroundWork, type OperatorService } from './operator/service.ts'
+import { secondFactorEndpoints, secondFactorHandlers } from './second-factor.ts'
 import { sentRequestEndpoints, sentRequestHandlers } from './sent-requests.ts'
 import { personHandlers, sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
@@ -98,6 +99,8 @@ export async function serveConsole(
     console: access,
   })
   mount(app, admission, personEndpoints, personHandlers(core, access), { console: access })
+  const factors = secondFactorHandlers(core, authenticator, access)
+  mount(app, admission, secondFactorEndpoints, factors, { console: access })
   const history: Handlers<typeof historyEndpoints> = {
     get: async ({ viewer, query: { unit } }) => ({
       points: await core.messages.history(viewer, unit),

@@ -13,6 +13,7 @@ const consoleSession = z.object({
   may: z.array(z.enum(CAPABILITIES)),
   workspaces: z.array(membership),
   operator: z.string().nullable(),
+  lacks_second_factor: z.boolean(),
 }) satisfies z.ZodType<ConsoleSession>
 
 /** Numbers of messages over time, for the console's home. */
@@ -67,6 +68,7 @@ export const sessionEndpoints = {
     body: z.object({
       email: text(LIMITS.email_length),
       password: text(LIMITS.password_length_max),
+      otp: text(LIMITS.otp_length).optional(),
     }),
     failures: ['unauthorized', 'not_found'],
     summary: 'Sign in with e-mail address and password',

@@ -23,6 +23,7 @@ const SIGNED_OUT: ConsoleSession = {
   may: [],
   workspaces: [],
   operator: null,
+  lacks_second_factor: false,
 }
 
 /** The handlers that begin, show and end the session of a browser. */
@@ -56,7 +57,8 @@ export function sessionHandlers(
       workspace_id,
       role,
       is_trusted,
-    }: Pick<SessionIdentity, 'user_id' | 'workspace_id' | 'role' | 'is_trusted'>,
+      lacks_second_factor = false,
+    }: Omit<SessionIdentity, 'kind' | 'session_hash' | 'token_version' | 'ends_at' | 'mode'>,
     call: Pick<Call<never>, 'reply'>,
   ): Promise<ConsoleSession> {
     const [people, own, { id, name }, operator] = await Promise.all([
@@ -73,6 +75,7 @@ export function sessionHandlers(
       may: CAPABILITIES.filter((one) => mayDo(role, one)),
       workspaces: own.some((one) => one.id === id) ? own : [{ id, name, role }, ...own],
       operator,
+      lacks_second_factor,
     }
   }
 
@@ -88,11 +91,13 @@ export function sessionHandlers(
       return { ...SIGNED_OUT, operator: await operatorOf(authenticator, call) }
     },
     async begin(call) {
-      const { body, countLogin, actor, agent, reply } = call
+      const { body, countLogin, countCode, actor, agent, reply } = call
       if (!access.has_sign_in) throw new SvcError('forbidden', 'The program signs people in')
       // A login to an e-mail address without an account counts in the same way.
       const known = await workspaces.knownNetwork(body.email, actor.address)
-      await countLogin({ kind: 'member', name: body.email }, known)
+      const login = { kind: 'member', name: body.email } as const
+      await countLogin(login, known)
+      if (body.otp !== undefined) await countCode(login)
       const { workspace: _, ...session } = await workspaces.login(body, actor)
       await authenticator.endReplaced(reply.request, actor)
       const token = await authenticator.issueToken(session, { actor, agent })
@@ -101,7 +106,8 @@ export function sessionHandlers(
       const memberships = await members.workspacesOf(user_id)
       const role = memberships.find((one) => one.workspace_id === workspace_id)?.role
       if (!role) throw new SvcError('token_expired', 'Invalid or expired token')
-      return view({ user_id, workspace_id, role }, call)
+      const lacks_second_factor = authenticator.needs_second_factor && !session.has_second_factor
+      return view({ user_id, workspace_id, role, lacks_second_factor }, call)
     },
     async end(call) {
       const identity = await identityOf(call)

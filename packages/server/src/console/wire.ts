@@ -42,4 +42,6 @@ export interface ConsoleSession {
   workspaces: { id: string; name: string; role: string }[]
   /** The name of the operator who is signed in in this browser; null for none. */
   operator: string | null
+  /** Whether the person must add a second factor first. */
+  lacks_second_factor: boolean
 }

@@ -51,9 +51,14 @@ export function acceptForm(
   const label = has_login
     ? 'The password of your login'
     : `A password, ${LIMITS.password_length_min} characters or more`
+  const code = has_login
+    ? `<label>The code of your authenticator app, if you have one
+<input name="otp" maxlength="${LIMITS.otp_length}" autocomplete="one-time-code"></label>
+`
+    : ''
   const fields = `${username(email)}${has_login ? '' : name}<label>${label}
 <input type="password" name="password" required minlength="${LIMITS.password_length_min}" maxlength="${LIMITS.password_length_max}" autocomplete="${has_login ? 'current' : 'new'}-password"></label>
-<button>Accept the invitation</button>`
+${code}<button>Accept the invitation</button>`
   return plainPage(frame, {
     title: 'Accept the invitation',
     body: `<p>You are invited to the workspace <strong>${escapeHtml(workspace_name)}</strong> with the role ${role}, as ${escapeHtml(email)}.</p>

@@ -49,6 +49,8 @@ interface Call {
   actor: Actor
   /** Counts the request in the bucket of an e-mail address. */
   countFor(email: string): Promise<void>
+  /** Counts the password of the login with an address, and the code of its second factor if there is one. */
+  countLogin(email: string, hasCode: boolean): Promise<void>
   /** Begins a session of the console in the browser; false if the console is off, or another site sent the form. */
   signIn(session: NewSession): Promise<boolean>
 }
@@ -165,10 +167,13 @@ function invitationPage(members: DecodedCore['members'], frame: Frame): AccountP
       const invitation = await members.invitationOf(token)
       return invitation ? shown(acceptForm(frame, token, { invitation })) : gone(400)
     },
-    async submit(fields, { actor, signIn }) {
+    async submit(fields, { actor, signIn, countLogin }) {
       let session: NewSession
       try {
-        session = await members.accept(decode(accept.body, withoutEmptyName(fields)), actor)
+        const request = decode(accept.body, withoutEmpty(fields))
+        const to = await members.invitationOf(request.token)
+        if (to) await countLogin(to.email, request.otp !== undefined)
+        session = await members.accept(request, actor)
       } catch (error) {
         const token = tokenOf(fields)
         const invitation = token && (await members.invitationOf(token))
@@ -246,9 +251,10 @@ function signInWay(frame: Frame): Way[] {
 }
 
 /** An empty field of a form is a missing one. */
-function withoutEmptyName(fields: unknown): unknown {
-  const { name, ...rest } = (fields ?? {}) as { name?: unknown }
-  return name === '' ? rest : fields
+function withoutEmpty(fields: unknown): unknown {
+  const optional = ['name', 'otp']
+  const given = Object.entries(fields ?? {})
+  return Object.fromEntries(given.filter(([name, value]) => value || !optional.includes(name)))
 }
 
 const BOXES = ['revoke_api_keys', 'keep_recent'] as const
@@ -272,7 +278,7 @@ function serve(
   app: FastifyInstance,
   admission: Admission,
   page: AccountPage,
-  { authenticator, access }: Parts,
+  { core, authenticator, access }: Parts,
 ): void {
   const { path, endpoint } = page
   serveHandler(app, admission, { path, csp: CSP }, async ({ query }, reply) => {
@@ -306,7 +312,13 @@ function serve(
           return false
         }
       }
-      const call = { actor, countFor, signIn }
+      const countLogin = async (email: string, hasCode: boolean) => {
+        const known = await core.workspaces.knownNetwork(email, actor.address)
+        const login = { kind: 'member', name: email } as const
+        await admission.countLogin(request, reply, login, known)
+        if (hasCode) await admission.countCode(request, reply, login)
+      }
+      const call = { actor, countFor, countLogin, signIn }
       const { status, html } = await page.submit(request.body ?? {}, call)
       return reply.code(status).type(HTML).send(html)
     },

@@ -45,13 +45,15 @@ export function invitationRoutes(
       await members.withdraw(workspace_id, params.id, actor)
       return { message: 'Invitation withdrawn' }
     },
-    async accept({ body, countLogin, actor, agent }) {
+    async accept({ body, countLogin, countCode, actor, agent }) {
       // Counted like a login, because the password of the login with the address is checked.
       const invitation = await members.invitationOf(body.token)
       if (invitation) {
         const { email } = invitation
         const known = await workspaces.knownNetwork(email, actor.address)
-        await countLogin({ kind: 'member', name: email }, known)
+        const login = { kind: 'member', name: email } as const
+        await countLogin(login, known)
+        if (body.otp !== undefined) await countCode(login)
       }
       const session = await members.accept(body, actor)
       const token = await authenticator.issueToken(session, { actor, agent })

@@ -169,6 +169,15 @@ const ROWS = {
       default: 'on',
       example: 'off',
     },
+    SVC_MEMBERS_SECOND_FACTOR: {
+      type: 'choice',
+      choices: ['optional', 'required'],
+      summary: 'whether members need a second factor beside the password',
+      details:
+        'whether members need a [second factor](../guides/console.md#a-second-factor) beside the password, in the console and the API; with `required`, a member without one may only add one. API keys, and sign-ins with OIDC, need none',
+      default: 'optional',
+      example: 'required',
+    },
     SVC_OPERATORS_SECOND_FACTOR: {
       type: 'choice',
       choices: ['optional', 'required'],

@@ -14,6 +14,10 @@ export const AUDIT_ACTIONS = {
   'email.verified': 'The e-mail address was verified.',
   'sign_in.linked': 'A subject of an OIDC provider signs in as this login from now on.',
   'sign_in.unlinked': 'A subject of an OIDC provider does not sign in as this login any more.',
+  'second_factor.added':
+    'A login added an authenticator app: its sign-ins need a code from now on. Its sessions ended.',
+  'second_factor.removed': 'A login removed its authenticator app and its recovery codes.',
+  'second_factor.reset': 'An operator removed the second factor of a login that lost it.',
   'password.reset': 'A new password was chosen with the token of an e-mail.',
   'password.changed': 'The password was changed by a session that knew the old one.',
   'member.added':

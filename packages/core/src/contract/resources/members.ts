@@ -3,7 +3,7 @@ import { endpoint } from '../endpoints/endpoint.ts'
 import { ASSIGNED_ROLES, ROLES } from '../endpoints/roles.ts'
 import { email, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
-import { newPassword, workspaceSummary } from './workspaces.ts'
+import { newPassword, otp, workspaceSummary } from './workspaces.ts'
 
 /** A person who works in a workspace. */
 export const member = z
@@ -194,6 +194,7 @@ export const invitations = {
           'The password of the login with this address. If there is no such login, the password of a new one.',
       }),
       name: text(LIMITS.user_name_length).optional(),
+      otp,
     }),
     data: z.object({
       workspace: workspaceSummary,

@@ -54,6 +54,12 @@ export const newPassword = z
 
 const token = text(LIMITS.token_length).meta({ description: 'The token of the e-mail.' })
 const password = text(LIMITS.password_length_max).meta({ format: 'password' })
+/** A code of an authenticator app, or a recovery code. */
+export const otp = text(LIMITS.otp_length).optional().meta({
+  description:
+    'For a login with a second factor: the code of its authenticator app, or a recovery code. Each is valid once.',
+  example: '123456',
+})
 const companyName = text(LIMITS.workspace_name_length).meta({ example: 'Example Ltd' })
 const country = text(LIMITS.country_length).meta({ example: 'TZ' })
 const message = z.string()
@@ -85,6 +91,7 @@ export const workspaces = {
     body: z.object({
       email,
       password,
+      otp,
       workspace_id: uuid.optional().meta({
         description:
           'One of the workspaces of the login. Default: its own workspace, otherwise the one that it joined first.',
@@ -95,6 +102,8 @@ export const workspaces = {
       token: z.string().meta({ description: 'A JWT, valid for 30 days.' }),
     }),
     summary: 'Get a token with e-mail address and password',
+    description:
+      'A login with a second factor needs its code too: after the right password, a missing or wrong code is a `validation_error` whose `details` name `otp`.',
   }),
   logout: endpoint({
     ...session,

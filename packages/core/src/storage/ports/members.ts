@@ -2,6 +2,7 @@ import type {
   InvitationRow,
   MemberRow,
   OidcIdentityRow,
+  SecondFactorRow,
   SessionRow,
   UserRow,
 } from '../../rows/rows.ts'
@@ -39,9 +40,9 @@ export interface UserWrites {
   link(identity: OidcIdentityRow): Promise<boolean>
   /** Returns false if the subject does not sign in as this login. */
   unlink(identity: Pick<OidcIdentityRow, 'issuer' | 'subject' | 'user_id'>): Promise<boolean>
-  /** Gives the OIDC subjects, memberships, sent invitations and roles of a login to another login. */
+  /** Gives the OIDC subjects, second factor, memberships, sent invitations and roles of a login to another login. */
   move(from: string, to: string): Promise<void>
-  /** Removes a user with its OIDC subjects, sessions, tokens and networks. */
+  /** Removes a user with its OIDC subjects, second factor, sessions, tokens and networks. */
   remove(userId: string): Promise<void>
 }
 
@@ -98,4 +99,16 @@ export interface SessionFacts {
   role: 'owner' | MemberRow['role'] | null
   /** The id and last use of the session in the list of sessions; null for a session that is not in the list. */
   listed: Pick<SessionRow, 'id' | 'last_seen_at'> | null
+}
+
+/** What logins need beside the password. */
+export interface SecondFactorReads {
+  /** null for a login without a second factor. */
+  ofLogin(userId: string): Promise<SecondFactorRow | null>
+}
+
+export interface SecondFactorWrites {
+  /** Locks a login until the transaction ends. */
+  lock(userId: string): Promise<void>
+  change(userId: string, change: Partial<Omit<SecondFactorRow, 'user_id'>>): Promise<void>
 }

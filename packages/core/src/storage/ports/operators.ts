@@ -4,6 +4,7 @@ import type { OperatorRow, OperatorSessionRow } from '../../rows/rows.ts'
 export interface OperatorReads {
   /** All operators, by name. They are few. */
   list(): Promise<OperatorRow[]>
+  byId(operatorId: string): Promise<OperatorRow | null>
   /** Names are compared in lower case. */
   byName(name: string): Promise<OperatorRow | null>
   /** The operator of a session that has not ended, with its last use; null for none. */

@@ -36,6 +36,8 @@ import type {
   InvitationWrites,
   MemberReads,
   MemberWrites,
+  SecondFactorReads,
+  SecondFactorWrites,
   UserReads,
   UserWrites,
 } from './members.ts'
@@ -67,6 +69,7 @@ export interface Reads {
   accountTokens: AccountTokenReads
   sessions: SessionReads
   users: UserReads
+  secondFactors: SecondFactorReads
   members: MemberReads
   invitations: InvitationReads
   loginNetworks: LoginNetworkReads
@@ -104,6 +107,7 @@ export interface Writes {
   accountTokens: AccountTokenReads & AccountTokenWrites
   sessions: SessionReads & SessionWrites
   users: UserReads & UserWrites
+  secondFactors: SecondFactorReads & SecondFactorWrites
   members: MemberReads & MemberWrites
   invitations: InvitationReads & InvitationWrites
   loginNetworks: LoginNetworkReads & LoginNetworkWrites

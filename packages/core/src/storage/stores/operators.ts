@@ -17,6 +17,10 @@ export function operatorStore(
     async list() {
       return db.select().from(t).orderBy(asc(t.name_key)).limit(OPERATORS_MAX)
     },
+    async byId(operatorId) {
+      const [row] = await db.select().from(t).where(eq(t.id, operatorId))
+      return row ?? null
+    },
     async byName(name) {
       const [row] = await db
         .select()

@@ -32,7 +32,7 @@ import { retentionStore } from './retention.ts'
 import { sealedValueStore, secretStore } from './secrets.ts'
 import { sessionStore } from './sessions.ts'
 import { suppressionStore } from './suppressions.ts'
-import { userStore } from './users.ts'
+import { secondFactorStore, userStore } from './users.ts'
 import { webhookStore } from './webhooks.ts'
 import { workspaceStore } from './workspaces.ts'
 
@@ -44,6 +44,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     accountTokens: accountTokenStore(db, tables, dialect),
     sessions: sessionStore(db, tables),
     users: userStore(db, tables, dialect),
+    secondFactors: secondFactorStore(db, tables, dialect),
     members: memberStore(db, tables),
     invitations: invitationStore(db, tables, dialect),
     loginNetworks: loginNetworkStore(db, tables, dialect),

@@ -1,8 +1,13 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { UserReads, UserWrites } from '../ports/members.ts'
+import type {
+  SecondFactorReads,
+  SecondFactorWrites,
+  UserReads,
+  UserWrites,
+} from '../ports/members.ts'
 import type { StoreDialect } from './dialect.ts'
 
 export function userStore(
@@ -15,6 +20,8 @@ export function userStore(
     sessions,
     account_tokens,
     login_networks,
+    second_factors: factors,
+    secrets,
   }: Tables,
   { locked }: Pick<StoreDialect, 'locked'>,
 ): UserReads & UserWrites {
@@ -92,17 +99,46 @@ export function userStore(
     },
     async move(from, to) {
       await db.update(identities).set({ user_id: to }).where(eq(identities.user_id, from))
+      await db.update(factors).set({ user_id: to }).where(eq(factors.user_id, from))
       await db.update(members).set({ user_id: to }).where(eq(members.user_id, from))
       await db.update(members).set({ invited_by: to }).where(eq(members.invited_by, from))
       await db.update(invitations).set({ invited_by: to }).where(eq(invitations.invited_by, from))
     },
     async remove(userId) {
       await db.delete(identities).where(eq(identities.user_id, userId))
+      const own = eq(factors.user_id, userId)
+      const named = db.select({ name: sql<string>`${factors.totp_secret}` }).from(factors)
+      await db.delete(secrets).where(inArray(secrets.name, named.where(own)))
+      await db.delete(factors).where(own)
       await db.delete(members).where(eq(members.user_id, userId))
       await db.delete(sessions).where(eq(sessions.user_id, userId))
       await db.delete(account_tokens).where(eq(account_tokens.workspace_id, userId))
       await db.delete(login_networks).where(eq(login_networks.workspace_id, userId))
       await db.delete(t).where(eq(t.id, userId))
+    },
+  }
+}
+
+export function secondFactorStore(
+  db: Db,
+  { second_factors: t, workspaces, users }: Tables,
+  { locked }: Pick<StoreDialect, 'locked'>,
+): SecondFactorReads & SecondFactorWrites {
+  return {
+    async ofLogin(userId) {
+      const [row] = await db.select().from(t).where(eq(t.user_id, userId))
+      return row ?? null
+    },
+    async lock(userId) {
+      const owner = db.select({ id: workspaces.id }).from(workspaces)
+      await locked(owner.where(eq(workspaces.id, userId)))
+      await locked(db.select({ id: users.id }).from(users).where(eq(users.id, userId)))
+    },
+    async change(userId, change) {
+      await db
+        .insert(t)
+        .values({ user_id: userId, ...change })
+        .onConflictDoUpdate({ target: t.user_id, set: change })
     },
   }
 }

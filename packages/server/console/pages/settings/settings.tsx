@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import {
   Badge,
   Button,
+  ChangePassword,
   type Column,
   Copy,
   confirm,
@@ -13,6 +14,7 @@ import {
   Money,
   PageHead,
   PasswordDialog,
+  SecondFactor,
   Table,
   Tabs,
   TextInput,
@@ -197,61 +199,23 @@ function You() {
           </section>
           <section class="card">
             <h2>Password</h2>
-            <Password />
+            <ChangePassword
+              name={user?.email ?? ''}
+              onSubmit={async (json) => {
+                await api.workspaces.changePassword(json)
+                await signOut()
+              }}
+            />
+          </section>
+          <section class="card">
+            <h2>Second factor</h2>
+            <SecondFactor path="/second-factor" code="otp" />
           </section>
           <Sessions />
           {facts.sign_in.includes('oidc') && <Links />}
         </>
       )}
     </div>
-  )
-}
-
-function Password() {
-  const [current, setCurrent] = useState('')
-  const [next, setNext] = useState('')
-  return (
-    <Form
-      action="Change the password"
-      onSubmit={async () => {
-        await api.workspaces.changePassword({ current_password: current, new_password: next })
-        await signOut()
-        toast('Sign in with the new password')
-      }}
-    >
-      {(error) => (
-        <>
-          <input
-            type="text"
-            class="unseen"
-            autocomplete="username"
-            value={session.value?.user.email ?? ''}
-            readOnly
-            tabIndex={-1}
-            aria-hidden="true"
-          />
-          <TextInput
-            label="Current password"
-            type="password"
-            autocomplete="current-password"
-            required
-            error={fieldError(error, 'current_password')}
-            value={current}
-            onInput={setCurrent}
-          />
-          <TextInput
-            label="New password"
-            type="password"
-            autocomplete="new-password"
-            required
-            hint="All sessions end, this one too."
-            error={fieldError(error, 'new_password')}
-            value={next}
-            onInput={setNext}
-          />
-        </>
-      )}
-    </Form>
   )
 }
 

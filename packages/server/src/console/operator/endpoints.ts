@@ -239,7 +239,7 @@ export const operatorEndpoints = {
   end_second_factor: forOperators({
     method: 'POST',
     path: '/api/operator/second-factor/end',
-    body: z.object({ current_password }),
+    body: z.object({ current_password, code: code.optional() }),
     data: json<object>(),
     summary: 'Remove the authenticator app and the recovery codes',
   }),

@@ -168,8 +168,9 @@ export function operatorHandlers(
       await countCode(loginOf(identity))
       return { recovery_codes: await core.operators.confirmTotp(name, code, actor) }
     },
-    async end_second_factor({ identity, body, countLogin, actor }) {
+    async end_second_factor({ identity, body, countLogin, countCode, actor }) {
       await countLogin(loginOf(identity), null)
+      if (body.code !== undefined) await countCode(loginOf(identity))
       await core.operators.endTotp(loginOf(identity).name, body, actor)
       return {}
     },
