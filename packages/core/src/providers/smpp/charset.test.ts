@@ -38,6 +38,33 @@ describe('the GSM alphabet', () => {
   })
 })
 
+describe('a national language', () => {
+  test.each([
+    ['Turkish, single shift', 0, 1, '1b671b691b49', 'ğıİ'],
+    ['Turkish, locking shift', 1, 0, '0c0740', 'ğıİ'],
+    ['Spanish, single shift', 0, 2, '1b611b6f5d', 'áóÑ'],
+    ['Portuguese, both', 3, 3, '7b1b7c1b15', 'ãõΩ'],
+    ['the default extension table beside a locking shift', 1, 0, '1b650c', '€ğ'],
+    ['a code that the single shift lacks', 0, 1, '1b411b0d', 'A\r'],
+    ['a code that both tables lack', 4, 4, '1b5b', '\ufffd'],
+    ['a code that the locking shift lacks', 4, 0, '001181', 'ঁ\ufffd\ufffd'],
+    ['a doubled and a final escape', 0, 1, '1b1b671b', ' g '],
+    ['an unknown single shift', 0, 14, '411b6742', 'A\ufffdB'],
+    ['an unknown locking shift', 14, 0, '41610a0d1b65', '\ufffd\ufffd\n\r€'],
+    ['both unknown', 255, 255, '411b65', '\ufffd\ufffd'],
+  ])('decodes %s', (_title, locking, single, hex, text) => {
+    expect(decodeGsm7(Buffer.from(hex, 'hex'), { locking, single })).toBe(text)
+  })
+
+  test('changes the GSM alphabet alone', () => {
+    const octets = Buffer.from('0067', 'hex')
+    const turkish = { locking: 1, single: 1 }
+    expect(decodeText(octets, 8, 'gsm', turkish)).toBe('g')
+    expect(decodeText(octets, 0, 'latin1', turkish)).toBe('\0g')
+    expect(decodeText(Buffer.from([0x60]), 0xd0, 'gsm', turkish)).toBe('ç')
+  })
+})
+
 describe('UCS-2', () => {
   test('decodes any encoded units, also halves of surrogate pairs', () => {
     fc.assert(

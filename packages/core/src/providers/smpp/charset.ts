@@ -1,4 +1,5 @@
 import { GSM7_BASIC, GSM7_EXTENSION, SEPTETS } from '../../sms/gsm7.ts'
+import { NATIONAL_TABLES } from '../../sms/national-tables.ts'
 
 /** The meaning of data_coding 0 at an SMSC: SMPP 3.4 section 5.2.19 leaves it to an agreement. */
 export type Alphabet = 'gsm' | 'latin1' | 'ascii'
@@ -32,14 +33,28 @@ export function decodeUcs2(octets: Uint8Array): string {
   return whole.swap16().toString('utf16le')
 }
 
-/** Decodes octets by their data_coding; null if the data_coding does not mean a text. */
-export function decodeText(octets: Buffer, coding: number, alphabet: Alphabet): string | null {
+/** The national languages of a text, by their identifiers; 0 is no language. */
+export interface Languages {
+  locking: number
+  single: number
+}
+
+/**
+ * Decodes octets by their data_coding; null if the data_coding does not mean a text. The languages apply to the GSM
+ * alphabet alone.
+ */
+export function decodeText(
+  octets: Buffer,
+  coding: number,
+  alphabet: Alphabet,
+  languages?: Languages,
+): string | null {
   const kind = kindOf(coding, alphabet)
   switch (kind) {
     case null:
       return null
     case 'gsm':
-      return decodeGsm7(octets)
+      return decodeGsm7(octets, languages)
     case 'ucs2':
       return decodeUcs2(octets)
     case 'ascii':
@@ -94,7 +109,6 @@ const ESCAPE = 0x1b
 
 /** The code of each UTF-16 code unit: from the basic table, or from the extension table if it needs two septets. */
 const CODES = codeTable()
-const EXTENSION_OF = new Map([...GSM7_EXTENSION].map(([character, code]) => [code, character]))
 
 function codeTable(): Uint8Array {
   const table = new Uint8Array(0x10000)
@@ -118,26 +132,33 @@ export function encodeGsm7(text: string): Buffer {
   return octets.subarray(0, end)
 }
 
+const NO_LANGUAGES: Languages = { locking: 0, single: 0 }
+const UNREADABLE = '\ufffd'
+/** In every language, these codes are control characters (3GPP TS 23.038 annex A). */
+const LINE_ENDS: ReadonlyMap<number, string> = new Map([
+  [0x0a, '\n'],
+  [0x0d, '\r'],
+])
+
 /**
  * Decodes octets that hold one septet each. A code that the extension table lacks is read from the basic table. A
- * doubled or final escape becomes a space (3GPP TS 23.038 clause 6.2.1, note 1), an octet above 0x7f U+FFFD.
+ * doubled or final escape becomes a space (3GPP TS 23.038 clause 6.2.1, note 1). An octet above 0x7f, a code without a
+ * character, and every character that an unknown language may have changed become U+FFFD.
  */
-export function decodeGsm7(octets: Uint8Array): string {
+export function decodeGsm7(octets: Uint8Array, { locking, single } = NO_LANGUAGES): string {
+  const basic = NATIONAL_TABLES.get(locking)?.locking ?? LINE_ENDS
+  const extension = NATIONAL_TABLES.get(single)?.single
   let text = ''
   for (let i = 0; i < octets.length; i++) {
     const code = octets[i] as number
     if (code !== ESCAPE) {
-      text += basic(code)
+      text += basic.get(code) ?? UNREADABLE
       continue
     }
     const next = octets[i + 1]
     if (next === undefined || next === ESCAPE) text += ' '
-    else text += EXTENSION_OF.get(next) ?? basic(next)
+    else text += extension ? (extension.get(next) ?? basic.get(next) ?? UNREADABLE) : UNREADABLE
     i++
   }
   return text
-}
-
-function basic(code: number): string {
-  return GSM7_BASIC[code] ?? '\ufffd'
 }

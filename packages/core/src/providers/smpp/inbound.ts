@@ -1,6 +1,6 @@
 import type { Report } from '../../contract/outside/provider.ts'
 import { ownSenderOf, textOfAddress } from './address.ts'
-import { decodeText, encodeUcs2 } from './charset.ts'
+import { decodeText, encodeUcs2, type Languages } from './charset.ts'
 import type { Place } from './message-parts.ts'
 import { type Delivery, TLV } from './pdu.ts'
 import { receiptOf } from './receipt.ts'
@@ -45,9 +45,10 @@ function receiptReport(
 
 function receivedReport(delivery: Delivery, settings: SmppSettings): Report | { unusable: string } {
   const { octets, data_coding, header } = withoutHeader(delivery)
-  const text = decodeText(octets, data_coding, settings.alphabet)
+  const elements = elementsOf(header)
+  const text = decodeText(octets, data_coding, settings.alphabet, languagesOf(elements))
   if (text === null) return { unusable: 'a message that is not a text' }
-  const place = placeOf(header) ?? placeOfTlvs(delivery)
+  const place = placeOf(elements) ?? placeOfTlvs(delivery)
   const common = {
     type: 'received' as const,
     channel: 'sms' as const,
@@ -75,18 +76,28 @@ function withoutHeader({ esm_class, octets, data_coding }: Delivery) {
   return { octets: octets.subarray(length), data_coding, header: octets.subarray(1, length) }
 }
 
-/** Finds the place of a part, with an 8-bit or a 16-bit reference (clauses 9.2.3.24.1 and 9.2.3.24.8). */
-function placeOf(header: Buffer): Place | null {
+/** The elements of a user data header by their identifiers. Of a repeated element, the last one counts (clause 9.2.3.24). */
+function elementsOf(header: Buffer): ReadonlyMap<number, Buffer> {
+  const elements = new Map<number, Buffer>()
   for (let at = 0; at + 2 <= header.length; at += 2 + (header[at + 1] as number)) {
     const value = header.subarray(at + 2, at + 2 + (header[at + 1] as number))
-    if (header[at] === 0x00 && value.length === 3) {
-      return valid(value.readUInt8(0), value.readUInt8(1), value.readUInt8(2))
-    }
-    if (header[at] === 0x08 && value.length === 4) {
-      return valid(value.readUInt16BE(0), value.readUInt8(2), value.readUInt8(3))
-    }
+    if (value.length === header[at + 1]) elements.set(header[at] as number, value)
   }
+  return elements
+}
+
+/** Finds the place of a part, with an 8-bit or a 16-bit reference (clauses 9.2.3.24.1 and 9.2.3.24.8). */
+function placeOf(elements: ReadonlyMap<number, Buffer>): Place | null {
+  const short = elements.get(0x00)
+  if (short?.length === 3) return valid(short.readUInt8(0), short.readUInt8(1), short.readUInt8(2))
+  const long = elements.get(0x08)
+  if (long?.length === 4) return valid(long.readUInt16BE(0), long.readUInt8(2), long.readUInt8(3))
   return null
+}
+
+/** The national language single shift and locking shift (clauses 9.2.3.24.15 and 9.2.3.24.16). */
+function languagesOf(elements: ReadonlyMap<number, Buffer>): Languages {
+  return { single: elements.get(0x24)?.[0] ?? 0, locking: elements.get(0x25)?.[0] ?? 0 }
 }
 
 function placeOfTlvs({ tlvs }: Delivery): Place | null {

@@ -237,6 +237,33 @@ describe('an incoming text', () => {
     )
   })
 
+  test.each([
+    ['a single shift', '03240101' + '1b671b691b49', 'ğıİ'],
+    ['a locking shift', '03250101' + '0c0740', 'ğıİ'],
+    ['both, of two languages', '06250103240102' + '7b1b41', 'ãÁ'],
+    ['the last one of a repeated shift', '06240102240101' + '1b67', 'ğ'],
+    ['a language that is not known', '0324010e' + '411b6742', 'A\ufffdB'],
+    ['an empty shift', '022400' + '67', 'g'],
+  ])('of a national language arrives: %s', async (_title, hex, text) => {
+    bench = await openBench()
+    await bench.smsc.deliver({
+      ...{ source_addr: '14155550100', source_addr_ton: 1, destination_addr: '12345' },
+      esm_class: 0x40,
+      short_message: Buffer.from(hex, 'hex'),
+    })
+    expect(bench.reports).toMatchObject([{ content: { text } }])
+  })
+
+  test('of a national language arrives in parts', async () => {
+    bench = await openBench()
+    await bench.smsc.deliver({
+      ...{ source_addr: '14155550100', source_addr_ton: 1, destination_addr: '12345' },
+      esm_class: 0x40,
+      short_message: Buffer.from('0800030702012401011b67', 'hex'),
+    })
+    expect(bench.reports).toMatchObject([{ part: { reference: 7, number: 1, units: '011f' } }])
+  })
+
   test('arrives whole in message_payload', async () => {
     bench = await openBench()
     const text = 'Привет 😀'.repeat(50)
