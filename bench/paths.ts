@@ -15,8 +15,11 @@ interface PeerHandlers extends Handlers {
 }
 
 /** The requests of a gateway's process. */
-interface GatewayHandlers extends Handlers {
-  start(_: null): { url: string }
+export interface GatewayHandlers extends Handlers {
+  /** @param input.latency_ms the time until each answer */
+  start(input: { latency_ms: number }): { url: string }
+  /** The requests so far, those that were answered, and the different recipients in them. */
+  taken(_: null): { requests: number; answered: number; different: number }
 }
 
 const PEER_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -157,7 +160,7 @@ async function startPeer(
 async function startGateway(folder: string, ends: (() => Promise<void>)[]) {
   const gateway = startChild<GatewayHandlers>('gateway.mjs', { folder })
   ends.push(gateway.end)
-  const { url } = await gateway.request('start', null)
+  const { url } = await gateway.request('start', { latency_ms: 0 })
   const provider = {
     name: 'gateway',
     type: 'http',

@@ -35,6 +35,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   smtp: async () => (await import('./smtp.ts')).run,
   'compat-twilio': async () => (await import('./compat-twilio.ts')).run,
   'smtp-inlet': async () => (await import('./smtp-inlet.ts')).run,
+  'slow-gateway': async () => (await import('./slow-gateway.ts')).run,
   smpp: async () => (await import('./smpp.ts')).run,
   'command-start': async () => (await import('./command-start.ts')).run,
   startup: async () => (await import('./startup.ts')).run,

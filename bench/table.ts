@@ -60,6 +60,15 @@ const LINES: Record<string, Columns[]> = {
       1.3,
     ],
   ],
+  'slow-gateway': [
+    [
+      'gateway of 1 s: share of connections ÷ latency',
+      'slow-gateway, 1 s, 100 connections',
+      'x',
+      0.9,
+      1,
+    ],
+  ],
   'smtp-inlet': [
     [
       'SMTP inlet ÷ bare smtp-server',

@@ -2,23 +2,28 @@ import { Agent, createServer, request } from 'node:http'
 import { answer } from './answer.mjs'
 
 // A gateway for messages: answers each request with an id, then reports the delivery to the callback address of the
-// message. Requests: `GatewayHandlers`.
+// message, if it has one. Requests: `GatewayHandlers`.
 
 /** The pause before a refused callback is repeated. */
 const RETRY_MS = 200
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 })
 
-let taken = 0
+let requests = 0
+let answered = 0
+let latency_ms = 0
+const recipients = new Set()
 
 answer({
-  start: () =>
+  start: (input) =>
     new Promise((resolve) => {
+      latency_ms = input.latency_ms
       const server = createServer(serve)
       server.listen(0, '127.0.0.1', () =>
         resolve({ url: `http://127.0.0.1:${server.address().port}` }),
       )
     }),
+  taken: () => ({ requests, answered, different: recipients.size }),
 })
 
 function serve(message, response) {
@@ -27,13 +32,22 @@ function serve(message, response) {
     text += chunk
   })
   message.on('end', () => {
-    const id = String(++taken)
+    const id = String(++requests)
+    const { to, callback } = JSON.parse(text)
+    if (latency_ms > 0) recipients.add(to)
     const body = JSON.stringify({ id })
-    response.writeHead(200, {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(body),
-    })
-    response.end(body, () => report(JSON.parse(text).callback, id))
+    const respond = () => {
+      response.writeHead(200, {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      })
+      response.end(body, () => {
+        answered += 1
+        if (callback) report(callback, id)
+      })
+    }
+    if (latency_ms > 0) setTimeout(respond, latency_ms)
+    else respond()
   })
 }
 

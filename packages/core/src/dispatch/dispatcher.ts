@@ -12,6 +12,7 @@ import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
 import { deliveryLane } from './delivery-lane.ts'
+import type { LoadParts } from './in-flight.ts'
 import { type RunningLane, startLane } from './lane.ts'
 import type { Listeners } from './listening.ts'
 import { messageLane } from './message-lane.ts'
@@ -49,6 +50,8 @@ export function startDispatcher({
   routing,
   gate,
   lease_ms,
+  connectionsOf,
+  callsOf,
   receive,
   sendReplies = null,
   mailLowBalance = () => true,
@@ -70,6 +73,8 @@ export function startDispatcher({
   gate?: Pick<DispatchGate, 'isPaused'>
   /** The length of a claim's lease; each lane has its default. */
   lease_ms?: number | undefined
+  connectionsOf?: LoadParts['connectionsOf']
+  callsOf?: LoadParts['callsOf']
   /** Stores the replies of recipients. */
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
   /** Sends the replies in answers with TwiML; null: they are ignored. */
@@ -109,6 +114,8 @@ export function startDispatcher({
     signing: createSigningKeys({ storage, runtime, sealer }),
     tracing,
     lease_ms,
+    connectionsOf,
+    callsOf,
   })
   const messages = startLane(sending, log, telemetry, isPaused)
   const sweeper = startSweeper({ storage, runtime, retention, auditRetention, txtLookup })

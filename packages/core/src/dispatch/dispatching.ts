@@ -121,6 +121,7 @@ export function createDispatching({
         ...context,
         providers: installed,
         mayStart: callGate.mayStart,
+        noteCall: callGate.noteCall,
         onFault,
       }),
       trials: createProviders({ ...context, providers: installed, onFault }),
@@ -178,6 +179,13 @@ export function createDispatching({
       listeners,
       lease_ms,
       tracing,
+      connectionsOf(provider) {
+        const { connections } = carriers.traits(provider) ?? {}
+        return connections === undefined
+          ? null
+          : { each: connections, all: connections * Math.max(1, threads) }
+      },
+      callsOf: callGate.callsOf,
       ...parts,
     })
   }

@@ -1,48 +1,316 @@
-/** The messages in flight to each provider, and whether the provider is slow. */
+import type { CallCount } from './call-gate.ts'
+
+/**
+ * The messages in flight to each provider. A provider with a limited number of connections gets only as many messages as
+ * these can carry (Little's law: connections ÷ latency); the latency, and how many requests the peer really works on at
+ * once, are learned from its answers.
+ */
 export interface InFlight {
-  /** Counts a call; the caller calls the returned function when the call ends. */
-  began(provider: string, messages: number): () => void
-  /** Whether the provider is slow and has its maximum of messages in flight, counting `more` that are about to start. */
-  isFull(provider: string, more?: number): boolean
+  /** Counts messages that wait for room; the caller calls the returned function when they wait no longer. */
+  waits(provider: string, messages: number): () => void
+  /**
+   * Counts a call; the caller calls the returned function when the call ends, with the number of its messages that got no
+   * answer.
+   */
+  began(provider: string, messages: number): (unanswered?: number) => void
+  /** How many waiting messages may be handed over now, and how many of them in one batch. */
+  roomOf(provider: string): { messages: number; batch: number }
+  /**
+   * How long a message waits until the provider may take it; 0 if it may be claimed now, counting `more` that are about to
+   * start.
+   */
+  waitMs(provider: string, more?: number): number
 }
 
-/** A provider is slow after a call that took longer than this, until a faster call ends. */
+/** What is known of the load that a provider carries. */
+export interface LoadParts {
+  /** The requests that a provider makes at once, in each thread and in all; null: any number. */
+  connectionsOf?: ((provider: string) => { each: number; all: number } | null) | undefined
+  /** The requests of the provider that have ended. */
+  callsOf?: ((provider: string) => CallCount) | undefined
+}
+
+/** A provider without known connections is slow after a call that took longer than this, until a faster call ends. */
 const SLOW_MS = 5_000
+
+/** How long a message waits for a slow provider that has its maximum in flight, and the maximum of that time. */
+const BUSY_WAIT_MS = 1_000
+const BUSY_WAIT_MAX_MS = 10_000
+const LEARNING_WAIT_MS = 250
+
+/** With a shorter latency, a provider takes any number of messages: a thread works off the messages of all slots in seconds. */
+const QUICK_MS = 50
+
+/** The time of the messages that wait for the provider: long enough that none of its connections waits for a claim. */
+const WAIT_MS = 2_000
+
+/** The time that messages may wait for a connection in a thread, so that a connection is not idle between two messages. */
+const QUEUED_MS = 250
+
+/** A batch holds its slots until its last message has ended, so it is shorter than this. */
+const BATCH_MS = 100
+const BATCH_MAX = 64
+
+/** A provider that gives no answer for this time is slow, although its latency was shorter. */
+const SILENT_MS = 1_000
+
+/** The weight of the latest calls in the latency. */
+const WEIGHT = 0.3
+
+/** The requests that a new provider gets at once. */
+const LIMIT_START = 8
+
+/**
+ * A larger limit stays if it brings this share of its own gain; while it does, the limit doubles after each round of `limit`
+ * calls. After that, another limit is tried every few rounds.
+ */
+const GAIN = 0.5
+const TRY_FACTOR = 1.25
+const TRY_ROUNDS = 8
+const WAITS_FACTOR = 3
+
+/** With a latency below this, a larger limit is harmless. */
+const SHORT_MS = 100
+/** With a longer latency, a smaller limit is tried, too. */
+const LONG_MS = 1_000
+
+interface Calls {
+  /** Messages in calls. */
+  messages: number
+  waiting: number
+  /** The starts of the calls in flight, the oldest first. */
+  began: Set<{ at_ms: number }>
+  wasSlow: boolean
+  /** When the last call ended. */
+  ended_at_ms: number
+  read: CallCount
+  latency_ms: number | null
+  width: Width
+}
+
+/** How many requests the peer works on at once, as learned. Times are milliseconds. */
+interface Width {
+  limit: number
+  is_growing_fast: boolean
+  /** The limit before the one that is tried now; null: none is tried. */
+  tried_from: number | null
+  /** The latency with the limit before, or with this one if none is tried; null: not known yet. */
+  latency_ms: number | null
+  lowered_at: number
+  /** The rounds since the limit changed. */
+  rounds: number
+  tries: number
+  round: { calls: number; took_ms: number; fastest_ms: number; was_full: boolean }
+}
 
 /**
  * @param max maximum messages in flight to a slow provider. Without it, a provider that hangs with a long backlog would
  *   take all slots, and the messages of other providers would wait.
  */
-export function createInFlight({ max, elapsed }: { max: number; elapsed: () => number }): InFlight {
-  interface Calls {
-    messages: number
-    /** The starts of the calls in flight, the oldest first. */
-    began: Set<{ at_ms: number }>
-    wasSlow: boolean
-  }
+export function createInFlight({
+  max,
+  elapsed,
+  connectionsOf = () => null,
+  callsOf = () => ({ calls: 0, took_ms: 0 }),
+}: LoadParts & { max: number; elapsed: () => number }): InFlight {
   const providers = new Map<string, Calls>()
 
-  function isSlow({ began, wasSlow }: Calls): boolean {
+  function callsTo(provider: string): Calls {
+    const known = providers.get(provider)
+    if (known) return known
+    const calls: Calls = {
+      messages: 0,
+      waiting: 0,
+      began: new Set(),
+      wasSlow: false,
+      ended_at_ms: Number.NEGATIVE_INFINITY,
+      read: callsOf(provider),
+      latency_ms: null,
+      width: {
+        limit: LIMIT_START,
+        is_growing_fast: true,
+        tried_from: null,
+        latency_ms: null,
+        lowered_at: Number.NEGATIVE_INFINITY,
+        rounds: 0,
+        tries: 0,
+        round: newRound(),
+      },
+    }
+    providers.set(provider, calls)
+    return calls
+  }
+
+  function ageOfOldest({ began }: Calls): number {
     const [oldest] = began
-    return wasSlow || (oldest !== undefined && elapsed() - oldest.at_ms >= SLOW_MS)
+    return oldest ? elapsed() - oldest.at_ms : 0
+  }
+
+  const isSlow = (calls: Calls) => calls.wasSlow || ageOfOldest(calls) >= SLOW_MS
+
+  /** The latency as far as it is known; a provider that does not answer any more is at least as slow as it is silent. */
+  function latencyOf(calls: Calls): number | null {
+    const silent_ms = Math.min(ageOfOldest(calls), elapsed() - calls.ended_at_ms)
+    if (silent_ms >= SILENT_MS) return Math.max(calls.latency_ms ?? 0, silent_ms)
+    return calls.latency_ms
+  }
+
+  /** Reads the calls that have ended since the last reading. */
+  function noteLatency(provider: string, calls: Calls): CallCount {
+    const now = callsOf(provider)
+    // Both counts wrap at 32 bits.
+    const ended = (now.calls - calls.read.calls) | 0
+    if (ended <= 0) return { calls: 0, took_ms: 0 }
+    const took_ms = (now.took_ms - calls.read.took_ms) | 0
+    calls.read = now
+    const mean_ms = took_ms / ended
+    const before_ms = calls.latency_ms ?? mean_ms
+    calls.latency_ms = before_ms + (mean_ms - before_ms) * WEIGHT
+    return { calls: ended, took_ms }
+  }
+
+  /** The requests that the provider may have at once. */
+  const limitOf = ({ width }: Calls, all: number) =>
+    Math.min(all, Math.max(1, Math.floor(width.limit)))
+
+  /** The maximum number of messages of the provider, waiting and in calls. */
+  function capacityOf(calls: Calls, all: number): number {
+    const latency_ms = latencyOf(calls)
+    if (latency_ms === null) return max
+    if (latency_ms < QUICK_MS) return Number.POSITIVE_INFINITY
+    const limit = limitOf(calls, all)
+    return Math.min(max, limit + Math.ceil(Math.max(limit, (limit * WAIT_MS) / latency_ms)))
   }
 
   return {
+    waits(provider, messages) {
+      const calls = callsTo(provider)
+      calls.waiting += messages
+      return () => {
+        calls.waiting -= messages
+      }
+    },
     began(provider, messages) {
-      const calls = providers.get(provider) ?? { messages: 0, began: new Set(), wasSlow: false }
-      providers.set(provider, calls)
+      const calls = callsTo(provider)
       const call = { at_ms: elapsed() }
       calls.began.add(call)
       calls.messages += messages
-      return () => {
+      return (unanswered = 0) => {
         if (!calls.began.delete(call)) return
         calls.messages -= messages
+        calls.ended_at_ms = elapsed()
         calls.wasSlow = elapsed() - call.at_ms >= SLOW_MS
+        const { all } = connectionsOf(provider) ?? { all: 0 }
+        const ended = noteLatency(provider, calls)
+        if (all === 0) return
+        if (unanswered > 0) lower(calls.width, { began: call.at_ms, at: elapsed(), all })
+        else learn(calls.width, ended, all)
       }
     },
-    isFull(provider, more = 0) {
+    roomOf(provider) {
+      const connections = connectionsOf(provider)
+      if (!connections) return { messages: Number.POSITIVE_INFINITY, batch: BATCH_MAX }
+      const calls = callsTo(provider)
+      const limit = limitOf(calls, connections.all)
+      const latency_ms = latencyOf(calls)
+      const queued =
+        limit < connections.all || latency_ms === null ? 0 : (limit * QUEUED_MS) / latency_ms
+      const room = Math.max(0, Math.floor(limit + queued) - calls.messages)
+      if (room === 0) calls.width.round.was_full = true
+      const batch = latency_ms === null ? 1 : Math.floor((connections.each * BATCH_MS) / latency_ms)
+      return { messages: room, batch: Math.min(BATCH_MAX, Math.max(1, batch)) }
+    },
+    waitMs(provider, more = 0) {
       const calls = providers.get(provider)
-      return calls !== undefined && calls.messages + more >= max && isSlow(calls)
+      if (!calls) return 0
+      const connections = connectionsOf(provider)
+      const all = calls.messages + calls.waiting + more
+      if (!connections) return all >= max && isSlow(calls) ? BUSY_WAIT_MS : 0
+      if (all < capacityOf(calls, connections.all)) return 0
+      const latency_ms = latencyOf(calls)
+      // The first answers come soon, or the provider is slow.
+      if (latency_ms === null) return LEARNING_WAIT_MS
+      // Half of the time for which the waiting messages last.
+      return Math.min(BUSY_WAIT_MAX_MS, Math.max(BUSY_WAIT_MS, latency_ms / 2))
     },
   }
+}
+
+function newRound(): Width['round'] {
+  return { calls: 0, took_ms: 0, fastest_ms: Number.POSITIVE_INFINITY, was_full: false }
+}
+
+/** Lowers the limit after calls without an answer: they may have waited in the peer behind others. */
+function lower(width: Width, { began, at, all }: { began: number; at: number; all: number }): void {
+  width.round = newRound()
+  // Once a round, because calls that were in flight together have the same cause.
+  if (began < width.lowered_at) return
+  width.lowered_at = at
+  change(width, Math.max(1, Math.floor(Math.min(width.limit, all) / 2)))
+}
+
+function change(width: Width, limit: number): void {
+  width.limit = limit
+  width.is_growing_fast = false
+  width.tried_from = null
+  width.latency_ms = null
+  width.rounds = 0
+}
+
+/**
+ * Learns from calls that ended. A peer that is slow for all its requests is as fast with more of them at once; with a peer
+ * that works on few at once, more requests only wait there, until they get no answer in time.
+ */
+function learn(width: Width, ended: CallCount, all: number): void {
+  const { round, limit } = width
+  round.calls += ended.calls
+  round.took_ms += ended.took_ms
+  if (ended.calls > 0) {
+    round.fastest_ms = Math.min(round.fastest_ms, ended.took_ms / ended.calls)
+  }
+  if (round.calls < Math.min(limit, all)) return
+  width.round = newRound()
+  if (!round.was_full) return
+  width.rounds += 1
+  // The first round after a change has calls that began before it.
+  if (!width.is_growing_fast && width.rounds === 1) return
+  const latency_ms = round.took_ms / round.calls
+  const before_ms = width.latency_ms
+  width.latency_ms = latency_ms
+  if (width.tried_from !== null && before_ms !== null) {
+    const grown = limit / width.tried_from - 1
+    const gained = ((limit / width.tried_from) * before_ms) / Math.max(1, latency_ms) - 1
+    const share = gained / grown
+    // A smaller limit stays if it costs no rate; a larger one stays if it brings some.
+    const isBetter = grown < 0 ? share < GAIN : share >= GAIN || latency_ms < SHORT_MS
+    if (!isBetter) {
+      change(width, width.tried_from)
+      return
+    }
+    width.tried_from = null
+    width.rounds = 1
+    width.is_growing_fast = grown > 0
+  }
+  // Requests that began together and end one after the other wait in the peer.
+  if (latency_ms > WAITS_FACTOR * round.fastest_ms) width.is_growing_fast = false
+  if (!width.is_growing_fast && width.rounds < TRY_ROUNDS) return
+  tryNext(width, all)
+}
+
+/** Tries another limit. Where requests wait in the peer, a smaller one keeps the rate and shortens the wait. */
+function tryNext(width: Width, all: number): void {
+  const { limit, is_growing_fast, latency_ms } = width
+  width.tries += 1
+  width.rounds = 0
+  const isSmaller = !is_growing_fast && width.tries % 2 === 0 && (latency_ms ?? 0) >= LONG_MS
+  const next = isSmaller
+    ? Math.floor(limit / TRY_FACTOR)
+    : Math.ceil(limit * (is_growing_fast ? 2 : TRY_FACTOR))
+  const chosen = Math.min(all, Math.max(1, next))
+  if (chosen === limit) {
+    width.is_growing_fast = false
+    return
+  }
+  width.tried_from = limit
+  width.limit = chosen
 }

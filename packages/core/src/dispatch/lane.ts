@@ -24,6 +24,8 @@ export interface Lane<Item, Terms = unknown> {
     look: () => void,
     claimed_ms: number,
   ): Promise<void>
+  /** Called when the lane stops: items whose work has not begun end soon, without a result. */
+  stopping?(): void
 }
 
 export interface Offer<Terms> {
@@ -237,6 +239,7 @@ export function startLane<Item, Terms>(
     async stop(grace_ms) {
       stopping = true
       ring()
+      lane.stopping?.()
       await ended
       const until = performance.now() + grace_ms
       while (inFlight > 0 && performance.now() < until) {

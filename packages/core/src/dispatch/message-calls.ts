@@ -61,7 +61,8 @@ export async function sendBatch(
       log: runtime.log,
       onLate: (late) => settleLate(parts, messages, late),
     },
-  ).finally(end)
+  )
+  end(outcomes === null ? messages.length : outcomes.filter(isUnanswered).length)
   const took = { began_at, duration_ms: performance.now() - began }
   const results = messages.map((message, i) =>
     sendResult(routing, message, outcomes?.[i] ?? UNANSWERED),
@@ -69,6 +70,10 @@ export async function sendBatch(
   const links = reportAttempts({ runtime, tracing }, provider, messages, results, took)
   await noteOutcomes(parts, provider, results)
   await settleMessages(parts, messages, results, links)
+}
+
+function isUnanswered(outcome: Outcome): boolean {
+  return outcome.type === 'ambiguous' && !outcome.answered
 }
 
 /** Returns null if the database did not answer: no provider was called then. */
@@ -130,7 +135,8 @@ export async function lookUpBatch(
   const found = await callProvider(() => performer.lookup(provider, jobs), {
     call_max_ms,
     log: runtime.log,
-  }).finally(end)
+  })
+  end()
   const results = messages.map((_, i) => found?.[i] ?? UNAVAILABLE)
   for (const { type } of results) runtime.telemetry?.lookedUp(provider, type)
   // Replies are stored before the look-up is settled: a lost look-up is repeated, and a repeated reply is ignored.

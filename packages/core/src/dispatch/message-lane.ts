@@ -1,9 +1,15 @@
 import type { ClaimedMessage, Route, Routed } from '../rules/claim.ts'
 import type { MessageClaim } from '../storage/ports/hot.ts'
-import { createInFlight, type InFlight } from './in-flight.ts'
-import { batches, type Lane } from './lane.ts'
+import { createInFlight, type InFlight, type LoadParts } from './in-flight.ts'
+import { batches, type Lane, uptimeMs } from './lane.ts'
 import { type CallParts, lookUpBatch, sendBatch } from './message-calls.ts'
-import { providerOf, type Result, resultWithoutCall } from './message-results.ts'
+import {
+  NOT_BEGUN,
+  providerOf,
+  type Result,
+  resultWithoutCall,
+  sendResult,
+} from './message-results.ts'
 import type { Routing } from './routing.ts'
 import { settleMessages } from './settle-messages.ts'
 
@@ -20,7 +26,9 @@ const CLAIM_MAX = CALL_BATCH_MAX
 /** Maximum slots for one slow provider. */
 const SLOW_MAX = 384
 
-interface MessageLaneParts extends Omit<CallParts, 'inFlight' | 'lease_ms' | 'call_max_ms'> {
+interface MessageLaneParts
+  extends Omit<CallParts, 'inFlight' | 'lease_ms' | 'call_max_ms'>,
+    LoadParts {
   /** The length of a claim's lease; a provider call may take at most half of the lease. */
   lease_ms?: number | undefined
 }
@@ -32,10 +40,13 @@ export function messageLane({
 }: MessageLaneParts): Lane<ClaimedMessage, MessageClaim> {
   const { storage, runtime, routing } = others
   const call_max_ms = Math.min(CALL_MAX_MS, lease_ms / 2)
-  const inFlight = createInFlight({ max: SLOW_MAX, elapsed: runtime.elapsed })
+  const { connectionsOf, callsOf } = others
+  const { elapsed } = runtime
+  const inFlight = createInFlight({ max: SLOW_MAX, elapsed, connectionsOf, callsOf })
   const parts: CallParts = { ...others, inFlight, lease_ms, call_max_ms }
   /** The number of messages of each provider in transactions that claim them as they queue them. */
   const offered = new Map<string, number>()
+  const waiting = waitingSends(parts)
   const termsOf = (limit: number, route: MessageClaim['route']): MessageClaim => ({
     now: runtime.now(),
     elapsed_ms: runtime.elapsed(),
@@ -71,6 +82,10 @@ export function messageLane({
       const { settled, results, sends, lookups } = splitClaim(parts, messages)
       const work: Promise<void>[] = []
       for (const [provider, group] of sends) {
+        if (connectionsOf?.(provider)) {
+          work.push(waiting.add(provider, group, { start_by_ms, done }))
+          continue
+        }
         for (const batch of batches(group, CALL_BATCH_MAX)) {
           const sent = sendBatch(parts, provider, batch, start_by_ms)
           work.push(sent.finally(() => done(batch.length)))
@@ -88,6 +103,103 @@ export function messageLane({
       }
       await Promise.all(work)
     },
+    stopping: waiting.giveBack,
+  }
+}
+
+/** The messages that wait until their provider can carry them, in order. */
+interface WaitingSends {
+  /** Sends the messages; resolves when each has a stored result. Calls `done` for each part that has one. */
+  add(
+    provider: string,
+    messages: readonly ClaimedMessage[],
+    rest: { start_by_ms: number; done: (count: number) => void },
+  ): Promise<void>
+  /** Returns the waiting messages to the queue, and lets no message wait any more. */
+  giveBack(): void
+}
+
+interface WaitingSend {
+  message: ClaimedMessage
+  start_by_ms: number
+  leave: () => void
+  /** Ends with the storing of the message's result. */
+  follow: (stored: Promise<void>) => void
+}
+
+/** How often the room of a provider is looked at again, in which no call ends. */
+const LOOK_MS = 500
+
+function waitingSends(parts: CallParts): WaitingSends {
+  const { inFlight } = parts
+  const queues = new Map<string, { sends: WaitingSend[]; timer: NodeJS.Timeout | null }>()
+  let isStopping = false
+
+  function begin(provider: string, sends: readonly WaitingSend[]): void {
+    for (const { leave } of sends) leave()
+    const start_by_ms = Math.min(...sends.map((one) => one.start_by_ms))
+    const messages = sends.map(({ message }) => message)
+    const stored = sendBatch(parts, provider, messages, start_by_ms)
+    for (const { follow } of sends) follow(stored)
+    stored.catch(() => {}).finally(() => pump(provider))
+  }
+
+  /** Returns messages to the queue; their provider was not called. */
+  function requeue(sends: readonly WaitingSend[]): void {
+    if (sends.length === 0) return
+    for (const { leave } of sends) leave()
+    const messages = sends.map(({ message }) => message)
+    const results = messages.map((message) => sendResult(parts.routing, message, NOT_BEGUN))
+    const stored = settleMessages(parts, messages, results)
+    for (const { follow } of sends) follow(stored)
+  }
+
+  function pump(provider: string): void {
+    const queue = queues.get(provider)
+    if (!queue) return
+    const { sends } = queue
+    if (isStopping) requeue(sends.splice(0))
+    for (;;) {
+      const room = inFlight.roomOf(provider)
+      const count = Math.min(sends.length, room.messages, room.batch)
+      if (count === 0) break
+      begin(provider, sends.splice(0, count))
+    }
+    const now_ms = uptimeMs()
+    const isLate = ({ start_by_ms }: WaitingSend) => now_ms > start_by_ms
+    if (sends.some(isLate)) {
+      requeue(sends.filter(isLate))
+      queue.sends = sends.filter((one) => !isLate(one))
+    }
+    if (queue.sends.length === 0 || queue.timer) return
+    queue.timer = setTimeout(() => {
+      queue.timer = null
+      pump(provider)
+    }, LOOK_MS)
+  }
+
+  return {
+    async add(provider, messages, { start_by_ms, done }) {
+      const queue = queues.get(provider) ?? { sends: [], timer: null }
+      queues.set(provider, queue)
+      const work = messages.map(
+        (message) =>
+          new Promise<void>((resolve) => {
+            queue.sends.push({
+              message,
+              start_by_ms,
+              leave: inFlight.waits(provider, 1),
+              follow: (stored) => resolve(stored.finally(() => done(1))),
+            })
+          }),
+      )
+      pump(provider)
+      await Promise.all(work)
+    },
+    giveBack() {
+      isStopping = true
+      for (const provider of queues.keys()) pump(provider)
+    },
   }
 }
 
@@ -97,9 +209,9 @@ function claimRouter(
   inFlight: InFlight,
   routed: Map<string, number>,
 ): (message: Routed) => Route {
-  const isBusy = (provider: string) => inFlight.isFull(provider, routed.get(provider))
+  const busyMs = (provider: string) => inFlight.waitMs(provider, routed.get(provider))
   return (message) => {
-    const route = routing.route(message, isBusy)
+    const route = routing.route(message, busyMs)
     if (route.provider !== null) {
       routed.set(route.provider, (routed.get(route.provider) ?? 0) + 1)
     }

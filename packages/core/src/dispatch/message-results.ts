@@ -36,6 +36,13 @@ export const NOT_CALLED: Outcome = {
     'The provider was not called: sending was paused, or the service stood still for too long',
   delay_ms: 0,
 }
+/** The outcome of a message whose provider began no request: it was paused meanwhile, or had no free connection in time. */
+export const NOT_BEGUN: Outcome = {
+  type: 'retry',
+  error_code: 'not_called',
+  error_message: 'The provider was not called: it was paused, or its connections were in use',
+  delay_ms: 1_000,
+}
 const INTERRUPTED: Outcome = {
   type: 'ambiguous',
   error_code: 'interrupted',
@@ -112,17 +119,17 @@ function attemptedAtMs(
 }
 
 export function sendResult(routing: Routing, message: ClaimedMessage, given: Outcome): SendResult {
-  const outcome = isPaused(given) ? NOT_CALLED : given
+  const outcome = isNotBegun(given) ? NOT_BEGUN : given
   const { attempt, unknown_since } = message
   const sender = senderOf(routing, message)
   if (outcome === UNVERIFIED) return { task: 'send', attempt, outcome, sender, by_service: true }
-  if (message.recipients !== null && outcome !== NOT_CALLED) {
+  const by_service = outcome === NOT_CALLED || outcome === NOT_BEGUN
+  if (message.recipients !== null && !by_service) {
     const recipients = [...(outcome.recipients ?? []), ...message.left_out.map(optedOut)]
     return { task: 'send', attempt, outcome: { ...outcome, recipients }, sender }
   }
   // The outcome of a message stays unknown if the outcome of an earlier attempt is unknown.
   const never_accepted = isNotAccepted(outcome) && unknown_since === null
-  const by_service = outcome === NOT_CALLED
   return {
     task: 'send',
     attempt,
@@ -133,9 +140,8 @@ export function sendResult(routing: Routing, message: ClaimedMessage, given: Out
   }
 }
 
-/** Whether the provider did not begin its request, because sending was paused meanwhile. */
-function isPaused(outcome: Outcome): boolean {
-  return outcome.type === 'retry' && !outcome.partial && outcome.error_code === 'paused'
+function isNotBegun(outcome: Outcome): boolean {
+  return outcome.type === 'retry' && outcome.not_begun === true && !outcome.partial
 }
 
 /** Whether it is certain that no provider has any part of the message. */
@@ -159,7 +165,7 @@ export function resultWithoutCall(
 ): Result | null {
   const { task, attempt, route, expires_at } = message
   if (task !== 'send') {
-    const isFull = inFlight.isFull(providerOf(message))
+    const isFull = inFlight.waitMs(providerOf(message)) > 0
     return isFull ? { task: 'lookup', found: UNAVAILABLE } : null
   }
   if (message.interrupted) {

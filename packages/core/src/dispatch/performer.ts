@@ -54,10 +54,12 @@ export function createProviders({
   public_url,
   secret,
   mayStart = () => true,
+  noteCall = () => {},
   onFault,
 }: Pick<PerformerSettings, 'public_url' | 'secret'> & {
   providers: readonly Pick<InstalledProvider, 'name' | 'open'>[]
   mayStart?: MayStart
+  noteCall?: CallGate['noteCall']
   /** Receives the faults of providers that are not ours. */
   onFault: (fault: ProviderFault) => void
 }): {
@@ -71,7 +73,13 @@ export function createProviders({
       const found = known.get(name)
       if (!found) return Promise.reject(new Error(`there is no provider named ${name}`))
       const callback_url = `${public_url}/callbacks/${name}`
-      const context = { public_url, callback_url, secret, may_start: () => mayStart(name) }
+      const context = {
+        public_url,
+        callback_url,
+        secret,
+        may_start: () => mayStart(name),
+        note_call: (duration_ms: number) => noteCall(name, duration_ms),
+      }
       const opening = opened.get(name) ?? found.open(context, onFault)
       opened.set(name, opening)
       // After a failure, the next use tries again.

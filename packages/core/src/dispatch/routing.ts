@@ -10,9 +10,9 @@ import type { Settlement } from '../rules/settlement.ts'
 export interface Routing {
   /**
    * Returns the provider and counts the message for its pace, or returns how long the message waits. Does not choose a
-   * provider for which `isBusy` returns true.
+   * provider for which `busyMs` returns a time to wait.
    */
-  route(message: Routed, isBusy?: (provider: string) => boolean): Route
+  route(message: Routed, busyMs?: (provider: string) => number): Route
   /** Whether an operator paused the provider or the sender of the message. */
   isStopped(provider: string, message: Pick<Routed, 'channel' | 'sender'>): boolean
   /** The message's sender with this provider. */
@@ -29,9 +29,6 @@ export interface Routing {
 
 /** How long a message waits for a paused provider before it is claimed again. Many messages wait longer: `RECLAIMS_PER_S`. */
 const PAUSED_WAIT_MS = 15_000
-
-/** How long a message waits for a slow provider that has its maximum in flight. */
-const BUSY_WAIT_MS = 1_000
 
 /**
  * Maximum rate at which waiting messages are claimed again. Claims take the oldest due messages first, so with a larger
@@ -57,7 +54,14 @@ export function createRouting({
   /** Counts the outcomes for operators. */
   record?: Pick<ProviderRecord, 'note'> | undefined
 }): Routing {
-  const spread = createSpread()
+  /** The spreads of the waits for each busy provider, and (null) for those that are paused. */
+  const spreads = new Map<string | null, ReturnType<typeof createSpread>>()
+
+  function spread(provider: string | null, least_ms: number, at_ms: number): number {
+    const known = spreads.get(provider) ?? createSpread()
+    spreads.set(provider, known)
+    return known(least_ms, at_ms)
+  }
 
   /** The owner of the message reads this text, so it does not contain an operator's reason for a pause. */
   function waitReason({ channel }: Routed, able: readonly Carrier[]): string {
@@ -67,15 +71,16 @@ export function createRouting({
   }
 
   return {
-    route(message, isBusy = () => false) {
+    route(message, busyMs = () => 0) {
       const at_ms = elapsed()
       const able = inOrder(carriers.of(message), message)
       let soonest = Number.POSITIVE_INFINITY
-      let busy = false
+      let busy: { provider: string; wait_ms: number } | null = null
       for (const { provider, sender } of able) {
         if (!pauses.allows(provider, sender)) continue
-        if (isBusy(provider)) {
-          busy = true
+        const busy_ms = busyMs(provider)
+        if (busy_ms > 0) {
+          if (busy === null || busy_ms < busy.wait_ms) busy = { provider, wait_ms: busy_ms }
           continue
         }
         const per_second = carriers.traits(provider)?.messages_per_second ?? null
@@ -91,10 +96,10 @@ export function createRouting({
         return { provider: null, wait_ms: soonest, error_message: 'The rate limit is reached' }
       }
       if (busy) {
-        const wait_ms = spread(BUSY_WAIT_MS, at_ms)
+        const wait_ms = spread(busy.provider, busy.wait_ms, at_ms)
         return { provider: null, wait_ms, error_message: 'The provider is slow' }
       }
-      const wait_ms = spread(PAUSED_WAIT_MS, at_ms)
+      const wait_ms = spread(null, PAUSED_WAIT_MS, at_ms)
       return { provider: null, wait_ms, error_message: waitReason(message, able) }
     },
     isStopped: (provider, message) =>

@@ -9,7 +9,7 @@ import { createPerformer, createProviders, type PerformerSettings } from './perf
 await import('../webhooks/deliver.ts')
 
 const settings = workerData as PerformerSettings
-const { mayStart } = createCallGate(settings.gate_names ?? [], settings.gate)
+const { mayStart, noteCall } = createCallGate(settings.gate_names ?? [], settings.gate)
 const performer = createPerformer({
   now: () => new Date(),
   targets: settings.targets,
@@ -17,6 +17,7 @@ const performer = createPerformer({
   providers: createProviders({
     ...settings,
     mayStart,
+    noteCall,
     providers: settings.providers.map((source) => ({
       name: source.name,
       open: openSource(source),

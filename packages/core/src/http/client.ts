@@ -71,6 +71,8 @@ export interface HttpClientOptions {
   repeats?: boolean
   /** Asked right before a request is written; a request that may not start is `not_sent`. Default: each may start. */
   may_start?: (() => boolean) | undefined
+  /** Called for each call whose request was written: its duration from the first byte, in milliseconds. */
+  on_call?: ((duration_ms: number) => void) | undefined
   /** Whether a status and headers are an answer even if the body is cut or does not end in time. Default: they are `unanswered`. */
   takes_cut?: boolean
 }
@@ -167,6 +169,7 @@ function callOnce(
     repeats = false,
     takes_cut = false,
     may_start,
+    on_call,
   }: HttpClientOptions,
 ): Promise<HttpAnswer> {
   return new Promise((resolve) => {
@@ -174,10 +177,12 @@ function callOnce(
     let is_written = false
     let may_repeat = repeats
     let is_settled = false
+    let written_at = 0
     const settle = (answer: HttpAnswer) => {
       if (is_settled) return
       is_settled = true
       clearTimeout(timer)
+      if (is_written) on_call?.(performance.now() - written_at)
       resolve(answer)
     }
     const fail = (code: HttpFailure) => {
@@ -212,6 +217,7 @@ function callOnce(
         connection ??= controller
         if (is_settled || is_rewrite) return controller.abort(new Error('not used'))
         is_written = true
+        written_at = performance.now()
         if (wait_ms === undefined) return
         clearTimeout(timer)
         timer = setTimeout(end, deadline_ms)

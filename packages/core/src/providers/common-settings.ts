@@ -3,6 +3,9 @@ import * as z from 'zod'
 import type { Provider, ProviderContext, Traits } from '../contract/outside/provider.ts'
 import type { OptionalPackage } from '../runtime/optional-packages.ts'
 
+/** The maximum number of simultaneous connections of each thread to a provider whose settings name none. */
+export const CONNECTIONS = 50
+
 /** One type of provider. Its module loads fast, because `open` loads the code that sends. */
 export interface ProviderType<Settings> {
   /** A strict object of `commonSettings`, `type` (a literal) and the type's own settings. */

@@ -8,6 +8,7 @@ import {
   type HttpClientOptions,
   type HttpResponse,
 } from '../http/client.ts'
+import { CONNECTIONS } from './common-settings.ts'
 
 /** The result of a call to a provider. */
 export type ProviderAnswer =
@@ -25,24 +26,32 @@ export type ProviderAnswer =
 
 export type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
+/** Whether the request was not begun, although nothing shows that the provider cannot be reached. */
+export function isNotBegun(answer: ProviderAnswer): boolean {
+  return answer.type === 'not_sent' && (answer.code === 'paused' || answer.code === 'busy')
+}
+
 export interface ProviderClient extends Pick<HttpClient, 'close'> {
   /** Never rejects. */
   call(call: HttpCall): Promise<ProviderAnswer>
 }
 
 export type ProviderClientOptions = Omit<ConnectorOptions, 'lookup'> &
-  Partial<Pick<HttpClientOptions, 'deadline_ms' | 'body_max' | 'connections' | 'may_start'>>
+  Partial<
+    Pick<HttpClientOptions, 'deadline_ms' | 'body_max' | 'connections' | 'may_start' | 'on_call'>
+  >
 
 /**
- * The HTTP client of a provider; its defaults are 15 s, 256 KB and 50 connections. It repeats no request, because the peer
+ * The HTTP client of a provider; its defaults are 15 s, 256 KB and `CONNECTIONS`. It repeats no request, because the peer
  * may have accepted the message. A call that has no connection in the rest of 20 s (at most `deadline_ms`) is `not_sent`; the time of
  * the answer begins with the first byte of the request.
  */
 export function createProviderClient({
   deadline_ms = 15_000,
   body_max = 256 * 1024,
-  connections = 50,
+  connections = CONNECTIONS,
   may_start,
+  on_call,
   ...options
 }: ProviderClientOptions = {}): ProviderClient {
   const client = createHttpClient({
@@ -52,6 +61,7 @@ export function createProviderClient({
     body_max,
     connections,
     may_start,
+    on_call,
     // Shorter than the idle limit of usual servers, so that no request meets a connection that the server is closing.
     idle_ms: 500,
   })

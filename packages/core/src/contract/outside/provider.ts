@@ -113,6 +113,11 @@ export type AttemptOutcome =
        */
       misconfigured?: 'provider' | 'sender'
       /**
+       * No request was begun, because `may_start` answered false or no connection became free in time. The attempt does not
+       * count, and the same provider gets the message again.
+       */
+      not_begun?: true
+      /**
        * A part of the message was sent. Only this provider may send the rest, from the place where it stopped. No credits
        * are returned.
        */
@@ -289,6 +294,11 @@ export interface ProviderContext {
    * for a connection, asks again right before it begins each of them, and returns `retry` for those that may not begin.
    */
   may_start?: () => boolean
+  /**
+   * Reports how long a request took, in milliseconds from its first byte to the end of its answer. With `Traits.connections`,
+   * the service learns from it how many messages the provider can carry.
+   */
+  note_call?: (duration_ms: number) => void
 }
 
 /** The traits that follow from a provider's settings, without opening it. */
@@ -317,4 +327,9 @@ export interface Traits {
   several_recipients?: boolean
   /** Whether the provider signs mails with the keys of sending domains. */
   signs?: boolean
+  /**
+   * The maximum number of requests that the provider makes at once in each thread; each message is one request. The service
+   * then hands over only as many messages as these can carry. Absent: the provider takes any number of messages.
+   */
+  connections?: number
 }

@@ -110,6 +110,7 @@ export const outcomeShape: z.ZodType<Outcome> = z.discriminatedUnion('type', [
     error_message: errorText,
     delay_ms: orNull(delay),
     misconfigured: maybe(z.enum(['provider', 'sender'])),
+    not_begun: maybe(z.literal(true)),
     partial: maybe(z.literal(true)),
     recipients: recipientOutcomes,
   }),

@@ -1,6 +1,6 @@
 import { retryAfterMs } from '../../contract/fields/retry-after.ts'
 import type { Outcome, SendJob } from '../../contract/outside/provider.ts'
-import type { Answered, ProviderAnswer } from '../http-client.ts'
+import { type Answered, isNotBegun, type ProviderAnswer } from '../http-client.ts'
 import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
 import { findsUnanswered, type HttpSettings, translated, type Verdict } from './settings.ts'
@@ -25,6 +25,7 @@ export function outcomeOf(answer: ProviderAnswer, job: SendJob, context: Outcome
       delay_ms: null,
       // Only wrong settings can make a request invalid.
       ...(answer.code === 'invalid' && { misconfigured: 'provider' }),
+      ...(isNotBegun(answer) && { not_begun: true }),
     }
   }
   const { settings } = context

@@ -37,6 +37,7 @@ export function httpProvider(
     deadline_ms,
     connections: settings.connections,
     may_start: context.may_start,
+    on_call: context.note_call,
   })
   const secrets = [context.secret, ...secretsOf(settings)]
   const placeholders = placeholdersIn(send)

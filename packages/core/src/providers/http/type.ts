@@ -4,7 +4,7 @@ import { findsUnanswered, type HttpSettings, settings } from './settings.ts'
 /** Any gateway that accepts messages over HTTP: docs/guides/generic-http-provider.md. */
 export const httpType = {
   settings,
-  traits: ({ channels, senders, idempotent, handles_stop, ...settings }) => ({
+  traits: ({ channels, senders, idempotent, handles_stop, connections, ...settings }) => ({
     channels,
     senders,
     idempotent,
@@ -14,6 +14,7 @@ export const httpType = {
     connected: false,
     messages_per_second: settings.messages_per_second ?? null,
     handles_stop,
+    connections,
   }),
   open: async (settings, context) =>
     (await import('./provider.ts')).httpProvider(settings, context),

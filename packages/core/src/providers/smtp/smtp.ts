@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events'
 import type {
   Outcome,
   Provider,
@@ -11,8 +10,11 @@ import { faultOf, ofNone, outcomeOf, recipientOutcome } from './outcome.ts'
 import { bounceDomain, type SmtpSettings } from './settings.ts'
 import { type Failure, openTransport, type Transport } from './transport.ts'
 
-/** The limit of one call. It is below 20 s, because by then every job of a batch must have an outcome. */
+/** The limit of one mail, from the moment at which a connection begins with it. */
 const SEND_MAX_MS = 18_000
+
+/** The limit of the wait for a connection, with the time in which it is opened. Both limits together end within the call's. */
+const WAIT_MAX_MS = 10_000
 
 /** Opens e-mail through a mail server. `send_max_ms` is the limit of one call, for tests. */
 export function openSmtp(
@@ -25,19 +27,8 @@ export function openSmtp(
   const bounce_domain = bounceDomain(settings)
   return {
     name: settings.name,
-    async send(jobs) {
-      const late = new AbortController()
-      // Each mail of the batch adds a listener, which Node would report as a leak.
-      setMaxListeners(0, late.signal)
-      const timer = setTimeout(() => late.abort(), send_max_ms)
-      try {
-        return await Promise.all(
-          jobs.map((job) => sendOne(job, { transport, settings, context, signal: late.signal })),
-        )
-      } finally {
-        clearTimeout(timer)
-      }
-    },
+    send: (jobs) =>
+      Promise.all(jobs.map((job) => sendOne(job, { transport, settings, context, send_max_ms }))),
     ...(intake &&
       bounce_domain !== null && {
         async listen(sink) {
@@ -64,18 +55,28 @@ async function sendOne(
     transport,
     settings,
     context,
-    signal,
+    send_max_ms,
   }: {
     transport: Transport
     settings: SmtpSettings
     context: ProviderContext
-    signal: AbortSignal
+    send_max_ms: number
   },
 ): Promise<Outcome> {
   const mail = writeMail(job, settings, context)
   if (mail === null) return NO_ADDRESS
   if (mail === 'unwritable') return UNWRITABLE
-  const result = await transport.send(mail, signal)
+  const late = new AbortController()
+  const abort = () => late.abort()
+  let timer = setTimeout(abort, Math.min(WAIT_MAX_MS, send_max_ms))
+  let began: number | null = null
+  const result = await transport.send(mail, late.signal, () => {
+    clearTimeout(timer)
+    timer = setTimeout(abort, send_max_ms)
+    began = performance.now()
+  })
+  clearTimeout(timer)
+  if (began !== null) context.note_call?.(performance.now() - began)
   const refused = job.recipients ? result.refused.map(recipientOutcome) : undefined
   if (result.type === 'failed') return refused ? ofNone(result, refused) : outcomeOf(result.failure)
   return {

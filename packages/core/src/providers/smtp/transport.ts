@@ -32,8 +32,11 @@ export interface Failure {
 
 /** Connections to one mail server. */
 export interface Transport {
-  /** Sends one mail. If `signal` aborts, the mail has failed and its connection ends. */
-  send(mail: SendMailOptions, signal: AbortSignal): Promise<SendResult>
+  /**
+   * Sends one mail. Calls `onBegin` when a connection begins with it, also a second one. If `signal` aborts, the mail has
+   * failed and its connection ends.
+   */
+  send(mail: SendMailOptions, signal: AbortSignal, onBegin?: () => void): Promise<SendResult>
   /** Connects and logs in; resolves with the failure, or null. */
   verify(): Promise<Failure | null>
   close(): void
@@ -52,6 +55,7 @@ const STALE_MAX = 1
 /** The progress of one mail. */
 interface Progress {
   stream: Readable | null
+  onBegin?: (() => void) | undefined
 }
 
 /** The first mails open the connections, and the connections stay open. */
@@ -77,13 +81,14 @@ export function openTransport(settings: SmtpSettings): Transport {
     mail.message.createReadStream = (options) => {
       const stream = create(options)
       if (progress) progress.stream = stream
+      progress?.onBegin?.()
       return stream
     }
     done()
   })
   return {
-    async send(mail, signal) {
-      const progress: Progress = { stream: null }
+    async send(mail, signal, onBegin) {
+      const progress: Progress = { stream: null, onBegin }
       try {
         const sent = await transporter.sendMail(Object.assign({}, mail, { signal, progress }))
         return { type: 'accepted', refused: refusedIn(sent) }

@@ -4,7 +4,7 @@ import { type SmtpSettings, settings } from './settings.ts'
 /** E-mail through a mail server. There are no look-ups; bounces report failures if the service receives bounces. */
 export const smtpType = {
   settings,
-  traits: ({ resend_unknown, intake, messages_per_second }) => ({
+  traits: ({ resend_unknown, intake, messages_per_second, connections }) => ({
     channels: ['email'],
     senders: {},
     idempotent: resend_unknown,
@@ -16,6 +16,7 @@ export const smtpType = {
     handles_stop: false,
     signs: true,
     several_recipients: true,
+    connections,
   }),
   packages: ({ intake }) =>
     intake ? ['nodemailer', 'smtp-server', 'postal-mime'] : ['nodemailer'],

@@ -1,6 +1,6 @@
 import { retryAfterMs } from '../../contract/fields/retry-after.ts'
 import type { Outcome } from '../../contract/outside/provider.ts'
-import type { Answered, ProviderAnswer } from '../http-client.ts'
+import { type Answered, isNotBegun, type ProviderAnswer } from '../http-client.ts'
 import { codeOf, type Meaning, meaningOf } from './codes.ts'
 
 /** The error of a request without a success. The promises of Twilio's client reject with it. */
@@ -31,8 +31,8 @@ export function outcomeOf(error: unknown, now_ms: number): Outcome {
   if (!(error instanceof UnsuccessfulCall)) return ambiguous('The answer cannot be read')
   const { answer } = error
   if (answer.type === 'not_sent') {
-    const code = answer.code === 'paused' ? 'paused' : 'provider_unreachable'
-    return retry(code, answer.text, null)
+    const unsent = retry('provider_unreachable', answer.text, null)
+    return { ...unsent, ...(isNotBegun(answer) && { not_begun: true }) }
   }
   if (answer.type === 'unanswered') return ambiguous(answer.text)
   return refusal(answer, now_ms)
@@ -88,8 +88,8 @@ function meaningOfStatus(status: number): Meaning {
   return { consequence: 'rejected', word: 'provider_rejected', text }
 }
 
-function retry(error_code: string, text: string, delay_ms: number | null): Outcome {
-  return { type: 'retry', error_code, error_message: messageOf(text), delay_ms }
+function retry(error_code: string, text: string, delay_ms: number | null) {
+  return { type: 'retry' as const, error_code, error_message: messageOf(text), delay_ms }
 }
 
 function ambiguous(text: string): Outcome {

@@ -29,6 +29,7 @@ describe('the settings of Twilio', () => {
       connected: false,
       messages_per_second: 2,
       handles_stop: true,
+      connections: 50,
     })
   })
 

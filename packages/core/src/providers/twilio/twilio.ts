@@ -27,10 +27,15 @@ const BODY_MAX = 4 * 1024 * 1024
  */
 export function createTwilio(
   settings: TwilioSettings,
-  { callback_url, may_start }: ProviderContext,
+  { callback_url, may_start, note_call }: ProviderContext,
   { now = () => new Date(), ...options }: Options = {},
 ): Provider {
-  const http = createProviderClient({ body_max: BODY_MAX, may_start, ...options })
+  const http = createProviderClient({
+    body_max: BODY_MAX,
+    may_start,
+    on_call: note_call,
+    ...options,
+  })
   const ring_timeout_s = settings.ring_timeout_s ?? RING_TIMEOUT_S
   const status_callback_base = callbackBase(settings, callback_url)
   const has_callbacks = status_callback_base !== null

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../contract/limits.ts'
-import type { ProviderType } from '../common-settings.ts'
+import { CONNECTIONS, type ProviderType } from '../common-settings.ts'
 import { settings, type TwilioSettings } from './settings.ts'
 
 /** Text messages, WhatsApp and calls through an account at Twilio. */
@@ -22,6 +22,7 @@ export const twilioType = {
     connected: false,
     messages_per_second: messages_per_second ?? null,
     handles_stop: handles_stop ?? true,
+    connections: CONNECTIONS,
   }),
   packages: () => ['twilio'],
   open: async (settings, context) => (await import('./twilio.ts')).createTwilio(settings, context),

@@ -1,7 +1,7 @@
 import { isRecord } from '../../contract/fields/fields.ts'
 import { retryAfterMs } from '../../contract/fields/retry-after.ts'
 import type { Outcome } from '../../contract/outside/provider.ts'
-import type { Answered, ProviderAnswer } from '../http-client.ts'
+import { type Answered, isNotBegun, type ProviderAnswer } from '../http-client.ts'
 import { type CodeMeaning, errorText, meaningOf } from './codes.ts'
 
 /** The time and number of an attempt, from which delays follow. */
@@ -16,8 +16,8 @@ export interface Attempt {
  */
 export function outcomeOf(answer: ProviderAnswer, attempt: Attempt): Outcome {
   if (answer.type === 'not_sent') {
-    const code = answer.code === 'paused' ? 'paused' : 'provider_unreachable'
-    return retry(code, `whatsapp_cloud:${answer.code} ${answer.text}`)
+    const unsent = retry('provider_unreachable', `whatsapp_cloud:${answer.code} ${answer.text}`)
+    return { ...unsent, ...(isNotBegun(answer) && { not_begun: true }) }
   }
   if (answer.type === 'unanswered') {
     return ambiguous(`whatsapp_cloud:${answer.code} ${answer.text}`)

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../contract/limits.ts'
-import type { ProviderType } from '../common-settings.ts'
+import { CONNECTIONS, type ProviderType } from '../common-settings.ts'
 import { createProviderClient } from '../http-client.ts'
 import { settings, type WhatsappCloudSettings } from './settings.ts'
 
@@ -20,9 +20,10 @@ export const whatsappCloudType = {
     connected: false,
     messages_per_second: messages_per_second ?? MESSAGES_PER_SECOND,
     handles_stop,
+    connections: CONNECTIONS,
   }),
-  open: async (settings, { may_start }) =>
+  open: async (settings, { may_start, note_call }) =>
     (await import('./whatsapp-cloud.ts')).openWhatsappCloud(settings, {
-      http: createProviderClient({ may_start }),
+      http: createProviderClient({ may_start, on_call: note_call }),
     }),
 } satisfies ProviderType<WhatsappCloudSettings>

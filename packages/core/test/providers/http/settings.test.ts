@@ -23,6 +23,7 @@ it('settings need only a name, channels and send', () => {
     connected: false,
     messages_per_second: null,
     handles_stop: false,
+    connections: 50,
   })
   expect(structuredClone(settings)).toEqual(settings)
   expect(providerSettings.safeParse(json).success).toBe(true)

@@ -42,6 +42,7 @@ describe('settings of whatsapp_cloud', () => {
       connected: false,
       messages_per_second: 80,
       handles_stop: false,
+      connections: 50,
     })
     const changed = { ...SETTINGS, messages_per_second: 20, handles_stop: true }
     expect(traitsOf(providerSettings.parse(changed))).toMatchObject({
