@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LETTERS } from '../scripts/slow-inputs/inputs.ts'
+import { mails, PLAIN, readSlowly } from '../scripts/slow-inputs/mails.ts'
 import { openTrial, type Trial } from '../scripts/slow-inputs/run.ts'
 
 /** The maximum ratio of an input's event loop delay to that of plain letters of the same length. */
@@ -31,6 +32,22 @@ test.each([
     for (const input of inputs) {
       const { delay_ms } = await trial.attempt(input)
       if (delay_ms > TIMES * usual) slow.push([input.name, Math.round(delay_ms / usual)])
+    }
+    expect(slow).toEqual([])
+  },
+  LIMIT_MS,
+)
+
+test(
+  'no mail keeps the event loop busy much longer than letters of the same length',
+  async () => {
+    const plain = await readSlowly(PLAIN, 0)
+    const usual = Math.max(NOTHING_MS, ...plain.map(({ delay_ms }) => delay_ms))
+    const slow = []
+    for (const mail of mails({ quick: true, seed: 1 })) {
+      for (const { reader, name, delay_ms } of await readSlowly(mail, 20)) {
+        if (delay_ms > TIMES * usual) slow.push([reader, name, Math.round(delay_ms / usual)])
+      }
     }
     expect(slow).toEqual([])
   },

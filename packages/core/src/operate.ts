@@ -58,6 +58,7 @@ export type { ResealOptions, ResealReport, SecretsStatus } from './operating/sec
 export type { BatchOptions } from './operating/secrets-batches.ts'
 export type { Operator, OperatorSession } from './operators/operators.ts'
 export { makesCallbacks } from './providers/registry.ts'
+export { headFault } from './providers/smtp/mail-head.ts'
 export { messageSource, ownerMailSource } from './providers/smtp/mail-source.ts'
 export type { StatusCallbackRequest } from './rows/messages.ts'
 export { RESEND_EVENTS } from './rules/formats/resend.ts'

@@ -155,6 +155,35 @@ it('bounds the mails in memory of all connections: 452 4.3.1, and takes mails ag
   expect(await other.say(`${HEAD}${'..\r\n'.repeat(2_000)}\r\n.\r\n`)).toMatch(/^452 4\.3\.1 /)
 })
 
+it('bounds the mails in memory of each workspace, and of each client: 452 4.3.1', async () => {
+  const large = `${HEAD}${`${'x'.repeat(70)}\r\n`.repeat(2_000)}`
+  const { visit, world } = await open({ limits: { buffered_bytes_of_workspace: 200_000 } })
+  const other = (await world.key(await world.signup({ credits: 10 }))).key
+  const slow = await visit()
+  await toData(slow)
+  slow.socket.write(large)
+  const same = await visit()
+  await toData(same)
+  expect(await same.say(`${large}\r\n.\r\n`)).toMatch(/^452 4\.3\.1 /)
+  // Another workspace has its own share, and the first one its mail.
+  const stranger = await visit(other)
+  await toData(stranger)
+  expect(await stranger.say(`${large}\r\n.\r\n`)).toMatch(/^250 /)
+  expect(await slow.say('\r\n.\r\n')).toMatch(/^250 /)
+  await toData(same)
+  expect(await same.say(`${large}\r\n.\r\n`)).toMatch(/^250 /)
+  await stage?.close()
+
+  const second = await open({ limits: { buffered_bytes_of_client: 200_000 } })
+  const { key } = await second.world.key(await second.world.signup({ credits: 10 }))
+  const first = await second.visit()
+  await toData(first)
+  first.socket.write(large)
+  const beside = await second.visit(key)
+  await toData(beside)
+  expect(await beside.say(`${large}\r\n.\r\n`)).toMatch(/^452 4\.3\.1 /)
+})
+
 it('completes the mail in flight when it stops, and closes idle connections', async () => {
   const { visit, inlet, world, account } = await open()
   const busy = await visit()

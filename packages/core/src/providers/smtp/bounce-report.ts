@@ -1,6 +1,7 @@
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import { emailAddress } from '../../contract/fields/email-address.ts'
 import { isOfServer, statusesIn, textBounceOf, weight } from './bounce-text.ts'
+import { headFault } from './mail-head.ts'
 import {
   type Action,
   causeIn,
@@ -15,10 +16,10 @@ export type MailReport =
 
 /**
  * Reports are at the start of a mail, so only this part is read. The parser needs 12 microseconds for each line of any
- * length.
+ * length. A report after more lines is found in the text.
  */
 export const REPORT_BYTES_READ = 256 * 1024
-const LINES_READ = 6_000
+const LINES_READ = 3_000
 const HEADER_BYTES_MAX = 64 * 1024
 const NESTING_MAX = 8
 const EVIDENCE_LENGTH_MAX = 32 * 1024
@@ -141,6 +142,8 @@ function statusIn(text = ''): EnhancedStatus | null {
 }
 
 async function parsed(raw: Uint8Array): Promise<Email | null> {
+  // Its addresses are not used, but the library parses them.
+  if (headFault(raw, HEADER_BYTES_MAX) !== null) return null
   try {
     return await PostalMime.parse(raw, {
       // A returned mail is only evidence. A report inside a returned mail does not count.

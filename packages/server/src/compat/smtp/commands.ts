@@ -42,9 +42,13 @@ export function createCommands({
   }
 
   async function take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> {
-    const { envelope, identity } = visitOf(session)
-    const raw = await mails.receive(stream)
-    return mails.send(raw, envelope.recipients(session.envelope.rcptTo), await identity())
+    const { envelope, identity, owner } = visitOf(session)
+    const mail = await mails.receive(stream, owner())
+    try {
+      return await mails.send(mail, envelope.recipients(session.envelope.rcptTo), await identity())
+    } finally {
+      mail.release()
+    }
   }
 
   return {

@@ -15,8 +15,12 @@ export interface InletLimits {
   /** Mails of one connection, before it is closed. */
   mails: number
   mail_bytes: number
-  /** The mails of all connections that have not been read yet. */
+  /** The mails of all connections that have no reply yet. */
   buffered_bytes: number
+  /** The mails of one workspace that have no reply yet. */
+  buffered_bytes_of_workspace: number
+  /** The mails from one network of clients that have no reply yet, of all its workspaces. */
+  buffered_bytes_of_client: number
   /** The time from the connection to the login. */
   login_ms: number
   /** The silence of a client after which its connection is closed. */
@@ -28,6 +32,9 @@ export interface InletLimits {
   connection_ms: number
 }
 
+// Texts and files of 2 MB each need up to 6 MB in base64 and quoted-printable.
+const MAIL_BYTES = 3 * LIMITS.email_body_bytes + 2 * MIB
+
 export const INLET_LIMITS: InletLimits = {
   connections: 1_000,
   connections_of_network: 100,
@@ -35,9 +42,11 @@ export const INLET_LIMITS: InletLimits = {
   refused_recipients: 100,
   failed_logins: 3,
   mails: 1_000,
-  // Texts and files of 2 MB each need up to 6 MB in base64 and quoted-printable.
-  mail_bytes: 3 * LIMITS.email_body_bytes + 2 * MIB,
-  buffered_bytes: 64 * MIB,
+  mail_bytes: MAIL_BYTES,
+  buffered_bytes: 8 * MAIL_BYTES,
+  // Two mails of the maximum size, with the memory of their chunks.
+  buffered_bytes_of_workspace: 2 * MAIL_BYTES + MIB,
+  buffered_bytes_of_client: 4 * MAIL_BYTES + 2 * MIB,
   login_ms: 60_000,
   // RFC 5321, section 4.5.3.2.7.
   silence_ms: 300_000,

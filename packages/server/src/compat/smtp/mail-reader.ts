@@ -1,13 +1,21 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { type Reading, readMail } from './read-mail.ts'
+import { headFault } from '@svc/core/operate'
+import { HEADER_BYTES_MAX, type Reading, readMail } from './read-mail.ts'
 import { type Refusal, refusal } from './reply.ts'
+
+/** The sender of a mail: its workspace and its client. One person can have many workspaces, and many programs one address. */
+export interface MailOwner {
+  workspace_id: string
+  /** The network of the client, as `networkOf` returns it. */
+  client: string
+}
 
 /** Reads mails of any content so that the event loop stays free. */
 export interface MailReader {
-  /** @throws Refusal if too many mails of the workspace wait, or this mail takes too long. */
-  read(raw: Uint8Array, workspace_id: string): Promise<Reading>
+  /** @throws Refusal if too many mails of the workspace or the client wait, or this mail takes too long. */
+  read(raw: Uint8Array, owner: MailOwner): Promise<Reading>
   close(): Promise<void>
 }
 
@@ -22,8 +30,10 @@ const WAITING_MAX = 100
 const IDLE_MS = 30_000
 const HEAP_MAX_MIB = 256
 
-interface Waiting {
-  workspace_id: string
+/** Workspaces and clients whose last turn is remembered. */
+const TURNS_MAX = 1_000
+
+interface Waiting extends MailOwner {
   raw: Uint8Array
   resolve(reading: Reading): void
   reject(refusal: Refusal): void
@@ -31,13 +41,14 @@ interface Waiting {
 
 /**
  * Reads small mails at once, and large ones one by one in a thread, which starts when it is needed. The workspaces take
- * turns, so that a mail waits for at most one mail of each other workspace. When too many mails wait, the last one of the
- * workspace with the most is refused.
+ * turns, and so do the networks of the clients: the next mail is the one whose workspace and client had no turn for the longest
+ * time. When too many mails wait, the last one of the workspace or the client with the most is refused.
  */
 export function createMailReader(): MailReader {
-  /** By workspace, in the order of their turns. No queue is empty. */
-  const queues = new Map<string, Waiting[]>()
-  let waiting = 0
+  const waiting: Waiting[] = []
+  /** The number of the last turn of each workspace and each client, the oldest first. */
+  const turns = new Map<string, number>()
+  let turn = 0
   let worker: Worker | null = null
   let running: Waiting | null = null
   let timer: NodeJS.Timeout | undefined
@@ -67,33 +78,37 @@ export function createMailReader(): MailReader {
     next()
   }
 
-  function enqueue(one: Waiting): void {
-    const queue = queues.get(one.workspace_id)
-    if (queue) queue.push(one)
-    else queues.set(one.workspace_id, [one])
-    waiting += 1
-  }
-
-  /** The first mail of the workspace whose turn it is. */
+  /** The first mail of the workspace and the client whose turn it is. */
   function dequeue(): Waiting | null {
-    for (const [workspace_id, queue] of queues) {
-      const one = queue.shift()
-      queues.delete(workspace_id)
-      if (queue.length > 0) queues.set(workspace_id, queue)
-      waiting -= 1
-      return one ?? null
+    const at = indexOfHighest(waiting, (one) => {
+      const last = keysOf(one).map((key) => turns.get(key) ?? 0)
+      return [-Math.max(...last), -Math.min(...last)]
+    })
+    const [one] = waiting.splice(at, 1)
+    if (!one) return null
+    turn += 1
+    for (const key of keysOf(one)) {
+      turns.delete(key)
+      turns.set(key, turn)
     }
-    return null
+    for (const key of turns.keys()) {
+      if (turns.size <= TURNS_MAX) break
+      turns.delete(key)
+    }
+    return one
   }
 
-  /** Makes room for a mail of a workspace. False if no other workspace has more mails waiting. */
-  function makeRoom(workspace_id: string): boolean {
-    if (waiting < WAITING_MAX) return true
-    const longest = [...queues.values()].reduce((a, b) => (b.length > a.length ? b : a))
-    if (longest.length <= (queues.get(workspace_id)?.length ?? 0) + 1) return false
-    longest.pop()?.reject(tooMany())
-    waiting -= 1
-    return true
+  /** Adds a mail, and refuses one if too many wait: the last one of the workspace or the client with the most. */
+  function enqueue(added: Waiting): void {
+    waiting.push(added)
+    if (waiting.length <= WAITING_MAX) return
+    const counts = new Map<string, number>()
+    for (const key of waiting.flatMap(keysOf)) counts.set(key, (counts.get(key) ?? 0) + 1)
+    const at = indexOfHighest(waiting.toReversed(), (one) => {
+      const all = keysOf(one).map((key) => counts.get(key) ?? 0)
+      return [Math.max(...all), Math.min(...all)]
+    })
+    waiting.splice(waiting.length - 1 - at, 1)[0]?.reject(tooMany())
   }
 
   function next(): void {
@@ -114,26 +129,43 @@ export function createMailReader(): MailReader {
   }
 
   return {
-    async read(raw, workspace_id) {
+    async read(raw, owner) {
+      const fault = headFault(raw, HEADER_BYTES_MAX)
+      if (fault !== null) return { fault }
       if (isSmall(raw)) return readMail(raw)
-      if (isClosed || !makeRoom(workspace_id)) throw tooMany()
+      if (isClosed) throw tooMany()
       return new Promise((resolve, reject) => {
-        enqueue({ workspace_id, raw, resolve, reject })
+        enqueue({ ...owner, raw, resolve, reject })
         if (!running) next()
       })
     },
     async close() {
       isClosed = true
       clearTimeout(timer)
-      const left = [...(running ? [running] : []), ...[...queues.values()].flat()]
+      const left = [...(running ? [running] : []), ...waiting.splice(0)]
       running = null
-      queues.clear()
-      waiting = 0
       for (const { reject } of left) reject(refusal('451 4.3.2', 'The service is stopping'))
       await worker?.terminate()
       worker = null
     },
   }
+}
+
+function keysOf({ workspace_id, client }: MailOwner): string[] {
+  return [`workspace ${workspace_id}`, `client ${client}`]
+}
+
+/** The index of the first item with the highest rank; the second number counts among equals. */
+function indexOfHighest<T>(items: readonly T[], rankOf: (item: T) => [number, number]): number {
+  let at = 0
+  let highest: [number, number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  for (const [index, item] of items.entries()) {
+    const rank = rankOf(item)
+    if (rank[0] < highest[0] || (rank[0] === highest[0] && rank[1] <= highest[1])) continue
+    highest = rank
+    at = index
+  }
+  return at
 }
 
 function tooMany(): Refusal {

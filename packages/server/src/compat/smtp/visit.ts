@@ -1,10 +1,11 @@
 import type { KeyIdentity } from '@svc/core'
-import { SvcError } from '@svc/core/contract'
+import { CLIENT_BITS, networkOf, SvcError } from '@svc/core/contract'
 import type { SMTPServerSession } from 'smtp-server'
 import { createAdmission, type Shared } from './admit.ts'
 import type { Connections } from './connections.ts'
 import { createEnvelope, type Envelope } from './envelope.ts'
 import type { InletLimits } from './limits.ts'
+import type { MailOwner } from './mail-reader.ts'
 import { closing, refusal } from './reply.ts'
 import type { InletDomains } from './request.ts'
 
@@ -18,6 +19,8 @@ export interface Visit {
    * @throws Refusal before the login, SvcError after the end of the key.
    */
   identity(): Promise<KeyIdentity>
+  /** The owner of the current mail. @throws Refusal before the first mail. */
+  owner(): MailOwner
   /** Counts a mail and empties the envelope. @throws Refusal, or SvcError beyond a rate limit. */
   beginMail(): Promise<void>
 }
@@ -39,6 +42,7 @@ export function createVisits({
 
   function open(session: SMTPServerSession): Visit {
     let key: string | null = null
+    let owner: MailOwner | null = null
     let failedLogins = 0
     let mails = 0
     const envelope = createEnvelope({ limits, domains })
@@ -64,9 +68,16 @@ export function createVisits({
           throw refusal('535 5.7.8', error.message)
         }
       },
+      owner() {
+        if (owner === null) throw refusal('530 5.7.0', 'Log in with an API key first')
+        return owner
+      },
       async beginMail() {
         if (mails >= limits.mails) throw closing('Too many mails on one connection')
-        await admission.countMail(await identity())
+        const found = await identity()
+        await admission.countMail(found)
+        const client = networkOf(session.remoteAddress, CLIENT_BITS) ?? ''
+        owner = { workspace_id: found.workspace_id, client }
         mails += 1
         envelope.clear()
       },
