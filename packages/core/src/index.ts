@@ -24,13 +24,14 @@ export type {
   ContactQuery,
   Contacts,
   ContactTag,
+  FilePreview,
   FileReport,
   TagQuery,
 } from './contacts/contacts.ts'
-export type { ImportOptions } from './contacts/import.ts'
+export type { ImportOptions, PreviewedRows } from './contacts/import.ts'
 export type { AddressContact } from './contacts/of-addresses.ts'
 export type { ImportReport } from './contacts/plan-import.ts'
-export type { FileOfContacts, FileOptions } from './contacts/read-contacts.ts'
+export type { FileOfContacts, FileOptions, RowOfContact } from './contacts/read-contacts.ts'
 export type { Suppressions } from './contacts/suppressions.ts'
 export type { Unsubscribe, UnsubscribeLink } from './contacts/unsubscribe.ts'
 export type { Mail, Mailer, MailKind } from './contract/outside/mail.ts'

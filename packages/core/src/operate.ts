@@ -16,7 +16,12 @@ export {
   readProvider,
   readProviders,
 } from './channels/read-providers.ts'
-export { type FileOfContacts, type FileOptions, readContacts } from './contacts/read-contacts.ts'
+export {
+  type FileOfContacts,
+  type FileOptions,
+  piecesOf,
+  readContacts,
+} from './contacts/read-contacts.ts'
 export type { WireContact } from './contacts/write-csv.ts'
 export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
 export type { WebhookStatus } from './contract/resources/webhooks.ts'
@@ -112,7 +117,7 @@ export type { MakeOptions } from './storage/sqlite/backup/make-backup.ts'
 export type { RestoreOptions, RestoreReport } from './storage/sqlite/backup/restore-backup.ts'
 export type { Source } from './tables/encoding.ts'
 export { TableFault } from './tables/fault.ts'
-export { type CountryCode, isCountry } from './tables/phone-numbers.ts'
+export { type CountryCode, isCountry, type PhoneResult, readPhone } from './tables/phone-numbers.ts'
 export { openTable, type Table, type TableRow } from './tables/read-table.ts'
 export {
   type RecipientColumns,

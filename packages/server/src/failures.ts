@@ -37,11 +37,17 @@ export function noteFailure(
   reply: FastifyReply,
 ): SvcError {
   const failure = failureOf(error, request.routeOptions?.config?.endpoint)
-  if (failure.status === 500)
+  if (failure.status === 500 && !isGone(error, reply))
     request.log.error({ err: error, request_id: request.id }, 'request failed')
   if (failure.retry_after_s !== undefined) reply.header('Retry-After', failure.retry_after_s)
   reply.code(failure.status)
   return failure
+}
+
+/** Whether the client left before the first piece of a streamed answer, which is then closed. */
+function isGone(error: unknown, { raw }: FastifyReply): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return code === 'ERR_STREAM_PREMATURE_CLOSE' && raw.destroyed
 }
 
 /** The failure envelope, as text. */

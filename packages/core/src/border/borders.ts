@@ -309,12 +309,10 @@ function domainBorders(api: Api['domains']) {
   }
 }
 
-const fileBytes = z
-  .custom<Uint8Array>((value) => value instanceof Uint8Array, 'bytes must be a Uint8Array')
-  .refine(
-    ({ length }) => length <= LIMITS.contact_import_body_bytes,
-    `bytes must be at most ${LIMITS.contact_import_body_bytes}`,
-  )
+const fileBytes = (max: number) =>
+  z
+    .custom<Uint8Array>((value) => value instanceof Uint8Array, 'bytes must be a Uint8Array')
+    .refine(({ length }) => length <= max, `bytes must be at most ${max}`)
 
 const tagText = z.string().max(LIMITS.contact_tag_length).optional()
 const tagPage = z
@@ -334,6 +332,7 @@ function contactBorders(api: Api['contacts']) {
   const columns = z.record(z.string(), z.string()).optional()
   const { default_country } = api.import.takes_csv.shape
   const charset = z.string().max(LIMITS.email_content_type_length).optional()
+  const ofFile = { charset, default_country, columns }
   return {
     create: takes(workspaceId, body(api.create)),
     list: takes(workspaceId, filter, slice),
@@ -349,11 +348,16 @@ function contactBorders(api: Api['contacts']) {
     ),
     importFile: takes(
       workspaceId,
-      checked<Uint8Array>('bytes', fileBytes),
+      checked<Uint8Array>('bytes', fileBytes(LIMITS.contact_import_body_bytes)),
       checked<(FileOptions & ImportOptions) | undefined>(
         'options',
-        z.strictObject({ ...options, charset, default_country, columns }).optional(),
+        z.strictObject({ ...options, ...ofFile }).optional(),
       ),
+    ),
+    previewFile: takes(
+      workspaceId,
+      checked<Uint8Array>('bytes', fileBytes(LIMITS.contact_preview_bytes)),
+      checked<FileOptions | undefined>('options', z.strictObject(ofFile).optional()),
     ),
     export: takesAtOnce(workspaceId, filter),
     forSending: takes(

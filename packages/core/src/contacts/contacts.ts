@@ -13,10 +13,21 @@ import { timeOfId } from '../runtime/runtime.ts'
 import type { Reads, Writes } from '../storage/ports/storage.ts'
 import { changeContact, fold, indexOf } from './change.ts'
 import { exportContacts } from './export.ts'
-import { type ContactParts, type ImportOptions, importContacts } from './import.ts'
+import {
+  type ContactParts,
+  type ImportOptions,
+  importContacts,
+  type PreviewedRows,
+  previewContacts,
+} from './import.ts'
 import { createOrder } from './order.ts'
 import { type ImportReport, tooManyContacts } from './plan-import.ts'
-import { type FileOfContacts, type FileOptions, readImportFile } from './read-contacts.ts'
+import {
+  type FileOfContacts,
+  type FileOptions,
+  openImportFile,
+  readImportFile,
+} from './read-contacts.ts'
 import {
   addressesOf,
   optOutRows,
@@ -70,6 +81,15 @@ export interface FileReport extends Omit<ImportReport, 'errors'> {
   file?: FileOfContacts['file']
 }
 
+/** How a file was read, and what an import of it would do. */
+export interface FilePreview {
+  file: FileOfContacts['file']
+  /** Columns whose use may be a mistake. */
+  warnings: string[]
+  /** The rows in order; throws SvcError `validation_error` with the line of a row that cannot be read. */
+  parts: AsyncGenerator<PreviewedRows>
+}
+
 /** The contacts of workspaces. */
 export interface Contacts<F extends Form = 'given'> {
   /**
@@ -119,6 +139,12 @@ export interface Contacts<F extends Form = 'given'> {
     bytes: Uint8Array,
     options?: FileOptions & ImportOptions,
   ): Promise<FileReport>
+  /**
+   * Reads a file as `importFile` does, and says for each row what an import would do; nothing is written. The file may be larger
+   * than that of one import: its contacts are then imported in several.
+   * @throws SvcError `validation_error`, for a file whose header cannot be read.
+   */
+  previewFile(workspaceId: string, bytes: Uint8Array, options?: FileOptions): Promise<FilePreview>
   /** Returns all matching contacts in pages, newest first, without contacts that are created meanwhile. */
   export(workspaceId: string, query: ContactQuery): AsyncGenerator<Contact[]>
   /** Returns the existing contacts with these ids, indexed by id, with one query. */
@@ -233,6 +259,11 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
         ...(warnings.length > 0 && { warnings }),
         ...(dry_run && { file }),
       }
+    },
+    async previewFile(workspaceId, bytes, options = {}) {
+      const { file, warnings, rows } = await openImportFile(bytes, options)
+      const parts = previewContacts({ storage, runtime, quotas }, workspaceId, rows)
+      return { file, warnings, parts }
     },
     async *export(workspaceId, query) {
       for await (const rows of exportContacts(read, workspaceId, filterOf(query))) {

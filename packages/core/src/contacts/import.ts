@@ -1,8 +1,8 @@
 import { decode } from '../contract/endpoints/decode.ts'
-import { type ErrorDetail, SvcError } from '../contract/errors.ts'
+import { type ErrorDetail, invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { isRecord } from '../contract/fields/fields.ts'
-import type { Quotas } from '../contract/limits.ts'
+import { LIMITS, type Quotas } from '../contract/limits.ts'
 import { contactFields } from '../contract/resources/contacts.ts'
 import type { ContactRow } from '../rows/rows.ts'
 import { inTurns } from '../runtime/in-turns.ts'
@@ -17,6 +17,7 @@ import {
   type ImportState,
   planImport,
 } from './plan-import.ts'
+import type { RowOfContact } from './read-contacts.ts'
 import { addressesOf, optOutRows, suppressedBy } from './subscriptions.ts'
 
 /** The number of contacts in one transaction. It takes a few milliseconds, and other writes wait for it. */
@@ -48,13 +49,66 @@ export async function importContacts(
   const doBatch = dry_run ? trial(parts, workspaceId) : writer(parts, workspaceId)
   for (let at = 0; at < contacts.length; at += BATCH_CONTACTS) {
     const part = contacts.slice(at, at + BATCH_CONTACTS)
-    const { candidates, errors } = await readAll(part, { at, faults })
-    const done = candidates.length === 0 ? emptyReport() : await doBatch(candidates)
-    for (const word of ['created', 'updated', 'unchanged'] as const) report[word] += done[word]
-    report.errors.push(...[...errors, ...done.errors].sort((a, b) => a.index - b.index))
+    const done = await importBatch(part, { at, faults }, doBatch)
+    for (const word of ['created', 'updated', 'unchanged', 'rejected'] as const) {
+      report[word] += done[word]
+    }
+    report.errors.push(...done.errors)
   }
-  report.rejected = report.errors.length
   return report
+}
+
+/** Some rows of a file, and what an import would do with them. */
+export interface PreviewedRows {
+  rows: RowOfContact[]
+  report: ImportReport
+}
+
+/**
+ * Says what an import of the rows would do, in their order, and writes nothing. `index` in a report is the position among all
+ * rows.
+ */
+export async function* previewContacts(
+  parts: ContactParts,
+  workspaceId: string,
+  rows: AsyncIterable<RowOfContact>,
+): AsyncGenerator<PreviewedRows> {
+  const doBatch = trial(parts, workspaceId)
+  let at = 0
+  let batch: RowOfContact[] = []
+  for await (const row of rows) {
+    if (at + batch.length === LIMITS.contact_preview_rows) throw tooManyRows()
+    if (batch.push(row) === BATCH_CONTACTS) yield next()
+  }
+  if (batch.length > 0) yield next()
+
+  async function next(): Promise<PreviewedRows> {
+    const done = batch
+    const faults = new Map(
+      done.flatMap(({ fault }, i) => (fault ? [[at + i, fault] as const] : [])),
+    )
+    const contacts = done.map(({ contact }) => contact)
+    const report = await importBatch(contacts, { at, faults }, doBatch)
+    at += done.length
+    batch = []
+    return { rows: done, report }
+  }
+}
+
+function tooManyRows(): SvcError {
+  const max = LIMITS.contact_preview_rows
+  return invalid('', `The file has more than ${max} rows: divide it, or use svc contacts import`)
+}
+
+async function importBatch(
+  part: readonly unknown[],
+  rest: { at: number; faults: ReadonlyMap<number, ErrorDetail> | undefined },
+  doBatch: DoBatch,
+): Promise<ImportReport> {
+  const { candidates, errors } = await readAll(part, rest)
+  const done = candidates.length === 0 ? emptyReport() : await doBatch(candidates)
+  const all = [...errors, ...done.errors].sort((a, b) => a.index - b.index)
+  return { ...done, errors: all, rejected: all.length }
 }
 
 async function readAll(

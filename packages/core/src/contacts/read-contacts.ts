@@ -49,15 +49,31 @@ export interface FileOfContacts {
   warnings: string[]
 }
 
+/** A row of a file, and the contact that an import takes from it. */
+export interface RowOfContact {
+  /** The line on which the row starts, from 1. */
+  line: number
+  cells: string[]
+  contact: Record<string, unknown>
+  /** What is wrong with the contact, found while it was read. */
+  fault: ErrorDetail | null
+}
+
+/** A file of contacts, whose rows are read one by one. */
+export interface OpenedContacts extends Pick<FileOfContacts, 'file' | 'warnings'> {
+  /** @throws TableFault with the line. */
+  rows: AsyncGenerator<RowOfContact>
+}
+
 /**
- * Reads contacts for an import from a table with a header row, see `openTable` and `mapColumns`. Empty cells are no values.
- * Does not validate the values of cells, except phone numbers. Stops after `rows_max` + 1 contacts.
+ * Opens a table with a header row for an import, see `openTable` and `mapColumns`. Empty cells are no values. Does not validate
+ * the values of cells, except phone numbers.
  * @throws TableFault when the file cannot be read; SvcError `validation_error` for an unknown country.
  */
-export async function readContacts(
+export async function openContacts(
   source: Source,
-  { charset, default_country, columns: chosen, rows_max }: FileOptions & { rows_max: number },
-): Promise<FileOfContacts> {
+  { charset, default_country, columns: chosen }: FileOptions,
+): Promise<OpenedContacts> {
   const country = countryOf(default_country)
   const table = await openTable(source, charset)
   const { header, sample } = await beginningOf(table)
@@ -66,32 +82,41 @@ export async function readContacts(
     chosen,
   })
   assertNaming(columns)
-  const found: FileOfContacts = {
-    contacts: [],
-    lines: [],
-    faults: new Map(),
-    file: {
-      encoding: table.encoding,
-      separator: table.separator,
-      columns: columns.map((column) => describe(column, sample)),
-    },
-    warnings,
+  const file = {
+    encoding: table.encoding,
+    separator: table.separator,
+    columns: columns.map((column) => describe(column, sample)),
   }
-  let began = performance.now()
-  for await (const { line, cells } of behind(sample, table.rows)) {
-    if (cells.length !== header.cells.length) {
-      throw new TableFault('it has another number of cells than the header', line)
+  return { file, warnings, rows: contactsIn(behind(sample, table.rows)) }
+
+  async function* contactsIn(rows: AsyncIterable<TableRow>): AsyncGenerator<RowOfContact> {
+    let began = performance.now()
+    for await (const { line, cells } of rows) {
+      if (cells.length !== header.cells.length) {
+        throw new TableFault('it has another number of cells than the header', line)
+      }
+      const person = readPerson(columns, cells, country)
+      const fault = person.fault === null ? null : { path: 'phone', message: person.fault }
+      yield { line, cells, contact: contactOf(person), fault }
+      if (performance.now() - began < TURN_MS) continue
+      await turn()
+      began = performance.now()
     }
-    const person = readPerson(columns, cells, country)
-    if (person.fault !== null) {
-      found.faults.set(found.contacts.length, { path: 'phone', message: person.fault })
-    }
-    found.contacts.push(contactOf(person))
+  }
+}
+
+/** Reads the contacts of a file, see `openContacts`. Stops after `rows_max` + 1 contacts. */
+export async function readContacts(
+  source: Source,
+  { rows_max, ...options }: FileOptions & { rows_max: number },
+): Promise<FileOfContacts> {
+  const { file, warnings, rows } = await openContacts(source, options)
+  const found: FileOfContacts = { contacts: [], lines: [], faults: new Map(), file, warnings }
+  for await (const { line, contact, fault } of rows) {
+    if (fault) found.faults.set(found.contacts.length, fault)
+    found.contacts.push(contact)
     found.lines.push(line)
     if (found.contacts.length > rows_max) break
-    if (performance.now() - began < TURN_MS) continue
-    await turn()
-    began = performance.now()
   }
   return found
 }
@@ -102,17 +127,42 @@ export async function readImportFile(
   options: FileOptions,
 ): Promise<FileOfContacts> {
   const rows_max = LIMITS.contact_import_rows
-  const found = await readContacts(() => piecesOf(bytes), { ...options, rows_max }).catch(
-    (error: unknown) => {
-      if (!(error instanceof TableFault)) throw error
-      throw invalid('', `Request body must be valid CSV: ${error.message}`)
-    },
-  )
+  const found = await inBody(readContacts(() => piecesOf(bytes), { ...options, rows_max }))
   decode(importBody, { contacts: found.contacts })
   return found
 }
 
-async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+/** Opens a file in memory. @throws SvcError `validation_error` when the file cannot be read, also while its rows are read. */
+export async function openImportFile(
+  bytes: Uint8Array,
+  options: FileOptions,
+): Promise<OpenedContacts> {
+  const { rows, ...opened } = await inBody(openContacts(() => piecesOf(bytes), options))
+  return { ...opened, rows: checked() }
+
+  async function* checked(): AsyncGenerator<RowOfContact> {
+    try {
+      yield* rows
+    } catch (error) {
+      throw asInvalid(error)
+    }
+  }
+}
+
+async function inBody<T>(result: Promise<T>): Promise<T> {
+  return result.catch((error: unknown) => {
+    throw asInvalid(error)
+  })
+}
+
+function asInvalid(error: unknown): unknown {
+  return error instanceof TableFault
+    ? invalid('', `Request body must be valid CSV: ${error.message}`)
+    : error
+}
+
+/** The bytes in pieces; other work runs between them. */
+export async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
     yield bytes.subarray(at, at + PIECE_BYTES)
     await turn()

@@ -221,6 +221,9 @@ export const LIMITS = {
   contact_import_columns: 250,
   contact_import_choices_length: 10_000,
   contact_import_body_bytes: 4 * MB,
+  /** A file that is imported in several requests. */
+  contact_preview_rows: 50_000,
+  contact_preview_bytes: 20 * MB,
 
   /** How long a checkout can be paid. Payment providers allow half an hour to a day. */
   checkout_lifetime_s: HOUR_S,

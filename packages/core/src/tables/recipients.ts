@@ -20,6 +20,8 @@ export interface TableRecipient {
 /** Reads recipients according to a header. */
 export interface RecipientColumns {
   headings: string[]
+  /** What each column is: `to`, `contact_id`, `name` or `variable`. */
+  described: { name: string; field: string }[]
   read(cells: readonly string[], country: CountryCode | undefined): TableRecipient
 }
 
@@ -61,6 +63,7 @@ export function recipientColumnsOf(
   })
   return {
     headings,
+    described: headings.map((name, i) => ({ name, field: roleOf(i) })),
     read(cells, country) {
       const person = readPerson(columns, cells, country)
       const id = contact_id === -1 ? '' : (cells[contact_id] ?? '').trim()
@@ -72,6 +75,12 @@ export function recipientColumnsOf(
         values: valuesOf(cells, person),
       }
     },
+  }
+
+  function roleOf(i: number): string {
+    if (addresses.includes(i)) return 'to'
+    if (i === contact_id) return 'contact_id'
+    return i === at('name') ? 'name' : 'variable'
   }
 
   function addressesOf(): number[] {

@@ -32,9 +32,12 @@ export function errorText(error: unknown): string {
   return inWords(error instanceof Error ? error.message : String(error))
 }
 
-/** A text of the API for people who do not know E.164. */
+/** A text of the API for people who do not know E.164, and who chose a file. */
 export function inWords(text: string): string {
-  return text.replace('be in E.164 format', 'have + and the country code, digits only')
+  return text
+    .replace('be in E.164 format', 'have + and the country code, digits only')
+    .replace('Request body must be valid CSV', 'The file cannot be read')
+    .replace('set default_country', 'set the country')
 }
 
 interface Detailed {

@@ -20,6 +20,24 @@ export function number(n: number): string {
   return NUMBER.format(n)
 }
 
+const SEPARATORS: Record<string, string> = {
+  ',': 'comma',
+  ';': 'semicolon',
+  '\t': 'tab',
+  '|': 'bar',
+}
+
+/** How a table was read: `UTF-8, semicolon`. */
+export function tableWords({
+  encoding,
+  separator,
+}: {
+  encoding: string
+  separator: string
+}): string {
+  return `${encoding.toUpperCase()}, ${SEPARATORS[separator] ?? separator}`
+}
+
 /** Credits with their unit: `1 credit`, `12.5 credits`. */
 export function credits(n: number): string {
   return `${CREDITS.format(n)} ${n === 1 ? 'credit' : 'credits'}`

@@ -27,10 +27,19 @@ export const ownApi = {
   ): Promise<T> {
     return ask(ownUrl(path, query), { ...(signal && { signal }) })
   },
-  /** Sends a change: JSON, or CSV if the body is a text. */
-  send<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object | string): Promise<T> {
-    if (typeof body === 'string') return ask(ownUrl(path), { method, body }, 'text/csv')
+  /** Sends a change. */
+  send<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object): Promise<T> {
     return ask(ownUrl(path), { method, ...(body && { body: JSON.stringify(body) }) })
+  },
+  /** Lets the service read a file, or a text, as a table. */
+  read<T>(
+    path: string,
+    body: Blob | string,
+    query: Record<string, string | undefined>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const init = { method: 'POST', body, ...(signal && { signal }) }
+    return ask(ownUrl(path, query), init, 'text/csv')
   },
 }
 

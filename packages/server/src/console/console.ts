@@ -22,6 +22,7 @@ import { secondFactorEndpoints, secondFactorHandlers } from './second-factor.ts'
 import { sentRequestEndpoints, sentRequestHandlers } from './sent-requests.ts'
 import { personHandlers, sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
+import { tableEndpoints, tableHandlers } from './tables.ts'
 import type { ConsoleFacts } from './wire.ts'
 
 /** The options of the console. */
@@ -125,6 +126,7 @@ export async function serveConsole(
   mount(app, admission, messageHtml, messageHtmlHandlers(core), {
     console: { ...access, chooses_by_query: true },
   })
+  mount(app, admission, tableEndpoints, tableHandlers(core), { console: access })
   mount(app, admission, findingEndpoints, findingHandlers(core), { console: access })
   for (const name of Object.keys(bundle?.files ?? {})) {
     servePage(app, admission, {

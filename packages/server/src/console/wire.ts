@@ -45,3 +45,46 @@ export interface ConsoleSession {
   /** Whether the person must add a second factor first. */
   lacks_second_factor: boolean
 }
+
+/** How a file or a text was read as a table. */
+export interface ReadTable {
+  /** As `TextDecoder` names it. */
+  encoding: string
+  separator: string
+}
+
+/** What an import would make of a file. */
+export interface ContactsPreview {
+  file: ReadTable & { columns: { name: string; field: string; examples: string[] }[] }
+  warnings: string[]
+  /** The rows with their lines and contacts, in the order of the file. */
+  rows: [line: number, cells: string[], contact: object][]
+  created: number
+  updated: number
+  unchanged: number
+  /** The rows that an import would reject; `index` is the position in `rows`. */
+  errors: { index: number; path: string; message: string }[]
+  /** Why the rest of the file cannot be read; null if all rows are here. */
+  fault: string | null
+}
+
+/** A recipient of a bulk, without a part that its row does not have. */
+export interface ReadRecipient {
+  to?: string
+  contact_id?: string
+  name?: string
+  variables?: Record<string, string>
+}
+
+/** The recipients in a text or in a file. */
+export interface ReadRecipients {
+  /** null for a list of addresses without a row of headings. */
+  table: (ReadTable & { columns: { name: string; field: string }[] }) | null
+  recipients: ReadRecipient[]
+  /** The line of each recipient, from 1. */
+  lines: number[]
+  /** The number of rows without an address for the channel. */
+  missing: number
+  /** The numbers that cannot be read, and why; the service rejects them. */
+  faults: { line: number; message: string }[]
+}

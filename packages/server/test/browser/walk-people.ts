@@ -35,30 +35,62 @@ export async function walkConversation(page: Page, place: Place): Promise<void> 
   await thread.getByText('Are you there?').last().waitFor()
 }
 
-/** Imports a file with a faulty row, and gets this row back, with a cell that no spreadsheet runs. */
+/**
+ * Imports the file of a German spreadsheet with a faulty row: the person sees what its columns become, names the country of its
+ * numbers, and gets the row back, with a cell that no spreadsheet runs.
+ */
 export async function walkImport(page: Page, { url }: Place): Promise<void> {
   await page.goto(`${url}/console/contacts/import`)
-  const text = 'name,phone,shoe size\r\nJuma,+255700000041,42\r\n=1+1,0700,43\r\n'
-  const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
+  const text = 'Name;Handy;Schuhgröße\r\nJuma;0700 000041;42\r\n=1+1;07;43\r\n'
+  const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(text, 'latin1') }
   await page.getByLabel('CSV file').setInputFiles(file)
-  await page.getByRole('cell', { name: '=1+1' }).waitFor()
-  await page.getByRole('button', { name: 'Import 2 rows' }).click()
-  await page.getByText('2 of 2').waitFor()
+  await page.getByText('2 (WINDOWS-1252, semicolon)').waitFor()
+  await page.getByText('Line 2: Phone number must').waitFor()
+  strictEqual(await page.getByRole('button', { name: /^Import \d/ }).count(), 0)
+  await page.getByLabel('Country of numbers').fill('tz')
+  await page.locator('td', { hasText: /^phone$/ }).waitFor()
+  await page.locator('td', { hasText: 'attribute Schuhgröße' }).waitFor()
+  await page.getByLabel('Preview').getByText('+255700000041').waitFor()
+  await page.getByText('Line 3: ').waitFor()
+  await expectToFit(page)
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Import 1 row' }).click()
+  await page.getByText('1 of 1').waitFor()
   const [saved] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Rejected rows as CSV' }).click(),
   ])
   const [head, row] = (await readFile(await saved.path(), 'utf8')).split('\r\n')
-  strictEqual(head, 'name,phone,shoe size,import_error')
-  ok(row?.startsWith("'=1+1,0700,43,"), row)
+  strictEqual(head, 'Name,Handy,Schuhgröße,import_error')
+  ok(row?.startsWith("'=1+1,07,43,"), row)
   await page.keyboard.press('Escape')
   await page.getByRole('link', { name: 'Juma' }).first().click()
   const attributes = await page.getByLabel('Attributes').inputValue()
-  deepStrictEqual(JSON.parse(attributes), { 'shoe size': '42' })
+  deepStrictEqual(JSON.parse(attributes), { Schuhgröße: '42' })
+}
+
+/** Chooses a file for a bulk, as a spreadsheet saves it, and sees how it was read. */
+async function walkBulkFile(page: Page, { url }: Place): Promise<void> {
+  await page.goto(`${url}/console/bulks/new`)
+  const text = '\ufeffVorname\tMobile\nJürg\t0700 000042\n'
+  const file = { name: 'people.txt', mimeType: 'text/plain', buffer: Buffer.from(text, 'utf16le') }
+  await page.getByLabel('Or a file').setInputFiles(file)
+  await page.getByText('UTF-16LE, tab').waitFor()
+  await page.getByText('1 number not read. Line 2: Phone number must').waitFor()
+  await page.getByLabel('Country of numbers').fill('TZ')
+  await page.getByText('Mobile → recipient').waitFor()
+  await page.locator('td', { hasText: '+255700000042' }).waitFor()
+  await page.locator('td', { hasText: 'Vorname: Jürg' }).waitFor()
+  await expectToFit(page)
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Remove' }).click()
+  await page.getByRole('textbox', { name: 'Recipients' }).waitFor()
 }
 
 /** Sends a bulk to the contacts that a search finds, with their names in the text; a wrong line is left out and named. */
-export async function walkBulk(page: Page, { url }: Place): Promise<void> {
+export async function walkBulk(page: Page, place: Place): Promise<void> {
+  const { url } = place
+  await walkBulkFile(page, place)
   await page.goto(`${url}/console/contacts?search=Juma`)
   await page.getByRole('link', { name: 'Send to these' }).click()
   await page.getByRole('cell', { name: '+255700000041' }).waitFor()
@@ -77,16 +109,20 @@ export async function walkBulk(page: Page, { url }: Place): Promise<void> {
   await page.getByRole('button', { name: 'Send to 1 recipient' }).click()
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   const drawer = page.getByRole('dialog')
-  await drawer.getByText('Recipient 2: 1234').waitFor()
+  await drawer.getByText('Recipient 2: 12 34').waitFor()
   await page.evaluate('sessionStorage.clear()')
   await page.reload()
-  await drawer.getByText('Recipient 2: 1234').waitFor()
+  await drawer.getByText('Recipient 2: 12 34').waitFor()
   await expectToFit(page)
   await expectAccessible(page)
   const saving = page.waitForEvent('download')
   await drawer.getByRole('button', { name: 'Download as CSV' }).click()
   const file = await readFile(await (await saving).path(), 'utf8')
-  deepStrictEqual(file.split('\r\n')[1]?.split(',').slice(0, 3), ['2', '1234', 'invalid_recipient'])
+  deepStrictEqual(file.split('\r\n')[1]?.split(',').slice(0, 3), [
+    '2',
+    '12 34',
+    'invalid_recipient',
+  ])
   await drawer.getByRole('link', { name: 'Messages of this bulk' }).click()
   await page.getByRole('cell', { name: 'Dear Juma' }).waitFor()
 }

@@ -106,7 +106,7 @@ export const importBody = z.object({
 })
 
 /** A country of phone numbers: ISO 3166-1 alpha-2. */
-const importCountry = z
+export const importCountry = z
   .string()
   .regex(/^[A-Za-z]{2}$/, 'default_country must be an ISO 3166-1 code of two letters, such as DE')
   .transform((code) => code.toUpperCase())

@@ -1,9 +1,11 @@
 import type { BulksSendBody } from '@svc/client'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ReadRecipient } from '../../../src/console/wire.ts'
 import {
   Button,
   confirm,
   ErrorBox,
+  Facts,
   Field,
   FormDialog,
   PageHead,
@@ -13,9 +15,9 @@ import {
   TextInput,
   toast,
 } from '../../parts/index.ts'
-import { api, dataKey, fieldError } from '../../shell/api.ts'
+import { api, dataKey, fieldError, inWords } from '../../shell/api.ts'
 import { facts } from '../../shell/facts.ts'
-import { count, credits, number } from '../../shell/format.ts'
+import { count, credits, number, tableWords } from '../../shell/format.ts'
 import { filtersOf, go, isReturn, query, setQuery } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
 import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-fields.tsx'
@@ -23,30 +25,34 @@ import { type Draft, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
 import { keyFor, used } from '../compose/idempotency.ts'
 import { contactsText, type Filter } from './from-contacts.ts'
-import { missingFor, type Recipient, recipientsIn } from './recipients.ts'
+import { missingFor } from './recipients.ts'
+import { type Source, useRecipients } from './use-recipients.ts'
 
 const SHOWN = 5
 
 const COLUMNS = [
-  { name: 'Recipient', kind: 'main' as const, value: ({ to }: Recipient) => to },
-  { name: 'Name', value: ({ name }: Recipient) => name ?? '–' },
+  {
+    name: 'Recipient',
+    kind: 'main' as const,
+    value: ({ to, contact_id }: ReadRecipient) => to ?? contact_id,
+  },
+  { name: 'Name', value: ({ name }: ReadRecipient) => name ?? '–' },
   {
     name: 'Variables',
     kind: 'wide' as const,
-    value: ({ variables = {} }: Recipient) =>
+    value: ({ variables = {} }: ReadRecipient) =>
       Object.entries(variables)
         .map(([name, value]) => `${name}: ${value}`)
         .join(', ') || '–',
   },
 ]
 
-interface Form {
+interface Form extends Source {
   draft: Draft
-  text: string
   validation: string
 }
 
-const NEW: Form = { draft: EMPTY, text: '', validation: 'permissive' }
+const NEW: Form = { draft: EMPTY, text: '', file: null, country: '', validation: 'permissive' }
 
 /** The form that was left without sending, and whose it is. */
 let left: { form: Form; owner: string } | null = null
@@ -57,9 +63,11 @@ function NewBulk() {
   const [start] = useState(() => (isReturn() && left?.owner === ownerOf() ? left.form : NEW))
   const [draft, setDraft] = useState(start.draft)
   const [text, setText] = useState(start.text)
+  const [file, setFile] = useState(start.file)
+  const [country, setCountry] = useState(start.country)
   const [validation, setValidation] = useState(start.validation)
   const form = useRef(start)
-  form.current = { draft, text, validation }
+  form.current = { draft, text, file, country, validation }
   const isSent = useRef(false)
   useEffect(() => {
     const owner = ownerOf()
@@ -74,28 +82,36 @@ function NewBulk() {
   const [filter, setFilter] = useState<Filter>(filtersOf('search', 'tag'))
   const [isChoosing, setChoosing] = useState(false)
   const { channel } = draft
-  const { recipients, lines, missing } = useMemo(() => recipientsIn(text, channel), [text, channel])
-  useEffect(() => setError(undefined), [draft, text, validation])
-  const fill = async () => setText(await contactsText(filter))
+  const found = useRecipients({ text, file, country }, channel)
+  const { recipients, lines, missing, table, faults: unread } = found.read
+  useEffect(() => setError(undefined), [draft, text, file, country, validation])
+  const fill = async () => {
+    setText(await contactsText(filter))
+    setFile(null)
+  }
   useEffect(() => {
     // The link of the contacts' page. What the person typed meanwhile stays.
     if (!query.value.has('contacts')) return
     // Back must not fill in the contacts again.
     setQuery({ contacts: '' })
-    contactsText(filter).then((found) => setText((typed) => typed || found), setError)
+    contactsText(filter).then((filled) => setText((typed) => typed || filled), setError)
   }, [])
   const { body: shared, faults } = sharedOf(draft)
   const { bulk_recipients_max: max } = facts
   if (recipients.length > max) {
-    const message = `${count(recipients.length, 'recipient')}: a bulk may have at most ${number(max)}. Send several bulks.`
+    const message = `A bulk may have at most ${count(max, 'recipient')}. Send several bulks.`
     faults.push({ path: 'recipients', message })
   }
   const body = { ...shared, recipients, validation } as unknown as BulksSendBody
   const isReady =
-    recipients.length > 0 && isComplete({ ...draft, to: 'many' }) && faults.length === 0
+    found.isCurrent &&
+    recipients.length > 0 &&
+    isComplete({ ...draft, to: 'many' }) &&
+    faults.length === 0
   const estimate = useEstimate(isReady ? body : null)
   const errorOf = (path: string) =>
-    fieldError({ details: faults }, path) ?? fieldError(error ?? estimate.error, path)
+    fieldError({ details: faults }, path) ??
+    fieldError(error ?? found.error ?? estimate.error, path)
   const blocked = estimate.data?.messages.filter(({ block_reason }) => block_reason) ?? []
   async function send() {
     setError(undefined)
@@ -125,26 +141,47 @@ function NewBulk() {
       <div class="columns">
         <div class="stack">
           <div class="card form">
-            <TextArea
-              label="Recipients"
-              rows={6}
-              hint="One per line, or CSV with the columns phone or email, name and others, which become variables."
-              error={errorOf('recipients')}
-              value={text}
-              onInput={setText}
-            />
-            <Field label="Or a file">
-              {(control) => (
-                <input
-                  {...control}
-                  type="file"
-                  accept=".csv,.txt,text/csv,text/plain"
-                  onChange={async ({ currentTarget: { files } }) => {
-                    if (files?.[0]) setText(await files[0].text())
-                  }}
+            {file ? (
+              <Field label="Recipients" error={errorOf('recipients')}>
+                {(control) => (
+                  <div class="actions">
+                    <output {...control}>{file.name}</output>
+                    <Button onClick={() => setFile(null)}>Remove</Button>
+                  </div>
+                )}
+              </Field>
+            ) : (
+              <>
+                <TextArea
+                  label="Recipients"
+                  rows={6}
+                  hint="One per line, or CSV with the columns phone or email, name and others, which become variables."
+                  error={errorOf('recipients')}
+                  value={text}
+                  onInput={setText}
                 />
-              )}
-            </Field>
+                <Field label="Or a file">
+                  {(control) => (
+                    <input
+                      {...control}
+                      type="file"
+                      accept=".csv,.tsv,.txt,text/csv,text/tab-separated-values,text/plain"
+                      onChange={({ currentTarget: { files } }) => setFile(files?.[0] ?? null)}
+                    />
+                  )}
+                </Field>
+              </>
+            )}
+            {channel !== 'email' && (
+              <TextInput
+                label="Country of numbers without a country code"
+                hint="Two letters, such as DE."
+                autocomplete="country"
+                error={errorOf('default_country')}
+                value={country}
+                onInput={(code) => setCountry(code.trim().slice(0, 2).toUpperCase())}
+              />
+            )}
             <div class="actions">
               <Button icon="contacts" onClick={() => setChoosing(true)}>
                 From contacts
@@ -172,6 +209,22 @@ function NewBulk() {
                 <p class="pager">and {number(recipients.length - SHOWN)} more</p>
               )}
             </section>
+          )}
+          {table && (
+            <Facts
+              of={{
+                'Read as': tableWords(table),
+                Columns: table.columns
+                  .map(({ name, field }) => `${name} → ${field.replace('to', 'recipient')}`)
+                  .join(', '),
+              }}
+            />
+          )}
+          {unread[0] && (
+            <p class="mode-note">
+              {count(unread.length, 'number')} not read. Line {unread[0].line}:{' '}
+              {inWords(unread[0].message)}
+            </p>
           )}
           {missing > 0 && (
             <p class="mode-note">
@@ -205,7 +258,7 @@ function NewBulk() {
               </ul>
             </section>
           )}
-          {error !== undefined && <ErrorBox error={error} />}
+          {(error ?? found.error) !== undefined && <ErrorBox error={error ?? found.error} />}
           <Button
             kind="primary"
             disabled={!isReady || estimate.data?.sendable === 0}

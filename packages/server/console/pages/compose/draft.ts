@@ -1,5 +1,5 @@
 import type { MessagesEstimateBody, MessagesSendBody } from '@svc/client'
-import { plainPhone } from '../contacts/fields.ts'
+import { plainPhone } from '../contacts/plain-phone.ts'
 import type { Channel } from '../messages/channels.ts'
 
 /** The fields of the form, as typed. Fields of other channels are kept while the person changes the channel. */

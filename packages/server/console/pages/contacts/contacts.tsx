@@ -29,8 +29,8 @@ import type { PageProps } from '../../shell/page.ts'
 import { filtersOf, go, query, setQuery } from '../../shell/router.ts'
 import { choiceHeaders, may } from '../../shell/session.ts'
 import { CHANNELS, channelName } from '../messages/channels.ts'
-import { plainPhone } from './fields.ts'
 import { Import } from './import.tsx'
+import { plainPhone } from './plain-phone.ts'
 
 const COLUMNS: readonly Column<Contact>[] = [
   { name: 'Name', kind: 'main', value: ({ name }) => name ?? 'No name' },

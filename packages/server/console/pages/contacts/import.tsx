@@ -1,89 +1,58 @@
 import type { ContactsImportData } from '@svc/client'
-import { useRef, useState } from 'preact/hooks'
-import { csvRows, csvText, unguarded } from '../../parts/csv.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ContactsPreview } from '../../../src/console/wire.ts'
+import { csvText } from '../../parts/csv.ts'
 import { download } from '../../parts/download.ts'
-import { Button, Drawer, ErrorBox, Facts, Field } from '../../parts/index.ts'
-import { inWords } from '../../shell/api.ts'
-import { count, number } from '../../shell/format.ts'
+import { Button, Drawer, ErrorBox, Facts, Field, Table, TextInput } from '../../parts/index.ts'
+import { fieldError, inWords } from '../../shell/api.ts'
+import { count, number, tableWords } from '../../shell/format.ts'
 import { ownApi } from '../../shell/own-api.ts'
-import { fieldsOf, meaningOf, plainPhone } from './fields.ts'
 
 /** Below the limits of a request: 10,000 contacts and 4 MiB. */
 const ROWS_PER_REQUEST = 1_000
 const CHARACTERS_PER_REQUEST = 1_000_000
-/** The browser holds the whole file. */
-const FILE_MAX_BYTES = 20_000_000
 const SHOWN = 5
-/** The column of a file of rejected rows that says why. */
+/** The column of a file of rejected rows that says why. The service ignores it. */
 const REASON = 'import_error'
-const NAMING = ['phone', 'email', 'external_id']
 
-interface File {
-  name: string
-  header: string[]
-  /** What the columns mean. */
-  fields: string[]
-  rows: string[][]
-}
+type Row = ContactsPreview['rows'][number]
+type Counts = Pick<ContactsPreview, 'created' | 'updated' | 'unchanged'>
 
 interface Progress {
-  /** The number of rows that were sent. */
+  /** The number of accepted rows that were sent. */
   done: number
-  counts: { created: number; updated: number; unchanged: number }
-  rejected: [row: string[], reason: string][]
+  counts: Counts
+  rejected: [row: Row, reason: string][]
 }
 
-const NONE: Progress = {
-  done: 0,
-  counts: { created: 0, updated: 0, unchanged: 0 },
-  rejected: [],
-}
+const NONE: Counts = { created: 0, updated: 0, unchanged: 0 }
 
-async function read(file: globalThis.File): Promise<File> {
-  if (file.size > FILE_MAX_BYTES) throw new Error('The file is larger than 20 MB. Divide it.')
-  const text = new TextDecoder('utf-8', { fatal: true })
-  const bytes = await file.arrayBuffer()
-  let rows: string[][]
-  try {
-    rows = csvRows(text.decode(bytes)).map((row) => row.map(unguarded))
-  } catch {
-    throw new Error('The file is not UTF-8. Save it as “CSV UTF-8”.')
-  }
-  // A corrected file of rejected rows.
-  if (rows[0]?.at(-1) === REASON) rows = rows.map((row) => row.slice(0, -1))
-  const [header = [], ...contacts] = rows
-  const fields = fieldsOf(header)
-  if (!fields.some((field) => NAMING.includes(field))) {
-    throw new Error(`The first row must name a column ${NAMING.join(', ')}.`)
-  }
-  if (contacts.length === 0) throw new Error('The file has no rows below its header.')
-  const phone = fields.indexOf('phone')
-  for (const row of contacts) if (row[phone]) row[phone] = plainPhone(row[phone])
-  return { name: file.name, header, fields, rows: contacts }
+/** The rows that an import takes, and those that it rejects. */
+function divide({ rows, errors }: ContactsPreview): {
+  good: Row[]
+  rejected: Progress['rejected']
+} {
+  const reasons = new Map(errors.map(({ index, message }) => [index, inWords(message)]))
+  const rejected = rows.flatMap((row, i): Progress['rejected'] => {
+    const reason = reasons.get(i)
+    return reason === undefined ? [] : [[row, reason]]
+  })
+  return { good: rows.filter((_, i) => !reasons.has(i)), rejected }
 }
 
 /** Sends the next rows; the service rejects faulty ones without the others. */
-async function sendNext({ fields, rows }: File, before: Progress): Promise<Progress> {
-  const { done, counts, rejected } = before
-  let end = done
+async function sendNext(rows: Row[], { done, counts, rejected }: Progress): Promise<Progress> {
+  const taken: Row[] = []
   let size = 0
-  while (end < rows.length && end - done < ROWS_PER_REQUEST && size < CHARACTERS_PER_REQUEST) {
-    size += rows[end]?.join().length ?? 0
-    end += 1
+  for (const row of rows.slice(done, done + ROWS_PER_REQUEST)) {
+    size += JSON.stringify(row[2]).length
+    if (taken.length > 0 && size > CHARACTERS_PER_REQUEST) break
+    taken.push(row)
   }
-  const taken = rows.slice(done, end)
-  const fitting = taken.filter((row) => row.length === fields.length)
-  const uneven = taken.filter((row) => row.length !== fields.length)
-  const answer =
-    fitting.length > 0
-      ? await ownApi.send<ContactsImportData>(
-          'POST',
-          '/v1/contacts/import',
-          csvText([fields, ...fitting]),
-        )
-      : { created: 0, updated: 0, unchanged: 0, errors: [] }
+  const contacts = taken.map(([, , contact]) => contact)
+  const answer = await ownApi.send<ContactsImportData>('POST', '/v1/contacts/import', { contacts })
   return {
-    done: end,
+    done: done + taken.length,
     counts: {
       created: counts.created + answer.created,
       updated: counts.updated + answer.updated,
@@ -91,38 +60,57 @@ async function sendNext({ fields, rows }: File, before: Progress): Promise<Progr
     },
     rejected: [
       ...rejected,
-      ...answer.errors.map(({ index, message }): [string[], string] => [
-        fitting[index] ?? [],
+      ...answer.errors.map(({ index, message }): [Row, string] => [
+        taken[index] as Row,
         inWords(message),
-      ]),
-      ...uneven.map((row): [string[], string] => [
-        row,
-        'The row has another number of cells than the header',
       ]),
     ],
   }
 }
 
-/** The import of a CSV file: preview, progress, and the rejected rows as a file. */
+/** What an import makes of a column, for people. */
+function meaningOf(field: string): string {
+  if (field === 'ignored') return 'not imported'
+  if (field === 'external_id') return 'own id'
+  return field.replace('attributes.', 'attribute ').replace('_', ' ')
+}
+
+/**
+ * The import of a file of contacts. The service reads the file and says what each column becomes and what the import would do;
+ * then the person starts it. Shows its progress, and offers the rejected rows as a file.
+ */
 export function Import({ onClose, onDone }: { onClose(): void; onDone(): void }) {
   const [file, setFile] = useState<File>()
-  const [progress, setProgress] = useState(NONE)
+  const [country, setCountry] = useState('')
+  const [preview, setPreview] = useState<ContactsPreview>()
+  const [progress, setProgress] = useState<Progress>()
   const [error, setError] = useState<unknown>()
   const [isRunning, setRunning] = useState(false)
   const isGone = useRef(false)
-  async function choose(chosen: globalThis.File | undefined) {
+  const isCountry = country.length !== 1
+  useEffect(() => {
+    setPreview(undefined)
+    setProgress(undefined)
     setError(undefined)
-    setProgress(NONE)
-    setFile(undefined)
-    if (chosen) await read(chosen).then(setFile, setError)
-  }
-  async function run(one: File) {
+    if (!file || !isCountry) return
+    const ending = new AbortController()
+    const { signal } = ending
+    const options = { default_country: country || undefined }
+    ownApi.read<ContactsPreview>('/contacts/preview', file, options, signal).then(
+      (found) => signal.aborted || setPreview(found),
+      (failure) => signal.aborted || setError(failure),
+    )
+    return () => ending.abort()
+  }, [file, country])
+  const { good, rejected } = preview ? divide(preview) : { good: [], rejected: [] }
+  async function run() {
     setRunning(true)
     setError(undefined)
-    let now = progress
+    let now = progress ?? { done: 0, counts: NONE, rejected }
+    setProgress(now)
     try {
-      while (now.done < one.rows.length && !isGone.current) {
-        now = await sendNext(one, now)
+      while (now.done < good.length && !isGone.current) {
+        now = await sendNext(good, now)
         setProgress(now)
       }
     } catch (failure) {
@@ -135,17 +123,20 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
     isGone.current = true
     onClose()
   }
-  const { done, counts, rejected } = progress
-  const isDone = file && done === file.rows.length
+  const isDone = progress?.done === good.length
+  const refused = progress?.rejected ?? rejected
+  const counts = progress?.counts ?? preview ?? NONE
+  const countryError = fieldError(error, 'default_country')
   return (
     <Drawer
       title="Import contacts"
       onClose={close}
       actions={
-        file &&
+        preview?.fault === null &&
+        good.length > 0 &&
         !isDone && (
-          <Button kind="primary" icon="upload" busy={isRunning} onClick={() => void run(file)}>
-            {done > 0 ? 'Continue' : `Import ${count(file.rows.length, 'row')}`}
+          <Button kind="primary" icon="upload" busy={isRunning} onClick={() => void run()}>
+            {progress && !isRunning ? 'Continue' : `Import ${count(good.length, 'row')}`}
           </Button>
         )
       }
@@ -153,59 +144,69 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
       <div class="form">
         <Field
           label="CSV file"
-          hint="UTF-8 with a header row, such as name, phone, email, external_id, tags, unsubscribed. Other columns become attributes. A contact that exists is updated."
+          hint="The export of a spreadsheet or of an address book, with a header row. Columns with unknown headings become attributes. A contact that exists is updated."
         >
           {(control) => (
             <input
               {...control}
               type="file"
-              accept=".csv,text/csv"
+              accept=".csv,.tsv,.txt,text/csv,text/tab-separated-values,text/plain"
               disabled={isRunning}
-              onChange={({ currentTarget }) => void choose(currentTarget.files?.[0])}
+              onChange={({ currentTarget }) => setFile(currentTarget.files?.[0])}
             />
           )}
         </Field>
-        {error !== undefined && <ErrorBox error={error} />}
-        {file && done === 0 && !isRunning && <Preview {...file} />}
-        {file && (done > 0 || isRunning) && (
+        {!progress && (
+          <TextInput
+            label="Country of numbers without a country code"
+            hint="Two letters, such as DE. Without it these rows are rejected."
+            autocomplete="country"
+            value={country}
+            error={countryError}
+            onInput={(code) => setCountry(code.trim().slice(0, 2).toUpperCase())}
+          />
+        )}
+        {error !== undefined && !countryError && <ErrorBox error={error} />}
+        {file && isCountry && !preview && error === undefined && (
+          <p class="muted" role="status">
+            The service reads the file …
+          </p>
+        )}
+        {preview && (
           <>
-            <progress max={file.rows.length} value={done} aria-label="Imported rows" />
+            {preview.fault !== null && <ErrorBox error={new Error(preview.fault)} />}
+            {progress && (
+              <progress max={good.length} value={progress.done} aria-label="Imported rows" />
+            )}
             <div role="status">
               <Facts
                 of={{
-                  Rows: `${number(done)} of ${number(file.rows.length)}`,
-                  Created: number(counts.created),
-                  Updated: number(counts.updated),
+                  Rows: progress
+                    ? `${number(progress.done)} of ${number(good.length)}`
+                    : `${number(preview.rows.length)} (${tableWords(preview.file)})`,
+                  [progress ? 'Created' : 'To create']: number(counts.created),
+                  [progress ? 'Updated' : 'To update']: number(counts.updated),
                   Unchanged: number(counts.unchanged),
-                  Rejected: number(rejected.length),
+                  Rejected: number(refused.length),
                 }}
               />
             </div>
-          </>
-        )}
-        {rejected.length > 0 && (
-          <>
-            <ul class="small">
-              {rejected.slice(0, SHOWN).map(([row, reason], i) => (
-                <li key={i}>
-                  {row.join(', ')}: {reason}
-                </li>
-              ))}
-            </ul>
-            <Button
-              icon="download"
-              onClick={() =>
-                download(
-                  'rejected.csv',
-                  csvText([
-                    [...(file?.header ?? []), REASON],
-                    ...rejected.map(([row, reason]) => [...row, reason]),
-                  ]),
-                )
-              }
-            >
-              Rejected rows as CSV
-            </Button>
+            {refused.length > 0 && (
+              <>
+                <ul class="small">
+                  {refused.slice(0, SHOWN).map(([[line, cells], reason]) => (
+                    <li key={line}>
+                      Line {line}: {reason}{' '}
+                      <small>({cells.filter(Boolean).join(', ').slice(0, 100)})</small>
+                    </li>
+                  ))}
+                </ul>
+                <Button icon="download" onClick={() => save(preview, refused)}>
+                  Rejected rows as CSV
+                </Button>
+              </>
+            )}
+            {!progress && <Mapping {...preview} />}
           </>
         )}
       </div>
@@ -213,37 +214,50 @@ export function Import({ onClose, onDone }: { onClose(): void; onDone(): void })
   )
 }
 
-function Preview({ header, fields, rows }: File) {
+function save({ file }: ContactsPreview, rejected: Progress['rejected']): void {
+  const header = [...file.columns.map(({ name }) => name), REASON]
+  download(
+    'rejected.csv',
+    csvText([header, ...rejected.map(([[, cells], why]) => [...cells, why])]),
+  )
+}
+
+const COLUMNS = [
+  { name: 'Column', kind: 'main' as const, value: ({ name }: Mapped) => name },
+  { name: 'Becomes', value: ({ field }: Mapped) => meaningOf(field) },
+  { name: 'First rows', value: ({ examples }: Mapped) => examples.join(' | ') || '–' },
+]
+
+const CONTACTS = ['Name', 'Phone', 'Email'].map((name) => ({
+  name,
+  value: ([, , contact]: Row) =>
+    `${(contact as Record<string, unknown>)[name.toLowerCase()] ?? '–'}`,
+}))
+
+type Mapped = ContactsPreview['file']['columns'][number]
+
+function Mapping({ file, warnings, rows }: ContactsPreview) {
   return (
-    <section>
-      <h3>
-        {count(rows.length, 'row')}, the first {Math.min(SHOWN, rows.length)}:
-      </h3>
-      <div class="table-box preview">
-        <table aria-label="Preview">
-          <thead>
-            <tr>
-              {header.map((name, i) => (
-                <th key={i} scope="col">
-                  {name}
-                  <small class="line">→ {meaningOf(fields[i] ?? '')}</small>
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, SHOWN).map((row, i) => (
-              <tr key={i}>
-                {fields.map((field, at) => (
-                  <td key={at} data-name={meaningOf(field)}>
-                    {row[at]}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
+    <>
+      {warnings.map((text) => (
+        <p key={text} class="mode-note">
+          {text}
+        </p>
+      ))}
+      <h3>What the columns become</h3>
+      <Table
+        label="Columns"
+        columns={COLUMNS}
+        rows={file.columns.filter(({ field, examples }) => field !== 'ignored' || examples[0])}
+        keyOf={({ name, field }) => name + field}
+      />
+      <h3>The first contacts</h3>
+      <Table
+        label="Preview"
+        columns={[{ name: 'Line', value: ([line]: Row) => line }, ...CONTACTS]}
+        rows={rows.slice(0, SHOWN)}
+        keyOf={([line]) => `${line}`}
+      />
+    </>
   )
 }
