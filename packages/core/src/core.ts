@@ -92,6 +92,8 @@ export interface Core<F extends Form = 'given'> {
   dispatch: DispatchControl
   /** The channels with a provider. The sandbox takes the messages of the others, except calls, which are then not offered. */
   carriedChannels: readonly Channel[]
+  /** The senders that the settings of the providers list, each once for its channel. A provider without a list takes any sender. */
+  listedSenders: readonly { channel: Channel; sender: string }[]
   /** The maximum number of recipients of a bulk. */
   bulkRecipientsMax: number
   /** Sends messages, shows and cancels them. */
@@ -382,6 +384,9 @@ function bindApi(parts: Parts) {
     recipients: createRecipients({ storage, runtime }),
     dispatch,
     carriedChannels: CHANNELS.filter((channel) => carriers.serves(channel)),
+    listedSenders: CHANNELS.flatMap((channel) =>
+      carriers.listedSenders(channel).map((sender) => ({ channel, sender })),
+    ),
     bulkRecipientsMax: parts.recipients_max,
     billing: createBilling({
       storage,
@@ -416,7 +421,7 @@ function bindApi(parts: Parts) {
     eventPage: parts.feed.eventPage,
     contacts,
     suppressions: createSuppressions({ storage, runtime }),
-    files: { fetch: parts.files.fetch },
+    files: { fetch: parts.files.fetch, ask: parts.files.ask },
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),
     sharesCounters: storage.hot.sweepCounters !== undefined,
     count({ key, window_ms, add }) {

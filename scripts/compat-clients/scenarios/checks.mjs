@@ -6,6 +6,7 @@ import { join } from 'node:path'
 
 const END_MAX_MS = 30_000
 
+const CALL = '<Response><Say>Hello</Say></Response>'
 const REPLY =
   '<?xml version="1.0" encoding="UTF-8"?><Response><Message>Automatic reply</Message></Response>'
 
@@ -77,8 +78,9 @@ export async function openReceiver() {
     const { url, headers } = request
     const isFirst = !arrivals.some((arrival) => arrival.path === url)
     arrivals.push({ path: url, headers, body: Buffer.concat(chunks).toString() })
-    if (isFirst && url.startsWith('/replies')) {
-      response.writeHead(200, { 'content-type': 'text/xml' }).end(REPLY)
+    const twiml = url.startsWith('/twiml') ? CALL : isFirst && url.startsWith('/replies') && REPLY
+    if (twiml) {
+      response.writeHead(200, { 'content-type': 'text/xml' }).end(twiml)
     } else response.writeHead(isFirst && url.startsWith('/fails-once') ? 500 : 204).end()
   })
   server.listen(0, '127.0.0.1')

@@ -253,5 +253,22 @@ await check('call with callbacks', async () => {
   assert.equal((await client.calls(sid).fetch()).status, 'completed')
 })
 
+await check('call with a URL, list of calls', async () => {
+  const path = '/twiml'
+  const call = { to: TO, from: FROM, url: receiver.url + path, machineDetection: 'Enable' }
+  const { sid } = await client.calls.create(call)
+  assert.equal(formsAt(path).length, 1)
+  assert.ok((await client.calls.list({ to: TO, pageSize: 1 })).some((one) => one.sid === sid))
+  assert.deepEqual(await client.calls.list({ to: TO, status: 'ringing' }), [])
+})
+
+await check('list of numbers', async () => {
+  const numbers = await client.incomingPhoneNumbers.list()
+  for (const { phoneNumber, sid } of numbers) {
+    assert.match(sid, /^PN[0-9a-f]{32}$/)
+    assert.match(phoneNumber, /^\+\d+$/)
+  }
+})
+
 receiver.close()
 end()

@@ -16,6 +16,7 @@ import { messageSearch } from '../contract/resources/message-search.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
 import type { CoreEvent } from '../events/event.ts'
 import type { EventPageOptions, EventsOptions, HandlerOptions } from '../events/feed.ts'
+import type { Question } from '../files/files.ts'
 import type { SimulatedMessage } from '../inbound/received-messages.ts'
 import { whenReady } from '../runtime/awaitable.ts'
 import type { Members } from '../workspaces/members.ts'
@@ -71,11 +72,20 @@ export function bordersOf({ voice }: { voice: boolean }) {
     webhooks: webhookBorders(api.webhooks),
     domains: domainBorders(api.domains),
     contacts: contactBorders(api.contacts),
-    files: { fetch: takes(checked<string>('url', httpUrl)) },
+    files: {
+      fetch: takes(checked<string>('url', httpUrl)),
+      ask: takes(checked<Question>('question', question)),
+    },
     suppressions: suppressionBorders(api.suppressions),
     ...eventBorders(api.events),
   }
 }
+
+const question = z.strictObject({
+  url: httpUrl,
+  form: z.string().max(LIMITS.body_bytes).nullable(),
+  headers: z.record(z.string(), z.string()),
+})
 
 const simulated = z.strictObject({
   channel: z.enum(['sms', 'whatsapp']),

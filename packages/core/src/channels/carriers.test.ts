@@ -86,6 +86,12 @@ describe('a sender', () => {
     expect(open.senderFault('sms', 'Acme')).toBeNull()
   })
 
+  it('is listed once for its channel', () => {
+    expect(carriers.listedSenders('sms')).toEqual([A, B])
+    expect(carriers.listedSenders('voice')).toEqual([])
+    expect(carriersOf(gateway('any')).listedSenders('sms')).toEqual([])
+  })
+
   it('is found by channel and by provider', () => {
     expect([A, B, 'Acme'].map((sender) => carriers.hasSender('sms', sender))).toEqual([
       true,

@@ -28,6 +28,8 @@ export interface Carriers {
   takesSeveral(message: { channel: Channel; livemode: boolean }): boolean
   /** Whether the settings of any provider list the sender for the channel. */
   hasSender(channel: Channel, sender: string): boolean
+  /** The senders that the settings list for the channel, each once. */
+  listedSenders(channel: Channel): string[]
   /** Whether the settings of the provider list the sender. */
   isListed(provider: string, sender: string): boolean
   /** The traits of a provider; undefined if the provider is no longer configured. */
@@ -44,6 +46,10 @@ export function createCarriers(
   traits.set(SANDBOX.name, SANDBOX.traits)
 
   const serving = (channel: Channel) => own.filter((one) => one.traits.channels.includes(channel))
+
+  const listedSenders = (channel: Channel) => [
+    ...new Set(serving(channel).flatMap(({ traits }) => traits.senders[channel] ?? [])),
+  ]
 
   function senderOf(
     provider: string,
@@ -68,8 +74,7 @@ export function createCarriers(
       const all = serving(channel)
       if (sender === undefined || all.length === 0) return null
       if (all.some(({ traits }) => takes(traits, channel, sender))) return null
-      const known = [...new Set(all.flatMap(({ traits }) => traits.senders[channel] ?? []))]
-      return `Invalid sender. Must be one of: ${known.join(', ')}`
+      return `Invalid sender. Must be one of: ${listedSenders(channel).join(', ')}`
     },
     takesSeveral({ channel, livemode }) {
       const all = livemode ? serving(channel) : []
@@ -78,6 +83,7 @@ export function createCarriers(
     },
     hasSender: (channel, sender) =>
       own.some((one) => one.traits.senders[channel]?.includes(sender) ?? false),
+    listedSenders,
     isListed: (provider, sender) =>
       Object.values(traits.get(provider)?.senders ?? {}).some((listed) => listed.includes(sender)),
     traits: (provider) => traits.get(provider),

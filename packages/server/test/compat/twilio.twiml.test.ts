@@ -12,6 +12,7 @@ describe('TwiML', () => {
       { text: 'Hello & welcome', voice: 'alice', language: 'en-GB' },
     ],
     ['<Say>One.</Say>\n<Say>Two.</Say><Hangup/>', { text: 'One. Two.' }],
+    ['<Pause length="1"/><Say>One.</Say><Pause/><Say>Two.</Say>', { text: 'One. Two.' }],
     ['<Say><![CDATA[1 < 2]]></Say>', { text: '1 < 2' }],
     [
       '<Play loop="1"> https://files.example.com/a.mp3 </Play>',
@@ -25,6 +26,8 @@ describe('TwiML', () => {
     ['', '<Response> needs <Say> or <Play>'],
     ['<Gather/>', '<Gather> is not supported here'],
     ['<Say>a</Say><Play>https://a.example/a.mp3</Play>', 'A call has <Say> verbs or one <Play>'],
+    ['<Pause/>', '<Response> needs <Say> or <Play>'],
+    ['<Say>a</Say><Pause volume="1"/>', "The attribute 'volume' of <Pause> is not supported"],
     ['<Hangup/><Say>a</Say>', '<Hangup> must be the last verb'],
     ['<Say loop="2">a</Say>', "The attribute 'loop' of <Say> is not supported"],
     ['<Say voice="a">a</Say><Say>b</Say>', 'All <Say> verbs must have the same voice and language'],

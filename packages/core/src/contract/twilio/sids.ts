@@ -1,6 +1,6 @@
 /**
- * The prefixes of Twilio's ids (SIDs), by what they name: a workspace, an API key, a message, a call, a received file. A
- * SID is the prefix and the 32 hex digits of the UUID, so that it needs no column of its own.
+ * The prefixes of Twilio's ids (SIDs), by what they name: a workspace, an API key, a message, a call, a received file, a
+ * sender. A SID is the prefix and the 32 hex digits of the UUID, so that it needs no column of its own.
  * Source: https://www.twilio.com/docs/glossary/what-is-a-sid
  */
 export const SID_PREFIXES = {
@@ -9,6 +9,7 @@ export const SID_PREFIXES = {
   message: 'SM',
   call: 'CA',
   media: 'ME',
+  phone_number: 'PN',
 } as const
 
 /** What a SID names. */

@@ -4,23 +4,31 @@ import {
   type EventKind,
   formatCredits,
   type Message,
+  readTwilioAddress,
   type SendRequest,
   sidOf,
+  signTwilio,
+  TWILIO_SIGNATURE_HEADER,
   twilioCallStatusOf,
   twilioDate,
   type Units,
+  type VoiceContent,
 } from '@svc/core/contract'
-import type { StatusCallbackRequest } from '@svc/core/operate'
-import { TwilioError } from './errors.ts'
+import type { DecodedCore, StatusCallbackRequest } from '@svc/core/operate'
+import { isFault, TwilioError } from './errors.ts'
 import { API_VERSION, PRICE_UNIT, pathOf } from './message-record.ts'
 import { Given, type Parameters } from './parameters.ts'
-import { readTwiml } from './twiml.ts'
+import { readTwiml, readTwimlDocument } from './twiml.ts'
 
 const NAMES = new Set([
   'To',
   'From',
   'Twiml',
   'Url',
+  'Method',
+  'FallbackUrl',
+  'FallbackMethod',
+  'MachineDetection',
   'StatusCallback',
   'StatusCallbackEvent',
   'StatusCallbackMethod',
@@ -36,43 +44,119 @@ const EVENTS: Readonly<Record<string, readonly EventKind[]>> = {
   completed: ['message.delivered', 'message.failed'],
 }
 
+/** Parameters that change nothing with this value. */
+const NEUTRAL = { Record: 'false', AsyncAmd: 'false' }
+
 /** A call that is to be made, and where its progress is reported. */
 interface ReadCall {
   request: SendRequest
   status_callback: StatusCallbackRequest | undefined
+  compared?: unknown
 }
 
-/** Reads `POST Calls.json` as a request of the API. */
-export async function readCall(
-  parameters: Parameters,
-  { voice }: { voice: boolean },
-): Promise<ReadCall> {
-  const given = new Given<Name>(parameters, NAMES)
+/** What a call needs of the service, and of the request: its account and the key, which signs the question for TwiML. */
+interface CallParts {
+  voice: boolean
+  files: DecodedCore['files']
+  workspace_id: string
+  key: string
+}
+
+/** Reads `POST Calls.json` as a request of the API. The TwiML at a `Url` is fetched now. */
+export async function readCall(parameters: Parameters, parts: CallParts): Promise<ReadCall> {
+  const given = new Given<Name>(parameters, NAMES, NEUTRAL)
   const to = given.filled('To')
   const from = given.filled('From')
-  const twiml = given.filled('Twiml')
   if (to === undefined) throw new TwilioError('no_to', "A 'To' phone number is required.")
   if (from === undefined) throw new TwilioError('no_from', "A 'From' phone number is required.")
-  if (twiml === undefined) {
-    const why =
-      given.filled('Url') === undefined ? 'is required' : "is required: 'Url' is not supported"
-    throw new TwilioError('invalid_parameter', `'Twiml' ${why}`)
-  }
+  const { voice } = parts
   if (!voice) throw new TwilioError('invalid_parameter', 'The service has no provider for calls')
-  const request = { to, from, channel: 'voice', content: await readTwiml(twiml) }
-  return {
-    request: decode(apiFor({ voice }).messages.send.body, request),
-    status_callback: callbackOf(given),
+  const addresses = { to: readTwilioAddress(to).address, from: readTwilioAddress(from).address }
+  const call = { ...addresses, channel: 'voice' }
+  const { body: schema } = apiFor({ voice }).messages.send
+  const status_callback = callbackOf(given)
+  checkDetection(given)
+  const url = given.filled('Url')
+  if (url === undefined) {
+    const twiml = given.filled('Twiml')
+    if (twiml === undefined) {
+      throw new TwilioError('invalid_parameter', "'Url' or 'Twiml' is required")
+    }
+    const content = await readTwiml(twiml)
+    return { request: decode(schema, { ...call, content }), status_callback }
   }
+  // Wrong numbers are refused before another program is asked.
+  decode(schema, { ...call, content: { text: '-' } })
+  const content = await twimlAt(url, methodOf(given, 'Method'), addresses, parts)
+  const request = decode(schema, { ...call, content })
+  // The program may answer a repeated request with another text.
+  return { request, status_callback, compared: { twilio: parameters } }
+}
+
+/**
+ * The content of a call that the program at the URL answers. It is asked as Twilio asks, with the signature of the API key,
+ * but before the call is made: the form has no `CallSid`.
+ */
+async function twimlAt(
+  url: string,
+  method: 'GET' | 'POST',
+  { to, from }: { to: string; from: string },
+  { files, workspace_id, key }: CallParts,
+): Promise<VoiceContent> {
+  if (!URL.canParse(url) || url.includes('#')) {
+    throw new TwilioError('invalid_url', "'Url' is not a valid URL")
+  }
+  const form = {
+    AccountSid: sidOf('account', workspace_id),
+    ApiVersion: API_VERSION,
+    CallStatus: 'queued',
+    Direction: 'outbound-api',
+    From: from,
+    To: to,
+  }
+  const asked = new URL(url)
+  if (method === 'GET') {
+    for (const [name, value] of Object.entries(form)) asked.searchParams.set(name, value)
+  }
+  const signature = signTwilio(key, asked.href, method === 'GET' ? {} : form)
+  try {
+    return await readTwimlDocument(
+      await files.ask({
+        url: asked.href,
+        form: method === 'GET' ? null : `${new URLSearchParams(form)}`,
+        headers: { [TWILIO_SIGNATURE_HEADER]: signature },
+      }),
+    )
+  } catch (error) {
+    if (!isFault(error)) throw error
+    const isAnswer = error.details?.[0]?.path === 'answer'
+    throw new TwilioError(isAnswer ? 'twiml_not_fetched' : 'invalid_url', `'Url': ${error.message}`)
+  }
+}
+
+/**
+ * `Enable` only reports who answered, which no provider reports here. With `DetectMessageEnd` a call waits for the end of an
+ * answering machine's greeting; without that the machine would record a part of the text.
+ */
+function checkDetection(given: Given<Name>): void {
+  const detection = given.filled('MachineDetection')
+  if (detection === undefined || detection === 'Enable') return
+  throw new TwilioError(
+    'invalid_parameter',
+    "'MachineDetection' can only be Enable: no provider waits for the end of a greeting",
+  )
+}
+
+function methodOf(given: Given<Name>, name: 'Method' | 'StatusCallbackMethod'): 'GET' | 'POST' {
+  const method = given.filled(name) ?? 'POST'
+  if (method === 'GET' || method === 'POST') return method
+  throw new TwilioError('invalid_parameter', `'${name}' must be GET or POST`)
 }
 
 function callbackOf(given: Given<Name>): StatusCallbackRequest | undefined {
   const url = given.filled('StatusCallback')
-  const method = given.filled('StatusCallbackMethod')
+  const method = methodOf(given, 'StatusCallbackMethod')
   const events = eventsOf(given.all('StatusCallbackEvent'))
-  if (method !== undefined && method !== 'GET' && method !== 'POST') {
-    throw new TwilioError('invalid_parameter', "'StatusCallbackMethod' must be GET or POST")
-  }
   if (url === undefined) return undefined
   return { url, events, ...(method === 'GET' && { method }) }
 }
@@ -94,7 +178,7 @@ function eventsOf(values: readonly string[]): EventKind[] {
 }
 
 /** A call in Twilio's form. */
-export function callRecord(call: Message): object {
+export function callRecord(call: Omit<Message, 'content'>): object {
   const { id, workspace_id, credits_used, credits_refunded, duration_s } = call
   const sid = sidOf('call', id)
   const account_sid = sidOf('account', workspace_id)

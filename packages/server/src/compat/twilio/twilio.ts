@@ -19,7 +19,9 @@ import { type Call, type Handlers, mount } from '../../routes/mount.ts'
 import { callRecord, readCall } from './calls.ts'
 import { readBasicKey } from './credential.ts'
 import { answerTwilioFailure, isFault, notFound, TwilioError } from './errors.ts'
+import { listCalls } from './list-calls.ts'
 import { listMessages } from './list-messages.ts'
+import { listNumbers } from './list-numbers.ts'
 import { API_VERSION, PRICE_UNIT, pathOf, receivedRecord, sentRecord } from './message-record.ts'
 import { acceptParameters, Given, grouped, type Parameters } from './parameters.ts'
 import { createMessageReader } from './send-message.ts'
@@ -66,7 +68,13 @@ const group = {
   remove: endpoint({ ...writing, method: 'DELETE', path: `${ACCOUNT}/Messages/:sid` }),
   media: endpoint({ ...reading, path: `${ACCOUNT}/Messages/:sid/Media.json` }),
   call: endpoint({ ...writing, path: `${ACCOUNT}/Calls.json`, status: 201, idempotent: true }),
+  listCalls: endpoint({ ...reading, path: `${ACCOUNT}/Calls.json`, query: z.looseObject({}) }),
   getCall: endpoint({ ...reading, path: `${ACCOUNT}/Calls/:sid` }),
+  listNumbers: endpoint({
+    ...reading,
+    path: `${ACCOUNT}/IncomingPhoneNumbers.json`,
+    query: z.looseObject({}),
+  }),
   balance: endpoint({ ...reading, path: `${ACCOUNT}/Balance.json` }),
   account: endpoint({ ...reading, path: ACCOUNT }),
 } satisfies Record<string, Endpoint>
@@ -145,19 +153,30 @@ function handlersOf(core: DecodedCore, now: () => number): Handlers<typeof group
     },
     async call(call) {
       ownAccount(call)
-      const { request, status_callback } = await readCall(call.body, { voice })
+      const { workspace_id, idempotency_key } = call
+      const key = readBasicKey(call.reply.request.headers)?.key ?? ''
+      const parts = { voice, files: core.files, workspace_id, key }
+      const { request, ...options } = await readCall(call.body, parts)
       const { message, replayed } = await messages.sendForRecord(keyOf(call.identity), request, {
-        idempotency_key: call.idempotency_key,
-        status_callback,
+        idempotency_key,
+        ...options,
       })
       if (replayed) call.replayed()
       return callRecord(message)
+    },
+    listCalls(call) {
+      ownAccount(call)
+      return listCalls(core, call, queryOf(call.query))
     },
     async getCall(call) {
       ownAccount(call)
       const message = await messages.get(call.viewer, idOf(call, 'call'))
       if (message.channel !== 'voice' || message.erased_at) throw missing(call)
       return callRecord(message)
+    },
+    listNumbers(call) {
+      ownAccount(call)
+      return listNumbers(core, call.workspace_id, queryOf(call.query))
     },
     async balance(call) {
       ownAccount(call)
