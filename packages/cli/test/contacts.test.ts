@@ -115,3 +115,15 @@ test('import refuses a column of addresses whose heading is unknown', async () =
   expect(code).toBe(2)
   expect(stderr).toContain('unknown.csv: the column Kontakt has e-mail addresses')
 })
+
+test('a dry run of more contacts than one request finds what the import finds', async () => {
+  const rows = Array.from({ length: 1_100 }, (_, i) => `big-${i},+1415556${1000 + i},`)
+  const again = ['big-0,+14155561000,', 'other,+14155561001,', ',+14155561002,z@example.com']
+  writeFileSync(pathOf('big.csv'), ['external_id,phone,email', ...rows, ...again].join('\n'))
+  const argv = ['contacts', 'import', 'big.csv', '--json']
+  const trial = JSON.parse((await svc([...argv, '--dry-run'], server.here)).stdout)
+  const { file: _, ...found } = trial
+  expect(found).toMatchObject({ created: 1_100, updated: 1, unchanged: 1, rejected: 1 })
+  expect(found.errors).toMatchObject([{ line: 1_103, path: 'phone' }])
+  expect(JSON.parse((await svc(argv, server.here)).stdout)).toEqual(found)
+})

@@ -11,6 +11,7 @@ import { unreadable } from '../input/unreadable.ts'
 import { pairsOf } from '../messages/send-request.ts'
 import { Failure, usage } from '../process/failure.ts'
 import { counted } from '../show/counted.ts'
+import { type Imported, meetingParts } from './contacts-meeting.ts'
 import { addOneContact } from './contacts-one.ts'
 
 interface Filters {
@@ -32,6 +33,9 @@ type Found = Pick<FileOfContacts, 'contacts'> & Partial<FileOfContacts>
 
 /** The number of contacts in one request. The server accepts more, and answers this number within two seconds. */
 const REQUEST_CONTACTS = 1_000
+
+/** The maximum number of contacts in one request. */
+const REQUEST_CONTACTS_MAX = 10_000
 
 /** The maximum number of rows of a file. */
 const FILE_CONTACTS_MAX = 1_000_000
@@ -186,7 +190,7 @@ async function importFrom(
   }
 }
 
-/** Sends the contacts in several requests. A dry run counts the contacts of each request for themselves. */
+/** Sends the contacts in several requests. */
 async function importAll(
   client: Svc,
   { contacts, lines, faults, file, warnings }: Found,
@@ -195,8 +199,7 @@ async function importAll(
   const errors = [...(faults ?? [])].map(([index, fault]) => ({ index, ...fault }))
   const sum = { created: 0, updated: 0, unchanged: 0, rejected: errors.length }
   const sent = contacts.flatMap((contact, index) => (faults?.has(index) ? [] : { contact, index }))
-  for (let at = 0; at < sent.length; at += REQUEST_CONTACTS) {
-    const part = sent.slice(at, at + REQUEST_CONTACTS)
+  for (const part of await partsOf(client, sent, dry_run)) {
     const answer = await client.contacts.import({
       contacts: part.map(({ contact }) => contact) as ContactsImportBody['contacts'],
       ...(dry_run && { dry_run }),
@@ -218,6 +221,20 @@ async function importAll(
     ...(warnings && warnings.length > 0 && { warnings }),
     ...(file && dry_run && { file }),
   }
+}
+
+/**
+ * The contacts of each request. A dry run writes nothing, so a request does not see those before it: contacts that can meet are
+ * in one request then.
+ */
+async function partsOf(client: Svc, sent: Imported[], dry_run: boolean): Promise<Imported[][]> {
+  if (!dry_run || sent.length <= REQUEST_CONTACTS) {
+    return Array.from({ length: Math.ceil(sent.length / REQUEST_CONTACTS) }, (_, i) =>
+      sent.slice(i * REQUEST_CONTACTS, (i + 1) * REQUEST_CONTACTS),
+    )
+  }
+  const { contacts: stored } = await client.contacts.export({})
+  return meetingParts(sent, stored, { usual: REQUEST_CONTACTS, max: REQUEST_CONTACTS_MAX })
 }
 
 async function contactsOf(file: string, bytes: Buffer, options: FileOptions): Promise<Found> {
