@@ -141,13 +141,14 @@ export async function startServer({
       ...(dev && { linger_ms: 0 }),
     })
     if (metrics && config.metrics_listen) scraped = await metrics.serve(core, config.metrics_listen)
+    inlet = served ? await openSmtp(config, { core, served, logger, metrics }) : null
+    // The last port, so that a health check is answered only when all ports listen.
     await app.listen(listenOptions(config))
     const { port } = app.server.address() as AddressInfo
     const url = urlOf(config.host, port)
     // With port 0 the port is known only now; providers get the public URL.
     if (public_url === urlOf(config.host, 0)) public_url = url
     await core.startDispatch()
-    inlet = served ? await openSmtp(config, { core, served, logger, metrics }) : null
     await core.audit.noteSettings(settingTexts(config))
     backups = await scheduledBackups(config, runtime)
     const metrics_url =

@@ -75,6 +75,30 @@ it.each([
   }
 })
 
+it('listens on the port of the API, and so of the health checks, after all other ports', async () => {
+  const others = { SVC_METRICS_LISTEN: '127.0.0.1:0', SVC_SMTP_LISTEN: '127.0.0.1:0' }
+  const settings = { PORT: '0', SVC_DATA_DIR: folder, SVC_LOG_LEVEL: 'silent', ...others }
+  const { listen } = Server.prototype
+  const servers: Server[] = []
+  let others_listening: boolean[] = []
+  const spy = vi.spyOn(Server.prototype, 'listen').mockImplementation(function (
+    this: Server,
+    ...given: unknown[]
+  ) {
+    others_listening = servers.map((other) => other.listening)
+    servers.push(this)
+    return Reflect.apply(listen, this, given) as Server
+  })
+  const server = await startServer({ config: readConfig(settings) })
+  spy.mockRestore()
+  try {
+    expect(servers.at(-1)?.address()).toMatchObject({ port: Number(new URL(server.url).port) })
+    expect(others_listening).toEqual([true, true])
+  } finally {
+    await server.close()
+  }
+})
+
 it('serves as many connections, and lets as many wait, as the operator allows', async () => {
   const listen = vi.spyOn(Server.prototype, 'listen')
   const server = await startServer({ config: { ...config, bulk_recipients_max: 1 } })
