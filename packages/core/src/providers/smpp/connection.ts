@@ -37,7 +37,11 @@ const NO_ID = Buffer.alloc(1)
 export function openConnection(peer: Peer, events: ConnectionEvents) {
   const socket = connectTo(peer)
   const framesOf = createFramer()
-  let unsent: Buffer[] = []
+  /** The PDUs that wait for the end of the write before them. What is here was never given to the network. */
+  const unsent = new Set<Buffer>()
+  let unsentOctets = 0
+  let isWriting = false
+  let isEnding = false
   let silentSince = performance.now()
   const silence_ms = () => performance.now() - silentSince
 
@@ -77,8 +81,8 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
       events.ended(before_ms)
       events.unbound(() => {
         answer(STATUS.ok)
+        isEnding = true
         flush()
-        socket.end()
       })
     } else if (command !== COMMAND.alert_notification) {
       write(encodePdu(GENERIC_NACK, STATUS.invalid_command, NOTHING), sequence)
@@ -87,24 +91,40 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
 
   function write(pdu: Buffer, sequence: number): void {
     setSequence(pdu, sequence)
-    if (unsent.length === 0) process.nextTick(flush)
-    unsent.push(pdu)
+    if (unsent.size === 0 && !isWriting) process.nextTick(flush)
+    unsent.add(pdu)
+    unsentOctets += pdu.length
   }
 
   function flush(): void {
-    if (unsent.length === 0) return
-    const all = unsent.length === 1 ? (unsent[0] as Buffer) : Buffer.concat(unsent)
-    unsent = []
-    if (socket.writable) socket.write(all)
+    if (isWriting || !socket.writable) return
+    if (unsent.size > 0) {
+      const all = Buffer.concat([...unsent], unsentOctets)
+      unsent.clear()
+      unsentOctets = 0
+      isWriting = true
+      socket.write(all, () => {
+        isWriting = false
+        flush()
+      })
+    } else if (isEnding) socket.end()
+  }
+
+  function cancel(pdu: Buffer): boolean {
+    const isUnsent = unsent.delete(pdu)
+    if (isUnsent) unsentOctets -= pdu.length
+    return isUnsent
   }
 
   return {
     /** The time since the SMSC last sent data. */
     silence_ms,
     /** The octets that the SMSC has not read yet. */
-    unread: () => socket.writableLength,
+    unread: () => socket.writableLength + unsentOctets,
     /** Writes a PDU, unless the connection has ended. All PDUs of one turn of the event loop go in one packet. */
     write,
+    /** Takes a PDU back. Returns false if it may have been written. */
+    cancel,
     destroy: () => void socket.destroy(),
   }
 }

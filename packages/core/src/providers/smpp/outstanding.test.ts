@@ -2,6 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { type Answer, createOutstanding } from './outstanding.ts'
 import { SUBMIT_SM_RESP } from './pdu.ts'
 
+/** A PDU that can no longer be taken back. */
+const written = () => false
+
 const MAX = 0x7fff_ffff
 
 function answerTo(sequence: number, status = 0, command = SUBMIT_SM_RESP) {
@@ -16,10 +19,10 @@ describe('sequence numbers', () => {
 
   test('are not used again while an answer may come, also a late one', () => {
     const outstanding = createOutstanding(1000, MAX)
-    outstanding.add(1, () => {})
-    outstanding.add(2, () => {})
+    outstanding.add(1, () => {}, written)
+    outstanding.add(2, () => {}, written)
     outstanding.giveUpOverdue(Number.POSITIVE_INFINITY)
-    outstanding.add(3, () => {})
+    outstanding.add(3, () => {}, written)
     expect([outstanding.nextSequence(), outstanding.nextSequence()]).toEqual([MAX, 4])
   })
 })
@@ -28,7 +31,7 @@ describe('answers', () => {
   test('reach their submission once', () => {
     const outstanding = createOutstanding(1000)
     const answers: Answer[] = []
-    outstanding.add(1, (answer) => answers.push(answer))
+    outstanding.add(1, (answer) => answers.push(answer), written)
     expect(outstanding.settle(answerTo(2))).toBe(false)
     expect(outstanding.settle(answerTo(1))).toBe(true)
     expect(outstanding.settle(answerTo(1))).toBe(false)
@@ -38,7 +41,7 @@ describe('answers', () => {
   test('reach their submission after its timeout too', () => {
     const outstanding = createOutstanding(1000)
     const answers: Answer[] = []
-    outstanding.add(1, (answer) => answers.push(answer))
+    outstanding.add(1, (answer) => answers.push(answer), written)
     expect(outstanding.giveUpOverdue(performance.now())).toBe(false)
     expect(outstanding.giveUpOverdue(performance.now() + 1001)).toBe(true)
     expect(outstanding.size()).toBe(0)
@@ -46,9 +49,22 @@ describe('answers', () => {
     expect(answers.map(({ type }) => type)).toEqual(['unanswered', 'answered'])
   })
 
+  test('are not awaited for a submission that could be taken back: it was never written', () => {
+    const outstanding = createOutstanding(1000)
+    const types: string[] = []
+    const note = ({ type }: Answer) => types.push(type)
+    outstanding.add(1, note, () => true)
+    outstanding.giveUpOverdue(Number.POSITIVE_INFINITY)
+    expect(outstanding.settle(answerTo(1))).toBe(false)
+    outstanding.add(2, note, () => true)
+    outstanding.add(3, note, written)
+    outstanding.giveUpAll('closed')
+    expect(types).toEqual(['unsent', 'unsent', 'unanswered'])
+  })
+
   test('are recognised for the newest 10,000 submissions after their timeout', () => {
     const outstanding = createOutstanding(1000)
-    for (let i = 1; i <= 10_001; i++) outstanding.add(i, () => {})
+    for (let i = 1; i <= 10_001; i++) outstanding.add(i, () => {}, written)
     outstanding.giveUpOverdue(Number.POSITIVE_INFINITY)
     expect(outstanding.settle(answerTo(1))).toBe(false)
     expect(outstanding.settle(answerTo(2))).toBe(true)
@@ -62,7 +78,7 @@ describe('answers', () => {
   ])('are read from %s', (_title, pdu, expected) => {
     const outstanding = createOutstanding(1000)
     const answers: Answer[] = []
-    outstanding.add(1, (answer) => answers.push(answer))
+    outstanding.add(1, (answer) => answers.push(answer), written)
     outstanding.settle(pdu)
     expect(answers).toMatchObject([expected])
   })

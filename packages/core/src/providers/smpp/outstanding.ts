@@ -1,13 +1,21 @@
 import { type Pdu, readMessageId, SUBMIT_SM_RESP } from './pdu.ts'
 import { STATUS } from './status-table.ts'
 
-/** The result of a PDU that was written. */
+/** The result of a PDU that was submitted to a connection. */
 export type Answer =
   | { type: 'answered'; status: number; message_id: string }
   | { type: 'unanswered'; reason: string }
+  /** The PDU was taken back before it was written. */
+  | { type: 'unsent'; reason: string }
 
 /** Called once, and again if the answer comes after the timeout. */
 export type OnAnswer = (answer: Answer) => void
+
+interface Waiting {
+  answered: OnAnswer
+  cancel: () => boolean
+  deadline: number
+}
 
 /** The maximum number of overdue answers that are still recognised. */
 const LATE_MAX = 10_000
@@ -19,7 +27,7 @@ const SEQUENCE_MAX = 0x7fff_ffff
  */
 export function createOutstanding(response_ms: number, first = 1) {
   /** Sorted by deadline, because all submissions have the same timeout. */
-  const waiting = new Map<number, { answered: OnAnswer; deadline: number }>()
+  const waiting = new Map<number, Waiting>()
   const late = new Map<number, OnAnswer>()
   let next = first
 
@@ -31,8 +39,9 @@ export function createOutstanding(response_ms: number, first = 1) {
       next = after(next)
       return sequence
     },
-    add(sequence: number, answered: OnAnswer): void {
-      waiting.set(sequence, { answered, deadline: performance.now() + response_ms })
+    /** `cancel` takes the PDU back; it returns false if the PDU may have been written. */
+    add(sequence: number, answered: OnAnswer, cancel: () => boolean): void {
+      waiting.set(sequence, { answered, cancel, deadline: performance.now() + response_ms })
     },
     /** Passes an answer to its submission. Returns false if no submission waits for it. */
     settle(pdu: Pdu): boolean {
@@ -46,10 +55,14 @@ export function createOutstanding(response_ms: number, first = 1) {
     /** Ends the wait of submissions whose deadline is before `now`. Returns whether there were any. */
     giveUpOverdue(now: number): boolean {
       let isAny = false
-      for (const [sequence, { answered, deadline }] of waiting) {
+      for (const [sequence, { answered, cancel, deadline }] of waiting) {
         if (deadline > now) break
         isAny = true
         waiting.delete(sequence)
+        if (cancel()) {
+          answered({ type: 'unsent', reason: 'the SMSC reads nothing' })
+          continue
+        }
         late.set(sequence, answered)
         if (late.size > LATE_MAX) late.delete(late.keys().next().value as number)
         answered({ type: 'unanswered', reason: 'no answer in time' })
@@ -61,7 +74,9 @@ export function createOutstanding(response_ms: number, first = 1) {
       const all = [...waiting.values()]
       waiting.clear()
       late.clear()
-      for (const { answered } of all) answered({ type: 'unanswered', reason })
+      for (const { answered, cancel } of all) {
+        answered({ type: cancel() ? 'unsent' : 'unanswered', reason })
+      }
     },
   }
 }

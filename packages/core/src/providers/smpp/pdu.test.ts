@@ -170,14 +170,25 @@ describe('createFramer', () => {
   test.each([0, 15, 65_537, 0xffff_ffff])('refuses a length of %i', (length) => {
     const octets = Buffer.alloc(20)
     octets.writeUInt32BE(length, 0)
-    expect(() => createFramer()(octets)).toThrow(MalformedPdu)
+    expect(() => [...createFramer()(octets)]).toThrow(MalformedPdu)
+  })
+
+  test('returns the PDUs before a wrong length', () => {
+    const got: number[] = []
+    expect(() => {
+      const octets = Buffer.concat([streamOf([Buffer.alloc(3)]), Buffer.from('HTTP/1.1 400')])
+      for (const { sequence } of createFramer()(octets)) got.push(sequence)
+    }).toThrow(MalformedPdu)
+    expect(got).toEqual([1])
   })
 
   test.each([16, 65_536])('accepts a length of %i', (length) => {
     const octets = Buffer.alloc(length)
     octets.writeUInt32BE(length, 0)
     const framesOf = createFramer()
-    expect(framesOf(octets.subarray(0, length - 1))).toEqual([])
-    expect(framesOf(octets.subarray(length - 1))).toMatchObject([{ body: { length: length - 16 } }])
+    expect([...framesOf(octets.subarray(0, length - 1))]).toEqual([])
+    expect([...framesOf(octets.subarray(length - 1))]).toMatchObject([
+      { body: { length: length - 16 } },
+    ])
   })
 })

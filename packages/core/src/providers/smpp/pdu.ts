@@ -46,24 +46,22 @@ export class MalformedPdu extends Error {}
 const PDU_MAX = 65_536
 
 /**
- * Cuts a stream into PDUs by their command_length. Keeps at most one incomplete PDU.
- * @throws MalformedPdu for an impossible length: the following PDUs cannot be found.
+ * Cuts a stream into PDUs by their command_length. Keeps at most one incomplete PDU. The caller takes all PDUs of a chunk.
+ * @throws MalformedPdu for an impossible length, after the PDUs before it: the following PDUs cannot be found.
  */
-export function createFramer(): (chunk: Buffer) => Pdu[] {
+export function createFramer(): (chunk: Buffer) => Iterable<Pdu> {
   let rest: Buffer = Buffer.alloc(0)
-  return (chunk) => {
+  return function* (chunk) {
     const octets = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
-    const pdus: Pdu[] = []
     let at = 0
     while (octets.length - at >= 4) {
       const length = octets.readUInt32BE(at)
       if (length < HEADER_OCTETS || length > PDU_MAX) throw new MalformedPdu('the length is wrong')
       if (octets.length - at < length) break
-      pdus.push(pduOf(octets.subarray(at, at + length)))
+      yield pduOf(octets.subarray(at, at + length))
       at += length
     }
     rest = octets.subarray(at)
-    return pdus
   }
 }
 

@@ -10,11 +10,17 @@ const SWEEP_MS = 100
 export type Unwritten = Extract<PartResult, { type: 'unwritten' }>
 
 /** Called like `OnAnswer`, or once with `Unwritten` for a PDU that will not be written. */
-export type OnResult = (result: Answer | Unwritten) => void
+export type OnResult = (result: Exclude<Answer, { type: 'unsent' }> | Unwritten) => void
 
-interface Queued {
-  pdu: Buffer
+interface Terms {
+  /** The time of `performance.now()` at which an unwritten PDU is given up. */
   write_by: number
+  /** Whether the PDU may be written now; asked right before. */
+  may_start: () => boolean
+}
+
+interface Queued extends Terms {
+  pdu: Buffer
   done: OnResult
 }
 
@@ -28,9 +34,10 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
     while (queue.length > 0) {
       const bind = roomiest()
       if (!bind) break
-      const { pdu, write_by, done } = queue.shift() as Queued
+      const { pdu, write_by, may_start, done } = queue.shift() as Queued
       // If the process was suspended, there may be room before the sweep has removed overdue PDUs.
       if (write_by <= performance.now()) done(BUSY)
+      else if (!may_start()) done(PAUSED)
       else write(bind, pdu, done)
     }
     if (queue.length > 0 && !isUp()) giveUp(() => true, unconnected())
@@ -45,7 +52,7 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
         if (meaning.class === 'throttled') bind.throttle()
         if (meaning.class === 'rebind') bind.rebind()
       }
-      done(answer)
+      done(answer.type === 'unsent' ? unsent(answer.reason) : answer)
     })
   }
 
@@ -72,6 +79,7 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
   function sweep(): void {
     const now = performance.now()
     giveUp(({ write_by }) => write_by <= now, BUSY)
+    giveUp(({ may_start }) => !may_start(), PAUSED)
     if (queue.length === 0) stopSweeping()
   }
 
@@ -90,14 +98,13 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
   return {
     /** The room or the state of a bind may have changed. */
     changed: pump,
-    /** `write_by`: the time of `performance.now()` at which an unwritten PDU is given up. */
-    submit(pdu: Buffer, write_by: number, done: OnResult): void {
+    submit(pdu: Buffer, terms: Terms, done: OnResult): void {
       const isFull = queue.length >= QUEUE_MAX
       if (!isUp() || isFull) {
         done(isFull ? BUSY : unconnected())
         return
       }
-      queue.push({ pdu, write_by, done })
+      queue.push({ pdu, ...terms, done })
       pump()
     },
     /** Stops writing. Gives up the PDUs in the queue. */
@@ -115,6 +122,19 @@ export const NOT_CONNECTED: Unwritten = {
   type: 'unwritten',
   error_code: 'not_connected',
   reason: 'No connection to the SMSC is up',
+}
+
+/** The connection ended, or its SMSC stopped reading, before the PDU was written. */
+const unsent = (reason: string): Unwritten => ({
+  type: 'unwritten',
+  error_code: 'not_connected',
+  reason,
+})
+
+const PAUSED: Unwritten = {
+  type: 'unwritten',
+  error_code: 'paused',
+  reason: 'Sending is paused',
 }
 
 const BUSY: Unwritten = {

@@ -45,7 +45,8 @@ export function createSendWindow(
     outstanding: outstanding.size,
     /** Writes a request of the session and returns its sequence number. */
     request,
-    submit: (pdu: Buffer, answered: OnAnswer) => outstanding.add(request(pdu), answered),
+    submit: (pdu: Buffer, answered: OnAnswer) =>
+      outstanding.add(request(pdu), answered, () => connection.cancel(pdu)),
     /** See `Session.room`. */
     room(): number {
       if (!isBound() || throttled) return 0

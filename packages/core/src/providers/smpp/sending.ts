@@ -26,12 +26,15 @@ interface SendingParts {
   meaningOf: (status: number) => StatusMeaning
   /** Returns null while the provider has no open connections. */
   pool: () => Pool | null
+  /** Whether a message may begin now. The rest of a partly sent message is not held back. */
+  may_start: () => boolean
   /** Receives results that come after the outcome. */
   report: (report: Report) => void
 }
 
 /** Sends messages over a pool of binds. The retry of a partly sent message continues where it stopped. */
-export function createSending({ settings, timing, meaningOf, pool, report }: SendingParts) {
+export function createSending(parts: SendingParts) {
+  const { settings, timing, meaningOf, pool, report } = parts
   const references = createReferences(timing.random)
   const begun = new Map<string, Begun>()
   // The rest of the time is for the answer to the last PDU.
@@ -62,6 +65,8 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
   async function submitAll(job: SendJob, pdus: Buffer[], results: Begun['results']): Promise<void> {
     const write_by = performance.now() + write_ms
     const [first, ...rest] = pdus.flatMap((_, i) => (results[i]?.type === 'accepted' ? [] : [i]))
+    const isBegun = () => results.some((one) => one?.type === 'accepted')
+    const may_start = () => isBegun() || parts.may_start()
     let isOver = false
     const submit = (i: number) =>
       new Promise<void>((resolve) => {
@@ -72,7 +77,7 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
           resolve()
         }
         const open = pool()
-        if (open) open.submit(pdus[i] as Buffer, write_by, done)
+        if (open) open.submit(pdus[i] as Buffer, { write_by, may_start }, done)
         else done(NOT_CONNECTED)
       })
     if (first === undefined) return

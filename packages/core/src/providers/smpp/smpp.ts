@@ -1,4 +1,10 @@
-import type { Listening, Provider, Report, Sink } from '../../contract/outside/provider.ts'
+import type {
+  Listening,
+  Provider,
+  ProviderContext,
+  Report,
+  Sink,
+} from '../../contract/outside/provider.ts'
 import { within } from '../../runtime/within.ts'
 import { type Bind, openBind } from './bind.ts'
 import { reportOf } from './inbound.ts'
@@ -18,7 +24,13 @@ import { createStatusTable, STATUS, type StatusMeaning, statusText } from './sta
 const CLOSE_MS = 1000
 
 /** An SMPP 3.4 client: sends messages, and receives receipts and replies, over the same connections. */
-export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(settings)): Provider {
+export function createSmpp(
+  settings: SmppSettings,
+  {
+    timing = timingOf(settings),
+    may_start = () => true,
+  }: { timing?: Timing | undefined; may_start?: ProviderContext['may_start'] } = {},
+): Provider {
   const meaningOf = createStatusTable(settings.errors)
   const ownReports = createOwnReports()
   const accounts = settings.binds.flatMap(connectionsOf)
@@ -29,6 +41,7 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
     timing,
     meaningOf,
     pool: () => open?.pool ?? null,
+    may_start,
     report: ownReports.add,
   })
 

@@ -15,5 +15,5 @@ export const smppType = {
     messages_per_second: messages_per_second ?? null,
     handles_stop,
   }),
-  open: async (own) => (await import('./smpp.ts')).createSmpp(own),
+  open: async (own, { may_start }) => (await import('./smpp.ts')).createSmpp(own, { may_start }),
 } satisfies ProviderType<SmppSettings>

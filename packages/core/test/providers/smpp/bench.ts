@@ -83,9 +83,10 @@ export interface Client {
 export async function openClient(
   more: Omit<SettingsInput, 'type' | 'name'>,
   timing: Partial<Timing> = {},
+  may_start?: () => boolean,
 ): Promise<Client> {
   const own = settings.parse({ type: 'smpp', name: 'carrier', ...more })
-  const provider = createSmpp(own, { ...QUICK, ...timing })
+  const provider = createSmpp(own, { timing: { ...QUICK, ...timing }, may_start })
   const reports: Report[] = []
   const batches: Report[][] = []
   const notes: Note[] = []

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../../src/contract/outside/provider.ts'
+import { openConnection } from '../../../src/providers/smpp/connection.ts'
 import { createFramer, encodePdu, type Pdu, setSequence } from '../../../src/providers/smpp/pdu.ts'
 import { settings } from '../../../src/providers/smpp/settings.ts'
 import { createSmpp } from '../../../src/providers/smpp/smpp.ts'
@@ -258,7 +259,7 @@ describe('a check', () => {
       name: 'carrier',
       binds: [{ ...bindTo(smsc), password }],
     })
-    const provider = createSmpp(own, QUICK)
+    const provider = createSmpp(own, { timing: QUICK })
     const problem = await provider.check?.()
     await smsc.when(() => smsc.sessions().length === 0)
     return [problem, provider]
@@ -427,6 +428,88 @@ describe('an unbind while answers are outstanding', () => {
       expect(others).toEqual([by === 'the SMSC' ? UNBIND_RESP : UNBIND])
     },
   )
+})
+
+describe('a submission that was never written', () => {
+  test('is a retry if the connection breaks in the turn in which it was submitted', async () => {
+    const raw = await startRaw(({ command, sequence }, socket) => {
+      if (command !== SUBMIT_SM) return
+      const answer = encodePdu(SUBMIT_SM_RESP, 0, id('1'))
+      setSequence(answer, sequence)
+      // The answer makes room for the next submission, and the octets after it end the connection.
+      socket.write(Buffer.concat([answer, Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')]))
+    })
+    const one = await client({ binds: [bindTo(raw)], window: 1 })
+    await one.up()
+    expect(await one.provider.send([jobOf('a'), jobOf('b')])).toMatchObject([
+      { type: 'accepted' },
+      { type: 'retry', error_code: 'not_connected' },
+    ])
+    expect(raw.got.filter(({ command }) => command === SUBMIT_SM)).toHaveLength(1)
+  })
+
+  test('can be taken back while the write before it waits for the SMSC', async () => {
+    const raw = await startRaw(() => {})
+    let connected = () => {}
+    const isConnected = new Promise<void>((resolve) => {
+      connected = resolve
+    })
+    const connection = openConnection(
+      { host: '127.0.0.1', port: raw.port, tls: false },
+      { connected, answered() {}, delivered() {}, unbound() {}, ended() {}, closed() {} },
+    )
+    await isConnected
+    await until(() => raw.sockets.size === 1)
+    for (const socket of raw.sockets) socket.pause()
+    // More than the buffers of the network take.
+    const first = encodePdu(SUBMIT_SM, 0, Buffer.alloc(32 * 1024 * 1024))
+    const second = encodePdu(SUBMIT_SM, 0, Buffer.alloc(1))
+    connection.write(first, 1)
+    await new Promise(setImmediate)
+    connection.write(second, 2)
+    await new Promise(setImmediate)
+    expect(connection.unread()).toBeGreaterThan(second.length)
+    expect(connection.cancel(first)).toBe(false)
+    expect(connection.cancel(second)).toBe(true)
+    expect(connection.cancel(second)).toBe(false)
+    connection.destroy()
+  })
+
+  test('because the window stayed full or no bind came up is a retry', async () => {
+    const raw = await startRaw(() => {})
+    const one = await client({ binds: [bindTo(raw)], window: 1 }, BRIEF)
+    await one.up()
+    const outcomes = await one.provider.send([jobOf('a'), jobOf('b'), jobOf('c')])
+    // The SMSC that answers nothing loses its connection, and the next bind has room for one more.
+    const written = raw.got.filter(({ command }) => command === SUBMIT_SM).length
+    expect(outcomes.filter(({ type }) => type === 'ambiguous')).toHaveLength(written)
+    expect(outcomes.filter(({ type }) => type === 'retry')).toHaveLength(3 - written)
+    expect(written).toBeLessThan(3)
+  })
+})
+
+describe('a pause', () => {
+  test('holds back what waits for room, and lets begun messages end', async () => {
+    let isPaused = false
+    const smsc = await startSmsc()
+    closers.push(smsc.close)
+    const one = await client({ binds: [bindTo(smsc)], window: 1 }, {}, () => !isPaused)
+    await one.up()
+    smsc.next('hold')
+    const sending = one.provider.send([jobOf('x'.repeat(200)), jobOf('b'), jobOf('c')])
+    await smsc.when(() => smsc.counts.submits === 1)
+    isPaused = true
+    smsc.release()
+    expect(await sending).toMatchObject([
+      { type: 'accepted' },
+      { type: 'retry', error_code: 'paused' },
+      { type: 'retry', error_code: 'paused' },
+    ])
+    expect(smsc.counts.submits).toBe(2)
+    expect(await one.send('d')).toMatchObject({ type: 'retry', error_code: 'paused' })
+    isPaused = false
+    expect(await one.send('e')).toMatchObject({ type: 'accepted' })
+  })
 })
 
 describe('an SMSC that violates SMPP', () => {
