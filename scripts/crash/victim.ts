@@ -11,6 +11,8 @@ export interface Victim {
   smtp_url: string | null
   /** Time from its start until it listened, in ms. */
   startup_ms: number
+  /** Lets the process stand still, or go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** Sends SIGKILL, and resolves when the process is dead. */
   kill(): Promise<void>
   /**
@@ -111,6 +113,7 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
         smtp_url,
         startup_ms: performance.now() - from,
         ended: dead,
+        signal: (signal) => void child.kill(signal),
         kill() {
           child.kill('SIGKILL')
           return dead
