@@ -218,6 +218,33 @@ describe('the port of svc dev', () => {
     expect(running.stdout()).toContain(`curl -s http://127.0.0.1:${port}/api/v1/messages/send`)
   })
 
+  test('differs, as that of the SMTP inlet, for several that start together', async () => {
+    const folders = [newFolder(), newFolder(), newFolder()]
+    try {
+      const all = folders.map(({ path }) => start(['dev', '--json'], { cwd: path, env: {} }))
+      started.push(...all)
+      const texts = await Promise.all(all.map((one) => one.until(/^\{.*\}$/m)))
+      const urls = texts.flatMap(([text]) => {
+        const { url, smtp_urls } = JSON.parse(text) as { url: string; smtp_urls: string[] }
+        return [url, ...smtp_urls]
+      })
+      expect(new Set(urls).size).toBe(6)
+      for (const one of all) expect(await one.stop()).toMatchObject({ code: 0 })
+    } finally {
+      for (const each of folders) each.remove()
+    }
+  })
+
+  test('of the SMTP inlet is exactly that of SVC_SMTP_LISTEN, or the start ends with one line', async () => {
+    const port = await take(0)
+    const env = { SVC_SMTP_LISTEN: `127.0.0.1:${port}`, SVC_LOG_LEVEL: 'info' }
+    expect(await svc(['dev'], here(env))).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `svc: port ${port} is in use: stop the program that uses it, or choose another port\n`,
+    })
+  })
+
   test('is exactly PORT when that is set', async () => {
     const port = await take(0)
     const { code, stdout, stderr } = await svc(['dev'], here({ PORT: String(port) }))

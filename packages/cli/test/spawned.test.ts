@@ -1,4 +1,5 @@
 import { execFile, spawn as spawnProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,7 +7,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sign } from '@svc/core/webhooks'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { freePort } from '../src/dev/free-port.ts'
 import { BIN, type SvcProcess, spawnSvc } from './spawned.ts'
 import { newFolder } from './svc.ts'
 
@@ -48,10 +48,19 @@ function recordImports(file: string): string[] {
   return ['--import', dataUrl(register)]
 }
 
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
+}
+
 /** Runs the command `$svc` within a shell command; returns its address, and functions to stop it. */
 async function serveInLine(line: string, name: string) {
   // The log, which names a port that the system chooses, is not readable here.
-  const port = await freePort('127.0.0.1', 20_000 + (process.pid % 20_000))
+  const port = await freePort()
   const own = join(cwd, name)
   mkdirSync(own)
   const start = `sh -c 'echo $$ > pid; exec ${process.execPath} ${BIN} $0'`

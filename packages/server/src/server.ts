@@ -1,12 +1,13 @@
 import type { AddressInfo } from 'node:net'
 import { type Core, type CoreOptions, createCore, type Runtime, systemRuntime } from '@svc/core'
 import { decodedOf } from '@svc/core/operate'
-import type { FastifyListenOptions } from 'fastify'
+import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import { type Logger, pino } from 'pino'
 import type { ServedApi } from './api.ts'
 import { buildApp } from './app.ts'
 import type { Inlet } from './compat/smtp/inlet.ts'
 import { inletSettings } from './compat/smtp/settings.ts'
+import { atFreePort } from './connections/free-port.ts'
 import type { ConsoleOptions } from './console/console.ts'
 import { ownService } from './console/operator/own-service.ts'
 import { devPerson } from './dev/person.ts'
@@ -54,6 +55,7 @@ export async function startServer({
   lease_ms,
   onAnswered,
   settings = [],
+  next_port = {},
 }: {
   config: Config
   /**
@@ -69,6 +71,8 @@ export async function startServer({
   onAnswered?: OnAnswered
   /** The settings with their sources, for the pages of operators. */
   settings?: readonly ShownSetting[]
+  /** Whether a port that is in use is replaced by the next free one: for a port that the person did not choose. */
+  next_port?: { http?: boolean; smtp?: boolean }
 }): Promise<RunningServer> {
   const log = stdoutLog()
   const logger = pino(logOptions(log_level), log)
@@ -114,10 +118,11 @@ export async function startServer({
   let scraped: Awaited<ReturnType<Metrics['serve']>> | null = null
   let backups: Backups | null = null
   let inlet: Inlet | null = null
+  let app: FastifyInstance | null = null
   try {
     const jwt_secret = config.jwt_secret ?? (await core.secret('jwt'))
     let served: ServedApi | undefined
-    const app = await buildApp(core, {
+    app = await buildApp(core, {
       onServed: (parts) => {
         served = parts
       },
@@ -141,16 +146,20 @@ export async function startServer({
       ...(dev && { linger_ms: 0 }),
     })
     if (metrics && config.metrics_listen) scraped = await metrics.serve(core, config.metrics_listen)
-    inlet = served ? await openSmtp(config, { core, served, logger, metrics }) : null
+    const smtp = { core, served, logger, metrics, next_port: next_port.smtp ?? false }
+    inlet = await openSmtp(config, smtp)
     // The last port, so that a health check is answered only when all ports listen.
-    await app.listen(listenOptions(config))
-    const { port } = app.server.address() as AddressInfo
+    const http = app
+    const listen = (port: number) => http.listen(listenOptions(config, port))
+    await (next_port.http ? atFreePort(config.port, listen) : listen(config.port))
+    const { port } = http.server.address() as AddressInfo
     const url = urlOf(config.host, port)
-    // With port 0 the port is known only now; providers get the public URL.
-    if (public_url === urlOf(config.host, 0)) public_url = url
-    await core.startDispatch()
+    // The port of the system's choice, or the next free one, is known only now; providers get the public URL.
+    if (public_url === urlOf(config.host, config.port)) public_url = url
     await core.audit.noteSettings(settingTexts(config))
     backups = await scheduledBackups(config, runtime)
+    // Last, because a start that fails must end with no call in flight.
+    await core.startDispatch()
     const metrics_url =
       scraped && config.metrics_listen ? urlOf(config.metrics_listen.host, scraped.port) : null
     const smtp_urls = (inlet?.addresses ?? []).map(smtpUrlOf)
@@ -164,7 +173,7 @@ export async function startServer({
       smtp_urls,
       core,
       async close() {
-        await Promise.all([app.close(), inlet?.close(dev ? 0 : SMTP_GRACE_MS)])
+        await Promise.all([http.close(), inlet?.close(dev ? 0 : SMTP_GRACE_MS)])
         await backups?.stop()
         await scraped?.close()
         await core.close()
@@ -173,7 +182,7 @@ export async function startServer({
       },
     }
   } catch (error) {
-    await inlet?.close(0)
+    await Promise.all([app?.close(), inlet?.close(0)])
     await backups?.stop()
     await scraped?.close()
     await core.close({ grace_ms: 0 })
@@ -217,14 +226,21 @@ async function openSmtp(
     served,
     logger,
     metrics,
-  }: { core: Core; served: ServedApi; logger: Logger; metrics: Metrics | null },
+    next_port,
+  }: {
+    core: Core
+    served: ServedApi | undefined
+    logger: Logger
+    metrics: Metrics | null
+    next_port: boolean
+  },
 ): Promise<Inlet | null> {
   const settings = inletSettings(config)
-  if (!settings) return null
+  if (!settings || !served) return null
   const { openInlet } = await import('./compat/smtp/inlet.ts')
   const inlet = await openInlet({
     shared: { core: decodedOf(core), ...served },
-    settings,
+    settings: { ...settings, next_port },
     log: logger,
     onMail: metrics?.onMail,
   })
@@ -272,7 +288,10 @@ async function loadMetrics({ database_url, providers }: Config): Promise<Metrics
 }
 
 /** Node takes `fd`. The framework passes `fd` to Node, although the framework's types lack it. */
-function listenOptions({ listen_fd, host, port, listen_backlog }: Config): FastifyListenOptions {
+function listenOptions(
+  { listen_fd, host, listen_backlog }: Config,
+  port: number,
+): FastifyListenOptions {
   const backlog = listen_backlog
   return listen_fd === null
     ? { host, port, backlog }

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, Server } from 'node:net'
+import { type AddressInfo, createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Svc } from '@svc/client'
+import { createCore, systemRuntime } from '@svc/core'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { type Config, readConfig, startServer } from '../src/index.ts'
 import { within } from './within.ts'
@@ -162,4 +163,56 @@ it('releases the database when its port is taken', async () => {
   other.close()
   const server = await startServer({ config: { ...config, port } })
   await within(5_000, 'the server to close', server.close())
+})
+
+it('ends a start that fails with nothing in flight: the inlet listens before the dispatch begins', async () => {
+  const first = await startServer({ config })
+  const owner = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
+  const { id } = await first.core.workspaces.create(owner)
+  const { key } = await first.core.apiKeys.create(id, { name: 'A' })
+  await first.close()
+  const core = await createCore({ database_url: config.database_url, runtime: systemRuntime() })
+  const identity = await core.apiKeys.authenticate(key, '127.0.0.1')
+  const content = { text: 'Hello' }
+  const sent = await core.messages.send(identity, {
+    channel: 'sms',
+    to: '+14155552671',
+    content,
+  })
+  await core.close()
+  const other = createServer().listen(0, '127.0.0.1')
+  await expect.poll(() => other.address()).not.toBeNull()
+  const { port } = other.address() as AddressInfo
+  const started = startServer({
+    config: { ...config, smtp_listen: [{ host: '127.0.0.1', port, implicit_tls: false }] },
+  })
+  await expect(started).rejects.toThrow('EADDRINUSE')
+  other.close()
+  const after = await createCore({ database_url: config.database_url, runtime: systemRuntime() })
+  const viewer = { workspace_id: id, mode: 'live' as const }
+  const { status } = await after.messages.get(viewer, sent.data.message_id)
+  expect(status).toBe('queued')
+  await after.close()
+})
+
+it('takes the next port by listening, for each port that the person did not choose', async () => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await expect.poll(() => taken.address()).not.toBeNull()
+  const { port } = taken.address() as AddressInfo
+  const smtp_listen = [{ host: '127.0.0.1', port, implicit_tls: false }]
+  const start = (n: number) => {
+    const database_url = `file:${join(folder, `${n}.db`)}`
+    const next_port = { http: true, smtp: true }
+    return startServer({ config: { ...config, port, smtp_listen, database_url }, next_port })
+  }
+  const servers = await Promise.all([0, 1, 2, 3].map(start))
+  try {
+    const used = servers.flatMap(({ url, smtp_urls }) => [url, ...smtp_urls])
+    const ports = used.map((url) => Number(url.split(':').at(-1)))
+    expect(new Set([port, ...ports]).size).toBe(9)
+    for (const { url } of servers) expect((await fetch(`${url}/health`)).status).toBe(200)
+  } finally {
+    await Promise.all(servers.map((server) => server.close()))
+    taken.close()
+  }
 })

@@ -3,7 +3,6 @@ import { SETTINGS, shownSetting } from '@svc/server/settings'
 import type { Command } from 'commander'
 import { readDevFile, writeDevFile } from '../connect/dev-file.ts'
 import { type Context, withExamples } from '../context.ts'
-import { freePort } from '../dev/free-port.ts'
 import { aborted, type ProcessIo, stopSignalOf } from '../process/process-io.ts'
 import { dataFolder, pathFrom, settingsOf } from '../settings/data-folder.ts'
 import {
@@ -16,8 +15,7 @@ import { unknownVariables } from '../settings/unknown-variables.ts'
 import { styleFor } from '../show/style.ts'
 import { printable } from '../show/text.ts'
 
-const DEFAULT_HOST = defaultOf('HOST')
-const DEFAULT_PORT = Number(defaultOf('PORT'))
+const DEFAULT_PORT = defaultOf('PORT')
 const SMTP_HOST = '127.0.0.1'
 const SMTP_PORT = 2525
 const DEMO_CREDITS = '100'
@@ -64,10 +62,9 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
     import('../dev/welcome.ts'),
     import('../dev/request-line.ts'),
   ])
-  const { port, taken_port } = await choosePort(io)
-  const config = readConfig(
-    devSettings(io, { port, packages: DEMO_PACKAGES, smtp_listen: await chooseSmtp(io) }),
-  )
+  const port = io.env.PORT?.trim()
+  const smtp_listen = settingsOf(io).SVC_SMTP_LISTEN?.trim()
+  const config = readConfig(devSettings(io, { port, packages: DEMO_PACKAGES, smtp_listen }))
   const lineStyle = styleFor(io.stderr, io.env)
   let isReady = false
   let key: { workspace_id: string; api_key: string } | null = null
@@ -75,6 +72,8 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
     config,
     dev: true,
     demo: () => key,
+    // Only ports that the person did not choose.
+    next_port: { http: !port, smtp: !smtp_listen },
     log_level: config.log_level,
     onAnswered(method, route, status, duration_ms, url) {
       if (!isReady || !options.requests) return
@@ -113,6 +112,7 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
       const data_place = isFile ? pathFrom(io.cwd, folder) : 'the PostgreSQL database'
       const providers = await server.core.providers.status()
       const { smtp_urls } = server
+      const taken_port = port || new URL(url).port === DEFAULT_PORT ? null : Number(DEFAULT_PORT)
       const welcome = { url, demo, smtp_urls, taken_port, data_place, svc, providers }
       output.line(welcomeText(welcome, output.style))
     }
@@ -125,42 +125,27 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
   }
 }
 
-/** Returns the settings of the environment with the defaults of a demo. */
+/**
+ * Returns the settings of the environment with the defaults of a demo. With PORT=0 the system chooses the port of the SMTP inlet
+ * too.
+ */
 function devSettings(
   io: ProcessIo,
-  { port, packages, smtp_listen }: { port: string; packages: string; smtp_listen: string },
+  {
+    port,
+    packages,
+    smtp_listen,
+  }: { port: string | undefined; packages: string; smtp_listen: string | undefined },
 ): NodeJS.ProcessEnv {
   const { env } = io
   return {
     ...settingsOf(io),
-    PORT: port,
-    SVC_SMTP_LISTEN: smtp_listen,
+    PORT: port || DEFAULT_PORT,
+    SVC_SMTP_LISTEN: smtp_listen || `${SMTP_HOST}:${port === '0' ? 0 : SMTP_PORT}`,
     SVC_SIGNUP_CREDITS: env.SVC_SIGNUP_CREDITS?.trim() || DEMO_CREDITS,
     SVC_CREDIT_PACKAGES: env.SVC_CREDIT_PACKAGES?.trim() || packages,
     SVC_LOG_LEVEL: env.SVC_LOG_LEVEL?.trim() || DEMO_LOG_LEVEL,
   }
-}
-
-/** Returns the port that PORT names. Without PORT it returns 3000, or the next free port. */
-async function choosePort({
-  env,
-}: ProcessIo): Promise<{ port: string; taken_port: number | null }> {
-  const requested = env.PORT?.trim()
-  if (requested) return { port: requested, taken_port: null }
-  const port = await freePort(env.HOST?.trim() || DEFAULT_HOST, DEFAULT_PORT)
-  return { port: String(port), taken_port: port === DEFAULT_PORT ? null : DEFAULT_PORT }
-}
-
-/**
- * Returns the addresses of `SVC_SMTP_LISTEN`; by default port 2525 of this machine, or the next free one. With PORT=0 the
- * system chooses this port too, so that services that start at the same time do not choose the same one.
- */
-async function chooseSmtp(io: ProcessIo): Promise<string> {
-  const { SVC_SMTP_LISTEN, PORT } = settingsOf(io)
-  const requested = SVC_SMTP_LISTEN?.trim()
-  if (requested) return requested
-  const port = PORT?.trim() === '0' ? 0 : await freePort(SMTP_HOST, SMTP_PORT)
-  return `${SMTP_HOST}:${port}`
 }
 
 /** The warning for a server that other machines can reach. */

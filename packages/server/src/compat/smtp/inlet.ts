@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { isLoopback } from '@svc/core/contract'
 import { SMTPServer } from 'smtp-server'
+import { atFreePort } from '../../connections/free-port.ts'
 import type { SmtpAddress } from '../../settings/readers.ts'
 import type { Shared } from './admit.ts'
 import {
@@ -23,6 +24,8 @@ export interface InletSettings extends InletDomains {
   addresses: readonly SmtpAddress[]
   /** Needed for each address that other machines can reach. */
   certificate: CertificateFiles | null
+  /** Whether a port that is in use is replaced by the next free one. */
+  next_port?: boolean | undefined
 }
 
 /** The inlet's log. No line has an address or a content of a mail. */
@@ -99,8 +102,11 @@ export async function openInlet({
   try {
     for (const [index, server] of servers.entries()) {
       const { host, port, implicit_tls } = settings.addresses[index] as SmtpAddress
-      server.listen(port, host)
-      await once(server.server, 'listening')
+      const listen = async (at: number) => {
+        server.listen(at, host)
+        await once(server.server, 'listening')
+      }
+      await (settings.next_port ? atFreePort(port, listen) : listen(port))
       addresses.push({ host, port: (server.server.address() as AddressInfo).port, implicit_tls })
     }
   } catch (error) {
