@@ -127,7 +127,7 @@ export function createProgram(
   io: ProcessIo,
   argv: readonly string[] = [],
 ): { program: Command; context: Context } {
-  const program = new Command('svc')
+  const program = new StrictCommand('svc')
   const output = createOutput(io, () => program.opts().json === true)
   const context = { io, output }
   prepare(program, context, onlyCommand(argv))
@@ -137,6 +137,27 @@ export function createProgram(
     context.io = await withConfigFile(io, config, output.note)
   })
   return { program, context }
+}
+
+/** A command that reports an unknown option before a missing one: the missing option may be the misspelt one. */
+class StrictCommand extends Command {
+  override createCommand(name?: string): Command {
+    return new StrictCommand(name)
+  }
+
+  override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
+    const parsed = super.parseOptions(argv)
+    const [first] = parsed.unknown
+    const isHelp = parsed.unknown.some((word) => word === '-h' || word === '--help')
+    // The unknown options of a group may belong to its commands.
+    if (this.commands.length > 0 || first === undefined || isHelp) return parsed
+    return this.#unknownOption(first)
+  }
+
+  /** The parser's own refusal, which suggests a similar option. Its types leave it out. */
+  #unknownOption(flag: string): never {
+    return (this as unknown as { unknownOption(flag: string): never }).unknownOption(flag)
+  }
 }
 
 /** Commands that run even if the configuration file is invalid. */

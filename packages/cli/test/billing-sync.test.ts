@@ -142,7 +142,7 @@ describe('svc billing sync', () => {
     const { code, stderr } = await sync('--since', since)
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: `svc: --since must be ISO 8601, or a duration such as 30d, got "${since}"\n`,
+      stderr: `svc: --since must be ISO 8601, or a duration before now such as 2h or 30d, got "${since}"\n`,
     })
   })
 

@@ -13,6 +13,7 @@ import {
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { checkDatabase } from '@svc/server/doctor'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { migrateDatabase } from '../../core/src/storage/archive/open.ts'
@@ -65,6 +66,22 @@ async function troubles(check: string, ...more: string[]) {
   const list = found.findings.filter((one) => one.check === check && one.level !== 'ok')
   return { code: ended.code, list }
 }
+
+test('the texts of the command and of doctor name no page of docs/, which an installed package lacks', () => {
+  const sources = ['../src', '../../server/src/doctor'].flatMap((place) =>
+    readdirSync(new URL(place, import.meta.url), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.tsx?$/.test(name) && !/\.test\.tsx?$/.test(name))
+      .map((name) => join(fileURLToPath(new URL(place, import.meta.url)), name)),
+  )
+  expect(sources.length).toBeGreaterThan(100)
+  const named = sources.flatMap((file) =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => /\bdocs\/[a-z]/.test(line) && !/^\s*(\/?\*|\/\/)/.test(line))
+      .map((line) => `${file}: ${line.trim()}`),
+  )
+  expect(named).toEqual([])
+})
 
 describe('svc doctor', () => {
   test('finds no error in a new database, and lists its checks', async () => {

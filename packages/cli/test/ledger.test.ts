@@ -66,6 +66,19 @@ test('export writes a new file, and filters by time', async () => {
   }
 })
 
+test('reads the database of --database, also to find the workspace', async () => {
+  const elsewhere = { ...here, env: { SVC_DATA_DIR: 'nowhere' } }
+  for (const database of [`file:${folder.path}/data/svc.db`, 'file:data/svc.db']) {
+    const argv = ['ledger', 'verify', '--database', database, '--workspace', 'ops@example.com']
+    const report = await svcJson<{ ok: boolean; entries: number }>(argv, elsewhere)
+    expect(report).toMatchObject({ ok: true, workspaces: 1, entries: 2 })
+    const exported = await svc(['ledger', 'export', '--database', database], elsewhere)
+    expect(exported.stderr).toBe('2 entries.\n')
+  }
+  const missing = await svc(['ledger', 'verify', '--database', 'file:no.db'], here)
+  expect(missing.code).toBe(2)
+})
+
 test('verify shows a difference, and exits with 1', async () => {
   const database = new Sqlite(`${folder.path}/data/svc.db`)
   database.exec('update credit_accounts set balance = balance + 1')

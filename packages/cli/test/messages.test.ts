@@ -116,12 +116,13 @@ describe('svc messages list', () => {
   })
 
   test.each([
-    ['--since', 'yesterday', 'Invalid date format. Use ISO 8601 format.'],
-    ['--bulk-id', 'x', 'bulk_id'],
-    ['--cursor', 'x', 'cursor'],
-  ])('refuses %s %s', async (option, value, text) => {
+    ['--since', 'yesterday', 'such as 2h or 30d, got "yesterday"', 2],
+    ['--until', '2026-02-30', 'such as 2h or 30d, got "2026-02-30"', 2],
+    ['--bulk-id', 'x', 'bulk_id', 1],
+    ['--cursor', 'x', 'cursor', 1],
+  ])('refuses %s %s', async (option, value, text, exit_code) => {
     const { code, stderr } = await run('messages', 'list', option, value)
-    expect(code).toBe(1)
+    expect(code).toBe(exit_code)
     expect(stderr).toContain(text)
   })
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FoundCommand, leafCommands } from './commands-in.ts'
-import { type Ended, newFolder, start } from './svc.ts'
+import { type Ended, newFolder, start, svc } from './svc.ts'
 
 const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
@@ -194,6 +194,17 @@ test.each(['nowhere', 'folder', 'loop', 'garbage/within'])(
     const ended = await runIn(['config', 'check', '--config', at(name)], {})
     expect(ended.code).toBe(2)
     expectOneLine(ended, name)
+  },
+)
+
+test.each(LEAVES.filter(([, { command }]) => command.options.some(({ mandatory }) => mandatory)))(
+  'svc %s: an unknown option is reported before a missing one',
+  async (_, found) => {
+    const { code, stderr } = await svc([...found.names, '--no-such-option'], { cwd: folder.path })
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("unknown option '--no-such-option'"),
+    })
   },
 )
 

@@ -206,7 +206,7 @@ await check('errors', async () => {
   const reader = clientOf(service, service.reader)
   await refused(reader.emails.send(MAIL), 401, 'restricted_api_key')
   await refused(reader.domains.list(), 401, 'restricted_api_key')
-  await refused(resend.apiKeys.list(), 404, 'not_found')
+  await refused(resend.apiKeys.create({ name: 'x' }), 404, 'not_found')
 })
 
 await check('rate limit and retry', async () => {

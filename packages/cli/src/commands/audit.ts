@@ -2,7 +2,7 @@ import type { OperatorAuditEntry } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { findWorkspace, withCore } from '../connect/operator.ts'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { momentText } from '../input/time.ts'
+import { readOptionalPast } from '../input/time.ts'
 import { printable } from '../show/text.ts'
 
 interface AuditOptions extends PageOptions {
@@ -44,8 +44,8 @@ also writes its entry. Entries never contain message contents, recipients or sec
 
 async function showAudit({ io, output }: Context, options: AuditOptions): Promise<void> {
   const { api, auditEntry, decode } = await import('@svc/core/contract')
-  const now = new Date()
-  const timeOf = (text: string | undefined) => text && momentText(text, { now, back: true })
+  const since = await readOptionalPast('--since', options.since)
+  const until = await readOptionalPast('--until', options.until)
   const {
     page = 1,
     limit,
@@ -56,8 +56,8 @@ async function showAudit({ io, output }: Context, options: AuditOptions): Promis
     page: options.page,
     limit: options.limit,
     action: options.action,
-    startDate: timeOf(options.since),
-    endDate: timeOf(options.until),
+    startDate: since?.toISOString(),
+    endDate: until?.toISOString(),
   })
   const found = await withCore(io, async (core) => {
     const { workspace: selector } = options

@@ -34,7 +34,7 @@ export function addBackup(program: Command, context: Context): void {
       .description(
         `Copies a consistent snapshot of the SQLite database to one file; the server may run meanwhile. The copy gets
 its name after its verification, so a file named svc-<time>.db is always complete. It contains secrets and messages:
-only its owner can read it. svc restore restores it. For PostgreSQL see docs/operating/backup.md.`,
+only its owner can read it. svc restore restores it. PostgreSQL has its own tools, such as pg_dump.`,
       ),
   )
     .option(

@@ -24,7 +24,11 @@ export function addSync(billing: Command, context: Context): void {
 payment, refund or dispute was lost. You can repeat the command: no correction is booked twice. Exits with 1 when some
 purchases could not be checked; those purchases do not change.`,
     )
-    .option('--since <time>', 'purchases at or after: ISO 8601, or a duration before now', '30d')
+    .option(
+      '--since <time>',
+      'purchases at or after: ISO 8601, or a duration before now such as 2h',
+      '30d',
+    )
     .option('--workspace <id-or-email>', 'only the purchases of this workspace')
     .action((options: SyncOptions) => syncPurchases(context, options))
   withExamples(

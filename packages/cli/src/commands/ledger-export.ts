@@ -6,15 +6,16 @@ import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { readPast } from '../input/time.ts'
+import { readOptionalPast } from '../input/time.ts'
 import { usage } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
 import { pathFrom } from '../settings/data-folder.ts'
-import { databaseUrl } from '../settings/database-option.ts'
+import { databaseUrl, withDatabase } from '../settings/database-option.ts'
 import { counted } from '../show/counted.ts'
 import { asUnreadable, withOneWorkspace, workspaceIdOf } from './ledger-options.ts'
 
 interface Options {
+  database?: string
   workspace?: string
   format: 'csv' | 'jsonl'
   since?: string
@@ -24,18 +25,20 @@ interface Options {
 
 /** Adds `svc ledger export`. */
 export function addLedgerExport(ledger: Command, context: Context): void {
-  const command = withOneWorkspace(
-    ledger
-      .command('export')
-      .summary('export the entries')
-      .description(
-        'Exports every entry of the ledger from one consistent snapshot, ordered by workspace and number. Amounts are exact credits.',
-      ),
+  const command = withDatabase(
+    withOneWorkspace(
+      ledger
+        .command('export')
+        .summary('export the entries')
+        .description(
+          'Exports every entry of the ledger from one consistent snapshot, ordered by workspace and number. Amounts are exact credits.',
+        ),
+    ),
   )
     .addOption(
       new Option('--format <format>', 'the format').choices(['csv', 'jsonl']).default('csv'),
     )
-    .option('--since <time>', 'entries at or after: ISO 8601, or a duration before now')
+    .option('--since <time>', 'entries at or after: ISO 8601, or a duration before now such as 2h')
     .option('--until <time>', 'entries before, in the same form')
     .option('--out <file>', 'the file; - for stdout', '-')
     .action((options: Options) => exportLedger(context, options))
@@ -55,10 +58,10 @@ async function exportLedger(context: Context, options: Options): Promise<void> {
   if (!isPipe && existsSync(path)) {
     throw usage(`${pathFrom(cwd, path)} exists: choose another name`)
   }
-  const since = await readOptional('--since', options.since)
-  const until = await readOptional('--until', options.until)
-  const database_url = databaseUrl(io, undefined)
-  const workspace_id = await workspaceIdOf(context, options.workspace)
+  const since = await readOptionalPast('--since', options.since)
+  const until = await readOptionalPast('--until', options.until)
+  const database_url = databaseUrl(io, options.database)
+  const workspace_id = await workspaceIdOf(context, options.workspace, database_url)
   const { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine, readLedger } = await import(
     '@svc/core/operate'
   )
@@ -76,10 +79,6 @@ async function exportLedger(context: Context, options: Options): Promise<void> {
   } catch (error) {
     throw asUnreadable(error)
   }
-}
-
-async function readOptional(option: string, text: string | undefined): Promise<Date | undefined> {
-  return text === undefined ? undefined : readPast(option, text)
 }
 
 /** Writes a text. It waits for a slow reader, so that memory does not grow. */

@@ -24,11 +24,13 @@ export function asUnreadable(thrown: unknown): unknown {
     : failure
 }
 
-/** The id of the workspace that `selector` names; undefined if there is no selector. */
+/** The id of the workspace of this database that `selector` names; undefined if there is no selector. */
 export async function workspaceIdOf(
   { io }: Context,
   selector: string | undefined,
+  database_url: string,
 ): Promise<string | undefined> {
   if (selector === undefined) return undefined
-  return withCore(io, async (core) => (await findWorkspace(core, selector, io)).id)
+  const there = { ...io, env: { ...io.env, SVC_DATABASE_URL: database_url } }
+  return withCore(there, async (core) => (await findWorkspace(core, selector, io)).id)
 }

@@ -3,40 +3,48 @@ import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { Failure } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
-import { databaseUrl } from '../settings/database-option.ts'
+import { databaseUrl, withDatabase } from '../settings/database-option.ts'
 import { counted } from '../show/counted.ts'
 import { progressBars } from '../show/progress-bar.ts'
 import { asUnreadable, withOneWorkspace, workspaceIdOf } from './ledger-options.ts'
 
 interface VerifyOptions {
+  database?: string
   workspace?: string
   fast?: boolean
 }
 
 /** Adds `svc ledger verify`. */
 export function addLedgerVerify(ledger: Command, context: Context): void {
-  const command = withOneWorkspace(
-    ledger
-      .command('verify')
-      .summary('recompute every balance and compare')
-      .description(
-        `Recomputes every balance from its entries, and compares the entries with messages, bulks, refunds, purchases,
+  const command = withDatabase(
+    withOneWorkspace(
+      ledger
+        .command('verify')
+        .summary('recompute every balance and compare')
+        .description(
+          `Recomputes every balance from its entries, and compares the entries with messages, bulks, refunds, purchases,
 holds and lots. It reads one consistent snapshot and changes nothing. If it finds differences, it lists all of them and
 exits with 1; their amounts are in whole micro-credits.`,
-      ),
+        ),
+    ),
   )
     .option('--fast', 'compare rows only where sums differ: for very long histories')
     .action((options: VerifyOptions) => verify(context, options))
-  withExamples(command, 'svc ledger verify', 'svc ledger verify --workspace ops@example.com --json')
+  withExamples(
+    command,
+    'svc ledger verify',
+    'svc ledger verify --workspace ops@example.com --json',
+    'svc ledger verify --database file:./restored.db',
+  )
 }
 
 async function verify(
   context: Context,
-  { workspace: selector, fast }: VerifyOptions,
+  { workspace: selector, fast, database }: VerifyOptions,
 ): Promise<void> {
   const { io, output } = context
-  const database_url = databaseUrl(io, undefined)
-  const workspace_id = await workspaceIdOf(context, selector)
+  const database_url = databaseUrl(io, database)
+  const workspace_id = await workspaceIdOf(context, selector, database_url)
   const bars = progressBars(io, { isQuiet: output.isJson() || !output.isTerminal })
   const { verifyLedger } = await import('@svc/core/operate')
   const report = await verifyLedger(database_url, {

@@ -2,7 +2,7 @@ import type { Message } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
-import { momentText } from '../input/time.ts'
+import { readOptionalPast } from '../input/time.ts'
 import { statusCell } from '../messages/message-steps.ts'
 import { counted } from '../show/counted.ts'
 
@@ -73,15 +73,16 @@ async function listMessages(
     ...options
   }: ListOptions,
 ): Promise<void> {
+  const startDate = await readOptionalPast('--since', since)
+  const endDate = await readOptionalPast('--until', until)
   const { client } = await connect(options, io)
-  const now = new Date()
   const found = await client.messages.list({
     status,
     channel,
     recipient,
     bulk_id: bulkId,
-    startDate: since && momentText(since, { now, back: true }),
-    endDate: until && momentText(until, { now, back: true }),
+    startDate,
+    endDate,
     ...pageOf({ page, limit }),
     cursor,
   })

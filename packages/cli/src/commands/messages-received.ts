@@ -2,7 +2,7 @@ import type { ReceivedMessage } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
-import { momentText } from '../input/time.ts'
+import { readOptionalPast } from '../input/time.ts'
 import { counted } from '../show/counted.ts'
 
 interface ReceivedOptions extends ConnectionOptions, PageOptions {
@@ -47,13 +47,14 @@ async function listReceived(
   { io, output }: Context,
   { channel, sender, since, until, page, limit, ...options }: ReceivedOptions,
 ): Promise<void> {
+  const startDate = await readOptionalPast('--since', since)
+  const endDate = await readOptionalPast('--until', until)
   const { client } = await connect(options, io)
-  const now = new Date()
   const found = await client.received.list({
     channel,
     sender,
-    startDate: since && momentText(since, { now, back: true }),
-    endDate: until && momentText(until, { now, back: true }),
+    startDate,
+    endDate,
     ...pageOf({ page, limit }),
   })
   if (output.isJson()) return output.document(found)

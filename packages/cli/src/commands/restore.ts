@@ -107,8 +107,7 @@ async function warnOfKeys({ io, output }: Context, { secrets_keys }: BackupCheck
   if (missing.length === 0) return
   output.line(`
 The secrets of the backup are encrypted with ${missing.length === 1 ? 'a key' : 'keys'} that this machine's settings do not have: ${missing.join(', ')}.
-The server does not start on it without: add ${missing.length === 1 ? 'the key' : 'the keys'} to SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, after the first key
-(docs/operating/secrets.md).`)
+The server does not start on it without: add ${missing.length === 1 ? 'the key' : 'the keys'} to SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, after the first key.`)
 }
 
 async function putInPlace(

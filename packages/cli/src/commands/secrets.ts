@@ -106,7 +106,7 @@ async function encryptAll(context: Context): Promise<void> {
       noteUnused(context, after)
       if (report.changed > 0 && databaseFile(io) !== null) {
         output.note(
-          'Unused pages of the file, and older backups, may still contain the old values: see docs/operating/secrets.md.',
+          'Unused pages of the file, and older backups, may still contain the old values: make a new backup, and delete older ones.',
         )
       }
     }

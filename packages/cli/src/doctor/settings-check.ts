@@ -21,14 +21,17 @@ export async function checkSettings(
   }
   const findings: Finding[] = []
   const warn = (_fields: object, text: string) => {
-    findings.push(is.warning(text, 'docs/operating/configuration.md'))
+    findings.push(is.warning(text, 'svc config shows each setting and where it comes from'))
   }
   warnOfSettings({ warn }, config, { dev: false })
   for (const text of unknownVariables(io.env)) warn({}, text)
   // The check of the database reports an invalid URL.
   await warnOfDatabase(
     {
-      warn: (_fields, text) => findings.push(is.warning(text, 'docs/operating/postgresql.md#tls')),
+      warn: (_fields, text) =>
+        findings.push(
+          is.warning(text, 'add ?sslmode=verify-full&sslrootcert=<file> to SVC_DATABASE_URL'),
+        ),
     },
     config,
   ).catch(() => {})
@@ -44,7 +47,7 @@ function exposure(
     return [
       is.warning(
         `keys and passwords are sent to ${host} without encryption`,
-        'use a reverse proxy with TLS (docs/operating/nginx.md), and set SVC_PUBLIC_URL to its https address',
+        'use a reverse proxy with TLS, such as nginx, and set SVC_PUBLIC_URL to its https address',
       ),
     ]
   }

@@ -34,6 +34,14 @@ export function momentText(
   return new Date(now.getTime() + (back ? -duration_ms : duration_ms)).toISOString()
 }
 
+/** The same as `readPast` for an option that may be absent. */
+export async function readOptionalPast(
+  option: string,
+  text: string | undefined,
+): Promise<Date | undefined> {
+  return text === undefined ? undefined : readPast(option, text)
+}
+
 /**
  * Reads the time of an option: ISO 8601, or a duration before now.
  * @throws Failure for any other text.
@@ -42,5 +50,7 @@ export async function readPast(option: string, text: string): Promise<Date> {
   const { parseDateTime } = await import('@svc/core/contract')
   const moment = parseDateTime(momentText(text, { now: new Date(), back: true }))
   if (moment) return moment
-  throw usage(`${option} must be ISO 8601, or a duration such as 30d, got "${text}"`)
+  throw usage(
+    `${option} must be ISO 8601, or a duration before now such as 2h or 30d, got "${text}"`,
+  )
 }

@@ -14,7 +14,7 @@ export function verificationOf(text: string): Verification {
 /** Returns the path in the URL of a SQLite database. @throws Failure with the advice `instead` for PostgreSQL. */
 export function fileOfDatabase(url: string, instead: string): string {
   if (url.startsWith('file:')) return url.slice('file:'.length)
-  throw misconfigured(`the database is PostgreSQL: ${instead} (docs/operating/backup.md)`)
+  throw misconfigured(`the database is PostgreSQL: ${instead}`)
 }
 
 /** The size and contents of a backup, as part of a sentence. */

@@ -19,12 +19,12 @@ export async function checkBackups(
     return [
       is.warning(
         `${unused.join(', ')}: no effect with PostgreSQL`,
-        'remove it from the settings, and back PostgreSQL up with its own tools: docs/operating/backup.md',
+        'remove it from the settings, and back PostgreSQL up with its own tools: pg_dump, or pg_basebackup and the archived log',
       ),
     ]
   }
   if (!database_url.startsWith('file:')) {
-    return [is.ok('PostgreSQL is backed up with its own tools: docs/operating/backup.md')]
+    return [is.ok('PostgreSQL is backed up with its own tools, which this check does not see')]
   }
   if (!backups) {
     return [

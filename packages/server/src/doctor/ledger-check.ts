@@ -25,7 +25,7 @@ export async function checkLedger(
     return [
       is.error(
         `inconsistent: ${number}, the first in workspace ${first?.workspace_id} (${first?.check})`,
-        'svc ledger verify lists them; change nothing by hand, and see docs/operating/ledger.md',
+        'svc ledger verify lists them; change nothing by hand, make a copy with svc backup, and report them',
       ),
     ]
   } catch (error) {

@@ -12,7 +12,7 @@ export async function checkProviders(
     return [
       is.warning(
         'no provider is configured: the sandbox serves every channel, and sends nothing',
-        'see docs/guides for e-mail, Twilio, WhatsApp, SMPP and others',
+        'svc init asks for one, or set SVC_PROVIDERS',
       ),
     ]
   }

@@ -20,7 +20,7 @@ export async function checkSecrets(core: Pick<Core, 'secretsAtRest'>): Promise<F
     return [
       is.warning(
         'no key is set: the database and its backups contain the secrets of sessions and webhooks as plain text',
-        'set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, then svc secrets encrypt: docs/operating/secrets.md',
+        'set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, then svc secrets encrypt',
       ),
     ]
   }
