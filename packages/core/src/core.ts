@@ -283,6 +283,7 @@ async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage:
     secret: () => secrets.secret(PROVIDERS_SECRET),
     threads: prepared.threads,
     lease_ms: options.lease_ms,
+    quotas: prepared.quotas,
   })
   const smtpMailer = smtpMailerOf(providers, brand)
   const sandboxMailer = createSandboxMailer(runtime)

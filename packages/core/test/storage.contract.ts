@@ -52,6 +52,7 @@ import { sessionsContract } from './storage/sessions.contract.ts'
 import { settleContract } from './storage/settle.contract.ts'
 import { suppressedContract } from './storage/suppressed.contract.ts'
 import { suppressionsContract } from './storage/suppressions.contract.ts'
+import { testDeliveriesContract } from './storage/test-deliveries.contract.ts'
 import { testQuotasContract } from './storage/test-quotas.contract.ts'
 import { webhooksContract } from './storage/webhooks.contract.ts'
 import { writeContract } from './storage/write.contract.ts'
@@ -108,6 +109,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('webhooks', () => webhooksContract(open))
     describe('claimDeliveries', () => claimDeliveriesContract(open))
     describe('the gate of a host', () => receiverGateContract(open))
+    describe('deliveries about test messages', () => testDeliveriesContract(open))
     describe('recordDeliveries', () => recordDeliveriesContract(open))
     describe('count', () => rateCountersContract(open))
     describe('purchases', () => purchasesContract(open))

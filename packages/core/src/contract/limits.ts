@@ -51,6 +51,10 @@ export interface Quotas {
   readonly test_messages_per_day: number
   /** The content and metadata of these test messages, and rejected recipients of test bulks, in a day (UTC), as JSON in UTF-8. */
   readonly test_bytes_per_day: number
+  /** Attempts of webhook deliveries about test messages in a day (UTC). Further deliveries are discarded. */
+  readonly test_deliveries_per_day: number
+  /** Webhook deliveries about test messages that begin in a second, after those of the first 20 s, which begin at once. */
+  readonly test_deliveries_per_second: number
 }
 
 /** The default quotas; each can be configured. */
@@ -62,6 +66,8 @@ export const QUOTAS: Quotas = {
   domains: 20,
   test_messages_per_day: 10_000,
   test_bytes_per_day: 64 * MB,
+  test_deliveries_per_day: 20_000,
+  test_deliveries_per_second: 50,
 }
 
 /** All other numbers of the contract. A name ends with its unit: `_s`, `_ms`, `_bytes`; `_length` counts UTF-16 code units. */

@@ -1,6 +1,7 @@
 import { LIMITS } from '../contract/limits.ts'
 import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../rules/claim-deliveries.ts'
 import type { DeliveryResult } from '../rules/record.ts'
+import type { TestDeliveryQuotas } from '../rules/test-deliveries.ts'
 import { gather } from '../runtime/gather.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
@@ -63,6 +64,8 @@ interface DeliveryLaneParts {
   tracing?: Tracing | null
   /** Sends the replies in answers with TwiML; null: they are ignored. */
   sendReplies?: SendReplies | null
+  /** The limits of deliveries about test messages; absent: there are none. */
+  quotas?: TestDeliveryQuotas | undefined
   /** The length of a claim's lease. */
   lease_ms?: number | undefined
 }
@@ -84,7 +87,7 @@ type OpenedDelivery = Begun<Opened<ClaimedDelivery>>
 
 /** Opens the lane. */
 export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
-  const { storage, runtime, lease_ms = LEASE_MS } = options
+  const { storage, runtime, lease_ms = LEASE_MS, quotas } = options
   const shares = createShares({ slots: SLOTS })
   const recordTogether = gather(
     storage.hot.recordDeliveries,
@@ -117,6 +120,7 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
         lease_ms,
         token: runtime.id(),
         requested: [...requested],
+        ...(quotas && { test_deliveries_per_day: quotas.test_deliveries_per_day }),
       })
       // Those that had to wait for the delivery in flight to their host stay.
       for (const { webhook_id } of claimed) requested.delete(webhook_id)

@@ -5,6 +5,7 @@ import type { Incoming } from '../inbound/inbound.ts'
 import type { AuditRetention } from '../operating/audit-retention.ts'
 import type { DispatchGate } from '../operating/dispatch-gate.ts'
 import type { Retention } from '../operating/retention.ts'
+import { createTestPace, type TestDeliveryQuotas } from '../rules/test-deliveries.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Sealer } from '../secrets/sealer.ts'
@@ -61,6 +62,7 @@ export function startDispatcher({
   auditRetention = null,
   txtLookup = null,
   tracing = null,
+  quotas,
 }: {
   storage: Storage
   runtime: Runtime
@@ -92,6 +94,8 @@ export function startDispatcher({
   /** Looks up the records of sending domains; null: they are not checked again. */
   txtLookup?: TxtLookup | null
   tracing?: Tracing | null
+  /** The limits of deliveries about test messages; absent: there are none. */
+  quotas?: TestDeliveryQuotas | undefined
 }): Dispatcher {
   const { log, telemetry } = runtime
   const lane = deliveryLane({
@@ -101,6 +105,7 @@ export function startDispatcher({
     performer,
     sendReplies,
     tracing,
+    quotas,
     lease_ms,
   })
   const isPaused = () => gate?.isPaused() ?? false
@@ -134,6 +139,7 @@ export function startDispatcher({
         lane.queued(refs)
         deliveries.wake()
       },
+      ...(quotas && { testPace: createTestPace(quotas.test_deliveries_per_second) }),
     },
   })
   const wake = () => {

@@ -11,6 +11,7 @@ import type { ProviderRecord } from '../operating/provider-record.ts'
 import type { Retention } from '../operating/retention.ts'
 import type { ProviderFault } from '../providers/defined/definition.ts'
 import { type InstalledProvider, SANDBOX } from '../providers/installed.ts'
+import type { TestDeliveryQuotas } from '../rules/test-deliveries.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Sealer } from '../secrets/sealer.ts'
@@ -81,6 +82,7 @@ export function createDispatching({
   secret,
   threads,
   lease_ms,
+  quotas,
 }: {
   storage: Storage
   runtime: Runtime
@@ -94,6 +96,7 @@ export function createDispatching({
   secret: () => Promise<string>
   threads: number
   lease_ms: number | undefined
+  quotas: TestDeliveryQuotas
 }): Dispatching {
   let dispatcher: Dispatcher | null = null
   let starting: Promise<Dispatcher> | null = null
@@ -179,6 +182,7 @@ export function createDispatching({
       listeners,
       lease_ms,
       tracing,
+      quotas,
       connectionsOf(provider) {
         const { connections } = carriers.traits(provider) ?? {}
         return connections === undefined

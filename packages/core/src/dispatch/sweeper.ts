@@ -6,6 +6,7 @@ import type { TxtLookup } from '../domains/txt-lookup.ts'
 import { PARTS_WAIT_MS } from '../inbound/parts.ts'
 import type { AuditRetention } from '../operating/audit-retention.ts'
 import type { Retention } from '../operating/retention.ts'
+import { GATE_FORGETS_MS } from '../rules/receiver-gate.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
@@ -87,6 +88,10 @@ export function startSweeper({
     if (sweepCounters) {
       await alone('counters', () => untilGone(() => sweepCounters(now, STEP_MAX)))
     }
+    const hostsEnded = new Date(now.getTime() - GATE_FORGETS_MS)
+    await alone('hosts of webhooks', () =>
+      untilGone(() => storage.write(({ webhooks }) => webhooks.forgetHosts(hostsEnded, STEP_MAX))),
+    )
     const partsEnded = new Date(now.getTime() - PARTS_WAIT_MS)
     await alone('received parts', () =>
       untilGone(() =>

@@ -74,6 +74,13 @@ export function webhookTables(d: Dialect) {
     },
     (t) => [d.index('receiver_hosts_waits').on(t.waits_until)],
   )
+  /** The attempts of deliveries about the test messages of each workspace, on its last day with some. */
+  const test_deliveries = d.table('test_deliveries', {
+    workspace_id: d.text().primaryKey(),
+    /** The day, in days since 1970. */
+    day: d.int().notNull(),
+    attempts: d.int().notNull(),
+  })
   const events = d.table(
     'events',
     {
@@ -179,6 +186,7 @@ export function webhookTables(d: Dialect) {
   return {
     webhooks,
     receiver_hosts,
+    test_deliveries,
     events,
     event_log,
     event_log_state,

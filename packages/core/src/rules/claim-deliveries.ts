@@ -63,7 +63,8 @@ export interface DeliveryQueuePlan {
 
 /**
  * Queues the deliveries of new events, and claims those that may be sent now. Without `context` none is claimed. Deliveries
- * in a format other than `svc`, and status callbacks, wait for a claim, which reads their message; so do those at a gate.
+ * in a format other than `svc`, and status callbacks, wait for a claim, which reads their message; so do those at a gate, and
+ * those about test messages.
  */
 export function planDeliveryQueue(
   { events, deliveries, delivery_queue }: FanOut,
@@ -80,7 +81,10 @@ export function planDeliveryQueue(
     const { workspace_id, webhook_id, event_id } = delivery
     const webhook = webhooks.get(workspace_id)?.find(({ id }) => id === webhook_id)
     const body = bodies.get(event_id)
-    const isComplete = webhook?.format === 'svc' && webhook.gate_host === null && body !== undefined
+    // Attempts about test messages are counted by claims.
+    const isCounted = delivery.livemode && queued.due_at <= now
+    const isComplete =
+      webhook?.format === 'svc' && webhook.gate_host === null && body !== undefined && isCounted
     if (isComplete && context.admits(delivery)) {
       plan.queue.push({ ...queued, due_at, set_at: now, token })
       plan.claimed.push(claimedDelivery(delivery, webhook, body, context))

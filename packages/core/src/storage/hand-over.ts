@@ -39,7 +39,20 @@ export function queueDeliveries(
   steps: Steps,
 ): DeliveryQueuePlan & HandOver {
   const { length } = fanOut.deliveries
+  paceTests(fanOut, lane)
   return queueIn(lane, length, steps, (terms) => planDeliveryQueue(fanOut, webhooks, terms))
+}
+
+function paceTests(
+  { deliveries, delivery_queue }: FanOut,
+  lane: Lanes['deliveries'] | undefined,
+): void {
+  for (const [i, delivery] of deliveries.entries()) {
+    const queued = delivery_queue[i]
+    if (delivery.livemode || !queued || !lane?.testPace) continue
+    queued.due_at = lane.testPace(delivery.workspace_id, delivery.created_at)
+    delivery.next_attempt_at = queued.due_at
+  }
 }
 
 /** While the clock is in doubt nothing is claimed as it is queued, because a claim re-dates the queue first. */

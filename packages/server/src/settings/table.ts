@@ -660,6 +660,25 @@ const ROWS = {
       example: '1000000000',
       field: 'quotas.test_bytes_per_day',
     },
+    SVC_TEST_DELIVERIES_PER_DAY: {
+      type: 'whole',
+      summary:
+        'the maximum of webhook requests about test messages of one workspace in a day (UTC)',
+      details:
+        'the maximum of webhook requests about test messages of one workspace in a day (UTC); further deliveries are discarded with the error `test_limit`',
+      default: '20000',
+      example: '100000',
+      field: 'quotas.test_deliveries_per_day',
+    },
+    SVC_TEST_DELIVERIES_PER_SECOND: {
+      type: 'whole',
+      summary: 'the pace of webhook deliveries about test messages of one workspace',
+      details:
+        'the webhook deliveries about test messages of one workspace that begin in a second; those of the first 20 s begin at once',
+      default: '50',
+      example: '200',
+      field: 'quotas.test_deliveries_per_second',
+    },
     SVC_BULK_RECIPIENTS_MAX: {
       type: 'whole',
       summary: 'the maximum of recipients of one bulk',

@@ -6,6 +6,7 @@ import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../../rules/claim-de
 import type { DeliveryResult } from '../../rules/record.ts'
 import type { RescheduleOutcome, RescheduleRequest } from '../../rules/reschedule.ts'
 import type { Settlement } from '../../rules/settlement.ts'
+import type { TestPace } from '../../rules/test-deliveries.ts'
 import type { Awaitable } from '../../runtime/awaitable.ts'
 
 /**
@@ -103,6 +104,8 @@ export interface LaneEntry<Terms, Item, Row> {
   reserve(count: number): Reservation<Terms, Item> | null
   /** Reports durable rows that may be due and that no claim holds. */
   queued(rows: readonly Row[]): void
+  /** When a new delivery about a test message is due; only in the lane of deliveries. */
+  testPace?: TestPace
 }
 
 /** Room in a lane for the items of one transaction. Exactly one of its functions is called, once. */
@@ -163,4 +166,6 @@ export interface DeliveryClaim extends Claim {
   room_of_workspace: ReadonlyMap<string, number>
   /** Webhooks of which a caller requested an attempt: they do not wait for their host, unless it has a delivery in flight. */
   requested?: readonly string[]
+  /** The maximum of attempts about test messages of a workspace in a day (UTC); default: no maximum. */
+  test_deliveries_per_day?: number
 }

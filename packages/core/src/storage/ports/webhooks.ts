@@ -77,6 +77,11 @@ export interface WebhookWrites {
   /** The number of the hidden webhooks that get callbacks, or will again. It is exact while the workspace is locked. */
   countCallbacks(workspaceId: string): Promise<number>
   change(workspaceId: string, webhookId: string, change: WebhookChange): Promise<void>
+  /**
+   * Removes hosts at whose gates no attempt began or was held since `before`: those of deleted webhooks too. Returns their
+   * number, at most `limit`.
+   */
+  forgetHosts(before: Date, limit: number): Promise<number>
   /** Disables every active webhook of the workspace; returns their number without hidden ones. */
   disableAll(workspaceId: string, disabled: { reason: string; at: Date }): Promise<number>
   /** The active webhooks without hidden ones. None of them can be removed until the transaction ends. */

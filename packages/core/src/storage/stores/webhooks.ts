@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { DeliveryQueueRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
@@ -12,7 +12,7 @@ import type {
 } from '../ports/webhooks.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import type { StoreDialect } from './dialect.ts'
-import { isBelow } from './pages.ts'
+import { isBelow, removeOldest } from './pages.ts'
 
 export function webhookStore(
   db: Db,
@@ -21,7 +21,7 @@ export function webhookStore(
   eventLog: { note(stored: FanOut['events']): void },
 ): WebhookReads & WebhookWrites {
   const { webhooks: t, deliveries, delivery_queue: queue, delivery_attempts: attempts } = tables
-  const { events } = tables
+  const { events, receiver_hosts: hosts } = tables
 
   const isListed = isNull(t.callback_origin)
   const mine = (workspaceId: string, webhookId: string) =>
@@ -51,6 +51,11 @@ export function webhookStore(
   }
 
   return {
+    async forgetHosts(before, limit) {
+      const isFree = or(isNull(hosts.held_until), lt(hosts.held_until, before))
+      const condition = and(lt(hosts.waits_until, before), isFree)
+      return removeOldest(db, { from: hosts, by: hosts.waits_until, condition }, limit)
+    },
     async byId(workspaceId, webhookId) {
       const [row] = await db.select().from(t).where(mine(workspaceId, webhookId))
       return row ?? null

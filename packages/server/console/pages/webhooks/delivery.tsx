@@ -33,6 +33,7 @@ const FAILURES: Record<string, string> = {
   timeout: 'no answer in time',
   reset: 'connection ended',
   blocked_target: 'address not allowed',
+  test_limit: 'the limit of test deliveries is reached',
 }
 
 /** The answer of the receiver, or the reason why there is none. */

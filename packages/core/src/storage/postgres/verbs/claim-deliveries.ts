@@ -1,6 +1,8 @@
 import type { ClaimedDelivery } from '../../../rules/claim-deliveries.ts'
+import { dayOf } from '../../../rules/decide.ts'
 import { GATE_WAIT_MAX_MS, GATES_MAX } from '../../../rules/receiver-gate.ts'
 import { SCHEDULE_MS } from '../../../rules/schedule.ts'
+import { TEST_LIMIT } from '../../../rules/test-deliveries.ts'
 import type { ClockSteps } from '../../clock-steps.ts'
 import type { DeliveryClaim } from '../../ports/hot.ts'
 import { type Clock, present } from '../engine/clock.ts'
@@ -23,14 +25,23 @@ const walk = (name: string, start: string, end: string) =>
      select next.* from ${name} cross join lateral (${first(`q.webhook_id > ${name}.id${end}`)}) next
    )`
 
-/** SQL: what a try of the deliveries in `from` needs; `wanted`: whether the webhook still wants the delivery. */
-const known = (from: string, more: string) =>
+/**
+ * SQL: what a try of the deliveries in `from` needs; `wanted`: whether the webhook still wants the delivery; `is_over`: whether
+ * it is about a test message and would be the `number`th after the attempts of its workspace on that day, of at most `max`.
+ */
+const known = (
+  from: string,
+  more: string,
+  { day, max, number }: { day: string; max: string; number: string },
+) =>
   `select ${from}.delivery_id, ${from}.workspace_id, ${from}.webhook_id, d.event_id, d.event,
             case when w.callback_origin is null then w.url else m.callback_url end as url, w.secret,
             case when w.previous_secret_ends_at > ${present('$1')} then w.previous_secret end as previous_secret,
             w.accepted_secret, w.headers, w.format, m.message, e.body, d.attempt_count + 1 as attempt,
             (w.callback_origin is null or m.callback_url is not null) and (w.is_active and (w.mode = 'all' or w.mode = case when d.livemode then 'live' else 'test' end))
-              or d.trigger = 'test' as wanted, ${more}
+              or d.trigger = 'test' as wanted, d.livemode,
+            not d.livemode and ${number} + coalesce((select t.attempts from test_deliveries t
+              where t.workspace_id = d.workspace_id and t.day = ${day}::int), 0) > ${max}::bigint as is_over, ${more}
      from ${from}
      join deliveries d
        on d.workspace_id = ${from}.workspace_id and d.webhook_id = ${from}.webhook_id and d.id = ${from}.delivery_id
@@ -49,13 +60,24 @@ const known = (from: string, more: string) =>
 /** SQL: discards these deliveries. */
 const discarding = (condition: string) =>
   `discarded as (
-     update deliveries d set status = 'discarded', next_attempt_at = null, updated_at = $8
+     update deliveries d set status = 'discarded', next_attempt_at = null, updated_at = $8,
+       error = case when known.wanted and known.is_over then '${TEST_LIMIT}' else d.error end
      from known
      where ${condition} and d.workspace_id = known.workspace_id and d.webhook_id = known.webhook_id
        and d.id = known.delivery_id
    ),
    dequeued as (
      delete from delivery_queue q using known where ${condition} and q.delivery_id = known.delivery_id
+   )`
+
+/** SQL: counts the attempts about test messages among the rows of `from`. In the order of the keys, so that no deadlock occurs. */
+const countingTests = (from: string, day: string) =>
+  `counted as (
+     insert into test_deliveries (workspace_id, day, attempts)
+     select workspace_id, ${day}::int, count(*) from (${from}) taken where not livemode group by workspace_id order by workspace_id
+     on conflict (workspace_id) do update set
+       attempts = excluded.attempts + case when test_deliveries.day = excluded.day then test_deliveries.attempts else 0 end,
+       day = excluded.day
    )`
 
 type Taken = Omit<ClaimedDelivery, 'token' | 'gate_host'>
@@ -91,16 +113,23 @@ const take = statement<Taken & { fits: boolean; wanted: boolean }>(
        ) q limit $2
      ) taken
    ),
-   known as (${known('due', 'due.place, due.fits, due.is_shut')}),
+   known as (${known('due', 'due.place, due.fits, due.is_shut', {
+     day: '$13',
+     max: '$14',
+     number: 'row_number() over (partition by due.workspace_id, d.livemode order by due.place)',
+   })}),
    leased as (
      update delivery_queue q
      set due_at = ${present('$1')} + $6::int * interval '1 millisecond', set_at = ${present('$1')}, token = $7
-     from known where known.wanted and not known.is_shut and known.fits and q.delivery_id = known.delivery_id
+     from known where known.wanted and not known.is_shut and not known.is_over and known.fits
+       and q.delivery_id = known.delivery_id
    ),
-   ${discarding('(not known.wanted or known.is_shut)')}
+   ${countingTests('select * from known where wanted and not is_shut and not is_over and fits', '$13')},
+   ${discarding('(not known.wanted or known.is_shut or known.is_over)')}
    select delivery_id, workspace_id, webhook_id, event_id, event, url, secret, previous_secret, accepted_secret, headers,
           format, message,
-          case when fits and wanted and not is_shut then body end as body, attempt, fits, wanted and not is_shut as wanted
+          case when fits and wanted and not is_shut and not is_over then body end as body, attempt, fits,
+          wanted and not is_shut and not is_over as wanted
    from known order by place`,
 )
 
@@ -137,9 +166,9 @@ const takeAtGates = statement<Taken & { gate_host: string }>(
        order by q.due_at limit ${GATE_LOOKS} for update skip locked
      ) q
    ),
-   known as materialized (${known('due', 'due.gate_host, due.place')}),
+   known as materialized (${known('due', 'due.gate_host, due.place', { day: '$17', max: '$18', number: '1' })}),
    chosen as (
-     select distinct on (gate_host) * from known where wanted order by gate_host, place
+     select distinct on (gate_host) * from known where wanted and not is_over order by gate_host, place
    ),
    held as (
      insert into receiver_hosts (host, failures, held_until, waits_until)
@@ -155,7 +184,8 @@ const takeAtGates = statement<Taken & { gate_host: string }>(
      set due_at = ${present('$1')} + $6::int * interval '1 millisecond', set_at = ${present('$1')}, token = $7
      from taken where q.delivery_id = taken.delivery_id
    ),
-   ${discarding('not known.wanted')}
+   ${countingTests('select * from taken', '$17')},
+   ${discarding('(not known.wanted or known.is_over)')}
    select delivery_id, workspace_id, webhook_id, event_id, event, url, secret, previous_secret, accepted_secret, headers,
           format, message, body, attempt, gate_host
    from taken order by place`,
@@ -191,7 +221,12 @@ export function prepareClaimDeliveries(
   let lastGate: readonly string[] = ['', '']
 
   const find = (claim: DeliveryClaim) =>
-    database.rows(take, ...termsOf(claim, { limit: claim.limit, third: last }), SCHEDULE_MS)
+    database.rows(
+      take,
+      ...termsOf(claim, { limit: claim.limit, third: last }),
+      SCHEDULE_MS,
+      ...testTermsOf(claim),
+    )
 
   const findAtGates = (claim: DeliveryClaim, from: readonly string[], to: string[] | null) =>
     database.rows(
@@ -204,7 +239,12 @@ export function prepareClaimDeliveries(
       ...from,
       to?.[0] ?? null,
       to?.[1] ?? null,
+      ...testTermsOf(claim),
     )
+
+  /** The day, and its maximum of attempts about test messages. */
+  const testTermsOf = ({ now, test_deliveries_per_day: max }: DeliveryClaim) =>
+    [dayOf(now), max ?? Number.MAX_SAFE_INTEGER] as const
 
   /** The parameters of both statements. */
   const termsOf = (

@@ -1,6 +1,8 @@
 import type { ClaimedDelivery } from '../../../rules/claim-deliveries.ts'
+import { dayOf } from '../../../rules/decide.ts'
 import { GATE_WAIT_MAX_MS, GATES_MAX } from '../../../rules/receiver-gate.ts'
 import { SCHEDULE_MS } from '../../../rules/schedule.ts'
+import { TEST_LIMIT } from '../../../rules/test-deliveries.ts'
 import type { ClockSteps } from '../../clock-steps.ts'
 import type { DeliveryClaim } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
@@ -29,6 +31,7 @@ interface Found extends Omit<ClaimedDelivery, 'url' | 'headers' | 'message' | 't
   message: string | null
   /** 1 for a delivery to send; 0 if the webhook is disabled or now has another mode. */
   wanted: number
+  livemode: number
 }
 
 /**
@@ -68,7 +71,7 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
                       case when w.callback_origin is not null then json_extract(m.status_callback, '$.method') end) from messages m
                     where m.workspace_id = d.workspace_id and m.id = d.message_id) end as message,
             e.body,
-            d.attempt_count + 1 as attempt,
+            d.attempt_count + 1 as attempt, d.livemode,
             (w.is_active and (w.mode = 'all' or w.mode = case when d.livemode then 'live' else 'test' end))
               or d.trigger = 'test' as wanted
      from delivery_queue q
@@ -102,10 +105,18 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
     'update delivery_queue set due_at = ?, set_at = ?, token = ? where delivery_id = ?',
   )
   const discard = connection.prepare(
-    `update deliveries set status = 'discarded', next_attempt_at = null, updated_at = ?
+    `update deliveries set status = 'discarded', next_attempt_at = null, updated_at = ?, error = coalesce(?, error)
      where workspace_id = ? and webhook_id = ? and id = ?`,
   )
   const dequeue = connection.prepare('delete from delivery_queue where delivery_id = ?')
+  const testAttempts = connection
+    .prepare('select attempts from test_deliveries where workspace_id = ? and day = ?')
+    .pluck()
+  const countTest = connection.prepare(
+    `insert into test_deliveries (workspace_id, day, attempts) values ($workspace, $day, 1)
+     on conflict (workspace_id) do update set
+       attempts = case when day = excluded.day then attempts + 1 else 1 end, day = excluded.day`,
+  )
   let last = ''
   /** The last webhook of the last look at the gates; null if the look reached the end. */
   let lastGate: Pick<Waiting, 'id' | 'gate_host'> | null = null
@@ -143,9 +154,14 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
     const taken: ClaimedDelivery[] = []
     const takes_over = steps.takesOver(claim) ? 1 : 0
     const found = due.all({ webhook, now, until, takes_over, limit }) as Found[]
-    for (const { wanted, url, message, ...row } of found) {
-      if (wanted && url !== null && !isShut) {
+    const day = dayOf(claim.now)
+    const testMax = claim.test_deliveries_per_day ?? Number.POSITIVE_INFINITY
+    for (const { wanted, url, message, livemode, ...row } of found) {
+      const workspace = row.workspace_id
+      const isOver = !livemode && ((testAttempts.get(workspace, day) as number) ?? 0) >= testMax
+      if (wanted && url !== null && !isShut && !isOver) {
         if (holds && taken.length > 0) continue
+        if (!livemode) countTest.run({ workspace, day })
         lease.run(now + claim.lease_ms, now, claim.token, row.delivery_id)
         taken.push({
           ...row,
@@ -156,7 +172,8 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
           ...(gate_host !== null && { gate_host }),
         })
       } else {
-        discard.run(now, row.workspace_id, row.webhook_id, row.delivery_id)
+        const reason = wanted && isOver ? TEST_LIMIT : null
+        discard.run(now, reason, workspace, row.webhook_id, row.delivery_id)
         dequeue.run(row.delivery_id)
       }
     }
