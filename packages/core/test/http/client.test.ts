@@ -48,6 +48,16 @@ function raw(...texts: string[]): HttpPlay {
 const OK = 'HTTP/1.1 200 OK\r\nx-answer: final\r\ncontent-length: 2\r\n\r\nok'
 
 describe('a call whose deadline passes', () => {
+  it('while the process stands still has the answer that arrived meanwhile', async () => {
+    const deadline_ms = 300
+    const { peer, post } = await open({ deadline_ms })
+    peer.next((_, socket) => {
+      socket.write(OK)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * deadline_ms)
+    })
+    expect(await post()).toMatchObject({ type: 'answered', status: 200 })
+  })
+
   it.each<[string, HttpPlay]>([
     ['without an answer', NO_ANSWER.hang],
     ['within the headers', raw('HTTP/1.1 200 OK\r\ncontent-le')],
