@@ -16,6 +16,8 @@ const TYPES = {
 export default defineConfig(({ dts }) => {
   if (dts !== false) copyTypesOfZod()
   return packageBuild({
+    // Jest requires the modules of a CommonJS program itself, and cannot require an ES module before Node 24.
+    format: ['esm', 'cjs'],
     noExternal: Object.keys(TYPES),
     esbuildPlugins: [contractAsPlainData()],
     esbuildOptions: (options) => {

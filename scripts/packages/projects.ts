@@ -59,6 +59,14 @@ export const PROJECTS: readonly Project[] = [
     commands: [['node', '--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--ci']],
   },
   {
+    name: 'the testkit with jest in a CommonJS program',
+    manager: 'npm',
+    on_each_node: true,
+    install: ['@svc/testkit', '@svc/client', 'jest'],
+    folders: ['testkit-jest-commonjs'],
+    commands: [['node', 'node_modules/jest/bin/jest.js', '--ci']],
+  },
+  {
     name: 'the core in an Express app',
     manager: 'pnpm',
     install: ['@svc/core', '@svc/testkit', 'express'],

@@ -1,0 +1,1 @@
+module.exports = { setupFilesAfterEnv: ['@svc/testkit/jest'], transform: {} }
