@@ -370,6 +370,24 @@ describe('svc doctor', () => {
     }
   })
 
+  test('names a log of SQLite that the server cannot write back', async () => {
+    const status = {
+      status: 'degraded',
+      services: { database: 'checkpoint_error', cache: 'ok', queue: 'ok' },
+    }
+    const server = createServer((_, response) => response.end(JSON.stringify(status)))
+    server.listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    here.env.PORT = String((server.address() as AddressInfo).port)
+    try {
+      const { code, list } = await troubles('server', '--offline')
+      expect(code).toBe(1)
+      expect(list[0]?.message).toContain('SQLite cannot write its log back into the database file')
+    } finally {
+      server.close()
+    }
+  })
+
   test('checks the backups', async () => {
     here.env.SVC_BACKUP_EVERY = '1h'
     const none = await troubles('backups', '--offline')

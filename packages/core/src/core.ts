@@ -131,6 +131,11 @@ export interface Core<F extends Form = 'given'> {
   /** Resolves when the database answers. */
   ping(): Promise<void>
   /**
+   * The code of an error of the database that no request gets but that will end all writes, such as `SQLITE_IOERR_WRITE`
+   * while SQLite cannot write its log back into the database file; null without one.
+   */
+  databaseFault(): string | null
+  /**
    * Starts to send messages and deliver webhooks.
    * @throws Error when another process already does so on this database.
    */
@@ -436,6 +441,7 @@ function bindApi(parts: Parts) {
     secret,
     secretsAtRest,
     ping: storage.ping,
+    databaseFault: () => storage.fault?.() ?? null,
     startDispatch: () => dispatching.start(dispatchParts(parts, gate, intake, messages)),
   } satisfies Omit<DecodedCore, 'close' | 'isDispatching' | typeof Symbol.asyncDispose>
 }

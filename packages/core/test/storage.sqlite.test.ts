@@ -125,6 +125,67 @@ describe('SQLite alone', () => {
     })
   })
 
+  describe('a log that cannot be written back', () => {
+    it('is a fault that the log names, although commits succeed', async () => {
+      const beside = raw()
+      beside.exec('create table filler (bytes blob)')
+      beside.prepare('insert into filler values (zeroblob(?))').run(32 * 1024 * 1024)
+      beside.pragma('wal_checkpoint(TRUNCATE)')
+      // The limit of file sizes (RLIMIT_FSIZE) refuses the new pages at the end of the database, but not those of the log.
+      const program = `
+        import { statSync } from 'node:fs'
+        import { setTimeout } from 'node:timers/promises'
+        import { openSqlite } from ${JSON.stringify(new URL('../src/storage/sqlite/sqlite.ts', import.meta.url).href)}
+        import { connect } from ${JSON.stringify(new URL('../src/storage/sqlite/engine/connection.ts', import.meta.url).href)}
+        const file = ${JSON.stringify(file)}
+        const log = { warn: (fields, text) => console.log(JSON.stringify({ ...fields, text })) }
+        const runtime = { id: () => 'id', random: Math.random, log }
+        const storage = openSqlite(file, runtime, { durability: 'none' })
+        await storage.ping()
+        console.log(JSON.stringify({ before: storage.fault() }))
+        const other = connect(file, { durability: 'none' })
+        other.pragma('wal_autocheckpoint = 0')
+        const write = other.prepare('insert into filler values (randomblob(100000))')
+        while (statSync(file + '-wal').size < 17 * 1024 * 1024) write.run()
+        for (let i = 0; i < 100 && storage.fault() === null; i++) {
+          await setTimeout(50)
+          await storage.write(({ workspaces }) => workspaces.byId('none'))
+        }
+        console.log(JSON.stringify({ after: storage.fault() }))
+        process.exit(0)
+      `
+      const node = [process.execPath, '--import', import.meta.resolve('tsx'), '--input-type=module']
+      // The unit of bash is 1 KiB.
+      const limited = `trap '' XFSZ; ulimit -f $1; shift; exec "$@"`
+      const child = spawn('bash', [
+        '-c',
+        limited,
+        'bash',
+        String(24 * 1024),
+        ...node,
+        '-e',
+        program,
+      ])
+      let output = ''
+      child.stdout.on('data', (chunk) => {
+        output += chunk
+      })
+      expect(await endOf(child)).toEqual({ code: 0, errors: '' })
+      const lines = output
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+      expect(lines).toMatchObject([
+        { before: null },
+        {
+          reason: 'SQLITE_IOERR_WRITE',
+          text: expect.stringContaining('cannot write its log back'),
+        },
+        { after: 'SQLITE_IOERR_WRITE' },
+      ])
+    })
+  })
+
   describe('a transaction of many messages', () => {
     it.each([
       ['one short bulk of the default size', 1_000, 5, false],

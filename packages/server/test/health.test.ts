@@ -93,6 +93,26 @@ it('a database that accepts no writes is an error, although it answers', async (
   await world.close()
 })
 
+describe('while SQLite cannot write its log back', () => {
+  const world = useWorld({
+    dispatch: true,
+    alter: (core) => ({ ...core, databaseFault: () => 'SQLITE_IOERR_WRITE' }),
+  })
+
+  it('GET /health is degraded and names the fault, without the code', async () => {
+    const { status, body } = await world().call('GET', '/health')
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      status: 'degraded',
+      services: { database: 'checkpoint_error', cache: 'ok', queue: 'ok' },
+    })
+  })
+
+  it('GET /health/ready is 200: requests are accepted', async () => {
+    expect((await world().call('GET', '/health/ready')).status).toBe(200)
+  })
+})
+
 it('a database that hangs counts as an error after two seconds', async () => {
   const world = await openWorld({
     alter: (core) => ({ ...core, ping: () => new Promise<never>(() => {}) }),

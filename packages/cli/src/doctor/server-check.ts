@@ -40,8 +40,17 @@ export async function checkServer(
 async function healthOf(url: string, is: ReturnType<typeof findingsOf>): Promise<Finding> {
   try {
     const answer = await fetch(`${url}/health`, { signal: AbortSignal.timeout(ANSWER_MAX_MS) })
-    const { status, services } = (await answer.json()) as { status: string; services: object }
+    const { status, services } = (await answer.json()) as {
+      status: string
+      services: { database?: unknown }
+    }
     if (status === 'ok') return is.ok(`answers at ${url}`)
+    if (services.database === 'checkpoint_error') {
+      return is.error(
+        `${url}: SQLite cannot write its log back into the database file`,
+        'its log names the error; check the disk of the file now, because the write-ahead log grows until the disk is full',
+      )
+    }
     return is.error(
       `${url} is ${status}: ${JSON.stringify(services)}`,
       'see its log and the other findings',

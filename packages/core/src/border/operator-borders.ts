@@ -112,6 +112,7 @@ export function operatorBorders() {
       discard: takes(reseal),
     },
     ping: takes(),
+    databaseFault: takesAtOnce(),
     startDispatch: takes(),
   }
 }

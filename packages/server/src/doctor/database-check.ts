@@ -92,7 +92,7 @@ function engineFindings({ engine, version, settings, log_bytes }: DatabaseFacts)
       findings.push(
         is.warning(
           `the write-ahead log has grown to ${megabytes} MB`,
-          'a long read keeps SQLite from shortening it: close other programs that have the database open',
+          'a long read keeps SQLite from shortening it: close other programs that have the database open; or the file takes no writes: see the log of the server',
         ),
       )
     }

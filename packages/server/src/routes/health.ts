@@ -11,7 +11,7 @@ export function healthRoutes(
 ): Handlers<typeof api.health> {
   return {
     async check() {
-      const database = await databaseState(core)
+      const database = await databaseHealth(core)
       const queue = queueState(core)
       const status = database === 'ok' && queue === 'ok' ? 'ok' : 'degraded'
       // The rate counters are the only cache. They are in shared rows of the database, or in this process, which runs.
@@ -30,6 +30,12 @@ export function healthRoutes(
 function queueState(core: DecodedCore): 'ok' | 'paused' | 'stopped' {
   if (!core.isDispatching()) return 'stopped'
   return core.dispatch.isPaused() ? 'paused' : 'ok'
+}
+
+/** A database that cannot write its log back still takes requests, so that only the operator must know. */
+async function databaseHealth(core: DecodedCore): Promise<string> {
+  const state = await databaseState(core)
+  return state === 'ok' && core.databaseFault() !== null ? 'checkpoint_error' : state
 }
 
 async function databaseState(core: DecodedCore): Promise<'ok' | 'error'> {

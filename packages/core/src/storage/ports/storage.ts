@@ -72,5 +72,10 @@ export interface Storage {
    *   seconds because the disk was full or faulty.
    */
   ping(): Promise<void>
+  /**
+   * The code of an error that no write reports but that will end all writes: SQLite cannot write its log back into the
+   * database file. Null without such an error; absent where the engine has none.
+   */
+  fault?(): string | null
   close(): Promise<void>
 }

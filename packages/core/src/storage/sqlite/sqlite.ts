@@ -103,6 +103,7 @@ export function openSqlite(
       connection.prepare('select 1').get()
       await engine.checkWrites()
     },
+    fault: engine.fault,
     async close() {
       await readers?.close()
       connection.close()

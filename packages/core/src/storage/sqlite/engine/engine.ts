@@ -1,3 +1,4 @@
+import { realpathSync, statSync } from 'node:fs'
 import { dialects } from '../../../rows/dialect.ts'
 import { tables } from '../../../rows/tables.ts'
 import type { SettleContext } from '../../../rules/settlement.ts'
@@ -17,6 +18,7 @@ import { prepareReschedule } from '../verbs/reschedule.ts'
 import { prepareSettle } from '../verbs/settle.ts'
 import { type Connection, connect } from './connection.ts'
 import { takeDispatchLock } from './file-lock.ts'
+import { createLogWatch } from './log-watch.ts'
 import { migrate } from './migrate.ts'
 import { type Query, queryOver } from './query.ts'
 import { namesOf, selectFrom } from './rows.ts'
@@ -52,6 +54,8 @@ export interface Engine
   isTaken(): boolean
   /** Resolves when writes reach the disk. @throws Error when they do not. */
   checkWrites(): Promise<void>
+  /** See `Storage.fault`. */
+  fault(): string | null
   close(): Promise<void>
 }
 
@@ -80,6 +84,15 @@ export function openEngine(
   // exceed 64 KiB. A migration may sort a whole table, and keeps the default.
   connection.pragma('temp_store = MEMORY')
   const watch = createWriteWatch({ refuses: refusesWrites, probe: () => writer.run(probe) })
+  const logFile = `${realpathSync(file)}-wal`
+  const logWatch = createLogWatch({
+    log,
+    logBytes: () => statSync(logFile, { throwIfNoEntry: false })?.size ?? 0,
+    checkpoint() {
+      const [row] = connection.pragma('wal_checkpoint(PASSIVE)') as CheckpointRow[]
+      return { is_complete: row !== undefined && row.busy === 0 && row.log === row.checkpointed }
+    },
+  })
   const committed = reportCommitted(telemetry)
   const countChanges = connection.prepare('select total_changes()').pluck()
   let changes = 0
@@ -96,6 +109,7 @@ export function openEngine(
       const before = changes
       changes = countChanges.get() as number
       if (changes !== before) watch.wrote()
+      logWatch.committed()
     },
   })
   /** Writes one page to the log: SQLite writes this number even if it does not change. svc does not use the number. */
@@ -201,6 +215,7 @@ export function openEngine(
       lock = null
     },
     checkWrites: watch.check,
+    fault: logWatch.fault,
     async close() {
       await writer.idle()
       lock?.close()
@@ -211,6 +226,13 @@ export function openEngine(
       connection.close()
     },
   }
+}
+
+/** The numbers of pages in the log and of those in the database file. */
+interface CheckpointRow {
+  busy: number
+  log: number
+  checkpointed: number
 }
 
 /** Only one process holds the lock, so every remaining lease belongs to a dead process. */
