@@ -56,6 +56,28 @@ describe(`POST ${SUPPRESSIONS}`, () => {
     expect((await send('asha@xn--mnchen-3ya.de', key)).status).toBe(201)
   })
 
+  it('applies on WhatsApp to both forms of a number, for contacts too', async () => {
+    const { key } = await world().key(owner)
+    const send = async (to: string) => {
+      const json = { channel: 'whatsapp', to, content: { text: 'Hi' } }
+      return (await world().call('POST', '/api/v1/messages/send', { key, json })).body.message
+    }
+    const other = '+5491123456789'
+    await add({ channel: 'whatsapp', address: '+541123456789' })
+    expect(await send(other)).toContain('suppressed')
+    await call('DELETE', `${SUPPRESSIONS}/whatsapp/${encodeURIComponent(other)}`)
+    expect(await send('+541123456789')).not.toContain('suppressed')
+    const contact = { phone: '+5511987654321', subscriptions: { whatsapp: 'unsubscribed' } }
+    const { body } = await call('POST', '/api/v1/contacts', contact)
+    expect(await send('+551187654321')).toContain('suppressed')
+    await call('PUT', `/api/v1/contacts/${body.data.contact.id}`, {
+      subscriptions: { whatsapp: 'subscribed' },
+    })
+    expect(await standing()).toEqual([])
+    await call('POST', '/api/v1/contacts/import', { contacts: [{ ...contact, name: 'Ana' }] })
+    expect(await standing()).toHaveLength(2)
+  })
+
   it('is idempotent: the first suppression stays, and is returned', async () => {
     const first = await add({ channel: 'sms', address: '+255700000001', reason: 'bounce' })
     await world().advance(1_000)

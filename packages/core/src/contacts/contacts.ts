@@ -35,6 +35,7 @@ import {
   subscriptionsOf,
   suppressedBy,
 } from './subscriptions.ts'
+import { namesOf } from './suppressions.ts'
 
 /** Selects contacts; an absent field does not restrict the list. */
 export interface ContactQuery {
@@ -187,9 +188,12 @@ export function createContacts({ storage, runtime, quotas }: ContactParts): Cont
     const { contact, opt_outs, lifts } = result
     await (before ? stores.contacts.update(contact) : stores.contacts.insert([contact]))
     await stores.suppressions.add(
-      optOutRows(opt_outs, { workspace_id: workspaceId, created_at: at }),
+      optOutRows(await namesOf(stores, workspaceId, opt_outs), {
+        workspace_id: workspaceId,
+        created_at: at,
+      }),
     )
-    for (const each of lifts) {
+    for (const each of await namesOf(stores, workspaceId, lifts)) {
       await stores.suppressions.remove(workspaceId, { ...each, reason: 'opt_out' })
     }
     const now = await stores.suppressions.of(workspaceId, addressesOf(contact))

@@ -19,6 +19,7 @@ import {
 } from './plan-import.ts'
 import type { RowOfContact } from './read-contacts.ts'
 import { addressesOf, optOutRows, suppressedBy } from './subscriptions.ts'
+import { namesOf } from './suppressions.ts'
 
 /** The number of contacts in one transaction. It takes a few milliseconds, and other writes wait for it. */
 const BATCH_CONTACTS = 50
@@ -155,7 +156,10 @@ function writer(
       const plan = planImport(candidates, state, make)
       await write(stores, plan.steps)
       await stores.suppressions.add(
-        optOutRows(plan.opt_outs, { workspace_id: workspaceId, created_at: at }),
+        optOutRows(await namesOf(stores, workspaceId, plan.opt_outs), {
+          workspace_id: workspaceId,
+          created_at: at,
+        }),
       )
       return plan.report
     })

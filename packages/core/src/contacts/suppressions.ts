@@ -5,10 +5,10 @@ import { emailKey } from '../contract/fields/email-address.ts'
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import type { suppressions as endpoints, Suppression } from '../contract/resources/suppressions.ts'
 import type { SuppressionRow } from '../rows/rows.ts'
-import { whatsappForms } from '../rules/whatsapp-numbers.ts'
+import { suppressedForms } from '../rules/suppression.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { SuppressionFilter, SuppressionPosition } from '../storage/ports/contacts.ts'
-import type { Storage } from '../storage/ports/storage.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 
 /** The addresses to which a workspace sends nothing on a channel. */
 export interface Suppressions<F extends Form = 'given'> {
@@ -21,9 +21,12 @@ export interface Suppressions<F extends Form = 'given'> {
     filter: SuppressionFilter,
     page: Slice,
   ): Promise<{ suppressions: Suppression[]; total: number; next_after: string | null }>
-  /** Stops sends to the address on the channel. Returns an existing suppression unchanged. */
+  /**
+   * Stops sends to the address on the channel; on WhatsApp also to the other forms of the number, and to the number by which
+   * the person is known there. Returns an existing suppression unchanged.
+   */
   add(workspaceId: string, request: BodyIn<typeof endpoints.add, F>): Promise<Suppression>
-  /** Allows sends to the address again. @throws SvcError `not_found`, also for a suppression of another workspace. */
+  /** Allows sends to the address again, and to all that `add` stops with it. @throws SvcError `not_found`, also for a suppression of another workspace. */
   remove(workspaceId: string, suppression: { channel: Channel; address: string }): Promise<void>
 }
 
@@ -48,7 +51,8 @@ export function createSuppressions(parts: {
       return { suppressions: rows, total, next_after }
     },
     add: (workspaceId, { channel, address, reason }) =>
-      storage.write(async ({ suppressions }) => {
+      storage.write(async (stores) => {
+        const { suppressions } = stores
         const row: SuppressionRow = {
           workspace_id: workspaceId,
           channel,
@@ -56,24 +60,45 @@ export function createSuppressions(parts: {
           reason,
           created_at: runtime.now(),
         }
-        await suppressions.add([row])
+        const names = await namesOf(stores, workspaceId, [row])
+        await suppressions.add(names.map((name) => ({ ...row, ...name })))
         const standing = await suppressions.of(workspaceId, [row.address])
         return standing.find((each) => each.channel === channel) ?? row
       }),
     async remove(workspaceId, { channel, address }) {
       const key = emailKey(address)
-      // STOP from WhatsApp suppresses both forms of a number.
-      const forms = channel === 'whatsapp' ? whatsappForms(key) : [key]
-      const removed = await storage.write(async ({ suppressions }) => {
+      const removed = await storage.write(async (stores) => {
         const each: boolean[] = []
-        for (const form of forms) {
-          each.push(await suppressions.remove(workspaceId, { channel, address: form }))
+        for (const name of await namesOf(stores, workspaceId, [{ channel, address: key }])) {
+          each.push(await stores.suppressions.remove(workspaceId, name))
         }
         return each
       })
       if (!removed.includes(true)) throw new SvcError('not_found', 'Suppression not found')
     },
   }
+}
+
+/**
+ * The addresses, and on WhatsApp the other addresses of the same people: the workspace wrote to them, or the provider said so
+ * when it accepted a message. The other forms of a number are left out, because the storage adds them.
+ */
+export async function namesOf<Named extends { channel: Channel; address: string }>(
+  { conversations }: Pick<Writes, 'conversations'>,
+  workspaceId: string,
+  addresses: readonly Named[],
+): Promise<Pick<Named, 'channel' | 'address'>[]> {
+  const found: Pick<Named, 'channel' | 'address'>[] = []
+  for (const { channel, address } of addresses) {
+    found.push({ channel, address })
+    if (channel !== 'whatsapp') continue
+    const to = { channel, names: suppressedForms({ channel, address }), sender: '' }
+    const own = (await conversations.with(to)).filter((one) => one.workspace_id === workspaceId)
+    const names = own.flatMap((one) => [one.address, one.other_number ?? one.address])
+    const others = new Set(names.filter((name) => !to.names.includes(name)))
+    for (const other of others) found.push({ channel, address: other })
+  }
+  return found
 }
 
 /** A suppression as a position of the list. It has no id, so the position names its place in the order. */

@@ -5,7 +5,7 @@ import { giveBack, giveBackShares } from './money.ts'
 import { newlyFailed, statusOfAll, withoutDue } from './recipients.ts'
 import type { SettledMessage, Step } from './settlement.ts'
 import { advance, isInColumns, type Reported, STATUS_EVENTS, type StatusReport } from './status.ts'
-import { suppressedAddress } from './suppression.ts'
+import { suppressedAddress, suppressedForms } from './suppression.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -213,7 +213,10 @@ export function suppress(step: Step, reason: SuppressionReason, recipient?: stri
   if (message.recipients !== null && recipient === undefined) return
   const { workspace_id, channel } = message
   const address = suppressedAddress({ channel, recipient: recipient ?? message.recipient })
-  plan.suppressions.push({ workspace_id, channel, address, reason, created_at: settlement.at })
+  for (const form of suppressedForms({ channel, address })) {
+    const row = { workspace_id, channel, address: form, reason, created_at: settlement.at }
+    plan.suppressions.push(row)
+  }
 }
 
 /** Requeues the message without a claim. Its `task` is due after `waitMs`. */

@@ -2,6 +2,7 @@ import { emailKey } from '../contract/fields/email-address.ts'
 import type { Channel } from '../contract/resources/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { addressesOf } from './recipients.ts'
+import { whatsappForms } from './whatsapp-numbers.ts'
 
 export function suppressionKey(suppression: {
   workspace_id: string
@@ -17,6 +18,11 @@ export const SUPPRESSED_TEXT = 'The recipient is suppressed on this channel'
 /** The address under which a recipient is suppressed: for e-mail, in the form of `emailKey`. */
 export function suppressedAddress(to: { channel: Channel; recipient: string }): string {
   return to.channel === 'email' ? emailKey(to.recipient) : to.recipient
+}
+
+/** The addresses for which a suppression of the address holds: on WhatsApp all forms of the number. */
+export function suppressedForms(to: { channel: Channel; address: string }): string[] {
+  return to.channel === 'whatsapp' ? whatsappForms(to.address) : [to.address]
 }
 
 /** The addresses under which the recipients of a message are suppressed. */

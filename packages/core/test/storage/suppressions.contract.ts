@@ -1,7 +1,9 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { createSuppressions } from '../../src/contacts/suppressions.ts'
 import type { SuppressionRow } from '../../src/rows/rows.ts'
+import { systemRuntime } from '../../src/runtime/runtime.ts'
 import type { SuppressionFilter } from '../../src/storage/ports/contacts.ts'
-import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
+import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 /** Suppressions: one for each channel and address, the first that came. */
 export function suppressionsContract(open: OpenStorage): void {
@@ -51,6 +53,67 @@ export function suppressionsContract(open: OpenStorage): void {
     expect(await remove(workspaceId, 'bounce')).toBe(true)
     expect(await remove(workspaceId)).toBe(false)
     expect(await bench.storage.read.suppressions.of(workspaceId, [one.address])).toEqual([voice])
+  })
+
+  describe('of a number that WhatsApp knows in two forms', () => {
+    const FORMS = ['+525512345678', '+5215512345678'] as const
+    const OTHER = '+19995550100'
+    const suppressions = () =>
+      createSuppressions({
+        storage: bench.storage,
+        runtime: { ...systemRuntime(), ...bench.clock },
+      })
+    const standing = async (workspaceId: string) =>
+      (await bench.storage.read.suppressions.list(workspaceId, {}, EVERYTHING))
+        .map(({ channel, address }) => `${channel} ${address}`)
+        .sort()
+    const both = FORMS.map((form) => `whatsapp ${form}`).sort()
+
+    it.each(FORMS)('holds for both forms when %s is added, and ends for both', async (address) => {
+      const workspaceId = await bench.workspace()
+      const one = { channel: 'whatsapp', address } as const
+      await add(workspaceId, 'whatsapp', address)
+      await add(workspaceId, 'sms', address)
+      expect(await standing(workspaceId)).toEqual([`sms ${address}`, ...both])
+      const remove = () => bench.storage.write((s) => s.suppressions.remove(workspaceId, one))
+      expect(await remove()).toBe(true)
+      expect(await standing(workspaceId)).toEqual([`sms ${address}`])
+      expect(await remove()).toBe(false)
+    })
+
+    it('holds for both forms when a provider reports that the person opted out', async () => {
+      const workspaceId = await bench.workspace()
+      await bench.queued(workspaceId, { channel: 'whatsapp', recipient: FORMS[0] })
+      const outcome = {
+        ...{ type: 'rejected', error_code: 'recipient_opted_out', error_message: 'x' },
+        ...{ permanent: true, suppress: 'opt_out' },
+      } as never
+      const result = { task: 'send', attempt: 1, outcome, sender: null } as const
+      await bench.settle(only(await bench.claimMessages()), result)
+      expect(await standing(workspaceId)).toEqual(both)
+    })
+
+    it.each([FORMS[0], FORMS[1], OTHER])(
+      'holds for all names of the person, and ends for all, by %s',
+      async (address) => {
+        const [workspaceId, stranger] = [await bench.workspace(), await bench.workspace()]
+        const wrote = (workspace_id: string, other_number: string) => ({
+          ...{ workspace_id, channel: 'whatsapp' as const, sender: '+15005550006' },
+          ...{ address: FORMS[0], other_number, user_id: null, last_sent_at: bench.clock.now() },
+        })
+        await bench.storage.write(({ conversations }) =>
+          conversations.note([wrote(workspaceId, OTHER), wrote(stranger, '+19995550199')]),
+        )
+        const one = { channel: 'whatsapp', address } as const
+        expect(await suppressions().add(workspaceId, { ...one, reason: 'manual' })).toMatchObject(
+          one,
+        )
+        expect(await standing(workspaceId)).toEqual([`whatsapp ${OTHER}`, ...both].sort())
+        expect(await standing(stranger)).toEqual([])
+        await suppressions().remove(workspaceId, one)
+        expect(await standing(workspaceId)).toEqual([])
+      },
+    )
   })
 
   it('lists newest first, by channel, reason and a part of the address', async () => {

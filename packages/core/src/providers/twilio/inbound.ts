@@ -1,3 +1,4 @@
+import { WHATSAPP_USER_ID } from '../../contract/fields/e164.ts'
 import type { Received } from '../../contract/outside/provider.ts'
 import { isNumber, type TwilioSettings } from './settings.ts'
 import type { Fields } from './signed-request.ts'
@@ -7,9 +8,12 @@ const MEDIA_MAX = 10
 
 const WHATSAPP = 'whatsapp:'
 
+/** The id of a message at Twilio. */
+const MESSAGE_SID = /^(?:SM|MM)[0-9a-f]{32}$/
+
 /**
- * A message from a person to one of our senders; null if the person's address is not a number, as on channels that the
- * service does not have. If the settings do not have the number that received the message, the recipient is the
+ * A message from a person to one of our senders; null if the person's address is neither a number nor an id of WhatsApp, as on
+ * channels that the service does not have. If the settings do not have the number that received the message, the recipient is the
  * messaging service whose pool has this number.
  */
 export function receivedFrom(
@@ -20,7 +24,8 @@ export function receivedFrom(
   const [from, to] = [fields('From') ?? '', fields('To') ?? '']
   const channel = from.startsWith(WHATSAPP) ? 'whatsapp' : 'sms'
   const sender = withoutChannel(from)
-  if (!isNumber(sender)) return null
+  if (!isNumber(sender) && !(channel === 'whatsapp' && WHATSAPP_USER_ID.test(sender))) return null
+  const answers = fields('OriginalRepliedMessageSid') ?? ''
   const keyword = keywordOf(fields('OptOutType'))
   return {
     type: 'received',
@@ -32,6 +37,7 @@ export function receivedFrom(
     }),
     content: { text: storable(fields('Body')), media: mediaOf(fields) },
     ...(keyword && { keyword }),
+    ...(MESSAGE_SID.test(answers) && { answers }),
     ...identitiesOf(fields('WaId'), sender),
   }
 }

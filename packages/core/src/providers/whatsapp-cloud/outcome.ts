@@ -1,3 +1,4 @@
+import { WHATSAPP_USER_ID } from '../../contract/fields/e164.ts'
 import { isRecord } from '../../contract/fields/fields.ts'
 import { retryAfterMs } from '../../contract/fields/retry-after.ts'
 import type { Outcome } from '../../contract/outside/provider.ts'
@@ -65,7 +66,7 @@ export function numberOf(value: unknown): string | null {
 
 /** The id of a person in the scope of our business (BSUID), such as `US.13491208655302741918`; otherwise null. */
 export function userIdOf(value: unknown): string | null {
-  return typeof value === 'string' && /^[A-Z]{2}\.[\w.]{1,128}$/.test(value) ? value : null
+  return typeof value === 'string' && WHATSAPP_USER_ID.test(value) ? value : null
 }
 
 interface GraphError {

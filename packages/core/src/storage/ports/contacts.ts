@@ -88,9 +88,9 @@ export interface SuppressionReads {
 }
 
 export interface SuppressionWrites {
-  /** An existing suppression stays unchanged. */
+  /** On WhatsApp all forms of a number are suppressed. An existing suppression stays unchanged. */
   add(suppressions: readonly SuppressionRow[]): Promise<void>
-  /** Returns false when no such suppression exists. With a `reason`, only a suppression with that reason is removed. */
+  /** Removes all forms of a number of WhatsApp. Returns false when no such suppression exists. With a `reason`, only a suppression with that reason is removed. */
   remove(
     workspaceId: string,
     suppression: { channel: Channel; address: string; reason?: SuppressionReason | undefined },

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gt, inArray, lt, or } from 'drizzle-orm'
 import { CHANNELS } from '../../contract/resources/content.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
+import { suppressedForms } from '../../rules/suppression.ts'
 import type {
   SuppressionFilter,
   SuppressionPosition,
@@ -54,7 +55,10 @@ export function suppressionStore(
       return (await found)[0]?.n ?? 0
     },
     async add(suppressions) {
-      for (const block of blocksOf(suppressions)) {
+      const all = suppressions.flatMap((row) =>
+        suppressedForms(row).map((address) => ({ ...row, address })),
+      )
+      for (const block of blocksOf(all)) {
         await db.insert(t).values(block).onConflictDoNothing()
       }
     },
@@ -62,10 +66,10 @@ export function suppressionStore(
       const one = and(
         eq(t.workspace_id, workspaceId),
         eq(t.channel, channel),
-        eq(t.address, address),
+        inArray(t.address, suppressedForms({ channel, address })),
         reason && eq(t.reason, reason),
       )
-      return (await db.delete(t).where(one).returning({ address: t.address })).length === 1
+      return (await db.delete(t).where(one).returning({ address: t.address })).length > 0
     },
   }
 }

@@ -299,6 +299,28 @@ describe('an incoming message', () => {
     })
   })
 
+  it('of WhatsApp has the number by which it knows the author, and the message that the author quoted', () => {
+    const message = { sid: SID, from: 'whatsapp:+525512345678', to: 'whatsapp:+15550100003' }
+    const fields = {
+      ...inboundFields(bench.settings.account_sid, message),
+      WaId: '5215512345678',
+      OriginalRepliedMessageSid: `SM${'a'.repeat(32)}`,
+    }
+    expect(read(signed(fields))).toMatchObject({
+      reports: [{ identities: ['+5215512345678'], answers: `SM${'a'.repeat(32)}` }],
+    })
+    const odd = read(signed({ ...fields, OriginalRepliedMessageSid: 'x' }))
+    expect(odd).not.toMatchObject({ reports: [{ answers: expect.anything() }] })
+  })
+
+  it('of WhatsApp may come from an id without a number', () => {
+    const sender = 'US.13491208655302741918'
+    expect(received({ from: `whatsapp:${sender}`, to: 'whatsapp:+15550100003' })).toMatchObject({
+      reports: [{ channel: 'whatsapp', sender }],
+    })
+    expect(received({ from: sender, to, body: 'x' })).toMatchObject({ reports: [] })
+  })
+
   it('names the messaging service of the number it was sent to', () => {
     const service = { service: SERVICE }
     const reading = (number: string) => received({ from, to: number, body: 'x', ...service })
