@@ -1,13 +1,33 @@
+import { writeContactsCsv } from '@svc/core/operate'
 import { describe, expect, it } from 'vitest'
 import { missingFor } from '../console/pages/bulks/recipients.ts'
 import { plainPhone } from '../console/pages/contacts/plain-phone.ts'
 import { csvText } from '../console/parts/csv.ts'
 
 describe('CSV of the console', () => {
-  it.each(['=1+1', '+1+1', '-1', '@SUM(A1)', '\t=1', "'=1", '＝1'])(
-    'writes %j so that no spreadsheet runs it',
-    (cell) => {
-      expect(csvText([[cell]]).trim()).toBe(`'${cell}`)
+  it.each([
+    '=1+1',
+    '+1+1',
+    '-1',
+    '@SUM(A1)',
+    '\t=1',
+    "'=1",
+    '＝1',
+    ' =1',
+    "' \u00a0=1",
+    '\u3000@A',
+  ])('writes %j so that no spreadsheet runs it', (cell) => {
+    expect(csvText([[cell]]).trim()).toBe(`'${cell}`)
+  })
+
+  it.each(['=1', ' =1', "' =1", 'a =1', ' a', '+1 2', '+14155550100', ' +1', '\u00a0-1', "'a"])(
+    'guards %j as an export of contacts does',
+    (name) => {
+      const at = new Date(0).toISOString()
+      const contact = { id: '', name, phone: null, email: null, external_id: null, tags: [] }
+      const rest = { attributes: {}, subscriptions: {}, created_at: at, updated_at: at }
+      const line = writeContactsCsv([{ ...contact, ...rest } as never])
+      expect(csvText([[name]]).trimEnd()).toBe(line.split(',')[1])
     },
   )
 

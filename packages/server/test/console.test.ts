@@ -30,6 +30,9 @@ const world = useWorld({
   listen: true,
   console: { at_root: true, brand: 'Acme <b>', heartbeat_ms: 100 },
 })
+/** Streams check the session for each event, and the process has few of them. */
+const strict = useWorld({ listen: true, console: { checked_ms: 0, streams_max: 35 } })
+const secured = useWorld({ public_url: 'https://svc.example.com', console: {} })
 const hosted = useWorld({ console: { base: '/mail', authenticate: async () => trusted } })
 
 let owner: Account
@@ -161,6 +164,43 @@ describe('a session', () => {
       /^svc_session=[\w.-]+; Path=\/console\/api; Max-Age=2592000; HttpOnly; SameSite=Lax$/,
     )
     expect(text).not.toContain(`${headers['set-cookie']}`.slice(12, 40))
+  })
+
+  it('is not read if a request has two cookies of its name', async () => {
+    const cookie = await signIn(owner)
+    const mine = 'svc_session=eyJhbGciOiJIUzI1NiJ9.e30.AAAA'
+    for (const both of [`${cookie}; ${mine}`, `${mine}; a=b;${cookie}`, `${cookie}; ${cookie}`]) {
+      expect((await request('GET', '/console/api/v1/messages', { cookie: both })).status).toBe(401)
+    }
+  })
+
+  it('with https has the prefix __Host-, takes the cookie without it once, and prefers its own', async () => {
+    const inject = (cookie?: string) =>
+      secured().app.inject({
+        method: 'GET',
+        url: '/console/api/session',
+        headers: { ...SAME, ...(cookie && { cookie }) },
+      })
+    const account = await secured().signup()
+    const begun = await secured().app.inject({
+      method: 'POST',
+      url: '/console/api/session',
+      headers: SAME,
+      payload: { email: account.email, password: account.password },
+    })
+    const [set, removed] = begun.headers['set-cookie'] as string[]
+    expect(set).toMatch(
+      /^__Host-svc_session=[\w.-]+; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure$/,
+    )
+    expect(removed).toMatch(/^svc_session=; Path=\/console\/api; Max-Age=0;/)
+    const old = await inject(`svc_session=${account.token}`)
+    expect(old.json().data.user.id).toBe(account.id)
+    expect(old.headers['set-cookie']?.[0]).toMatch(`__Host-svc_session=${account.token};`)
+    // Another host of the domain can set a cookie without the prefix only.
+    const stranger = await secured().signup()
+    const both = await inject(`svc_session=${stranger.token}; __Host-svc_session=${account.token}`)
+    expect(both.json().data.user.id).toBe(account.id)
+    expect(both.headers['set-cookie']).toBeUndefined()
   })
 
   it('shows the person, the role and the workspaces', async () => {
@@ -507,10 +547,53 @@ describe('the stream', () => {
     const other = await world().signup()
     expect((await open('')).status).toBe(401)
     expect((await open(cookie, `?workspace=${other.id}`)).status).toBe(401)
-    const streams = await Promise.all(Array.from({ length: 31 }, () => open(cookie)))
+    const streams = await Promise.all(Array.from({ length: 11 }, () => open(cookie)))
     const statuses = streams.map(({ status }) => status).sort()
-    expect([statuses.filter((one) => one === 200).length, statuses.at(-1)]).toEqual([30, 429])
+    expect([statuses.filter((one) => one === 200).length, statuses.at(-1)]).toEqual([10, 429])
     for (const stream of streams) stream.close()
+  })
+
+  it('ends for a removed member before the next event', async () => {
+    const account = await strict().signup({ credits: 10 })
+    const { token } = account
+    await strict().verify(account)
+    const viewer = await strict().member(account, 'viewer')
+    const stream = await openEvents(`${strict().url}/console/api/stream`, {
+      ...SAME,
+      cookie: `svc_session=${viewer.token}`,
+    })
+    expect(stream.status).toBe(200)
+    await strict().call('DELETE', `/api/v1/members/${viewer.id}`, { token })
+    const at = new Date(strict().now().getTime() + 60_000).toISOString()
+    const { key } = await strict().key({ token }, { mode: 'test' })
+    const json = { ...sms, scheduled_at: at }
+    const sent = await strict().call('POST', '/api/v1/messages/send', { key, json })
+    const id = sent.body.data.message_id
+    await strict().call('POST', `/api/v1/messages/${id}/cancel`, { key })
+    expect(await stream.next()).toBeNull()
+  })
+
+  it('has shares: the person and the workspace with the most streams lose their oldest one', async () => {
+    const openFor = ({ token }: Pick<Account, 'token'>) =>
+      openEvents(`${strict().url}/console/api/stream`, { ...SAME, cookie: `svc_session=${token}` })
+    const several = async (account: Pick<Account, 'token'>, count: number) => {
+      const streams = []
+      for (let i = 0; i < count; i++) streams.push(await openFor(account))
+      return streams
+    }
+    const account = await strict().signup()
+    await strict().verify(account)
+    const viewers = []
+    for (let i = 0; i < 3; i++) viewers.push(await strict().member(account, 'viewer'))
+    const [first = [], ...more] = await Promise.all(viewers.map((one) => several(one, 10)))
+    const own = await openFor(account)
+    expect(own.status).toBe(200)
+    expect(await first[0]?.next()).toBeNull()
+    // 30 streams of this workspace, and 5 of the next, fill the process.
+    const other = await several(await strict().signup(), 5)
+    const late = await openFor(await strict().signup())
+    expect([...other, late].map(({ status }) => status)).toEqual(Array(6).fill(200))
+    for (const stream of [...first, ...more.flat(), own, ...other, late]) stream.close()
   })
 })
 

@@ -70,6 +70,8 @@ export interface WorldOptions {
   trust_proxy?: string[]
   /** The name of the service on its pages. */
   brand?: string
+  /** The address of the service for browsers; default: plain http on this machine. */
+  public_url?: string
   /** The OIDC provider with which members sign in. */
   oidc?: OidcSettings
   members_second_factor?: 'optional' | 'required'
@@ -173,6 +175,7 @@ export async function openWorld(options: WorldOptions = {}) {
       ...(options.connections_max && { connections_max: options.connections_max }),
     },
     sandbox_payments: options.payments === undefined ? sandbox : undefined,
+    ...(options.public_url && { public_url: () => options.public_url as string }),
     logger,
     now: () => clock.ms,
     load: options.load === 'measured' ? undefined : (options.load ?? (() => QUIET)),

@@ -1,5 +1,5 @@
-/** The start of a formula in a spreadsheet, also in full-width forms. */
-const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
+/** The start of a formula in a spreadsheet, also in full-width forms. Some spreadsheets drop blanks before it. The same as in exports. */
+const FORMULA = /^['\s]*[=+\-@\t\r\n＝＋－＠]/
 /** A phone number is a harmless formula, and programs that read the file expect it unchanged. */
 const PHONE = /^\+\d+$/
 

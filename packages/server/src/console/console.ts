@@ -55,6 +55,10 @@ export interface ConsoleOptions {
 export interface ConsoleTiming {
   /** The time between two checks of the session of an open stream; default: 15 s. */
   heartbeat_ms?: number | undefined
+  /** The age of a check of the session that an event of a stream may use; default: 1 s. */
+  checked_ms?: number | undefined
+  /** The maximum of streams of the process; default: 1,000. */
+  streams_max?: number | undefined
 }
 
 /** What the console must know about the service. */
@@ -94,7 +98,7 @@ export async function serveConsole(
   },
 ): Promise<void> {
   const { base } = access
-  const { folder = BUNDLE_FOLDER, at_root = false, heartbeat_ms } = options
+  const { folder = BUNDLE_FOLDER, at_root = false, heartbeat_ms, checked_ms, streams_max } = options
   const bundle = await readBundle(folder)
   mount(app, admission, sessionEndpoints, sessionHandlers(core, authenticator, access), {
     console: access,
@@ -119,9 +123,15 @@ export async function serveConsole(
     const sessions = operatorSessionHandlers(core, access)
     mount(app, admission, operatorSessionEndpoints, sessions, { console: access })
   }
-  mount(app, admission, streamEndpoints, streamHandlers(app, core, authenticator, heartbeat_ms), {
-    console: { ...access, chooses_by_query: true, is_passive: true },
-  })
+  mount(
+    app,
+    admission,
+    streamEndpoints,
+    streamHandlers(app, core, authenticator, { heartbeat_ms, checked_ms, streams_max }),
+    {
+      console: { ...access, chooses_by_query: true, is_passive: true },
+    },
+  )
   mount(app, admission, consoleMessages, consoleMessageHandlers(core), { console: access })
   mount(app, admission, messageHtml, messageHtmlHandlers(core), {
     console: { ...access, chooses_by_query: true },

@@ -11,7 +11,7 @@ import {
 } from './access.ts'
 import type { personEndpoints, sessionEndpoints } from './endpoints.ts'
 import { operatorOf } from './operator/handlers.ts'
-import { clearedSessionCookie, sessionCookie } from './session-cookie.ts'
+import { clearedSessionCookie, hasOldSessionCookie, sessionCookie } from './session-cookie.ts'
 import type { ConsoleSession } from './wire.ts'
 
 type SessionIdentity = Identity & { kind: 'session' }
@@ -82,8 +82,16 @@ export function sessionHandlers(
   return {
     async get(call) {
       const identity = await identityOf(call)
-      if (identity) return view(identity, call)
       const { request } = call.reply
+      if (identity) {
+        const token = cookieToken(request)
+        const place = cookiePlace(access)
+        // The cookie of a version before the prefix gets it.
+        if (token !== null && place.secure && hasOldSessionCookie(request.headers.cookie)) {
+          call.reply.header('set-cookie', sessionCookie(token, place))
+        }
+        return view(identity, call)
+      }
       // The cookie of an ended session would hide the sign-in of the host.
       if (cookieToken(request) !== null && chosenWorkspace(request) === undefined) {
         call.reply.header('set-cookie', clearedSessionCookie(cookiePlace(access)))
