@@ -3,6 +3,7 @@ import { ERASED } from '../contract/resources/message.ts'
 import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 import { isAbout, isTo, type Recipient, readRecipient } from '../rules/recipient.ts'
 import { addressesOf } from '../rules/recipients.ts'
+import { whatsappForms } from '../rules/whatsapp-numbers.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { IdWindow, SearchedTable } from '../storage/ports/erasure.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -50,7 +51,7 @@ export interface Recipients {
    */
   look(address: string, options?: ErasureOptions): Promise<ErasureReport>
   /**
-   * Removes an address and the content of all its messages in small transactions; a server may run meanwhile. Queued
+   * Removes an address, the other names of a person at WhatsApp and the content of all its messages in small transactions; a server may run meanwhile. Queued
    * messages are canceled and refunded first. The ledger does not change; suppressions stay, except with
    * `forget_suppressions`. After an interruption, another run erases the rest.
    * @throws SvcError in the same cases as `look`.
@@ -126,18 +127,41 @@ interface Search {
 
 type Found = Omit<ErasureReport, 'workspaces'>
 
-/** Searches messages first: the cancellation of a message inserts an event, which the search of events must find. */
+/** Searches for all names of the recipient. The conversations are last, because they know the names after an interruption. */
 async function searchWorkspace(search: Search): Promise<Found> {
+  const others = await otherNames(search)
+  const { workspaces: _, ...found } = emptyReport()
+  for (const address of [search.recipient.address, ...others]) {
+    const recipient = { ...search.recipient, address }
+    addTo(found, await searchFor({ ...search, recipient }))
+  }
+  found.other_addresses = found.other_addresses.filter((one) => !others.includes(one))
+  found.conversations = await searchConversations(search, others)
+  return found
+}
+
+/** Searches messages first: the cancellation of a message inserts an event, which the search of events must find. */
+async function searchFor(search: Search): Promise<Omit<Found, 'conversations'>> {
   return {
     ...(await searchMessages(search)),
     received: await searchReceived(search),
     events: await searchEvents(search),
     answers: await searchAnswers(search),
     rejections: await searchRejections(search),
-    conversations: await searchConversations(search),
     suppressions: (await searchSuppressions(search)).length,
     ...(await searchContacts(search)),
   }
+}
+
+/** The other forms of a number, and the numbers and ids by which WhatsApp knows the person. */
+async function otherNames({ storage, workspaceId, recipient }: Search): Promise<string[]> {
+  const { kind, address } = recipient
+  if (kind === 'email') return []
+  const forms = whatsappForms(address)
+  const names = await storage.read.erasure.knownNames(workspaceId, forms)
+  const all = new Set([...forms, ...names.flatMap(whatsappForms)])
+  all.delete(address)
+  return [...all]
 }
 
 async function searchMessages(
@@ -241,11 +265,13 @@ async function searchRejections(search: Search): Promise<number> {
   return found
 }
 
-async function searchConversations(search: Search): Promise<number> {
+async function searchConversations(search: Search, others: readonly string[]): Promise<number> {
   const { storage, workspaceId, recipient, changes } = search
-  const found = await storage.read.erasure.conversations(workspaceId, recipient)
+  const found = await storage.read.erasure.conversations(workspaceId, recipient, others)
   if (changes && found > 0) {
-    await storage.write(({ erasure }) => erasure.removeConversations(workspaceId, recipient))
+    await storage.write(({ erasure }) =>
+      erasure.removeConversations(workspaceId, recipient, others),
+    )
   }
   return found
 }
@@ -339,9 +365,18 @@ function emptyReport(): ErasureReport {
   }
 }
 
-function add(report: ErasureReport, { other_addresses, ...found }: Found): void {
-  const counts = Object.entries(found) as [keyof typeof found, number][]
-  if (counts.some(([, count]) => count > 0)) report.workspaces += 1
-  for (const [name, count] of counts) report[name] += count
+function add(report: ErasureReport, found: Found): void {
+  const { other_addresses: _, ...counts } = found
+  if (Object.values(counts).some((count) => count > 0)) report.workspaces += 1
+  addTo(report, found)
+}
+
+function addTo(
+  report: Found,
+  { other_addresses, ...found }: Pick<Found, 'other_addresses'> & Partial<Found>,
+): void {
+  for (const [name, count] of Object.entries(found) as [keyof typeof found, number][]) {
+    report[name] += count
+  }
   report.other_addresses = [...new Set([...report.other_addresses, ...other_addresses])]
 }

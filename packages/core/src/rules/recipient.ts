@@ -34,7 +34,8 @@ const AROUND = /[\s<>()[\]:;,"']+/
 export function isAbout(recipient: Recipient, text: string): boolean {
   if (isTo(recipient, text)) return true
   if (recipient.kind === 'email') return text.split(AROUND).some((part) => isTo(recipient, part))
-  return digitsOf(text) === digitsOf(recipient.address)
+  const digits = digitsOf(recipient.address)
+  return digits !== '' && digitsOf(text) === digits
 }
 
 function digitsOf(text: string): string {

@@ -149,6 +149,41 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
     }
   })
 
+  it('leaves nothing of the names under which WhatsApp knows the person', async () => {
+    const [written, form, learned, id] = [
+      ...['+525512345678', '+5215512345678', '+19995550100'],
+      'MX.13491208655302741918',
+    ] as const
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
+    const whatsapp = { channel: 'whatsapp', content: { text: SECRET } } as const
+    await steps.done(workspaceId, written, whatsapp)
+    await steps.done(workspaceId, form, whatsapp)
+    await steps.done(workspaceId, JUMA, whatsapp)
+    for (const sender of [form, learned, id]) await steps.received(workspaceId, sender)
+    const contact = bench.make.contact(workspaceId, { phone: form, name: SECRET })
+    const created_at = bench.clock.now()
+    const row = { workspace_id: workspaceId, channel: 'whatsapp' as const, created_at }
+    await bench.storage.write(async ({ conversations, contacts, suppressions }) => {
+      await contacts.insert([contact])
+      await suppressions.add([{ ...row, address: written, reason: 'opt_out' } as const])
+      const names = { address: written, other_number: learned, user_id: id }
+      const between = { ...row, sender: '+255700000001', last_sent_at: bench.clock.now() } as const
+      await conversations.note([{ ...between, ...names }])
+    })
+    const looked = await recipients().look(form)
+    expect(looked).toMatchObject({
+      ...{ messages: 2, received: 3, conversations: 2, contacts: 1, suppressions: 2 },
+      other_addresses: [],
+    })
+    const options = { forget_suppressions: true }
+    const erased = await recipients().erase(form, options)
+    expect(erased).toMatchObject({ messages: 2, received: 3, conversations: 2, contacts: 1 })
+    const dump = await engine.dump()
+    for (const gone of [written, form, learned, id]) expect(dump).not.toContain(gone)
+    expect(dump).toContain(JUMA)
+  })
+
   it('keeps the suppressions of an address by default', async () => {
     const workspaceId = await known()
     expect(await recipients().erase(ASHA)).toMatchObject({ suppressions: 1 })

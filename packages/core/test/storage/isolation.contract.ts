@@ -350,6 +350,7 @@ export function isolationContract(open: OpenStorage): void {
           receivedFrom: () => erasure.receivedFrom(asker, recipient, window),
           eventsNaming: () => erasure.eventsNaming(asker, recipient, window),
           eventsOf: () => erasure.eventsOf(asker, message.id, new Date('2027-01-01T00:00:00Z')),
+          knownNames: () => erasure.knownNames(asker, [recipient.address]),
           conversations: () => erasure.conversations(asker, recipient),
           answers: () => erasure.answers(asker, recipient, page),
           rejections: () => erasure.rejections(asker, window),

@@ -58,8 +58,14 @@ export interface ErasureReads {
     workspaceId: string,
     window: IdWindow,
   ): Promise<(RejectionKey & { recipient: string })[]>
-  /** The number of conversations with the address. */
-  conversations(workspaceId: string, recipient: Recipient): Promise<number>
+  /** The names in the conversations with one of these numbers: addresses, and the other numbers and ids at WhatsApp. */
+  knownNames(workspaceId: string, numbers: readonly string[]): Promise<string[]>
+  /** The number of conversations with the address, or with a person that has one of the other names. */
+  conversations(
+    workspaceId: string,
+    recipient: Recipient,
+    others?: readonly string[],
+  ): Promise<number>
   /** Responses to bulk requests, in the order of their keys, after the given key. */
   answers(
     workspaceId: string,
@@ -88,7 +94,11 @@ export interface ErasureWrites {
   removeReceived(workspaceId: string, ids: readonly string[]): Promise<number>
   /** Removes the addresses and the error texts of rejected recipients. */
   eraseRejections(workspaceId: string, keys: readonly RejectionKey[]): Promise<void>
-  removeConversations(workspaceId: string, recipient: Recipient): Promise<void>
+  removeConversations(
+    workspaceId: string,
+    recipient: Recipient,
+    others?: readonly string[],
+  ): Promise<void>
   rewriteAnswer(workspaceId: string, answer: KeptAnswer): Promise<void>
   /**
    * Removes the parts of the address's incomplete long texts, which belong to no workspace yet. Returns their number.

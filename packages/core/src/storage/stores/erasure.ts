@@ -46,16 +46,19 @@ export function erasureStore(
     workspaceId: string,
     { after_id, last_id }: IdWindow,
   ) => and(eq(t.workspace_id, workspaceId), gt(t.id, after_id), lte(t.id, last_id))
-  const theirs = (workspaceId: string, recipient: Recipient) =>
+  const known = (names: readonly string[]) =>
+    or(
+      inArray(conversations.address, [...names]),
+      inArray(conversations.other_number, [...names]),
+      inArray(conversations.user_id, [...names]),
+    )
+  const theirs = (workspaceId: string, recipient: Recipient, others: readonly string[]) =>
     and(
       eq(conversations.workspace_id, workspaceId),
       recipient.kind === 'email'
         ? eq(conversations.channel, 'email')
         : inArray(conversations.channel, ['sms', 'whatsapp', 'voice']),
-      or(
-        eq(conversations.address, recipient.address),
-        eq(conversations.other_number, recipient.address),
-      ),
+      known([recipient.address, ...others]),
     )
 
   async function eraseHistory(workspaceId: string, ids: string[]): Promise<void> {
@@ -169,9 +172,17 @@ export function erasureStore(
         )
       return found.map((row) => ({ ...row, recipient: row.recipient as string }))
     },
-    async conversations(workspaceId, recipient) {
+    async knownNames(workspaceId, numbers) {
+      const { workspace_id, address, other_number, user_id } = conversations
+      const found = await db
+        .selectDistinct({ address, other_number, user_id })
+        .from(conversations)
+        .where(and(eq(workspace_id, workspaceId), known(numbers)))
+      return found.flatMap((one) => Object.values(one).filter((name) => name !== null))
+    },
+    async conversations(workspaceId, recipient, others = []) {
       const found = db.select({ n: rowCount }).from(conversations)
-      return (await found.where(theirs(workspaceId, recipient)))[0]?.n ?? 0
+      return (await found.where(theirs(workspaceId, recipient, others)))[0]?.n ?? 0
     },
     async answers(workspaceId, recipient, { after, limit }) {
       const { route, key, response } = answers
@@ -278,8 +289,8 @@ export function erasureStore(
           .where(and(eq(workspace_id, workspaceId), some))
       }
     },
-    async removeConversations(workspaceId, recipient) {
-      await db.delete(conversations).where(theirs(workspaceId, recipient))
+    async removeConversations(workspaceId, recipient, others = []) {
+      await db.delete(conversations).where(theirs(workspaceId, recipient, others))
     },
     async rewriteAnswer(workspaceId, { route, key, response }) {
       const one = and(
