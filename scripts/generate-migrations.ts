@@ -32,6 +32,8 @@ const KEYED = new Set([
   'sessions',
   'oidc_identities',
   'second_factors',
+  'passkeys',
+  'passkey_challenges',
   'contact_tags',
   'conversations',
   'message_parts',

@@ -19,6 +19,7 @@ interface Rule {
 /** Modules that cost time or need a compiler, and the one place each is loaded from. */
 const HEAVY: Record<string, RegExp> = {
   '@opentelemetry/api': /^core\/runtime\/tracing\.ts$/,
+  '@simplewebauthn/server': /^core\/second-factor\/passkeys\.ts$/,
   argon2: /^core\/workspaces\/password\.ts$/,
   'better-sqlite3': /^core\/storage\/sqlite/,
   ink: /^cli\/views\//,

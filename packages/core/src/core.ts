@@ -48,6 +48,7 @@ import { createGate } from './runtime/closing.ts'
 import { withHarmlessTelemetry } from './runtime/harmless-telemetry.ts'
 import { systemRuntime } from './runtime/runtime.ts'
 import { openTracing } from './runtime/tracing.ts'
+import { createPasskeys } from './second-factor/passkeys.ts'
 import { createSecondFactors } from './second-factor/second-factor.ts'
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
@@ -358,9 +359,10 @@ function bindApi(parts: Parts) {
     },
   })
   const passwords = createPasswords({ accepts_any: options.accept_any_password ?? false })
+  const passkeys = createPasskeys({ storage, runtime })
   const factors = createSecondFactors({ storage, runtime, secret, place: LOGIN_FACTORS })
   return {
-    members: createMembers({ storage, runtime, passwords, mails, factors }),
+    members: createMembers({ storage, runtime, passwords, mails, factors, passkeys }),
     workspaces: createWorkspaces({
       storage,
       runtime,
@@ -386,7 +388,7 @@ function bindApi(parts: Parts) {
       providers: providers.status,
       pause: dispatch.pause,
     }),
-    operators: createOperators({ storage, runtime, passwords, secret }),
+    operators: createOperators({ storage, runtime, passwords, passkeys, secret }),
     recipients: createRecipients({ storage, runtime }),
     dispatch,
     carriedChannels: CHANNELS.filter((channel) => carriers.serves(channel)),

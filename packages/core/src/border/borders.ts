@@ -24,7 +24,7 @@ import type { OidcPerson } from '../workspaces/sign-in.ts'
 import type { TokenPurpose } from '../workspaces/token.ts'
 import type { Session } from '../workspaces/workspaces.ts'
 import { takes, takesAtOnce } from './at-border.ts'
-import { inactivity, operatorBorders } from './operator-borders.ts'
+import { inactivity, operatorBorders, passkeyBorders } from './operator-borders.ts'
 import {
   actor,
   body,
@@ -194,6 +194,15 @@ function memberBorders({
         z.object({ current_password: fields.text, otp: fields.text.optional() }),
       ),
       actor,
+    ),
+    ...passkeyBorders(member, login),
+    emailOfPasskey: takes(name('credentialId')),
+    beginPasskeySignIn: takes(
+      checked<string>('origin', httpUrl),
+      checked<{ email: string; password: string } | undefined>(
+        '',
+        z.object({ email: fields.text, password: fields.text }).optional(),
+      ),
     ),
     resetSecondFactor: takes(name('email'), actor),
     signIn: takes(checked<OidcPerson>('', oidcPerson), actor),

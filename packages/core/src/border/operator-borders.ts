@@ -2,11 +2,18 @@ import * as z from 'zod'
 import type { Actor } from '../audit/entry.ts'
 import type { Notification } from '../billing/payment.ts'
 import type { SyncOptions } from '../billing/sync-all.ts'
+import { httpUrl } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { CallbackRequest } from '../contract/outside/provider.ts'
 import { AUDIT_ACTIONS } from '../contract/resources/audit.ts'
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
 import { messagesFor } from '../contract/resources/messages.ts'
+import {
+  type PasskeyAssertion,
+  type PasskeyRegistration,
+  passkeyAssertion,
+  passkeyRegistration,
+} from '../contract/resources/passkeys.ts'
 import type { Adjustment, Grant } from '../credits/bookings.ts'
 import type { HoldRequest } from '../credits/holding.ts'
 import type { TermsChange } from '../credits/terms.ts'
@@ -15,6 +22,7 @@ import type { DoubtfulChoice, StandstillOptions } from '../operating/dispatch-co
 import type { ErasureOptions } from '../operating/erasure.ts'
 import type { ResealOptions } from '../operating/secrets-at-rest.ts'
 import type { Operators } from '../operators/operators.ts'
+import type { PasskeySite } from '../second-factor/passkeys.ts'
 import type { OperatorAuditFilter } from '../storage/ports/audit.ts'
 import type { WhichPurchases } from '../storage/ports/billing.ts'
 import type { Counting } from '../storage/ports/hot.ts'
@@ -29,6 +37,7 @@ import {
   idOfA,
   name,
   operatorSlice,
+  type Reader,
   workspaceId,
 } from './readers.ts'
 
@@ -158,6 +167,46 @@ function token(given: unknown): string {
   return typeof given === 'string' && given.length <= 1_000 ? given : ''
 }
 
+/** How the functions of passkeys read their parameters. `one` reads a person, and `adding` one who adds a passkey. */
+export function passkeyBorders<P, A>(one: Reader<P>, adding: Reader<A>) {
+  const origin = checked<string>('origin', httpUrl)
+  const title = z.string().min(1).max(LIMITS.passkey_name_length)
+  const current = checked<{ current_password: string }>(
+    '',
+    z.strictObject({ current_password: z.string().max(LIMITS.password_length_max) }),
+  )
+  return {
+    passkeys: takes(one),
+    beginPasskey: takes(
+      one,
+      current,
+      checked<PasskeySite>('', z.strictObject({ origin: httpUrl, brand: text })),
+    ),
+    addPasskey: takes(
+      adding,
+      checked<{ registration: PasskeyRegistration; name: string }>(
+        '',
+        z.strictObject({ registration: passkeyRegistration, name: title }),
+      ),
+      origin,
+      actor,
+    ),
+    renamePasskey: takes(one, name('passkeyId'), checked<string>('name', title)),
+    removePasskey: takes(one, name('passkeyId'), current, actor),
+    signInWithPasskey: takes(
+      checked<{ assertion: PasskeyAssertion; password?: string | undefined }>(
+        '',
+        z.strictObject({
+          assertion: passkeyAssertion,
+          password: z.string().max(LIMITS.password_length_max).optional(),
+        }),
+      ),
+      origin,
+      actor,
+    ),
+  }
+}
+
 function operatorsBorders() {
   const named = { name: text, password: z.string().max(LIMITS.password_length_max) }
   const added = z.strictObject({ ...named, expires_at: z.date().nullable().optional() })
@@ -183,6 +232,12 @@ function operatorsBorders() {
       checked<Parameters<Operators['endTotp']>[1]>('', current.extend({ code: text.optional() })),
       actor,
     ),
+    ...passkeyBorders(name('name'), name('name')),
+    beginPasskeySignIn: takes(
+      checked<string>('origin', httpUrl),
+      checked<{ name: string; password: string } | undefined>('', z.strictObject(named).optional()),
+    ),
+    nameOfPasskey: takes(name('credentialId')),
     signIn: takes(
       checked<Parameters<Operators['signIn']>[0]>(
         '',

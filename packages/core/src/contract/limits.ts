@@ -146,6 +146,13 @@ export const LIMITS = {
   password_length_max: 256,
   /** Characters of a code of a second factor, with the blanks between its groups. */
   otp_length: 32,
+  /** Passkeys of a person. */
+  passkeys: 20,
+  passkey_name_length: 100,
+  /** Seconds in which a browser answers the challenge for a passkey. */
+  passkey_challenge_s: 300,
+  /** Challenges without an answer in the whole service; the oldest end first. */
+  passkey_challenges: 5_000,
   workspace_name_length: 200,
   sender_name_length: 100,
   country_length: 64,

@@ -4,8 +4,10 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
+import type { PasskeyAssertion, PasskeyRegistration } from '../contract/resources/passkeys.ts'
 import type { OperatorRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { Passkey, PasskeyOptions, PasskeySite, Passkeys } from '../second-factor/passkeys.ts'
 import {
   createSecondFactors,
   NO_FACTOR,
@@ -13,7 +15,7 @@ import {
   stateOf,
   type TotpSecret,
 } from '../second-factor/second-factor.ts'
-import type { Storage } from '../storage/ports/storage.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { knownSince, loginNetworkOf } from '../workspaces/begin-session.ts'
 import type { Passwords } from '../workspaces/password.ts'
 import { type Inactivity, isIdle } from '../workspaces/sessions.ts'
@@ -90,6 +92,58 @@ export interface Operators {
     request: { current_password: string; code?: string | undefined },
     actor?: Actor,
   ): Promise<void>
+  /** The passkeys of an operator, oldest first. @throws SvcError `not_found`. */
+  passkeys(name: string): Promise<Passkey[]>
+  /**
+   * The options for a new passkey, which the browser must answer within 5 minutes.
+   * @throws SvcError `not_found`; `validation_error` for a wrong password, or beyond 20 passkeys.
+   */
+  beginPasskey(
+    name: string,
+    request: { current_password: string },
+    site: PasskeySite,
+  ): Promise<PasskeyOptions>
+  /**
+   * Adds a passkey: sign-ins need it, a code or a recovery code from then on. The recovery codes are shown once; there are none if
+   * the operator has some.
+   * @throws SvcError `not_found`; `validation_error` for a wrong answer of the browser.
+   */
+  addPasskey(
+    name: string,
+    request: { registration: PasskeyRegistration; name: string },
+    origin: string,
+    actor?: Actor,
+  ): Promise<string[]>
+  /** Gives a passkey another name. @throws SvcError `not_found`. */
+  renamePasskey(name: string, passkeyId: string, to: string): Promise<void>
+  /** Removes a passkey. @throws SvcError `not_found`; `validation_error` for a wrong password. */
+  removePasskey(
+    name: string,
+    passkeyId: string,
+    request: { current_password: string },
+    actor?: Actor,
+  ): Promise<void>
+  /**
+   * The options for a sign-in with a passkey. `credentials`: of an operator whose device cannot verify a person.
+   * @throws SvcError `unauthorized` for wrong credentials.
+   */
+  beginPasskeySignIn(
+    origin: string,
+    credentials?: { name: string; password: string } | undefined,
+  ): Promise<PasskeyOptions>
+  /** The name of the operator of a passkey; null for none. */
+  nameOfPasskey(credentialId: string): Promise<string | null>
+  /**
+   * Begins a session of 12 hours with a passkey. The password is needed only if the device did not verify the person, or the password changed since the
+   * last sign-in with both.
+   * @throws SvcError `validation_error` for a wrong answer of the browser, and for a missing password; `unauthorized` for a wrong
+   *   password, and after the end of the access.
+   */
+  signInWithPasskey(
+    request: { assertion: PasskeyAssertion; password?: string | undefined },
+    origin: string,
+    actor?: Actor,
+  ): Promise<OperatorSession>
   /** The network of a client's address if the operator signed in from this network recently; else null. */
   knownNetwork(name: string, address: string | null): Promise<string | null>
   /** The operator of a session; null for a session that ended. Makes one query. */
@@ -109,11 +163,13 @@ export function createOperators({
   storage,
   runtime,
   passwords,
+  passkeys,
   secret,
 }: {
   storage: Storage
   runtime: Runtime
   passwords: Passwords
+  passkeys: Passkeys
   /** A secret of the service by its name, generated at the first call. */
   secret(name: string): Promise<string>
 }): Operators {
@@ -146,10 +202,49 @@ export function createOperators({
 
   /** @throws SvcError `not_found`; `validation_error` for a wrong password. */
   async function withPassword(name: string, password: string): Promise<OperatorRow> {
-    const known = await storage.read.operators.byName(name)
-    if (!known) throw notFound()
+    const known = await byName(name)
     if (!(await passwords.verify(known.password_hash, password))) throw wrongPassword()
     return known
+  }
+
+  /** @throws SvcError `not_found`. */
+  async function byName(name: string): Promise<OperatorRow> {
+    const known = await storage.read.operators.byName(name)
+    if (!known) throw notFound()
+    return known
+  }
+
+  /** Begins a session of an operator whose password or passkey was right. `use` uses up the second factor. */
+  async function beginSession(
+    known: OperatorRow,
+    actor: Actor,
+    use: (stores: Writes) => Promise<unknown>,
+  ): Promise<OperatorSession> {
+    const token = TOKEN_START + runtime.bytes(LIMITS.token_bytes).toString('base64url')
+    const network = loginNetworkOf(actor.address)
+    return storage.write(async (stores) => {
+      const { operators, loginNetworks, audit } = stores
+      const at = runtime.now()
+      await operators.lock(known.id)
+      const row = await operators.byId(known.id)
+      // A reset or an end between the check of the password and this transaction counts.
+      if (!row || row.password_hash !== known.password_hash) throw wrongCredentials()
+      if (row.expires_at !== null && row.expires_at <= at) throw wrongCredentials()
+      await use(stores)
+      const ends_at = new Date(at.getTime() + LIMITS.operator_session_s * 1000)
+      const token_hash = hashOfToken(token)
+      const begun = {
+        ...{ token_hash, operator_id: row.id, created_at: at, ends_at },
+        last_seen_at: at,
+      }
+      await operators.beginSession(begun, LIMITS.operator_sessions)
+      await operators.change(row.id, { last_sign_in_at: at })
+      if (network !== null) {
+        await loginNetworks.note({ workspace_id: row.id, network, last_login_at: at })
+      }
+      await audit.record(entry({ ...actor, ...nameOf(row) }, 'operator.signed_in', row))
+      return { operator: operatorOf({ ...row, last_sign_in_at: at }), token, ends_at }
+    })
   }
 
   /** A use that is not stored shows an older time only, so that it refuses no request. */
@@ -198,7 +293,7 @@ export function createOperators({
         const { operators, audit } = stores
         const row = await operators.byName(name)
         if (!row) throw notFound()
-        await factors.end(stores, row.id)
+        await factors.clear(stores, row.id)
         await operators.remove(row.id)
         await audit.record(entry(actor, 'operator.removed', row))
       })
@@ -210,7 +305,7 @@ export function createOperators({
         const row = await operators.byName(name)
         if (!row) throw notFound()
         await operators.change(row.id, { password_hash })
-        await factors.end(stores, row.id)
+        await factors.clear(stores, row.id)
         await operators.endSessions(row.id)
         // A thief of the old password may have used other networks.
         await loginNetworks.clear(row.id)
@@ -221,10 +316,11 @@ export function createOperators({
     async changePassword(name, { current_password, new_password }, actor = SERVICE) {
       const known = await withPassword(name, current_password)
       const password_hash = await hashOf(known.name, new_password, 'new_password')
-      await storage.write(async ({ operators, audit }) => {
+      await storage.write(async ({ operators, passkeys, audit }) => {
         const row = await operators.byName(name)
         if (row?.password_hash !== known.password_hash) throw wrongPassword()
         await operators.change(row.id, { password_hash })
+        await passkeys.needPassword(row.id)
         await operators.endSessions(row.id)
         await audit.record(entry(actor, 'operator.password_changed', row))
       })
@@ -233,8 +329,7 @@ export function createOperators({
       return factors.begin(await withPassword(name, current_password))
     },
     async confirmTotp(name, code, actor = SERVICE) {
-      const known = await storage.read.operators.byName(name)
-      if (!known) throw notFound()
+      const known = await byName(name)
       const { recovery_codes } = await factors.confirm(known.id, code, ({ audit }) =>
         audit.record(entry(actor, 'operator.second_factor_added', known)),
       )
@@ -252,34 +347,57 @@ export function createOperators({
     async signIn({ name, password, code }, actor = SERVICE) {
       const known = await storage.read.operators.byName(name)
       const isRight = await passwords.verify(known?.password_hash ?? null, password)
-      const token = TOKEN_START + runtime.bytes(LIMITS.token_bytes).toString('base64url')
-      const network = loginNetworkOf(actor.address)
-      const opened = isRight && known ? await factors.open(known.id) : null
-      const session = await storage.write(async (stores) => {
-        const { operators, loginNetworks, audit } = stores
-        const at = runtime.now()
-        if (isRight && known) await operators.lock(known.id)
-        const row = isRight ? await operators.byName(name) : null
-        // A reset or an end between the check of the password and this transaction counts.
-        if (!row || row.password_hash !== known?.password_hash) return null
-        if (row.expires_at !== null && row.expires_at <= at) return null
-        await factors.use(stores, row.id, { known: opened, code })
-        const ends_at = new Date(at.getTime() + LIMITS.operator_session_s * 1000)
-        const token_hash = hashOfToken(token)
-        const begun = {
-          ...{ token_hash, operator_id: row.id, created_at: at, ends_at },
-          last_seen_at: at,
-        }
-        await operators.beginSession(begun, LIMITS.operator_sessions)
-        await operators.change(row.id, { last_sign_in_at: at })
-        if (network !== null) {
-          await loginNetworks.note({ workspace_id: row.id, network, last_login_at: at })
-        }
-        await audit.record(entry({ ...actor, ...nameOf(row) }, 'operator.signed_in', row))
-        return { operator: operatorOf({ ...row, last_sign_in_at: at }), token, ends_at }
+      if (!isRight || !known) throw wrongCredentials()
+      const opened = await factors.open(known.id)
+      return beginSession(known, actor, (stores) =>
+        factors.use(stores, known.id, { known: opened, code }),
+      )
+    },
+    passkeys: async (name) => passkeys.list((await byName(name)).id),
+    async beginPasskey(name, { current_password }, site) {
+      return passkeys.beginRegistration(await withPassword(name, current_password), site)
+    },
+    async addPasskey(name, request, origin, actor = SERVICE) {
+      const known = await byName(name)
+      const { store } = await passkeys.register(known.id, request, origin)
+      return storage.write(async (stores) => {
+        const recovery_codes = await factors.ensureRecovery(stores, known.id)
+        await store(stores)
+        await stores.audit.record(entry(actor, 'operator.passkey_added', known))
+        return recovery_codes
       })
-      if (!session) throw new SvcError('unauthorized', 'Invalid name or password')
-      return session
+    },
+    async renamePasskey(name, passkeyId, to) {
+      await passkeys.rename((await byName(name)).id, passkeyId, to)
+    },
+    async removePasskey(name, passkeyId, { current_password }, actor = SERVICE) {
+      const known = await withPassword(name, current_password)
+      await storage.write(async (stores) => {
+        await passkeys.remove(stores, known.id, passkeyId)
+        await factors.endRecovery(stores, known.id)
+        await stores.audit.record(entry(actor, 'operator.passkey_removed', known))
+      })
+    },
+    async beginPasskeySignIn(origin, credentials) {
+      if (!credentials) return passkeys.beginSignIn(origin, null)
+      const known = await storage.read.operators.byName(credentials.name)
+      const isRight = await passwords.verify(known?.password_hash ?? null, credentials.password)
+      if (!isRight || !known) throw wrongCredentials()
+      return passkeys.beginSignIn(origin, known.id)
+    },
+    async nameOfPasskey(credentialId) {
+      const holder = await passkeys.holderOf(credentialId)
+      return holder === null ? null : ((await storage.read.operators.byId(holder))?.name ?? null)
+    },
+    async signInWithPasskey({ assertion, password }, origin, actor = SERVICE) {
+      const proof = await passkeys.prove(assertion, origin)
+      const known = await storage.read.operators.byId(proof.holder_id)
+      if (!known) throw invalid('passkey', 'The passkey belongs to no operator')
+      if (proof.needs_password) {
+        if (password === undefined) throw invalid('password', 'Enter your password too')
+        if (!(await passwords.verify(known.password_hash, password))) throw wrongCredentials()
+      }
+      return beginSession(known, actor, proof.use)
     },
     async knownNetwork(name, address) {
       const network = loginNetworkOf(address)
@@ -324,6 +442,10 @@ function nameOf({ name }: OperatorRow): Pick<Actor, 'kind' | 'id'> {
 function operatorOf(row: OperatorRow): Operator {
   const { id, name, expires_at, last_sign_in_at, created_at } = row
   return { id, name, expires_at, last_sign_in_at, ...stateOf(row), created_at }
+}
+
+function wrongCredentials(): SvcError {
+  return new SvcError('unauthorized', 'Invalid name or password')
 }
 
 function wrongPassword(): SvcError {

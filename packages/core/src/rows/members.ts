@@ -116,5 +116,41 @@ export function memberTables(d: Dialect) {
     /** The SHA-256 of the recovery codes that are left, in hex. */
     recovery_hashes: d.json<string[]>(),
   })
-  return { users, members, invitations, sessions, oidc_identities, second_factors }
+  /** The passkeys of logins and operators. */
+  const passkeys = d.table(
+    'passkeys',
+    {
+      /** The id that the device gave, in base64url. */
+      credential_id: d.text().primaryKey(),
+      /** A login or an operator. */
+      holder_id: d.text().notNull(),
+      id: d.text().notNull(),
+      name: d.text().notNull(),
+      /** In COSE, base64url. */
+      public_key: d.text().notNull(),
+      /** The number of signatures that the device counted; 0 for a device that counts none. */
+      counter: d.long().notNull(),
+      /** Whether a sign-in needs the password too: it changed since the last sign-in with both. */
+      needs_password: d.boolean().notNull(),
+      created_at: d.time().notNull(),
+      last_used_at: d.time(),
+    },
+    (t) => [d.index('passkeys_holder').on(t.holder_id)],
+  )
+  /** The challenges that browsers did not answer yet. A row is removed when it is used. */
+  const passkey_challenges = d.table(
+    'passkey_challenges',
+    {
+      /** The SHA-256 of the challenge in base64url, in hex. */
+      challenge_hash: d.text().primaryKey(),
+      /** The person who adds a passkey; null for a sign-in. */
+      holder_id: d.text(),
+      expires_at: d.time().notNull(),
+    },
+    (t) => [d.index('passkey_challenges_expires').on(t.expires_at)],
+  )
+  return {
+    ...{ users, members, invitations, sessions, oidc_identities },
+    ...{ second_factors, passkeys, passkey_challenges },
+  }
 }

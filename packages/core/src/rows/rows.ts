@@ -44,5 +44,7 @@ export type DispatchPauseRow = Row<'dispatch_pauses'>
 export type RetentionMarkRow = Row<'retention_marks'>
 export type AuditEntryRow = Row<'audit_entries'>
 export type SecondFactorRow = Row<'second_factors'>
+export type PasskeyRow = Row<'passkeys'>
+export type PasskeyChallengeRow = Row<'passkey_challenges'>
 export type OperatorRow = Row<'operators'>
 export type OperatorSessionRow = Row<'operator_sessions'>

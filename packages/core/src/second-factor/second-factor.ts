@@ -82,6 +82,15 @@ export function createSecondFactors({
     return name === null ? null : opened(name)
   }
 
+  function newRecoveryCodes(): string[] {
+    return Array.from({ length: RECOVERY_CODES }, () =>
+      base32(runtime.bytes(RECOVERY_CODE_BYTES)).toLowerCase(),
+    )
+  }
+
+  const hasPasskey = async ({ passkeys }: Reads, id: string) =>
+    (await passkeys.ofHolder(id)).length > 0
+
   async function removeSecret(stores: Writes, factor: Factor | null): Promise<void> {
     if (factor?.totp_secret) await stores.sealedValues.removeSecret(factor.totp_secret)
   }
@@ -121,9 +130,7 @@ export function createSecondFactors({
       then: (stores: Writes) => Promise<T>,
     ): Promise<{ recovery_codes: string[]; result: T }> {
       const known = await open(id)
-      const recovery_codes = Array.from({ length: RECOVERY_CODES }, () =>
-        base32(runtime.bytes(RECOVERY_CODE_BYTES)).toLowerCase(),
-      )
+      const recovery_codes = newRecoveryCodes()
       const result = await storage.write(async (stores) => {
         const at = runtime.now()
         await place.lock(stores, id)
@@ -152,15 +159,41 @@ export function createSecondFactors({
       // Two sign-ins with one code wait for each other.
       await place.lock(stores, id)
       const row = await place.read(stores, id)
-      if (!row?.totp_since) return false
-      const isSame = row.totp_secret === known?.totp_secret
-      const used = isSame ? useCode(row, known.key, code, runtime.now()) : null
-      if (!used) throw needsCode(place.field, code)
+      const hasApp = row?.totp_since != null
+      if (!hasApp && !(await hasPasskey(stores, id))) return false
+      const key = hasApp && row.totp_secret === known?.totp_secret ? known.key : null
+      const used = row && useCode(row, key, code, runtime.now())
+      if (!used) throw needsCode(place.field, { code, hasApp })
       await place.change(stores, id, used)
       return true
     },
-    /** Ends the second factor of a person, and removes its secret. */
+    /** Removes the app of a person with its secret; the recovery codes stay for passkeys. */
     async end(stores: Writes, id: string): Promise<void> {
+      const row = await place.read(stores, id)
+      if (row === null) return
+      await removeSecret(stores, row)
+      const { recovery_hashes } = row
+      const kept = (await hasPasskey(stores, id)) ? { recovery_hashes } : {}
+      await place.change(stores, id, { ...NO_FACTOR, ...kept })
+    },
+    /** Makes recovery codes for a person who has none; returns none for a person who has some. */
+    async ensureRecovery(stores: Writes, id: string): Promise<string[]> {
+      await place.lock(stores, id)
+      if ((await place.read(stores, id))?.recovery_hashes?.length) return []
+      const recovery_codes = newRecoveryCodes()
+      await place.change(stores, id, { recovery_hashes: recovery_codes.map(hashOf) })
+      return recovery_codes
+    },
+    /** Removes the recovery codes of a person who has neither an app nor a passkey any more. */
+    async endRecovery(stores: Writes, id: string): Promise<void> {
+      await place.lock(stores, id)
+      const row = await place.read(stores, id)
+      if (!row || row.totp_since || (await hasPasskey(stores, id))) return
+      await place.change(stores, id, { recovery_hashes: null })
+    },
+    /** Removes everything that a person needs beside the password. */
+    async clear(stores: Writes, id: string): Promise<void> {
+      await stores.passkeys.clear(id)
       const row = await place.read(stores, id)
       if (row === null) return
       await removeSecret(stores, row)
@@ -180,13 +213,13 @@ export function stateOf(factor: Factor | null): SecondFactorState {
 /** The change of the row that uses up a code of the app or a recovery code; null for a wrong code. */
 function useCode(
   { totp_step, recovery_hashes }: Factor,
-  key: Uint8Array,
+  key: Uint8Array | null,
   code: string | undefined,
   now: Date,
 ): Partial<Factor> | null {
   if (code === undefined) return null
   const text = plain(code)
-  const step = stepOfCode(key, text, { now, last: totp_step })
+  const step = key && stepOfCode(key, text, { now, last: totp_step })
   if (step !== null) return { totp_step: step }
   const hash = hashOf(text)
   if (!recovery_hashes?.includes(hash)) return null
@@ -198,8 +231,13 @@ function plain(code: string): string {
   return code.replace(/[\s-]/g, '').toLowerCase()
 }
 
-function needsCode(path: string, code: string | undefined): SvcError {
-  return invalid(path, code === undefined ? 'Enter the code of your authenticator app' : WRONG)
+function needsCode(
+  path: string,
+  { code, hasApp }: { code: string | undefined; hasApp: boolean },
+): SvcError {
+  if (code !== undefined) return invalid(path, WRONG)
+  const other = 'Sign in with your passkey, or enter a recovery code'
+  return invalid(path, hasApp ? 'Enter the code of your authenticator app' : other)
 }
 
 /** A fast hash suffices for 80 random bits. */

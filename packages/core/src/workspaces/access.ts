@@ -196,6 +196,8 @@ export function createAccess({
         const since = await lastVerified(stores, login, network)
         await (owns_workspace ? workspaces : users).changePassword(id, { to, at })
         await sessions.clear(id)
+        // A thief may have added one, which would sign in without the new password.
+        await stores.passkeys.needPassword(id)
         // A thief who knew the old password may have used other networks. The owner read the mail in this network.
         await loginNetworks.clear(id)
         if (network !== null) {
@@ -227,6 +229,7 @@ export function createAccess({
         if (!changed) throw wrongPassword()
         await accountTokens.end({ workspace_id: login_id, purpose: 'reset_password' })
         await sessions.clear(login_id)
+        await stores.passkeys.needPassword(login_id)
         const action = 'password.changed'
         if (owner) {
           await stores.audit.record(auditRow(runtime, actor, { workspace_id: login_id, action }))

@@ -1,7 +1,9 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
+import type { PasskeyAssertion, PasskeyRegistration } from '../contract/resources/passkeys.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { Passkey, PasskeyOptions, PasskeySite, Passkeys } from '../second-factor/passkeys.ts'
 import type {
   FactorPlace,
   SecondFactorState,
@@ -41,8 +43,60 @@ export interface LoginFactors {
     request: { current_password: string; otp?: string | undefined },
     actor?: Actor,
   ): Promise<void>
+  /** The passkeys of a login, oldest first. */
+  passkeys(userId: string): Promise<Passkey[]>
   /**
-   * Removes the second factor of a person who lost it, and ends all sessions, for the operator.
+   * The options for a new passkey, which the browser must answer within 5 minutes.
+   * @throws SvcError `validation_error` for a wrong password, for a login without one, or beyond 20 passkeys.
+   */
+  beginPasskey(
+    userId: string,
+    request: { current_password: string },
+    site: PasskeySite,
+  ): Promise<PasskeyOptions>
+  /**
+   * Adds a passkey: sign-ins need it, a code or a recovery code from then on. Ends all sessions of the login, and begins another
+   * one. The recovery codes are shown once; there are none if the login has some.
+   * @throws SvcError `validation_error` for a wrong answer of the browser.
+   */
+  addPasskey(
+    login: { user_id: string; workspace_id: string },
+    request: { registration: PasskeyRegistration; name: string },
+    origin: string,
+    actor?: Actor,
+  ): Promise<{ recovery_codes: string[]; session: NewSession }>
+  /** Gives a passkey another name. @throws SvcError `not_found`. */
+  renamePasskey(userId: string, passkeyId: string, name: string): Promise<void>
+  /** Removes a passkey. @throws SvcError `not_found`; `validation_error` for a wrong password. */
+  removePasskey(
+    userId: string,
+    passkeyId: string,
+    request: { current_password: string },
+    actor?: Actor,
+  ): Promise<void>
+  /**
+   * The options for a sign-in with a passkey. `credentials`: of a person whose device cannot verify a person.
+   * @throws SvcError `unauthorized` for wrong credentials.
+   */
+  beginPasskeySignIn(
+    origin: string,
+    credentials?: { email: string; password: string } | undefined,
+  ): Promise<PasskeyOptions>
+  /** The address of the login of a passkey; null for none. */
+  emailOfPasskey(credentialId: string): Promise<string | null>
+  /**
+   * Begins a session with a passkey. The password is needed only if the device did not verify the person, or the password changed since the
+   * last sign-in with both.
+   * @throws SvcError `validation_error` for a wrong answer of the browser, and for a missing password; `unauthorized` for a wrong
+   *   password.
+   */
+  signInWithPasskey(
+    request: { assertion: PasskeyAssertion; password?: string | undefined },
+    origin: string,
+    actor?: Actor,
+  ): Promise<NewSession>
+  /**
+   * Removes the second factor and the passkeys of a person who lost them, and ends all sessions, for the operator.
    * @throws SvcError `not_found` for an address without a login; `validation_error` for a login without a second factor.
    */
   resetSecondFactor(email: string, actor?: Actor): Promise<void>
@@ -61,11 +115,13 @@ export function createLoginFactors({
   runtime,
   passwords,
   factors,
+  passkeys,
 }: {
   storage: Storage
   runtime: Runtime
   passwords: Passwords
   factors: SecondFactors
+  passkeys: Passkeys
 }): LoginFactors {
   /** @throws SvcError `validation_error` for a wrong password. */
   async function withPassword(userId: string, password: string): Promise<Login> {
@@ -94,6 +150,24 @@ export function createLoginFactors({
     await stores.sessions.clear(userId)
   }
 
+  /** Ends all sessions of a login with a new factor, and begins another one. */
+  async function renewSession(
+    stores: Writes,
+    {
+      user_id,
+      workspace_id,
+      action,
+      actor,
+    }: { user_id: string; workspace_id: string; action: AuditAction; actor: Actor },
+  ): Promise<NewSession> {
+    await endSessions(stores, user_id)
+    // With the token version that the end of the sessions raised.
+    const login = await loginById(stores, user_id)
+    if (!login) throw new SvcError('token_expired', 'Invalid or expired token')
+    await record(stores, login, action, actor)
+    return beginSession(runtime, stores, { login, workspace_id, has_second_factor: true, actor })
+  }
+
   return {
     secondFactor: factors.state,
     async beginTotp(userId, { current_password }) {
@@ -101,15 +175,10 @@ export function createLoginFactors({
       return factors.begin({ id, name: email })
     },
     async confirmTotp({ user_id, workspace_id }, code, actor = SERVICE) {
-      const { recovery_codes, result } = await factors.confirm(user_id, code, async (stores) => {
-        await endSessions(stores, user_id)
-        // With the token version that the end of the sessions raised.
-        const login = await loginById(stores, user_id)
-        if (!login) throw new SvcError('token_expired', 'Invalid or expired token')
-        await record(stores, login, 'second_factor.added', actor)
-        const begun = { login, workspace_id, has_second_factor: true, actor }
-        return beginSession(runtime, stores, begun)
-      })
+      const added = { user_id, workspace_id, actor, action: 'second_factor.added' } as const
+      const { recovery_codes, result } = await factors.confirm(user_id, code, (stores) =>
+        renewSession(stores, added),
+      )
       return { recovery_codes, session: result }
     },
     async endTotp(userId, { current_password, otp }, actor = SERVICE) {
@@ -121,17 +190,75 @@ export function createLoginFactors({
         await record(stores, login, 'second_factor.removed', actor)
       })
     },
+    passkeys: passkeys.list,
+    async beginPasskey(userId, { current_password }, site) {
+      const { id, email } = await withPassword(userId, current_password)
+      return passkeys.beginRegistration({ id, name: email }, site)
+    },
+    async addPasskey({ user_id, workspace_id }, request, origin, actor = SERVICE) {
+      const { store } = await passkeys.register(user_id, request, origin)
+      return storage.write(async (stores) => {
+        const recovery_codes = await factors.ensureRecovery(stores, user_id)
+        await store(stores)
+        const added = { user_id, workspace_id, actor, action: 'passkey.added' } as const
+        return { recovery_codes, session: await renewSession(stores, added) }
+      })
+    },
+    renamePasskey: passkeys.rename,
+    async removePasskey(userId, passkeyId, { current_password }, actor = SERVICE) {
+      const login = await withPassword(userId, current_password)
+      await storage.write(async (stores) => {
+        await passkeys.remove(stores, userId, passkeyId)
+        await factors.endRecovery(stores, userId)
+        await record(stores, login, 'passkey.removed', actor)
+      })
+    },
+    async beginPasskeySignIn(origin, credentials) {
+      if (!credentials) return passkeys.beginSignIn(origin, null)
+      const { email, password } = credentials
+      const login = await loginByEmail(storage.read, email)
+      const isRight = await passwords.verify(login?.password_hash ?? null, password)
+      if (!isRight || !login) throw wrongCredentials()
+      return passkeys.beginSignIn(origin, login.id)
+    },
+    async emailOfPasskey(credentialId) {
+      const holder = await passkeys.holderOf(credentialId)
+      return holder === null ? null : ((await loginById(storage.read, holder))?.email ?? null)
+    },
+    async signInWithPasskey({ assertion, password }, origin, actor = SERVICE) {
+      const proof = await passkeys.prove(assertion, origin)
+      const login = await loginById(storage.read, proof.holder_id)
+      if (!login) throw invalid('passkey', 'The passkey belongs to no member')
+      if (proof.needs_password) {
+        if (password === undefined) throw invalid('password', 'Enter your password too')
+        if (!(await passwords.verify(login.password_hash, password))) throw wrongCredentials()
+      }
+      return storage.write(async (stores) => {
+        await proof.use(stores)
+        const [workspace_id] = await workspaceIdsOf(stores, login)
+        if (workspace_id === undefined) throw new SvcError('not_found', 'Workspace not found')
+        const begun = { login, workspace_id, has_second_factor: true, actor }
+        return beginSession(runtime, stores, begun)
+      })
+    },
     async resetSecondFactor(email, actor = SERVICE) {
       const login = await loginByEmail(storage.read, email)
       if (!login) throw new SvcError('not_found', 'No login has this address')
       await storage.write(async (stores) => {
         await stores.secondFactors.lock(login.id)
         const factor = await stores.secondFactors.ofLogin(login.id)
-        if (!factor?.totp_since) throw invalid('', 'The login has no second factor')
-        await factors.end(stores, login.id)
+        const keys = await stores.passkeys.ofHolder(login.id)
+        if (!factor?.totp_since && keys.length === 0) {
+          throw invalid('', 'The login has no second factor')
+        }
+        await factors.clear(stores, login.id)
         await endSessions(stores, login.id)
         await record(stores, login, 'second_factor.reset', actor)
       })
     },
   }
+}
+
+function wrongCredentials(): SvcError {
+  return new SvcError('unauthorized', 'Invalid email or password')
 }

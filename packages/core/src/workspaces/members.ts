@@ -6,6 +6,7 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import type { members as endpoints, Member } from '../contract/resources/members.ts'
 import type { MemberRow, UserRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { Passkeys } from '../second-factor/passkeys.ts'
 import type { SecondFactors } from '../second-factor/second-factor.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { actorOf } from './begin-session.ts'
@@ -82,6 +83,7 @@ export interface MemberParts {
   passwords: Passwords
   mails: OwnerMails
   factors: SecondFactors
+  passkeys: Passkeys
 }
 
 export function createMembers(parts: MemberParts): Members<'decoded'> {

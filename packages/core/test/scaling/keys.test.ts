@@ -20,6 +20,8 @@ const GLOBAL: Record<string, string> = {
   'sessions (user_id, id)': 'a login may belong to several workspaces',
   'sessions (user_id, session_hash)': 'a login may belong to several workspaces',
   'second_factors (user_id)': 'a login may belong to several workspaces',
+  'passkeys (credential_id)': 'a device names its credential alone',
+  'passkey_challenges (challenge_hash)': 'a sign-in names no workspace',
   'oidc_identities (issuer, subject)': 'a provider names its subject alone',
   'api_keys (key_hash)': 'a key is shown without naming its workspace',
   'account_tokens (token_hash)': 'a link in an e-mail names no workspace',

@@ -184,6 +184,7 @@ export function isolationContract(open: OpenStorage): void {
       | 'sessions'
       | 'users'
       | 'secondFactors'
+      | 'passkeys'
       | 'loginNetworks'
       | 'secrets'
       | 'sealedValues'

@@ -2,12 +2,16 @@ import { useState } from 'preact/hooks'
 import { fieldError } from '../shell/api.ts'
 import { useLoad } from '../shell/load.ts'
 import { ownApi } from '../shell/own-api.ts'
+import { createPasskey, hasPasskeys, type PasskeyOptions } from '../shell/passkey.ts'
 import { Button } from './button.tsx'
 import { Copy } from './copy.tsx'
 import { TextInput } from './field.tsx'
 import { Form } from './form.tsx'
+import { FormDialog } from './form-dialog.tsx'
 import { Loaded } from './loaded.tsx'
 import { PasswordDialog } from './password-dialog.tsx'
+import { type Column, Table } from './table.tsx'
+import { Time } from './time.tsx'
 import { toast } from './toast.tsx'
 
 /** Changes the password of the person. `onSubmit` sends it; all sessions end then. */
@@ -70,7 +74,20 @@ interface Factor {
   recovery_codes: number
 }
 
-/** The second factor of the person: adds and removes an authenticator app. */
+interface Passkey {
+  id: string
+  name: string
+  created_at: string
+  last_used_at: string | null
+}
+
+const PASSKEYS: readonly Column<Passkey>[] = [
+  { name: 'Passkey', kind: 'main', value: ({ name }) => name },
+  { name: 'Added', value: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Last used', value: ({ last_used_at: at }) => (at ? <Time at={at} /> : 'never') },
+]
+
+/** The second factor of the person: an authenticator app, and passkeys. */
 export function SecondFactor({
   path,
   code: codeField,
@@ -80,17 +97,30 @@ export function SecondFactor({
   path: string
   /** The field of the request with the code. */
   code: 'code' | 'otp'
-  /** Called after the app was added, when the recovery codes are shown. */
+  /** Called after a factor was added, when the recovery codes are shown. */
   onChanged?(): void
 }) {
-  const load = useLoad((signal) => ownApi.get<Factor>(path, {}, signal), [])
-  const [asks, setAsks] = useState(false)
+  const load = useLoad(
+    async (signal) => ({
+      ...(await ownApi.get<Factor>(path, {}, signal)),
+      ...(await ownApi.get<{ passkeys: Passkey[] }>(`${path}/passkeys`, {}, signal)),
+    }),
+    [],
+  )
+  const [dialog, setDialog] = useState<Dialog>()
   const [made, setMade] = useState<{ secret: string; uri: string }>()
   const [codes, setCodes] = useState<string[]>([])
   const [code, setCode] = useState('')
+  const post = <T,>(to: string, json: object) => ownApi.send<T>('POST', path + to, json)
+  async function added({ recovery_codes }: { recovery_codes: string[] }) {
+    if (recovery_codes.length > 0) setCodes(recovery_codes)
+    setMade(undefined)
+    load.reload()
+    onChanged?.()
+  }
   return (
     <Loaded of={load}>
-      {({ since, recovery_codes }) => (
+      {({ since, recovery_codes, passkeys }) => (
         <>
           {codes.length > 0 && (
             <>
@@ -101,18 +131,7 @@ export function SecondFactor({
           {made ? (
             <Form
               action="Confirm"
-              onSubmit={async () => {
-                const json = { code: code.trim() }
-                const confirmed = await ownApi.send<{ recovery_codes: string[] }>(
-                  'POST',
-                  `${path}/confirm`,
-                  json,
-                )
-                setCodes(confirmed.recovery_codes)
-                setMade(undefined)
-                load.reload()
-                onChanged?.()
-              }}
+              onSubmit={async () => added(await post('/confirm', { code: code.trim() }))}
             >
               {(error) => (
                 <>
@@ -134,39 +153,128 @@ export function SecondFactor({
           ) : (
             <>
               <p>
-                {since === null
+                {since === null && passkeys.length === 0
                   ? 'Your sign-in needs only the password.'
-                  : `Your sign-in needs a code of your app. Recovery codes left: ${recovery_codes}.`}
+                  : `Your sign-in needs more than the password. Recovery codes left: ${recovery_codes}.`}
               </p>
-              <Button onClick={() => setAsks(true)}>
-                {since === null ? 'Add an authenticator app' : 'Remove the app'}
-              </Button>
+              {passkeys.length > 0 && (
+                <Table
+                  label="Passkeys"
+                  columns={PASSKEYS}
+                  rows={passkeys}
+                  keyOf={({ id }) => id}
+                  actions={({ id, name }) => (
+                    <>
+                      <Button onClick={() => setDialog({ renames: id, name })}>Rename</Button>
+                      <Button
+                        onClick={() =>
+                          setDialog({
+                            title: `Remove the passkey ${name}?`,
+                            text: 'It does not sign in any more.',
+                            action: 'Remove',
+                            async onSubmit(json) {
+                              await post(`/passkeys/${id}/end`, json)
+                              load.reload()
+                            },
+                          })
+                        }
+                      >
+                        Remove
+                      </Button>
+                    </>
+                  )}
+                />
+              )}
+              <div class="actions">
+                {since === null ? (
+                  <Button
+                    onClick={() =>
+                      setDialog({
+                        title: 'Add an authenticator app',
+                        text: 'Your other sessions end.',
+                        action: 'Add',
+                        async onSubmit(json) {
+                          setCode('')
+                          setMade(await post('', json))
+                        },
+                      })
+                    }
+                  >
+                    Add an authenticator app
+                  </Button>
+                ) : (
+                  <Button
+                    onClick={() =>
+                      setDialog({
+                        title: 'Remove the authenticator app?',
+                        text: 'Your sign-in then needs no code of it.',
+                        action: 'Remove',
+                        more: [codeField, 'Code of your app, or a recovery code'],
+                        async onSubmit(json) {
+                          await post('/end', json)
+                          setCodes([])
+                          load.reload()
+                        },
+                      })
+                    }
+                  >
+                    Remove the app
+                  </Button>
+                )}
+                {hasPasskeys && (
+                  <Button
+                    onClick={() =>
+                      setDialog({
+                        title: 'Add a passkey',
+                        text: 'Your other sessions end.',
+                        action: 'Add',
+                        more: ['name', 'Name of the passkey'],
+                        async onSubmit({ name, ...json }) {
+                          const options = await post<PasskeyOptions>('/passkeys/begin', json)
+                          const passkey = await createPasskey(options)
+                          await added(await post('/passkeys', { passkey, name }))
+                        },
+                      })
+                    }
+                  >
+                    Add a passkey
+                  </Button>
+                )}
+              </div>
             </>
           )}
-          {asks && (
-            <PasswordDialog
-              title={since === null ? 'Add an authenticator app' : 'Remove the authenticator app?'}
-              text={
-                since === null
-                  ? 'Your other sessions end.'
-                  : 'Your sign-in then needs only the password.'
-              }
-              action={since === null ? 'Add' : 'Remove'}
-              {...(since !== null && { code: codeField })}
-              onClose={() => setAsks(false)}
-              onSubmit={async (json) => {
-                setCodes([])
-                setCode('')
-                if (since === null) setMade(await ownApi.send('POST', path, json))
-                else {
-                  await ownApi.send('POST', `${path}/end`, json)
+          {dialog &&
+            ('renames' in dialog ? (
+              <FormDialog
+                title="Rename the passkey"
+                action="Save"
+                onClose={() => setDialog(undefined)}
+                onSubmit={async () => {
+                  const { renames, name } = dialog
+                  await ownApi.send('PUT', `${path}/passkeys/${renames}`, { name })
+                  setDialog(undefined)
                   load.reload()
-                }
-              }}
-            />
-          )}
+                }}
+              >
+                {(error) => (
+                  <TextInput
+                    label="Name of the passkey"
+                    required
+                    error={fieldError(error, 'name')}
+                    value={dialog.name}
+                    onInput={(name) => setDialog({ ...dialog, name })}
+                  />
+                )}
+              </FormDialog>
+            ) : (
+              <PasswordDialog {...dialog} onClose={() => setDialog(undefined)} />
+            ))}
         </>
       )}
     </Loaded>
   )
 }
+
+type Dialog =
+  | Omit<Parameters<typeof PasswordDialog>[0], 'onClose'>
+  | { renames: string; name: string }

@@ -4,12 +4,12 @@ import { TextInput } from './field.tsx'
 import { FormDialog } from './form-dialog.tsx'
 
 /**
- * Asks for the password of the person before a change, and with `code` for a code of the second factor. A person without a
- * password leaves the field empty.
+ * Asks for the password of the person before a change, and with `more` for another text. A person without a password leaves
+ * the field empty.
  */
 export function PasswordDialog({
   text,
-  code: codeField,
+  more,
   onSubmit,
   onClose,
   ...dialog
@@ -17,13 +17,13 @@ export function PasswordDialog({
   title: string
   text: string
   action: string
-  /** The field of the request with the code. */
-  code?: string
+  /** The field of the request and the label of the other text. */
+  more?: readonly [field: string, label: string]
   onClose(): void
   onSubmit(request: Record<string, string>): Promise<void>
 }) {
   const [password, setPassword] = useState('')
-  const [code, setCode] = useState('')
+  const [other, setOther] = useState('')
   return (
     <FormDialog
       {...dialog}
@@ -31,7 +31,7 @@ export function PasswordDialog({
       onClose={onClose}
       onSubmit={async () => {
         const json = password === '' ? {} : { current_password: password }
-        await onSubmit({ ...json, ...(codeField && { [codeField]: code }) })
+        await onSubmit({ ...json, ...(more && { [more[0]]: other }) })
         onClose()
       }}
     >
@@ -47,14 +47,14 @@ export function PasswordDialog({
             value={password}
             onInput={setPassword}
           />
-          {codeField && (
+          {more && (
             <TextInput
-              label="Code of your app, or a recovery code"
+              label={more[1]}
               autocomplete="one-time-code"
               required
-              error={fieldError(error, codeField)}
-              value={code}
-              onInput={setCode}
+              error={fieldError(error, more[0])}
+              value={other}
+              onInput={setOther}
             />
           )}
         </>

@@ -1,8 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { LinkButton } from '../parts/index.ts'
 import { facts } from './facts.ts'
-import { ownApi } from './own-api.ts'
-import { loadSession } from './session.ts'
 import { SignInForm } from './sign-in-form.tsx'
 
 /** The sign-in of operators. */
@@ -18,14 +16,7 @@ export function OperatorSignIn() {
           You are not signed in as an operator. The program that shows this page decides who is one.
         </p>
       ) : (
-        <SignInForm
-          label="Name"
-          code="code"
-          onSubmit={async (name, password, code) => {
-            await ownApi.send('POST', '/operator/session', { name, password, ...code })
-            await loadSession()
-          }}
-        >
+        <SignInForm path="/operator/session" name="name" code="code" label="Name">
           <p class="small">Operators are added with: svc operators add</p>
         </SignInForm>
       )}

@@ -86,11 +86,6 @@ export async function loadSession(): Promise<void> {
   take(found)
 }
 
-/** Signs in. @throws Error with the reason of the service. */
-export async function signIn(json: object): Promise<void> {
-  take(await ask('POST', json))
-}
-
 /** Ends the session. */
 export async function signOut(): Promise<void> {
   await ask('DELETE')
@@ -104,21 +99,18 @@ function take(found: ConsoleSession): void {
   session.value = found.user && found.workspace_id && found.role ? (found as Signed) : null
 }
 
-async function ask(method: string, body?: object): Promise<ConsoleSession> {
+async function ask(method: string): Promise<ConsoleSession> {
   const response = await fetch(`${base}/api/session`, {
     method,
-    headers: { ...choiceHeaders(), ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
+    headers: choiceHeaders(),
   })
   const answer = (await response.json().catch(() => null)) as {
     success?: boolean
     data?: ConsoleSession
     message?: string
-    details?: readonly object[]
   } | null
   if (!answer?.success || !answer.data) {
-    const text = answer?.message ?? `The service answered with status ${response.status}.`
-    throw Object.assign(new Error(text), { details: answer?.details })
+    throw new Error(answer?.message ?? `The service answered with status ${response.status}.`)
   }
   return answer.data
 }

@@ -2,22 +2,28 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Button, ErrorBox, TextInput } from '../parts/index.ts'
 import { fieldError } from './api.ts'
+import { ownApi } from './own-api.ts'
+import { hasPasskeys, type PasskeyOptions, usePasskey } from './passkey.ts'
+import { loadSession } from './session.ts'
 
-/** A name and a password; then the code of the second factor, if the service asks for it. */
+/** A name and a password, then the code of the second factor if the service asks for it; or a passkey. */
 export function SignInForm({
-  label,
-  type = 'text',
+  path,
+  name: nameField,
   code: codeField,
-  onSubmit,
+  label,
+  onDone,
   children,
 }: {
-  /** The label of the name. */
-  label: string
-  type?: 'text' | 'email'
+  /** Of the endpoint that begins the session. */
+  path: string
+  /** The field of the request with the name. */
+  name: 'email' | 'name'
   /** The field of the request with the code. */
   code: 'code' | 'otp'
-  /** Signs in with the name, the password, and the code if there is one. */
-  onSubmit(name: string, password: string, code: Record<string, string>): Promise<void>
+  /** The label of the name. */
+  label: string
+  onDone?(): void
   children: ComponentChildren
 }) {
   const [name, setName] = useState('')
@@ -26,25 +32,32 @@ export function SignInForm({
   const [needsCode, setNeedsCode] = useState(false)
   const [error, setError] = useState<unknown>()
   const [isBusy, setBusy] = useState(false)
-  async function submit(event: Event) {
-    event.preventDefault()
+  async function signIn(send: () => Promise<unknown>) {
     setBusy(true)
     setError(undefined)
     try {
-      await onSubmit(name.trim(), password, code === '' ? {} : { [codeField]: code })
+      await send()
+      await loadSession()
+      onDone?.()
     } catch (failure) {
       // The password is right, and the code is missing.
-      if (code === '' && fieldError(failure, codeField) !== undefined) setNeedsCode(true)
+      if (code === '' && fieldError(failure, codeField)) setNeedsCode(true)
       else setError(failure)
       setBusy(false)
     }
   }
   return (
-    <form onSubmit={submit}>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        const json = { [nameField]: name.trim(), password, ...(code && { [codeField]: code }) }
+        return signIn(() => ownApi.send('POST', path, json))
+      }}
+    >
       {error !== undefined && <ErrorBox error={error} />}
       <TextInput
         label={label}
-        type={type}
+        type={nameField === 'email' ? 'email' : 'text'}
         autocomplete="username"
         required
         autofocus
@@ -56,6 +69,7 @@ export function SignInForm({
         type="password"
         autocomplete="current-password"
         required
+        error={fieldError(error, 'password')}
         value={password}
         onInput={setPassword}
       />
@@ -63,7 +77,7 @@ export function SignInForm({
         <TextInput
           label="Code of your authenticator app"
           autocomplete="one-time-code"
-          hint="Or one of your recovery codes."
+          hint="Or one of your recovery codes, or your passkey."
           required
           autofocus
           value={code}
@@ -73,6 +87,22 @@ export function SignInForm({
       <Button kind="primary" type="submit" busy={isBusy}>
         Sign in
       </Button>
+      {hasPasskeys && (
+        <Button
+          onClick={() =>
+            signIn(async () => {
+              const secret = password && { password }
+              const known = { [nameField]: name.trim() || undefined, ...secret }
+              const passkey = await usePasskey(
+                await ownApi.send<PasskeyOptions>('POST', `${path}/challenge`, known),
+              )
+              await ownApi.send('POST', `${path}/passkey`, { passkey, ...secret })
+            })
+          }
+        >
+          Use a passkey
+        </Button>
+      )}
       {children}
     </form>
   )

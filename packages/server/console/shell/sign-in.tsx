@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { Button, LinkButton } from '../parts/index.ts'
 import { base, facts } from './facts.ts'
 import { go, path, query, root } from './router.ts'
-import { operator, session, signIn } from './session.ts'
+import { operator, session } from './session.ts'
 import { SignInForm } from './sign-in-form.tsx'
 
 /** Where a person goes after the sign-in: the page that was asked for. */
@@ -14,6 +14,7 @@ function nextPage(): string {
 
 /** The sign-in. */
 export function SignIn() {
+  const next = nextPage()
   useEffect(() => {
     document.title = `Sign in · ${facts.brand}`
   }, [])
@@ -31,14 +32,11 @@ export function SignIn() {
           )}
           {facts.sign_in.includes('password') && (
             <SignInForm
-              label="E-mail address"
-              type="email"
+              path="/session"
+              name="email"
               code="otp"
-              onSubmit={async (email, password, code) => {
-                const next = nextPage()
-                await signIn({ email, password, ...code })
-                go(next, { replace: true })
-              }}
+              label="E-mail address"
+              onDone={() => go(next, { replace: true })}
             >
               <a href={`${root}/forgot-password`}>Forgot the password?</a>
             </SignInForm>

@@ -178,7 +178,8 @@ export async function createAuthenticator(
       if (!operator) throw invalidToken()
       const { console, endpoint } = request.routeOptions.config
       const isHeld = console?.needs_second_factor && operator.totp_since === null
-      if (isHeld && endpoint?.auth === 'operator' && !endpoint.path.startsWith(SECOND_FACTOR)) {
+      const isOther = endpoint?.auth === 'operator' && !endpoint.path.startsWith(SECOND_FACTOR)
+      if (isHeld && isOther && (await core.operators.passkeys(operator.name)).length === 0) {
         const text = 'Operators need a second factor here: add an authenticator app in Settings'
         throw new SvcError('forbidden', text)
       }

@@ -98,13 +98,14 @@ export async function serveConsole(
   },
 ): Promise<void> {
   const { base } = access
-  const { folder = BUNDLE_FOLDER, at_root = false, heartbeat_ms, checked_ms, streams_max } = options
+  const { folder = BUNDLE_FOLDER, at_root = false, brand = 'svc' } = options
+  const { heartbeat_ms, checked_ms, streams_max } = options
   const bundle = await readBundle(folder)
   mount(app, admission, sessionEndpoints, sessionHandlers(core, authenticator, access), {
     console: access,
   })
   mount(app, admission, personEndpoints, personHandlers(core, access), { console: access })
-  const factors = secondFactorHandlers(core, authenticator, access)
+  const factors = secondFactorHandlers(core, authenticator, { access, brand })
   mount(app, admission, secondFactorEndpoints, factors, { console: access })
   const history: Handlers<typeof historyEndpoints> = {
     get: async ({ viewer, query: { unit } }) => ({
@@ -118,7 +119,10 @@ export async function serveConsole(
   if (access.has_operators) {
     const work = createBackgroundWork(options.service ?? null, () => new Date(now()))
     app.addHook('preClose', async () => work.stop())
-    const parts = { service: options.service ?? null, work, elapsed: () => performance.now() }
+    const parts = {
+      ...{ service: options.service ?? null, work, access, brand },
+      elapsed: () => performance.now(),
+    }
     mount(app, admission, operatorEndpoints, operatorHandlers(core, parts), { console: access })
     const sessions = operatorSessionHandlers(core, access)
     mount(app, admission, operatorSessionEndpoints, sessions, { console: access })

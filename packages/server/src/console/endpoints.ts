@@ -1,5 +1,6 @@
 import { CAPABILITIES, endpoint, LIMITS, text, timestamp, uuid } from '@svc/core/contract'
 import * as z from 'zod'
+import { options, passkeySignIn } from './passkey-requests.ts'
 import type { ConsoleSession } from './wire.ts'
 
 const membership = z.object({ id: uuid, name: z.string(), role: z.string() })
@@ -72,6 +73,28 @@ export const sessionEndpoints = {
     }),
     failures: ['unauthorized', 'not_found'],
     summary: 'Sign in with e-mail address and password',
+  }),
+  challenge: endpoint({
+    ...shared,
+    method: 'POST',
+    path: `${path}/challenge`,
+    rate: 'auth',
+    body: z.object({
+      email: text(LIMITS.email_length).optional(),
+      password: text(LIMITS.password_length_max).optional(),
+    }),
+    data: options,
+    failures: ['unauthorized'],
+    summary: 'Get the options for a sign-in with a passkey, or for one after the password',
+  }),
+  begin_with_passkey: endpoint({
+    ...shared,
+    ...passkeySignIn,
+    method: 'POST',
+    path: `${path}/passkey`,
+    rate: 'auth',
+    failures: ['unauthorized', 'not_found'],
+    summary: 'Sign in with a passkey',
   }),
   end: endpoint({
     ...shared,

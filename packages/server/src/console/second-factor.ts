@@ -4,11 +4,13 @@ import * as z from 'zod'
 import type { Authenticator } from '../admission/authenticator.ts'
 import { type Call, type Handlers, sessionOf } from '../routes/mount.ts'
 import { type ConsoleAccess, cookiePlace } from './access.ts'
+import { originOf, passkeyRequests, passkeysOf } from './passkey-requests.ts'
 import { sessionCookie } from './session-cookie.ts'
 
 const path = '/api/second-factor'
 const own = { auth: 'jwt', needs: 'belong', status: 200 } as const
 const current_password = text(LIMITS.password_length_max)
+const keys = passkeyRequests(path)
 
 /**
  * The second factor of the person of a session. These endpoints exist only below the path of the console, and a session that
@@ -50,13 +52,18 @@ export const secondFactorEndpoints = {
     data: z.object({}),
     summary: 'Remove the authenticator app and the recovery codes',
   }),
+  passkeys: endpoint({ ...own, ...keys.passkeys, rate: 'general' }),
+  begin_passkey: endpoint({ ...own, ...keys.begin_passkey, rate: 'auth' }),
+  add_passkey: endpoint({ ...own, ...keys.add_passkey, rate: 'general' }),
+  rename_passkey: endpoint({ ...own, ...keys.rename_passkey, rate: 'general' }),
+  remove_passkey: endpoint({ ...own, ...keys.remove_passkey, rate: 'auth' }),
 } as const
 
 /** The handlers of the second factor of a member. */
 export function secondFactorHandlers(
   { members }: DecodedCore,
   authenticator: Authenticator,
-  access: ConsoleAccess,
+  { access, brand }: { access: ConsoleAccess; brand: string },
 ): Handlers<typeof secondFactorEndpoints> {
   /** The login of a session. @throws SvcError `forbidden` for a person that the host names. */
   function loginOf({ identity }: Pick<Call<unknown>, 'identity'>) {
@@ -73,6 +80,16 @@ export function secondFactorHandlers(
     await call.countCode({ kind: 'member', name: email })
   }
 
+  /** Gives the browser the session that takes the place of all others. */
+  async function renewed(
+    { actor, agent, reply }: Pick<Call<unknown>, 'actor' | 'agent' | 'reply'>,
+    { session, recovery_codes }: Awaited<ReturnType<typeof members.confirmTotp>>,
+  ) {
+    const token = await authenticator.issueToken(session, { actor, agent })
+    reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))
+    return { recovery_codes }
+  }
+
   return {
     async get(call) {
       const { user_id } = loginOf(call)
@@ -85,18 +102,37 @@ export function secondFactorHandlers(
       return members.beginTotp(user_id, call.body)
     },
     async confirm(call) {
-      const { body, actor, agent, reply } = call
       await countCodeOf(call)
-      const confirmed = await members.confirmTotp(loginOf(call), body.code, actor)
-      const token = await authenticator.issueToken(confirmed.session, { actor, agent })
-      reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))
-      return { recovery_codes: confirmed.recovery_codes }
+      return renewed(call, await members.confirmTotp(loginOf(call), call.body.code, call.actor))
     },
     async end(call) {
       const { user_id } = loginOf(call)
       await call.countFor(user_id)
       if (call.body.otp !== undefined) await countCodeOf(call)
       await members.endTotp(user_id, call.body, call.actor)
+      return {}
+    },
+    passkeys: async (call) => passkeysOf(await members.passkeys(loginOf(call).user_id)),
+    async begin_passkey(call) {
+      const { user_id } = loginOf(call)
+      await call.countFor(user_id)
+      const site = { origin: originOf(access), brand }
+      return { options: await members.beginPasskey(user_id, call.body, site) }
+    },
+    async add_passkey(call) {
+      const { passkey: registration, name } = call.body
+      const request = { registration, name }
+      const login = loginOf(call)
+      return renewed(call, await members.addPasskey(login, request, originOf(access), call.actor))
+    },
+    async rename_passkey(call) {
+      await members.renamePasskey(loginOf(call).user_id, call.params.id, call.body.name)
+      return {}
+    },
+    async remove_passkey(call) {
+      const { user_id } = loginOf(call)
+      await call.countFor(user_id)
+      await members.removePasskey(user_id, call.params.id, call.body, call.actor)
       return {}
     },
   }

@@ -1,3 +1,4 @@
+import type { NewSession } from '@svc/core'
 import { CAPABILITIES, mayDo, SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { Authenticator, Identity } from '../admission/authenticator.ts'
@@ -11,6 +12,7 @@ import {
 } from './access.ts'
 import type { personEndpoints, sessionEndpoints } from './endpoints.ts'
 import { operatorOf } from './operator/handlers.ts'
+import { originOf } from './passkey-requests.ts'
 import { clearedSessionCookie, hasOldSessionCookie, sessionCookie } from './session-cookie.ts'
 import type { ConsoleSession } from './wire.ts'
 
@@ -79,6 +81,27 @@ export function sessionHandlers(
     }
   }
 
+  function assertSignIn(): void {
+    if (!access.has_sign_in) throw new SvcError('forbidden', 'The program signs people in')
+  }
+
+  /** Gives the browser a session that began. */
+  async function started(
+    call: Pick<Call<never>, 'actor' | 'agent' | 'reply'>,
+    session: NewSession,
+  ): Promise<ConsoleSession> {
+    const { actor, agent, reply } = call
+    await authenticator.endReplaced(reply.request, actor)
+    const token = await authenticator.issueToken(session, { actor, agent })
+    reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))
+    const { user_id, workspace_id } = session
+    const memberships = await members.workspacesOf(user_id)
+    const role = memberships.find((one) => one.workspace_id === workspace_id)?.role
+    if (!role) throw new SvcError('token_expired', 'Invalid or expired token')
+    const lacks_second_factor = authenticator.needs_second_factor && !session.has_second_factor
+    return view({ user_id, workspace_id, role, lacks_second_factor }, call)
+  }
+
   return {
     async get(call) {
       const identity = await identityOf(call)
@@ -99,23 +122,34 @@ export function sessionHandlers(
       return { ...SIGNED_OUT, operator: await operatorOf(authenticator, call) }
     },
     async begin(call) {
-      const { body, countLogin, countCode, actor, agent, reply } = call
-      if (!access.has_sign_in) throw new SvcError('forbidden', 'The program signs people in')
+      const { body, countLogin, countCode, actor } = call
+      assertSignIn()
       // A login to an e-mail address without an account counts in the same way.
       const known = await workspaces.knownNetwork(body.email, actor.address)
       const login = { kind: 'member', name: body.email } as const
       await countLogin(login, known)
       if (body.otp !== undefined) await countCode(login)
-      const { workspace: _, ...session } = await workspaces.login(body, actor)
-      await authenticator.endReplaced(reply.request, actor)
-      const token = await authenticator.issueToken(session, { actor, agent })
-      reply.header('set-cookie', sessionCookie(token, cookiePlace(access)))
-      const { user_id, workspace_id } = session
-      const memberships = await members.workspacesOf(user_id)
-      const role = memberships.find((one) => one.workspace_id === workspace_id)?.role
-      if (!role) throw new SvcError('token_expired', 'Invalid or expired token')
-      const lacks_second_factor = authenticator.needs_second_factor && !session.has_second_factor
-      return view({ user_id, workspace_id, role, lacks_second_factor }, call)
+      return started(call, await workspaces.login(body, actor))
+    },
+    async challenge({ body: { email, password }, countLogin, actor }) {
+      assertSignIn()
+      const origin = originOf(access)
+      if (!email || !password) return { options: await members.beginPasskeySignIn(origin) }
+      const known = await workspaces.knownNetwork(email, actor.address)
+      await countLogin({ kind: 'member', name: email }, known)
+      return { options: await members.beginPasskeySignIn(origin, { email, password }) }
+    },
+    async begin_with_passkey(call) {
+      const { body, countLogin, actor } = call
+      assertSignIn()
+      const { passkey: assertion, password } = body
+      if (password !== undefined) {
+        const name = (await members.emailOfPasskey(assertion.id)) ?? assertion.id
+        const known = await workspaces.knownNetwork(name, actor.address)
+        await countLogin({ kind: 'member', name }, known)
+      }
+      const request = { assertion, password }
+      return started(call, await members.signInWithPasskey(request, originOf(access), actor))
     },
     async end(call) {
       const identity = await identityOf(call)

@@ -14,6 +14,7 @@ import { walkAccountPages } from './walk-account-pages.ts'
 import { walkConsole } from './walk-console.ts'
 import { walkMounted } from './walk-mounted.ts'
 import { walkOperator } from './walk-operator.ts'
+import { walkPasskeys } from './walk-passkeys.ts'
 import { walkPayment } from './walk-payment.ts'
 import { walkRecovery } from './walk-recovery.ts'
 import { walkTools } from './walk-tools.ts'
@@ -74,6 +75,8 @@ try {
     await walkRecovery(browser)
     console.log('the console recovers after the service was killed')
   }
+  await walkPasskeys(browser)
+  console.log('a member and an operator sign in with passkeys')
   await walkOperator(browser)
   console.log('an operator finds a provider that hangs, pauses it and grants credits')
 } finally {

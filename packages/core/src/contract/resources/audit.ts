@@ -17,7 +17,10 @@ export const AUDIT_ACTIONS = {
   'second_factor.added':
     'A login added an authenticator app: its sign-ins need a code from now on. Its sessions ended.',
   'second_factor.removed': 'A login removed its authenticator app and its recovery codes.',
-  'second_factor.reset': 'An operator removed the second factor of a login that lost it.',
+  'passkey.added': 'A login added a passkey. Its other sessions ended.',
+  'passkey.removed': 'A login removed a passkey.',
+  'second_factor.reset':
+    'An operator removed the second factor and the passkeys of a login that lost them.',
   'password.reset': 'A new password was chosen with the token of an e-mail.',
   'password.changed': 'The password was changed by a session that knew the old one.',
   'member.added':
@@ -70,6 +73,8 @@ export const AUDIT_ACTIONS = {
   'operator.second_factor_added':
     'An operator confirmed an authenticator app: sign-ins need its codes.',
   'operator.second_factor_removed': 'An operator removed the authenticator app.',
+  'operator.passkey_added': 'An operator added a passkey.',
+  'operator.passkey_removed': 'An operator removed a passkey.',
   'operator.signed_in': 'An operator signed in to the console.',
   'operator.signed_out': 'An operator signed out.',
   'ledger.verified': 'An operator began a verification of the ledger in the console.',

@@ -44,6 +44,7 @@ import type {
 import type { BulkReads, MessagePartReads, MessageReads, MessageWrites } from './messages.ts'
 import type { OperatorReads, OperatorWrites } from './operators.ts'
 import type { OverviewReads } from './overview.ts'
+import type { PasskeyReads, PasskeyWrites } from './passkeys.ts'
 import type { DispatchPauseReads, DispatchPauseWrites, PauseReads, PauseWrites } from './pauses.ts'
 import type { RetentionReads, RetentionWrites } from './retention.ts'
 import type { SealedValueReads, SealedValueWrites, SecretReads, SecretWrites } from './secrets.ts'
@@ -70,6 +71,7 @@ export interface Reads {
   sessions: SessionReads
   users: UserReads
   secondFactors: SecondFactorReads
+  passkeys: PasskeyReads
   members: MemberReads
   invitations: InvitationReads
   loginNetworks: LoginNetworkReads
@@ -108,6 +110,7 @@ export interface Writes {
   sessions: SessionReads & SessionWrites
   users: UserReads & UserWrites
   secondFactors: SecondFactorReads & SecondFactorWrites
+  passkeys: PasskeyReads & PasskeyWrites
   members: MemberReads & MemberWrites
   invitations: InvitationReads & InvitationWrites
   loginNetworks: LoginNetworkReads & LoginNetworkWrites

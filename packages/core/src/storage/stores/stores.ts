@@ -25,6 +25,7 @@ import { operatorStore } from './operators.ts'
 import { overviewStore } from './overview.ts'
 import { ownerMailStore } from './owner-mails.ts'
 import { parkedReceiptStore } from './parked-receipts.ts'
+import { passkeyStore } from './passkeys.ts'
 import { pauseStore } from './provider-pauses.ts'
 import { purchaseStore } from './purchases.ts'
 import { receivedMessageStore } from './received-messages.ts'
@@ -45,6 +46,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     sessions: sessionStore(db, tables),
     users: userStore(db, tables, dialect),
     secondFactors: secondFactorStore(db, tables, dialect),
+    passkeys: passkeyStore(db, tables),
     members: memberStore(db, tables),
     invitations: invitationStore(db, tables, dialect),
     loginNetworks: loginNetworkStore(db, tables, dialect),

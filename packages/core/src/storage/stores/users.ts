@@ -21,6 +21,7 @@ export function userStore(
     account_tokens,
     login_networks,
     second_factors: factors,
+    passkeys,
     secrets,
   }: Tables,
   { locked }: Pick<StoreDialect, 'locked'>,
@@ -100,6 +101,7 @@ export function userStore(
     async move(from, to) {
       await db.update(identities).set({ user_id: to }).where(eq(identities.user_id, from))
       await db.update(factors).set({ user_id: to }).where(eq(factors.user_id, from))
+      await db.update(passkeys).set({ holder_id: to }).where(eq(passkeys.holder_id, from))
       await db.update(members).set({ user_id: to }).where(eq(members.user_id, from))
       await db.update(members).set({ invited_by: to }).where(eq(members.invited_by, from))
       await db.update(invitations).set({ invited_by: to }).where(eq(invitations.invited_by, from))
@@ -110,6 +112,7 @@ export function userStore(
       const named = db.select({ name: sql<string>`${factors.totp_secret}` }).from(factors)
       await db.delete(secrets).where(inArray(secrets.name, named.where(own)))
       await db.delete(factors).where(own)
+      await db.delete(passkeys).where(eq(passkeys.holder_id, userId))
       await db.delete(members).where(eq(members.user_id, userId))
       await db.delete(sessions).where(eq(sessions.user_id, userId))
       await db.delete(account_tokens).where(eq(account_tokens.workspace_id, userId))

@@ -1,5 +1,6 @@
 import { credits, type EndpointDefinition, endpoint, LIMITS, text, uuid } from '@svc/core/contract'
 import * as z from 'zod'
+import { options, passkeyRequests, passkeySignIn } from '../passkey-requests.ts'
 import type {
   OperatorAuditEntry,
   OperatorBackups,
@@ -31,6 +32,8 @@ function forOperators<const D extends Omit<EndpointDefinition, 'auth' | 'rate' |
 ) {
   return endpoint({ ...definition, auth: 'operator', rate: 'general', status: 200 })
 }
+
+const keys = passkeyRequests('/api/operator/second-factor')
 
 const provider = z.object({ name: text(NAME_MAX) })
 const workspace = z.object({ id: uuid })
@@ -243,6 +246,11 @@ export const operatorEndpoints = {
     data: json<object>(),
     summary: 'Remove the authenticator app and the recovery codes',
   }),
+  passkeys: forOperators(keys.passkeys),
+  begin_passkey: forOperators(keys.begin_passkey),
+  add_passkey: forOperators(keys.add_passkey),
+  rename_passkey: forOperators(keys.rename_passkey),
+  remove_passkey: forOperators(keys.remove_passkey),
   audit: forOperators({
     method: 'GET',
     path: '/api/operator/audit',
@@ -271,6 +279,31 @@ export const operatorSessionEndpoints = {
     data: session,
     failures: ['unauthorized'],
     summary: 'Sign in as an operator',
+  }),
+  challenge: endpoint({
+    method: 'POST',
+    path: `${path}/challenge`,
+    auth: 'none',
+    rate: 'auth',
+    status: 200,
+    body: z.object({
+      name: text(LIMITS.operator_name_length).optional(),
+      password: text(LIMITS.password_length_max).optional(),
+    }),
+    data: options,
+    failures: ['unauthorized'],
+    summary: 'Get the options for a sign-in with a passkey, or for one after the password',
+  }),
+  begin_with_passkey: endpoint({
+    ...passkeySignIn,
+    method: 'POST',
+    path: `${path}/passkey`,
+    auth: 'none',
+    rate: 'auth',
+    status: 200,
+    data: session,
+    failures: ['unauthorized'],
+    summary: 'Sign in as an operator with a passkey',
   }),
   end: endpoint({
     method: 'DELETE',

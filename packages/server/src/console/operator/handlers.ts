@@ -1,9 +1,12 @@
+import type { Actor } from '@svc/core'
 import { SvcError } from '@svc/core/contract'
-import type { DecodedCore } from '@svc/core/operate'
+import type { DecodedCore, OperatorSession } from '@svc/core/operate'
+import type { FastifyReply } from 'fastify'
 import type { LoginName } from '../../admission/admission.ts'
 import type { Authenticator, Identity } from '../../admission/authenticator.ts'
 import type { Call, Handlers } from '../../routes/mount.ts'
 import { type ConsoleAccess, cookiePlace, operatorToken } from '../access.ts'
+import { originOf, passkeysOf } from '../passkey-requests.ts'
 import { clearedOperatorCookie, operatorCookie } from '../session-cookie.ts'
 import type { operatorEndpoints, operatorSessionEndpoints } from './endpoints.ts'
 import { createReadings } from './readings.ts'
@@ -22,8 +25,16 @@ export function operatorHandlers(
   {
     service,
     work,
+    access,
+    brand,
     elapsed,
-  }: { service: OperatorService | null; work: BackgroundWork; elapsed: () => number },
+  }: {
+    service: OperatorService | null
+    work: BackgroundWork
+    access: ConsoleAccess
+    brand: string
+    elapsed: () => number
+  },
 ): Handlers<typeof operatorEndpoints> {
   const readings = createReadings(core, elapsed)
   let checking: Promise<OperatorCheck[]> | null = null
@@ -174,6 +185,28 @@ export function operatorHandlers(
       await core.operators.endTotp(loginOf(identity).name, body, actor)
       return {}
     },
+    passkeys: async ({ identity }) =>
+      passkeysOf(await core.operators.passkeys(loginOf(identity).name)),
+    async begin_passkey({ identity, body, countLogin }) {
+      await countLogin(loginOf(identity), null)
+      const site = { origin: originOf(access), brand }
+      return { options: await core.operators.beginPasskey(loginOf(identity).name, body, site) }
+    },
+    async add_passkey({ identity, body: { passkey: registration, name }, actor }) {
+      const request = { registration, name }
+      const own = loginOf(identity).name
+      const { addPasskey } = core.operators
+      return { recovery_codes: await addPasskey(own, request, originOf(access), actor) }
+    },
+    async rename_passkey({ identity, params: { id }, body: { name } }) {
+      await core.operators.renamePasskey(loginOf(identity).name, id, name)
+      return {}
+    },
+    async remove_passkey({ identity, params: { id }, body, countLogin, actor }) {
+      await countLogin(loginOf(identity), null)
+      await core.operators.removePasskey(loginOf(identity).name, id, body, actor)
+      return {}
+    },
     async audit({ query: { workspace_id, after } }) {
       const page = { limit: PAGE + 1, offset: 0, ...(after && { after }) }
       const found = await core.audit.ofAll(workspace_id ? { workspace_id } : {}, page)
@@ -198,19 +231,50 @@ export function operatorSessionHandlers(
   core: DecodedCore,
   access: ConsoleAccess,
 ): Handlers<typeof operatorSessionEndpoints> {
+  function assertSignIn(): void {
+    if (access.has_sign_in && access.has_operators) return
+    throw new SvcError('forbidden', 'Operators do not sign in here')
+  }
+
+  /** Gives the browser a session that began. */
+  async function started(
+    reply: FastifyReply,
+    { operator, token }: OperatorSession,
+    actor: Actor,
+  ): Promise<{ operator: string }> {
+    const replaced = operatorToken(reply.request)
+    if (replaced !== null) await core.operators.signOut(replaced, actor)
+    reply.header('set-cookie', operatorCookie(token, cookiePlace(access)))
+    return { operator: operator.name }
+  }
+
   return {
     async begin({ body, countLogin, countCode, actor, reply }) {
-      if (!access.has_sign_in || !access.has_operators) {
-        throw new SvcError('forbidden', 'Operators do not sign in here')
-      }
+      assertSignIn()
       const known = await core.operators.knownNetwork(body.name, actor.address)
       await countLogin({ kind: 'operator', name: body.name }, known)
       if (body.code !== undefined) await countCode({ kind: 'operator', name: body.name })
-      const { operator, token } = await core.operators.signIn(body, actor)
-      const replaced = operatorToken(reply.request)
-      if (replaced !== null) await core.operators.signOut(replaced, actor)
-      reply.header('set-cookie', operatorCookie(token, cookiePlace(access)))
-      return { operator: operator.name }
+      return started(reply, await core.operators.signIn(body, actor), actor)
+    },
+    async challenge({ body: { name, password }, countLogin, actor }) {
+      assertSignIn()
+      const { beginPasskeySignIn, knownNetwork } = core.operators
+      const origin = originOf(access)
+      if (!name || !password) return { options: await beginPasskeySignIn(origin) }
+      await countLogin({ kind: 'operator', name }, await knownNetwork(name, actor.address))
+      return { options: await beginPasskeySignIn(origin, { name, password }) }
+    },
+    async begin_with_passkey({ body, countLogin, actor, reply }) {
+      assertSignIn()
+      const { passkey: assertion, password } = body
+      if (password !== undefined) {
+        const name = (await core.operators.nameOfPasskey(assertion.id)) ?? assertion.id
+        const known = await core.operators.knownNetwork(name, actor.address)
+        await countLogin({ kind: 'operator', name }, known)
+      }
+      const request = { assertion, password }
+      const { signInWithPasskey } = core.operators
+      return started(reply, await signInWithPasskey(request, originOf(access), actor), actor)
     },
     async end({ actor, reply }) {
       const token = operatorToken(reply.request)
