@@ -4,7 +4,7 @@ import { uptimeMs } from './lane.ts'
 export const FRESH_MS = 5_000
 
 /**
- * What all threads know of calls. Decides in every thread whether a call may begin now. Each process reads the pauses every second and writes here what it
+ * Decides in every thread whether a call may begin now, and counts the calls of all threads. Each process reads the pauses every second and writes here what it
  * read; the threads read the same memory. A process that did not read for `FRESH_MS`, because it stood still or lost its
  * database, begins nothing: so `FRESH_MS` after a pause was stored, no server of the database begins a call.
  */

@@ -15,11 +15,16 @@ export interface InFlight {
   began(provider: string, messages: number): (unanswered?: number) => void
   /** How many waiting messages may be handed over now, and how many of them in one batch. */
   roomOf(provider: string): { messages: number; batch: number }
-  /**
-   * How long a message waits until the provider may take it; 0 if it may be claimed now, counting `more` that are about to
-   * start.
-   */
-  waitMs(provider: string, more?: number): number
+  /** Null if a message may be claimed for the provider now, counting `more` that are about to start. */
+  busy(provider: string, more?: number): Busy | null
+  /** Whether the provider is slow and has its maximum of messages in calls. */
+  isFull(provider: string): boolean
+}
+
+/** How long a message waits for its provider. A provider that is slow may be passed over for the next one. */
+export interface Busy {
+  wait_ms: number
+  is_slow: boolean
 }
 
 /** What is known of the load that a provider carries. */
@@ -33,12 +38,17 @@ export interface LoadParts {
 /** A provider without known connections is slow after a call that took longer than this, until a faster call ends. */
 const SLOW_MS = 5_000
 
-/** How long a message waits for a slow provider that has its maximum in flight, and the maximum of that time. */
+/** How long a message waits for a slow provider that has its maximum in flight. */
 const BUSY_WAIT_MS = 1_000
-const BUSY_WAIT_MAX_MS = 10_000
-const LEARNING_WAIT_MS = 250
 
-/** With a shorter latency, a provider takes any number of messages: a thread works off the messages of all slots in seconds. */
+/** The bounds of the wait for a provider whose latency is known. */
+const BUSY_WAIT_MIN_MS = 250
+const BUSY_WAIT_MAX_MS = 10_000
+
+/** The messages that wait for a provider of which no latency is known yet. */
+const LEARNING_WAITS = 32
+
+/** With a shorter latency, the messages of a provider may take all slots: they are free again soon. */
 const QUICK_MS = 50
 
 /** The time of the messages that wait for the provider: long enough that none of its connections waits for a claim. */
@@ -47,9 +57,13 @@ const WAIT_MS = 2_000
 /** The time that messages may wait for a connection in a thread, so that a connection is not idle between two messages. */
 const QUEUED_MS = 250
 
-/** A batch holds its slots until its last message has ended, so it is shorter than this. */
+/** A batch holds its slots until its last message has ended, so only quick providers get more than one message in it. */
 const BATCH_MS = 100
 const BATCH_MAX = 64
+
+/** The share of recent messages without an answer above which the limit is lowered, and the weight of one message in it. */
+const UNANSWERED_MAX = 0.25
+const UNANSWERED_WEIGHT = 0.1
 
 /** A provider that gives no answer for this time is slow, although its latency was shorter. */
 const SILENT_MS = 1_000
@@ -97,6 +111,8 @@ interface Width {
   /** The latency with the limit before, or with this one if none is tried; null: not known yet. */
   latency_ms: number | null
   lowered_at: number
+  /** The share of recent messages without an answer. */
+  unanswered_share: number
   /** The rounds since the limit changed. */
   rounds: number
   tries: number
@@ -132,6 +148,7 @@ export function createInFlight({
         tried_from: null,
         latency_ms: null,
         lowered_at: Number.NEGATIVE_INFINITY,
+        unanswered_share: 0,
         rounds: 0,
         tries: 0,
         round: newRound(),
@@ -146,6 +163,7 @@ export function createInFlight({
     return oldest ? elapsed() - oldest.at_ms : 0
   }
 
+  const isFull = (calls: Calls, more: number) => calls.messages + more >= max && isSlow(calls)
   const isSlow = (calls: Calls) => calls.wasSlow || ageOfOldest(calls) >= SLOW_MS
 
   /** The latency as far as it is known; a provider that does not answer any more is at least as slow as it is silent. */
@@ -176,10 +194,10 @@ export function createInFlight({
   /** The maximum number of messages of the provider, waiting and in calls. */
   function capacityOf(calls: Calls, all: number): number {
     const latency_ms = latencyOf(calls)
-    if (latency_ms === null) return max
-    if (latency_ms < QUICK_MS) return Number.POSITIVE_INFINITY
     const limit = limitOf(calls, all)
-    return Math.min(max, limit + Math.ceil(Math.max(limit, (limit * WAIT_MS) / latency_ms)))
+    if (latency_ms === null) return limit + LEARNING_WAITS
+    const capacity = limit + Math.ceil(Math.max(limit, (limit * WAIT_MS) / Math.max(1, latency_ms)))
+    return latency_ms < QUICK_MS ? capacity : Math.min(max, capacity)
   }
 
   return {
@@ -203,8 +221,10 @@ export function createInFlight({
         const { all } = connectionsOf(provider) ?? { all: 0 }
         const ended = noteLatency(provider, calls)
         if (all === 0) return
-        if (unanswered > 0) lower(calls.width, { began: call.at_ms, at: elapsed(), all })
-        else learn(calls.width, ended, all)
+        noteUnanswered(calls.width, messages, unanswered)
+        if (calls.width.unanswered_share > UNANSWERED_MAX) {
+          lower(calls.width, { began: call.at_ms, at: elapsed(), all })
+        } else learn(calls.width, ended, all)
       }
     },
     roomOf(provider) {
@@ -217,27 +237,46 @@ export function createInFlight({
         limit < connections.all || latency_ms === null ? 0 : (limit * QUEUED_MS) / latency_ms
       const room = Math.max(0, Math.floor(limit + queued) - calls.messages)
       if (room === 0) calls.width.round.was_full = true
-      const batch = latency_ms === null ? 1 : Math.floor((connections.each * BATCH_MS) / latency_ms)
+      const isQuick = latency_ms !== null && latency_ms < QUICK_MS
+      const batch = isQuick
+        ? Math.floor((connections.each * BATCH_MS) / Math.max(1, latency_ms))
+        : 1
       return { messages: room, batch: Math.min(BATCH_MAX, Math.max(1, batch)) }
     },
-    waitMs(provider, more = 0) {
+    busy(provider, more = 0) {
       const calls = providers.get(provider)
-      if (!calls) return 0
+      if (!calls) return null
       const connections = connectionsOf(provider)
-      const all = calls.messages + calls.waiting + more
-      if (!connections) return all >= max && isSlow(calls) ? BUSY_WAIT_MS : 0
-      if (all < capacityOf(calls, connections.all)) return 0
-      const latency_ms = latencyOf(calls)
-      // The first answers come soon, or the provider is slow.
-      if (latency_ms === null) return LEARNING_WAIT_MS
-      // Half of the time for which the waiting messages last.
-      return Math.min(BUSY_WAIT_MAX_MS, Math.max(BUSY_WAIT_MS, latency_ms / 2))
+      if (!connections) {
+        return isFull(calls, more) ? { wait_ms: BUSY_WAIT_MS, is_slow: true } : null
+      }
+      const { all } = connections
+      const capacity = capacityOf(calls, all)
+      if (calls.messages + calls.waiting + more < capacity) return null
+      const limit = limitOf(calls, all)
+      // Half of the time for which the waiting messages last. The first answers come soon, or the provider is slow.
+      const wait_ms = (((capacity - limit) / limit) * (latencyOf(calls) ?? 0)) / 2
+      return {
+        wait_ms: Math.min(BUSY_WAIT_MAX_MS, Math.max(BUSY_WAIT_MIN_MS, wait_ms)),
+        is_slow: isSlow(calls),
+      }
+    },
+    isFull(provider) {
+      const calls = providers.get(provider)
+      return calls !== undefined && isFull(calls, 0)
     },
   }
 }
 
 function newRound(): Width['round'] {
   return { calls: 0, took_ms: 0, fastest_ms: Number.POSITIVE_INFINITY, was_full: false }
+}
+
+function noteUnanswered(width: Width, messages: number, unanswered: number): void {
+  for (let i = 0; i < messages; i++) {
+    const lost = i < unanswered ? 1 : 0
+    width.unanswered_share += (lost - width.unanswered_share) * UNANSWERED_WEIGHT
+  }
 }
 
 /** Lowers the limit after calls without an answer: they may have waited in the peer behind others. */
@@ -262,13 +301,14 @@ function change(width: Width, limit: number): void {
  * that works on few at once, more requests only wait there, until they get no answer in time.
  */
 function learn(width: Width, ended: CallCount, all: number): void {
+  width.limit = Math.min(width.limit, all)
   const { round, limit } = width
   round.calls += ended.calls
   round.took_ms += ended.took_ms
   if (ended.calls > 0) {
     round.fastest_ms = Math.min(round.fastest_ms, ended.took_ms / ended.calls)
   }
-  if (round.calls < Math.min(limit, all)) return
+  if (round.calls < limit) return
   width.round = newRound()
   if (!round.was_full) return
   width.rounds += 1

@@ -24,7 +24,7 @@ export interface Lane<Item, Terms = unknown> {
     look: () => void,
     claimed_ms: number,
   ): Promise<void>
-  /** Called when the lane stops: items whose work has not begun end soon, without a result. */
+  /** Called when the lane stops: items whose work has not begun return to the queue. */
   stopping?(): void
 }
 

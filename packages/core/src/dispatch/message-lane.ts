@@ -127,11 +127,19 @@ interface WaitingSend {
   follow: (stored: Promise<void>) => void
 }
 
-/** How often the room of a provider is looked at again, in which no call ends. */
+/** The pause before the room of a provider is checked again if no call ends. */
 const LOOK_MS = 500
 
+/** A message returns to the queue after this wait in the lane: meanwhile nothing that happens to it is noticed. */
+const WAIT_MAX_MS = 10_000
+
 function waitingSends(parts: CallParts): WaitingSends {
-  const { inFlight } = parts
+  const { inFlight, runtime } = parts
+  /** The `uptimeMs` at which the message expires: it is claimed again then, and ends. */
+  const expiryOf = ({ expires_at }: ClaimedMessage) =>
+    expires_at
+      ? uptimeMs() + expires_at.getTime() - runtime.now().getTime()
+      : Number.POSITIVE_INFINITY
   const queues = new Map<string, { sends: WaitingSend[]; timer: NodeJS.Timeout | null }>()
   let isStopping = false
 
@@ -157,21 +165,19 @@ function waitingSends(parts: CallParts): WaitingSends {
   function pump(provider: string): void {
     const queue = queues.get(provider)
     if (!queue) return
+    const now_ms = uptimeMs()
+    const isLate = ({ start_by_ms }: WaitingSend) => isStopping || now_ms > start_by_ms
+    const late = queue.sends.filter(isLate)
+    if (late.length > 0) queue.sends = queue.sends.filter((one) => !isLate(one))
+    requeue(late)
     const { sends } = queue
-    if (isStopping) requeue(sends.splice(0))
     for (;;) {
       const room = inFlight.roomOf(provider)
       const count = Math.min(sends.length, room.messages, room.batch)
       if (count === 0) break
       begin(provider, sends.splice(0, count))
     }
-    const now_ms = uptimeMs()
-    const isLate = ({ start_by_ms }: WaitingSend) => now_ms > start_by_ms
-    if (sends.some(isLate)) {
-      requeue(sends.filter(isLate))
-      queue.sends = sends.filter((one) => !isLate(one))
-    }
-    if (queue.sends.length === 0 || queue.timer) return
+    if (sends.length === 0 || queue.timer) return
     queue.timer = setTimeout(() => {
       queue.timer = null
       pump(provider)
@@ -187,7 +193,7 @@ function waitingSends(parts: CallParts): WaitingSends {
           new Promise<void>((resolve) => {
             queue.sends.push({
               message,
-              start_by_ms,
+              start_by_ms: Math.min(start_by_ms, uptimeMs() + WAIT_MAX_MS, expiryOf(message)),
               leave: inFlight.waits(provider, 1),
               follow: (stored) => resolve(stored.finally(() => done(1))),
             })
@@ -198,7 +204,10 @@ function waitingSends(parts: CallParts): WaitingSends {
     },
     giveBack() {
       isStopping = true
-      for (const provider of queues.keys()) pump(provider)
+      for (const [provider, { timer }] of queues) {
+        if (timer) clearTimeout(timer)
+        pump(provider)
+      }
     },
   }
 }
@@ -209,9 +218,9 @@ function claimRouter(
   inFlight: InFlight,
   routed: Map<string, number>,
 ): (message: Routed) => Route {
-  const busyMs = (provider: string) => inFlight.waitMs(provider, routed.get(provider))
+  const busyOf = (provider: string) => inFlight.busy(provider, routed.get(provider))
   return (message) => {
-    const route = routing.route(message, busyMs)
+    const route = routing.route(message, busyOf)
     if (route.provider !== null) {
       routed.set(route.provider, (routed.get(route.provider) ?? 0) + 1)
     }

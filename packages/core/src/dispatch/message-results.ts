@@ -165,7 +165,7 @@ export function resultWithoutCall(
 ): Result | null {
   const { task, attempt, route, expires_at } = message
   if (task !== 'send') {
-    const isFull = inFlight.waitMs(providerOf(message)) > 0
+    const isFull = inFlight.isFull(providerOf(message))
     return isFull ? { task: 'lookup', found: UNAVAILABLE } : null
   }
   if (message.interrupted) {

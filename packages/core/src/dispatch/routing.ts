@@ -5,14 +5,15 @@ import type { Outcome } from '../contract/outside/provider.ts'
 import type { ProviderRecord } from '../operating/provider-record.ts'
 import type { Route, Routed } from '../rules/claim.ts'
 import type { Settlement } from '../rules/settlement.ts'
+import type { Busy } from './in-flight.ts'
 
 /** Chooses the provider of each message. */
 export interface Routing {
   /**
-   * Returns the provider and counts the message for its pace, or returns how long the message waits. Does not choose a
-   * provider for which `busyMs` returns a time to wait.
+   * Returns the provider and counts the message for its pace, or returns how long the message waits. A message waits for a
+   * provider that `busyOf` reports as busy; if it is slow, the next provider that can carry the message gets it.
    */
-  route(message: Routed, busyMs?: (provider: string) => number): Route
+  route(message: Routed, busyOf?: (provider: string) => Busy | null): Route
   /** Whether an operator paused the provider or the sender of the message. */
   isStopped(provider: string, message: Pick<Routed, 'channel' | 'sender'>): boolean
   /** The message's sender with this provider. */
@@ -23,7 +24,7 @@ export interface Routing {
   /** Counts a provider's outcomes, and starts and ends pauses according to them. */
   noteOutcomes(
     provider: string,
-    results: readonly { sender: string | null; outcome: Outcome }[],
+    results: readonly { sender: string | null; outcome: Outcome; by_service?: boolean }[],
   ): Promise<void>
 }
 
@@ -71,16 +72,19 @@ export function createRouting({
   }
 
   return {
-    route(message, busyMs = () => 0) {
+    route(message, busyOf = () => null) {
       const at_ms = elapsed()
       const able = inOrder(carriers.of(message), message)
       let soonest = Number.POSITIVE_INFINITY
       let busy: { provider: string; wait_ms: number } | null = null
       for (const { provider, sender } of able) {
         if (!pauses.allows(provider, sender)) continue
-        const busy_ms = busyMs(provider)
-        if (busy_ms > 0) {
-          if (busy === null || busy_ms < busy.wait_ms) busy = { provider, wait_ms: busy_ms }
+        const found = busyOf(provider)
+        if (found) {
+          if (busy === null || found.wait_ms < busy.wait_ms) {
+            busy = { provider, wait_ms: found.wait_ms }
+          }
+          if (!found.is_slow) break
           continue
         }
         const per_second = carriers.traits(provider)?.messages_per_second ?? null
@@ -113,7 +117,7 @@ export function createRouting({
     async noteOutcomes(provider, results) {
       record?.note(
         provider,
-        results.map(({ outcome }) => outcome),
+        results.filter(({ by_service }) => !by_service).map(({ outcome }) => outcome),
       )
       for (const { sender, outcome } of results) {
         if (outcome.type === 'accepted') await pauses.noteAccepted(provider, sender)

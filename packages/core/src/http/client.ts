@@ -71,7 +71,7 @@ export interface HttpClientOptions {
   repeats?: boolean
   /** Asked right before a request is written; a request that may not start is `not_sent`. Default: each may start. */
   may_start?: (() => boolean) | undefined
-  /** Called for each call whose request was written: its duration from the first byte, in milliseconds. */
+  /** Called for each call with an answer: its duration from the first byte of the request, in milliseconds. */
   on_call?: ((duration_ms: number) => void) | undefined
   /** Whether a status and headers are an answer even if the body is cut or does not end in time. Default: they are `unanswered`. */
   takes_cut?: boolean
@@ -140,12 +140,13 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     connect: countingBytes(connect),
   })
   const targetOf = createTargets()
+  const use: Use = { requests: 0 }
   return {
     async call({ url, method, headers, body = null }) {
       const target = targetOf(url)
       if (!target) return { type: 'not_sent', code: 'invalid', text: TEXTS.invalid }
       const { origin, path } = target
-      return callOnce({ origin, path, method, headers, body }, agent, options)
+      return callOnce({ origin, path, method, headers, body }, agent, options, use)
     },
     close: () => agent.destroy(),
   }
@@ -171,6 +172,7 @@ function callOnce(
     may_start,
     on_call,
   }: HttpClientOptions,
+  use: Use,
 ): Promise<HttpAnswer> {
   return new Promise((resolve) => {
     let connection: Dispatcher.DispatchController | null = null
@@ -182,7 +184,8 @@ function callOnce(
       if (is_settled) return
       is_settled = true
       clearTimeout(timer)
-      if (is_written) on_call?.(performance.now() - written_at)
+      if (is_written) use.requests -= 1
+      if (answer.type === 'answered') on_call?.(performance.now() - written_at)
       resolve(answer)
     }
     const fail = (code: HttpFailure) => {
@@ -197,7 +200,7 @@ function callOnce(
     const end = () =>
       afterTurnOfLoop(() => {
         if (is_settled) return
-        fail(connection ? 'timeout' : 'busy')
+        fail(connection ? 'timeout' : use.requests > 0 ? 'busy' : 'connect_timeout')
         connection?.abort(new Error('deadline'))
       })
     let timer = setTimeout(end, start_max_ms)
@@ -219,6 +222,7 @@ function callOnce(
         else if (may_start?.() === false) fail('paused')
         connection ??= controller
         if (is_settled || is_rewrite) return controller.abort(new Error('not used'))
+        if (!is_written) use.requests += 1
         is_written = true
         written_at = performance.now()
         if (wait_ms === undefined) return
@@ -247,6 +251,11 @@ function callOnce(
     const send = () => afterTurnOfLoop(() => agent.dispatch(request, handler))
     send()
   })
+}
+
+/** The requests that are written and not answered yet: with none, a call waits for a connection that cannot be made. */
+interface Use {
+  requests: number
 }
 
 /**

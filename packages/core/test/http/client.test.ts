@@ -48,6 +48,22 @@ function raw(...texts: string[]): HttpPlay {
 const OK = 'HTTP/1.1 200 OK\r\nx-answer: final\r\ncontent-length: 2\r\n\r\nok'
 
 describe('a call whose deadline passes', () => {
+  it('before a connection could be made is unreachable, and busy only while others use the connections', async () => {
+    const silent = createServer(() => {})
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    closing.push(async () => silent.close())
+    const { port } = silent.address() as AddressInfo
+    const limits = { wait_ms: 200, deadline_ms: DEADLINES_MS.patient, repeats: false }
+    const { peer, client, post } = await open(limits)
+    const url = `https://127.0.0.1:${port}/`
+    const alone = await client.call({ method: 'POST', url, headers: {}, body: '{}' })
+    expect(alone).toMatchObject({ type: 'not_sent', code: 'connect_timeout' })
+    peer.next(NO_ANSWER.hang)
+    void post()
+    await expect.poll(() => peer.requests.length).toBe(1)
+    expect(await post()).toMatchObject({ type: 'not_sent', code: 'busy' })
+  })
+
   it('while the process stands still has the answer that arrived meanwhile', async () => {
     const deadline_ms = 300
     const { peer, post } = await open({ deadline_ms })
@@ -74,7 +90,8 @@ describe('a call whose deadline passes', () => {
   })
 
   it('ends in the order of the calls, and leaves the answered calls alone', async () => {
-    const { peer, post } = await open({ deadline_ms: DEADLINES_MS.brief, connections: null })
+    // 200 connections are opened within this time, also on a busy machine.
+    const { peer, post } = await open({ deadline_ms: 3_000, connections: null })
     peer.otherwise((request, socket) => {
       if (Number(request.path.slice(1)) % 2 === 0) answer(200)(request, socket)
     })

@@ -113,8 +113,8 @@ export type AttemptOutcome =
        */
       misconfigured?: 'provider' | 'sender'
       /**
-       * No request was begun, because `may_start` answered false or no connection became free in time. The attempt does not
-       * count, and the same provider gets the message again.
+       * No request was begun, because `may_start` answered false or no connection became free in time. It is no failure of the
+       * provider, which gets the message again.
        */
       not_begun?: true
       /**
@@ -328,8 +328,8 @@ export interface Traits {
   /** Whether the provider signs mails with the keys of sending domains. */
   signs?: boolean
   /**
-   * The maximum number of requests that the provider makes at once in each thread; each message is one request. The service
-   * then hands over only as many messages as these can carry. Absent: the provider takes any number of messages.
+   * The maximum number of requests that the provider makes at once in each thread, if each message is one request that the
+   * provider reports by `note_call`. The service then hands over only as many messages as these can carry.
    */
   connections?: number
 }

@@ -134,6 +134,7 @@ const unsent = (reason: string): Unwritten => ({
 const PAUSED: Unwritten = {
   type: 'unwritten',
   error_code: 'paused',
+  not_begun: true,
   reason: 'Sending is paused',
 }
 

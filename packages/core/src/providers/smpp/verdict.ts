@@ -10,7 +10,13 @@ export type PartResult =
   /** The part was written, but no answer came. */
   | { type: 'unanswered'; reason: string }
   /** The part was never written. */
-  | { type: 'unwritten'; error_code: string; reason: string; misconfigured?: 'provider' }
+  | {
+      type: 'unwritten'
+      error_code: string
+      reason: string
+      misconfigured?: 'provider'
+      not_begun?: true
+    }
 
 export interface Verdict {
   outcome: Outcome
@@ -118,13 +124,14 @@ function ambiguous(reason: string): Outcome {
 function refusalOf(result: PartResult): Refusal {
   if (result.type === 'refused') return refusedOf(result.status, result.meaning)
   if (result.type !== 'unwritten') return NEVER_WRITTEN
-  const { error_code, reason, misconfigured } = result
+  const { error_code, reason, misconfigured, not_begun } = result
   return {
     type: 'retry',
     error_code,
     error_message: `smpp: ${reason}`,
     delay_ms: null,
     ...(misconfigured && { misconfigured }),
+    ...(not_begun && { not_begun }),
   }
 }
 

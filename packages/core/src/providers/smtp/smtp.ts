@@ -10,11 +10,11 @@ import { faultOf, ofNone, outcomeOf, recipientOutcome } from './outcome.ts'
 import { bounceDomain, type SmtpSettings } from './settings.ts'
 import { type Failure, openTransport, type Transport } from './transport.ts'
 
-/** The limit of one mail, from the moment at which a connection begins with it. */
+/** The limit of one mail, first for the wait for a connection, then from the moment at which a connection begins with it. */
 const SEND_MAX_MS = 18_000
 
-/** The limit of the wait for a connection, with the time in which it is opened. Both limits together end within the call's. */
-const WAIT_MAX_MS = 10_000
+/** The limit of both together; the dispatcher gives up a call after 30 s. */
+const CALL_MAX_MS = 28_000
 
 /** Opens e-mail through a mail server. `send_max_ms` is the limit of one call, for tests. */
 export function openSmtp(
@@ -68,15 +68,16 @@ async function sendOne(
   if (mail === 'unwritable') return UNWRITABLE
   const late = new AbortController()
   const abort = () => late.abort()
-  let timer = setTimeout(abort, Math.min(WAIT_MAX_MS, send_max_ms))
+  const until = performance.now() + CALL_MAX_MS
+  let timer = setTimeout(abort, send_max_ms)
   let began: number | null = null
   const result = await transport.send(mail, late.signal, () => {
     clearTimeout(timer)
-    timer = setTimeout(abort, send_max_ms)
     began = performance.now()
+    timer = setTimeout(abort, Math.min(send_max_ms, until - began))
   })
   clearTimeout(timer)
-  if (began !== null) context.note_call?.(performance.now() - began)
+  if (began !== null && !late.signal.aborted) context.note_call?.(performance.now() - began)
   const refused = job.recipients ? result.refused.map(recipientOutcome) : undefined
   if (result.type === 'failed') return refused ? ofNone(result, refused) : outcomeOf(result.failure)
   return {
