@@ -2,13 +2,29 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 
+const TWILIO = JSON.stringify([
+  {
+    type: 'twilio',
+    name: 'twilio',
+    account_sid: `AC${'0'.repeat(32)}`,
+    auth_token: '0'.repeat(32),
+    channels: ['sms'],
+    senders: { sms: ['+14155550190'] },
+  },
+])
+const STRIPE = {
+  STRIPE_SECRET_KEY: 'sk_test_0123456789',
+  STRIPE_WEBHOOK_SECRET: 'whsec_0123456789',
+  SVC_CREDIT_PACKAGES:
+    '[{"id":"a","name":"A","credits":10,"price":{"amount":100,"currency":"USD"}}]',
+}
 const SVC = resolve('node_modules/.bin/svc')
 
 const running = new Set()
@@ -50,6 +66,25 @@ async function stop(child) {
 test('svc --version prints the version', async () => {
   const { stdout } = await promisify(execFile)(SVC, ['--version'])
   assert.match(stdout, /^\d+\.\d+\.\d+/)
+})
+
+test('Stripe and Twilio are not installed, and a setting that needs one names the command', async () => {
+  for (const name of ['stripe', 'twilio']) {
+    assert.equal(existsSync(resolve('node_modules', name)), false, name)
+  }
+  const settings = [
+    [{ SVC_PROVIDERS: TWILIO }, /^svc: providers: twilio "twilio" .*: npm install twilio@6$/],
+    [STRIPE, /^svc: .*: npm install stripe@23$/],
+  ]
+  for (const [env, text] of settings) {
+    const ended = promisify(execFile)(SVC, ['serve'], {
+      cwd: folder,
+      env: { ...process.env, SVC_SECRETS_KEY: 'a'.repeat(64), ...env },
+    })
+    const { code, stderr } = await ended.catch((error) => error)
+    assert.equal(code, 2, stderr)
+    assert.match(stderr.trim(), text)
+  }
 })
 
 test('svc dev prints a curl command that works', async () => {

@@ -40,6 +40,13 @@ describe('an error is explained in one line with its exit code', () => {
       2,
     ],
     [
+      'a package that a setting needs',
+      system('package_missing', { message: 'x needs the package twilio: npm install twilio@6' }),
+      'configuration',
+      'x needs the package twilio: npm install twilio@6',
+      2,
+    ],
+    [
       'a port in use',
       system('EADDRINUSE', { port: 80 }),
       'failed',

@@ -53,7 +53,9 @@ export function explain(thrown: unknown): Explanation {
   if (error instanceof Failure) return explanation(error.code, error.message, error.exit_code)
   if (error instanceof CommanderError) return explanation('usage', usageText(error), 2)
   // Compare the name, because an import of the classes would load modules that most commands do not need.
-  if (error.name === 'ConfigError' || error.name === 'SealedError') {
+  const isSetting =
+    error.name === 'ConfigError' || error.name === 'SealedError' || error.code === 'package_missing'
+  if (isSetting) {
     return explanation('configuration', error.message, 2)
   }
   if (error.code === 'connection_failed' || error.code === 'timeout') return unanswered(error)
