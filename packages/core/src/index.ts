@@ -59,7 +59,7 @@ export type {
   HandledEvent,
   HandlerOptions,
 } from './events/feed.ts'
-export type { Files, Question } from './files/files.ts'
+export type { DocumentRequest, Files } from './files/files.ts'
 export { type Closable, type ClosableHost, closeGracefully } from './http/close-gracefully.ts'
 export type { Keyword } from './inbound/keywords.ts'
 export type {

@@ -16,7 +16,7 @@ import { messageSearch } from '../contract/resources/message-search.ts'
 import { SUBSCRIPTIONS } from '../contract/resources/webhooks.ts'
 import type { CoreEvent } from '../events/event.ts'
 import type { EventPageOptions, EventsOptions, HandlerOptions } from '../events/feed.ts'
-import type { Question } from '../files/files.ts'
+import type { DocumentRequest } from '../files/files.ts'
 import type { SimulatedMessage } from '../inbound/received-messages.ts'
 import { whenReady } from '../runtime/awaitable.ts'
 import type { Members } from '../workspaces/members.ts'
@@ -74,14 +74,14 @@ export function bordersOf({ voice }: { voice: boolean }) {
     contacts: contactBorders(api.contacts),
     files: {
       fetch: takes(checked<string>('url', httpUrl)),
-      ask: takes(checked<Question>('question', question)),
+      ask: takes(checked<DocumentRequest>('request', documentRequest)),
     },
     suppressions: suppressionBorders(api.suppressions),
     ...eventBorders(api.events),
   }
 }
 
-const question = z.strictObject({
+const documentRequest = z.strictObject({
   url: httpUrl,
   form: z.string().max(LIMITS.body_bytes).nullable(),
   headers: z.record(z.string(), z.string()),

@@ -38,11 +38,11 @@ export interface Files {
    * @throws SvcError `validation_error` with the path `url` for an address that is not allowed; with the path `answer` for an
    *   answer other than 200, more than 64 KiB or compressed, or no answer within 8 s.
    */
-  ask(question: Question): Promise<{ content_type: string; bytes: Uint8Array }>
+  ask(request: DocumentRequest): Promise<{ content_type: string; bytes: Uint8Array }>
 }
 
 /** A request for a document: a POST with a form, or a GET. */
-export interface Question {
+export interface DocumentRequest {
   url: string
   /** The body of a POST; a GET has none. */
   form: string | null
