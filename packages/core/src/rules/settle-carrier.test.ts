@@ -151,7 +151,7 @@ describe('a report that names several recipients', () => {
   const waits = { status: 'sent', error_code: null, error_message: null } as const
   const [own, other] = ['Asha@example.com', 'other@example.com']
 
-  it.each<[string, Partial<Receipt>, object, number]>([
+  it.each<[string, Partial<Receipt>, object | null, number]>([
     [
       'fails the message that waits for another',
       {
@@ -178,6 +178,18 @@ describe('a report that names several recipients', () => {
       0,
     ],
     [
+      'does not fail the message that waits itself',
+      {
+        ...failed,
+        recipients: [
+          { addresses: [own], ...waits },
+          { addresses: [other], ...failed, suppress: 'bounce' },
+        ],
+      },
+      null,
+      0,
+    ],
+    [
       'counts as a whole if it names only others',
       { ...failed, suppress: 'bounce', recipients: [{ addresses: [other], ...failed }] },
       failed,
@@ -192,7 +204,7 @@ describe('a report that names several recipients', () => {
       provider: 'a',
     })
     const plan = settled(message, 'a', reported({ provider_message_id: null, ...report }))
-    expect(plan.messages).toMatchObject([expected])
+    expect(plan.messages).toMatchObject(expected ? [expected] : [])
     expect(plan.suppressions).toHaveLength(suppressed)
   })
 })

@@ -65,8 +65,9 @@ export function reportsOf(report: MailReport, about: MessageRef): Report[] {
 }
 
 /**
- * The report about a mail. The status of the whole counts for a mail with one recipient: mail to a list, or forwarded mail,
- * failed only if it failed for every final recipient. Of a mail with several, each recipient has its own status.
+ * The report about a mail. The status of the whole counts for a mail with one recipient that the report does not name: mail to a
+ * list, or forwarded mail, failed if it failed for a final recipient and reached no other. It may still reach one for which it is
+ * delayed; that report then replaces the failure. Of a mail with several, each recipient has its own status.
  */
 function receiptOf({ recipients }: DeliveryStatus): Receipt {
   return {
@@ -79,8 +80,8 @@ function receiptOf({ recipients }: DeliveryStatus): Receipt {
 type State = Omit<RecipientReceipt, 'addresses'>
 
 function stateOf(recipients: readonly RecipientStatus[]): State {
-  const [first] = recipients
-  if (first && recipients.every(({ action }) => action === 'failed')) {
+  const [first] = recipients.filter(({ action }) => action === 'failed')
+  if (first && recipients.every(({ action }) => action === 'failed' || action === 'delayed')) {
     return failure(first, recipients)
   }
   const isDelivered = recipients.some(({ action }) => action === 'delivered')

@@ -188,7 +188,12 @@ describe('the action and status of a report', () => {
     ],
     [['failed 5.1.1', 'delivered 2.0.0'], receipt('delivered')],
     [['relayed 2.0.0', 'failed 5.1.1'], receipt('sent')],
-    [['delayed 4.4.1', 'failed 5.1.1'], receipt('sent')],
+    [['expanded 2.0.0', 'delayed 4.4.1', 'failed 5.1.1'], receipt('sent')],
+    [['delayed 4.4.1', 'delayed 4.4.7'], receipt('sent')],
+    [
+      ['delayed 4.4.1', 'failed 5.1.1'],
+      receipt('failed', 'bounced', 'smtp:5.1.1 The recipient does not exist'),
+    ],
   ])('of several recipients make one receipt: %j', async (groups, expected) => {
     const mail = many(
       groups.map((group) => {
