@@ -1,5 +1,6 @@
 import { type ApiKeys, createApiKeys } from './api-keys/api-keys.ts'
 import { type Audit, createAudit } from './audit/audit.ts'
+import { createRefusedSignIns } from './audit/refused-sign-ins.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
 import { atBorder, behindBorder, linkDecoded, throwingOf } from './border/at-border.ts'
 import { bordersOf, closeOptions } from './border/borders.ts'
@@ -360,9 +361,12 @@ function bindApi(parts: Parts) {
   })
   const passwords = createPasswords({ accepts_any: options.accept_any_password ?? false })
   const passkeys = createPasskeys({ storage, runtime })
+  const noteRefused = createRefusedSignIns({ storage, runtime, secret })
   const factors = createSecondFactors({ storage, runtime, secret, place: LOGIN_FACTORS })
   return {
-    members: createMembers({ storage, runtime, passwords, mails, factors, passkeys }),
+    members: createMembers({
+      ...{ storage, runtime, passwords, mails, factors, passkeys, noteRefused },
+    }),
     workspaces: createWorkspaces({
       storage,
       runtime,
@@ -370,6 +374,7 @@ function bindApi(parts: Parts) {
       mails,
       endSigning,
       factors,
+      noteRefused,
       signupCredits: parts.signupCredits,
       signupCreditsOn: parts.signupCreditsOn,
       limits: { daily_limit: parts.dailyLimit, low_balance: lowBalance },
@@ -388,7 +393,7 @@ function bindApi(parts: Parts) {
       providers: providers.status,
       pause: dispatch.pause,
     }),
-    operators: createOperators({ storage, runtime, passwords, passkeys, secret }),
+    operators: createOperators({ storage, runtime, passwords, passkeys, secret, noteRefused }),
     recipients: createRecipients({ storage, runtime }),
     dispatch,
     carriedChannels: CHANNELS.filter((channel) => carriers.serves(channel)),

@@ -59,6 +59,7 @@ beforeEach(async () => {
     write: (change) => note('write', storage.write(change)),
   }
   workspaces = createWorkspaces({
+    noteRefused: async () => {},
     storage: watched,
     runtime,
     signupCredits: units(0),

@@ -29,8 +29,8 @@ export interface Audit<F extends Form = 'given'> {
   noteSettings(settings: Readonly<Record<string, string>>): Promise<void>
 }
 
-/** The secret that keys the digests of settings. */
-const SETTINGS_SECRET = 'audit'
+/** The secret that keys the digests of settings, and of names without an account. */
+export const AUDIT_SECRET = 'audit'
 
 export function createAudit({
   storage,
@@ -57,7 +57,7 @@ export function createAudit({
       return rows.map((row) => ({ ...entryOf(row), workspace_id: row.workspace_id || null }))
     },
     async noteSettings(settings) {
-      const key = await secret(SETTINGS_SECRET)
+      const key = await secret(AUDIT_SECRET)
       const digests = Object.fromEntries(
         Object.entries(settings).map(([name, value]) => [name, digestOf(key, name, value)]),
       )

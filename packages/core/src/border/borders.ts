@@ -203,6 +203,7 @@ function memberBorders({
         '',
         z.object({ email: fields.text, password: fields.text }).optional(),
       ),
+      actor,
     ),
     resetSecondFactor: takes(name('email'), actor),
     signIn: takes(checked<OidcPerson>('', oidcPerson), actor),

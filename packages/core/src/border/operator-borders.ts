@@ -236,6 +236,7 @@ function operatorsBorders() {
     beginPasskeySignIn: takes(
       checked<string>('origin', httpUrl),
       checked<{ name: string; password: string } | undefined>('', z.strictObject(named).optional()),
+      actor,
     ),
     nameOfPasskey: takes(name('credentialId')),
     signIn: takes(

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { NoteRefused, RefusedSignIn } from '../audit/refused-sign-ins.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -130,6 +131,7 @@ export interface Operators {
   beginPasskeySignIn(
     origin: string,
     credentials?: { name: string; password: string } | undefined,
+    actor?: Actor,
   ): Promise<PasskeyOptions>
   /** The name of the operator of a passkey; null for none. */
   nameOfPasskey(credentialId: string): Promise<string | null>
@@ -165,6 +167,7 @@ export function createOperators({
   passwords,
   passkeys,
   secret,
+  noteRefused,
 }: {
   storage: Storage
   runtime: Runtime
@@ -172,6 +175,7 @@ export function createOperators({
   passkeys: Passkeys
   /** A secret of the service by its name, generated at the first call. */
   secret(name: string): Promise<string>
+  noteRefused: NoteRefused
 }): Operators {
   const factors = createSecondFactors({
     ...{ storage, runtime, secret },
@@ -182,6 +186,17 @@ export function createOperators({
       change: ({ operators }, id, change) => operators.change(id, change),
     },
   })
+
+  /** Records a refused sign-in. @throws the error of the sign-in. */
+  async function refuse(
+    known: OperatorRow | null,
+    refused: Pick<RefusedSignIn, 'name' | 'reason' | 'actor'>,
+    error = wrongCredentials(),
+  ): Promise<never> {
+    const account = known && { id: known.name, workspace_ids: [] }
+    await noteRefused({ ...refused, account, kind: 'operator' })
+    throw error
+  }
 
   const entry = (actor: Actor, action: AuditAction, { name }: Pick<OperatorRow, 'name'>) =>
     auditRow(runtime, actor, { workspace_id: '', action, target: { type: 'operator', id: name } })
@@ -347,11 +362,17 @@ export function createOperators({
     async signIn({ name, password, code }, actor = SERVICE) {
       const known = await storage.read.operators.byName(name)
       const isRight = await passwords.verify(known?.password_hash ?? null, password)
-      if (!isRight || !known) throw wrongCredentials()
+      if (!isRight || !known) return refuse(known, { name, reason: 'password', actor })
       const opened = await factors.open(known.id)
-      return beginSession(known, actor, (stores) =>
-        factors.use(stores, known.id, { known: opened, code }),
-      )
+      try {
+        return await beginSession(known, actor, (stores) =>
+          factors.use(stores, known.id, { known: opened, code }),
+        )
+      } catch (error) {
+        // Without a code the client asks for it next.
+        if (code === undefined || !(error instanceof SvcError)) throw error
+        return refuse(known, { name, reason: 'second_factor', actor }, error)
+      }
     },
     passkeys: async (name) => passkeys.list((await byName(name)).id),
     async beginPasskey(name, { current_password }, site) {
@@ -378,11 +399,13 @@ export function createOperators({
         await stores.audit.record(entry(actor, 'operator.passkey_removed', known))
       })
     },
-    async beginPasskeySignIn(origin, credentials) {
+    async beginPasskeySignIn(origin, credentials, actor = SERVICE) {
       if (!credentials) return passkeys.beginSignIn(origin, null)
       const known = await storage.read.operators.byName(credentials.name)
       const isRight = await passwords.verify(known?.password_hash ?? null, credentials.password)
-      if (!isRight || !known) throw wrongCredentials()
+      if (!isRight || !known) {
+        return refuse(known, { name: credentials.name, reason: 'password', actor })
+      }
       return passkeys.beginSignIn(origin, known.id)
     },
     async nameOfPasskey(credentialId) {
@@ -395,7 +418,9 @@ export function createOperators({
       if (!known) throw invalid('passkey', 'The passkey belongs to no operator')
       if (proof.needs_password) {
         if (password === undefined) throw invalid('password', 'Enter your password too')
-        if (!(await passwords.verify(known.password_hash, password))) throw wrongCredentials()
+        if (!(await passwords.verify(known.password_hash, password))) {
+          return refuse(known, { name: known.name, reason: 'password', actor })
+        }
       }
       return beginSession(known, actor, proof.use)
     },

@@ -1,4 +1,5 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { NoteRefused } from '../audit/refused-sign-ins.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
 import type { PasskeyAssertion, PasskeyRegistration } from '../contract/resources/passkeys.ts'
@@ -12,7 +13,7 @@ import type {
 } from '../second-factor/second-factor.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { actorOf, beginSession, type NewSession } from './begin-session.ts'
-import { type Login, loginByEmail, loginById, workspaceIdsOf } from './logins.ts'
+import { type Login, loginByEmail, loginById, noteRefusedLogin, workspaceIdsOf } from './logins.ts'
 import type { Passwords } from './password.ts'
 
 /** The second factors of logins: a code of an authenticator app, or a recovery code, beside the password. */
@@ -81,6 +82,7 @@ export interface LoginFactors {
   beginPasskeySignIn(
     origin: string,
     credentials?: { email: string; password: string } | undefined,
+    actor?: Actor,
   ): Promise<PasskeyOptions>
   /** The address of the login of a passkey; null for none. */
   emailOfPasskey(credentialId: string): Promise<string | null>
@@ -116,12 +118,14 @@ export function createLoginFactors({
   passwords,
   factors,
   passkeys,
+  noteRefused,
 }: {
   storage: Storage
   runtime: Runtime
   passwords: Passwords
   factors: SecondFactors
   passkeys: Passkeys
+  noteRefused: NoteRefused
 }): LoginFactors {
   /** @throws SvcError `validation_error` for a wrong password. */
   async function withPassword(userId: string, password: string): Promise<Login> {
@@ -213,12 +217,19 @@ export function createLoginFactors({
         await record(stores, login, 'passkey.removed', actor)
       })
     },
-    async beginPasskeySignIn(origin, credentials) {
+    async beginPasskeySignIn(origin, credentials, actor = SERVICE) {
       if (!credentials) return passkeys.beginSignIn(origin, null)
       const { email, password } = credentials
       const login = await loginByEmail(storage.read, email)
       const isRight = await passwords.verify(login?.password_hash ?? null, password)
-      if (!isRight || !login) throw wrongCredentials()
+      if (!isRight || !login) {
+        await noteRefusedLogin({ storage, noteRefused }, login, {
+          email,
+          reason: 'password',
+          actor,
+        })
+        throw wrongCredentials()
+      }
       return passkeys.beginSignIn(origin, login.id)
     },
     async emailOfPasskey(credentialId) {
@@ -231,7 +242,15 @@ export function createLoginFactors({
       if (!login) throw invalid('passkey', 'The passkey belongs to no member')
       if (proof.needs_password) {
         if (password === undefined) throw invalid('password', 'Enter your password too')
-        if (!(await passwords.verify(login.password_hash, password))) throw wrongCredentials()
+        if (!(await passwords.verify(login.password_hash, password))) {
+          const { email } = login
+          await noteRefusedLogin({ storage, noteRefused }, login, {
+            email,
+            reason: 'password',
+            actor,
+          })
+          throw wrongCredentials()
+        }
       }
       return storage.write(async (stores) => {
         await proof.use(stores)

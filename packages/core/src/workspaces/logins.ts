@@ -1,6 +1,7 @@
+import type { NoteRefused, RefusedSignIn } from '../audit/refused-sign-ins.ts'
 import type { UserRow, WorkspaceRow } from '../rows/rows.ts'
 import type { MemberReads, UserReads } from '../storage/ports/members.ts'
-import type { Reads } from '../storage/ports/storage.ts'
+import type { Reads, Storage } from '../storage/ports/storage.ts'
 
 /** A person who can log in: the owner of a workspace, or a user who owns none. */
 export interface Login {
@@ -59,4 +60,15 @@ function ofOwner({ owner_name: name, ...row }: WorkspaceRow): Login {
 function ofUser({ id, email, name, password_hash, token_version, created_at }: UserRow): Login {
   const verified = { email_verified: true, owns_workspace: false }
   return { id, email, name, password_hash, token_version, created_at, ...verified }
+}
+
+/** Records a refused sign-in of the login; null: no login has the address. */
+export async function noteRefusedLogin(
+  { storage, noteRefused }: { storage: Storage; noteRefused: NoteRefused },
+  login: Login | null,
+  { email, ...refused }: Pick<RefusedSignIn, 'reason' | 'actor'> & { email: string },
+): Promise<void> {
+  const workspace_ids = login ? await workspaceIdsOf(storage.read, login) : []
+  const account = login && { id: login.id, workspace_ids }
+  await noteRefused({ ...refused, account, name: email, kind: 'member' })
 }

@@ -1,5 +1,6 @@
 import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { NoteRefused } from '../audit/refused-sign-ins.ts'
 import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import type { Role } from '../contract/endpoints/roles.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
@@ -84,6 +85,7 @@ export interface MemberParts {
   mails: OwnerMails
   factors: SecondFactors
   passkeys: Passkeys
+  noteRefused: NoteRefused
 }
 
 export function createMembers(parts: MemberParts): Members<'decoded'> {

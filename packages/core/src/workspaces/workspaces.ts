@@ -1,4 +1,5 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import type { NoteRefused } from '../audit/refused-sign-ins.ts'
 import type { Body, BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
@@ -17,7 +18,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 import type { EndSigning } from '../webhooks/end-signing.ts'
 import { type Access, createAccess } from './access.ts'
 import { beginSession, knownSince, loginNetworkOf, type NewSession } from './begin-session.ts'
-import { type Login, loginByEmail, workspaceIdsOf } from './logins.ts'
+import { type Login, loginByEmail, noteRefusedLogin, workspaceIdsOf } from './logins.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { mintToken } from './token.ts'
@@ -83,6 +84,7 @@ export function createWorkspaces({
   mails,
   endSigning,
   factors,
+  noteRefused,
   signupCredits,
   signupCreditsOn = 'signup',
   limits = {},
@@ -94,6 +96,7 @@ export function createWorkspaces({
   endSigning: EndSigning
   /** The second factors of logins. */
   factors: SecondFactors
+  noteRefused: NoteRefused
   signupCredits: Units
   signupCreditsOn?: SignupCreditsOn
   /** The limits of a new workspace. */
@@ -183,7 +186,10 @@ export function createWorkspaces({
     },
     async login({ email, password, workspace_id, otp }, actor = SERVICE) {
       const login = await loginByEmail(storage.read, email)
+      const refused = (reason: 'password' | 'second_factor') =>
+        noteRefusedLogin({ storage, noteRefused }, login, { email, reason, actor })
       if (!(await passwords.verify(login?.password_hash ?? null, password)) || !login) {
+        await refused('password')
         throw new SvcError('unauthorized', 'Invalid email or password')
       }
       await refreshHash(login, password)
@@ -191,11 +197,17 @@ export function createWorkspaces({
       const chosen = ids.find((id) => workspace_id === undefined || id === workspace_id)
       if (chosen === undefined) throw new SvcError('not_found', 'Workspace not found')
       const known = await factors.open(login.id)
-      const session = await storage.write(async (stores) => {
-        const has_second_factor = await factors.use(stores, login.id, { known, code: otp })
-        const begun = { login, workspace_id: chosen, has_second_factor, actor }
-        return beginSession(runtime, stores, begun)
-      })
+      const session = await storage
+        .write(async (stores) => {
+          const has_second_factor = await factors.use(stores, login.id, { known, code: otp })
+          const begun = { login, workspace_id: chosen, has_second_factor, actor }
+          return beginSession(runtime, stores, begun)
+        })
+        .catch(async (error: unknown) => {
+          // Without a code the client asks for it next.
+          if (otp !== undefined && error instanceof SvcError) await refused('second_factor')
+          throw error
+        })
       return { workspace: await account(chosen), ...session }
     },
     async knownNetwork(email, address) {

@@ -137,7 +137,7 @@ export function sessionHandlers(
       if (!email || !password) return { options: await members.beginPasskeySignIn(origin) }
       const known = await workspaces.knownNetwork(email, actor.address)
       await countLogin({ kind: 'member', name: email }, known)
-      return { options: await members.beginPasskeySignIn(origin, { email, password }) }
+      return { options: await members.beginPasskeySignIn(origin, { email, password }, actor) }
     },
     async begin_with_passkey(call) {
       const { body, countLogin, actor } = call

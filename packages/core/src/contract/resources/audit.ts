@@ -8,6 +8,8 @@ export const AUDIT_ACTIONS = {
   'workspace.created': 'A workspace signed up, or an operator created it.',
   'account.updated': 'The details of the workspace changed; `changed` names the fields.',
   'session.created': 'A login with the right password.',
+  'session.refused':
+    'A sign-in with a wrong password or code; `reason` says which. The target is the login, or a keyed hash of an address without one: then the entry is only in the log of operators.',
   'session.ended': 'A logout, or the end of one session of the list.',
   'sessions.ended':
     'A login ended all its sessions, or an administrator those of a member; the target names the member.',
@@ -76,6 +78,8 @@ export const AUDIT_ACTIONS = {
   'operator.passkey_added': 'An operator added a passkey.',
   'operator.passkey_removed': 'An operator removed a passkey.',
   'operator.signed_in': 'An operator signed in to the console.',
+  'operator.refused':
+    'A sign-in of an operator with a wrong password or code; `reason` says which. The target is the operator, or a keyed hash of a name without one.',
   'operator.signed_out': 'An operator signed out.',
   'ledger.verified': 'An operator began a verification of the ledger in the console.',
   'backup.made': 'An operator began a backup in the console.',

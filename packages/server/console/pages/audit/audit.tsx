@@ -45,6 +45,7 @@ const ACTIONS: readonly AuditAction[] = [
   'recipient.erased',
   'session.created',
   'session.ended',
+  'session.refused',
   'sessions.ended',
   'terms.updated',
   'webhook.created',

@@ -262,7 +262,7 @@ export function operatorSessionHandlers(
       const origin = originOf(access)
       if (!name || !password) return { options: await beginPasskeySignIn(origin) }
       await countLogin({ kind: 'operator', name }, await knownNetwork(name, actor.address))
-      return { options: await beginPasskeySignIn(origin, { name, password }) }
+      return { options: await beginPasskeySignIn(origin, { name, password }, actor) }
     },
     async begin_with_passkey({ body, countLogin, actor, reply }) {
       assertSignIn()
