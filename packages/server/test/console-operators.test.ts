@@ -379,6 +379,20 @@ describe('the second factor of an operator', () => {
     expect(statuses.sort()).toEqual([200, 400])
   })
 
+  it('ends the other sessions when it is added', async () => {
+    const credentials = { name: NAME, password: PASSWORD, code: codeNow() }
+    const { token } = await limited().core.operators.signIn(credentials)
+    const other = `svc_operator=${token}`
+    const status = async (one: string) =>
+      (await ask(limited(), 'GET', path, { cookie: one })).status
+    await post('/end', { current_password: PASSWORD, code: recovery[0] })
+    expect([await status(cookie), await status(other)]).toEqual([200, 200])
+    const begun = await post('', { current_password: PASSWORD })
+    key = bytesOf(begun.data.secret)
+    expect((await post('/confirm', { code: codeNow() })).status).toBe(200)
+    expect([await status(cookie), await status(other)]).toEqual([200, 401])
+  })
+
   it('has recovery codes, each for one sign-in', async () => {
     const [first = '', second = ''] = recovery
     expect(new Set(recovery).size).toBe(10)
@@ -452,7 +466,7 @@ describe('an operator who needs a second factor', () => {
     })
     const step = Math.floor(strict().now().getTime() / 30_000)
     const code = totpCode(bytesOf(data.secret), step)
-    await strict().core.operators.confirmTotp(NAME, code)
+    await strict().core.operators.confirmTotp(NAME, code, undefined, tokenIn(cookie))
     expect(await get('/operator/overview')).toBe(200)
     await strict().core.operators.remove(NAME)
   })

@@ -196,6 +196,7 @@ function memberBorders({
       actor,
     ),
     ...passkeyBorders(member, login),
+    preparePasskeys: takes(),
     emailOfPasskey: takes(name('credentialId')),
     beginPasskeySignIn: takes(
       checked<string>('origin', httpUrl),

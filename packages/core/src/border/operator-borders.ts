@@ -167,10 +167,15 @@ function token(given: unknown): string {
   return typeof given === 'string' && given.length <= 1_000 ? given : ''
 }
 
+const origin = checked<string>('origin', httpUrl)
+const title = z.string().min(1).max(LIMITS.passkey_name_length)
+const newPasskey = checked<{ registration: PasskeyRegistration; name: string }>(
+  '',
+  z.strictObject({ registration: passkeyRegistration, name: title }),
+)
+
 /** How the functions of passkeys read their parameters. `one` reads a person, and `adding` one who adds a passkey. */
 export function passkeyBorders<P, A>(one: Reader<P>, adding: Reader<A>) {
-  const origin = checked<string>('origin', httpUrl)
-  const title = z.string().min(1).max(LIMITS.passkey_name_length)
   const current = checked<{ current_password: string }>(
     '',
     z.strictObject({ current_password: z.string().max(LIMITS.password_length_max) }),
@@ -182,15 +187,7 @@ export function passkeyBorders<P, A>(one: Reader<P>, adding: Reader<A>) {
       current,
       checked<PasskeySite>('', z.strictObject({ origin: httpUrl, brand: text })),
     ),
-    addPasskey: takes(
-      adding,
-      checked<{ registration: PasskeyRegistration; name: string }>(
-        '',
-        z.strictObject({ registration: passkeyRegistration, name: title }),
-      ),
-      origin,
-      actor,
-    ),
+    addPasskey: takes(adding, newPasskey, origin, actor),
     renamePasskey: takes(one, name('passkeyId'), checked<string>('name', title)),
     removePasskey: takes(one, name('passkeyId'), current, actor),
     signInWithPasskey: takes(
@@ -205,6 +202,11 @@ export function passkeyBorders<P, A>(one: Reader<P>, adding: Reader<A>) {
       actor,
     ),
   }
+}
+
+/** The token of a session that stays; a member has none here. */
+function tokenOrNone(given: unknown): string | null {
+  return given == null ? null : token(given)
 }
 
 function operatorsBorders() {
@@ -226,15 +228,16 @@ function operatorsBorders() {
       actor,
     ),
     beginTotp: takes(name('name'), checked<{ current_password: string }>('', current)),
-    confirmTotp: takes(name('name'), checked<string>('code', text), actor),
+    confirmTotp: takes(name('name'), checked<string>('code', text), actor, tokenOrNone),
     endTotp: takes(
       name('name'),
       checked<Parameters<Operators['endTotp']>[1]>('', current.extend({ code: text.optional() })),
       actor,
     ),
     ...passkeyBorders(name('name'), name('name')),
+    addPasskey: takes(name('name'), newPasskey, origin, actor, tokenOrNone),
     beginPasskeySignIn: takes(
-      checked<string>('origin', httpUrl),
+      origin,
       checked<{ name: string; password: string } | undefined>('', z.strictObject(named).optional()),
       actor,
     ),

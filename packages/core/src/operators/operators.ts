@@ -80,10 +80,11 @@ export interface Operators {
    */
   beginTotp(name: string, request: { current_password: string }): Promise<TotpSecret>
   /**
-   * Confirms the app with its first code, and returns ten recovery codes, which are shown once.
+   * Confirms the app with its first code, and returns ten recovery codes, which are shown once. Ends all sessions but that of
+   * `token`.
    * @throws SvcError `validation_error` for a wrong code.
    */
-  confirmTotp(name: string, code: string, actor?: Actor): Promise<string[]>
+  confirmTotp(name: string, code: string, actor?: Actor, token?: string | null): Promise<string[]>
   /**
    * Ends the second factor, with a code of it.
    * @throws SvcError `validation_error` for a wrong password, and for a missing or wrong code.
@@ -105,8 +106,8 @@ export interface Operators {
     site: PasskeySite,
   ): Promise<PasskeyOptions>
   /**
-   * Adds a passkey: sign-ins need it, a code or a recovery code from then on. The recovery codes are shown once; there are none if
-   * the operator has some.
+   * Adds a passkey: sign-ins need it, a code or a recovery code from then on. Ends all sessions but that of `token`. The recovery
+   * codes are shown once; there are none if the operator has some.
    * @throws SvcError `not_found`; `validation_error` for a wrong answer of the browser.
    */
   addPasskey(
@@ -114,6 +115,7 @@ export interface Operators {
     request: { registration: PasskeyRegistration; name: string },
     origin: string,
     actor?: Actor,
+    token?: string | null,
   ): Promise<string[]>
   /** Gives a passkey another name. @throws SvcError `not_found`. */
   renamePasskey(name: string, passkeyId: string, to: string): Promise<void>
@@ -262,6 +264,10 @@ export function createOperators({
     })
   }
 
+  async function endOthers({ operators }: Writes, { id }: OperatorRow, token: string | null) {
+    await operators.endSessions(id, token && hashOfToken(token))
+  }
+
   /** A use that is not stored shows an older time only, so that it refuses no request. */
   async function touch(token: string, { last_seen_at, at }: { last_seen_at: Date; at: Date }) {
     if (at.getTime() - last_seen_at.getTime() < LIMITS.session_touch_s * 1000) return
@@ -343,11 +349,12 @@ export function createOperators({
     async beginTotp(name, { current_password }) {
       return factors.begin(await withPassword(name, current_password))
     },
-    async confirmTotp(name, code, actor = SERVICE) {
+    async confirmTotp(name, code, actor = SERVICE, token = null) {
       const known = await byName(name)
-      const { recovery_codes } = await factors.confirm(known.id, code, ({ audit }) =>
-        audit.record(entry(actor, 'operator.second_factor_added', known)),
-      )
+      const { recovery_codes } = await factors.confirm(known.id, code, async (stores) => {
+        await endOthers(stores, known, token)
+        await stores.audit.record(entry(actor, 'operator.second_factor_added', known))
+      })
       return recovery_codes
     },
     async endTotp(name, { current_password, code }, actor = SERVICE) {
@@ -378,12 +385,13 @@ export function createOperators({
     async beginPasskey(name, { current_password }, site) {
       return passkeys.beginRegistration(await withPassword(name, current_password), site)
     },
-    async addPasskey(name, request, origin, actor = SERVICE) {
+    async addPasskey(name, request, origin, actor = SERVICE, token = null) {
       const known = await byName(name)
       const { store } = await passkeys.register(known.id, request, origin)
       return storage.write(async (stores) => {
         const recovery_codes = await factors.ensureRecovery(stores, known.id)
         await store(stores)
+        await endOthers(stores, known, token)
         await stores.audit.record(entry(actor, 'operator.passkey_added', known))
         return recovery_codes
       })

@@ -43,7 +43,7 @@ const CHALLENGE_BYTES = 32
 
 /** The passkeys of people: of logins and of operators. `origin`: of the pages. */
 export function createPasskeys({ storage, runtime }: { storage: Storage; runtime: Runtime }) {
-  /** The library reads 24 packages, so that it is loaded for the first passkey only. */
+  /** The library has 18 packages, so that only a service with passkeys loads it. */
   const library = () => import('@simplewebauthn/server')
 
   /** A new challenge, which is valid once. */
@@ -78,6 +78,10 @@ export function createPasskeys({ storage, runtime }: { storage: Storage; runtime
   }
 
   return {
+    /** Loads the library, for which every other work would wait at the first passkey. */
+    async prepare(): Promise<void> {
+      await library()
+    },
     async list(holderId: string): Promise<Passkey[]> {
       return (await storage.read.passkeys.ofHolder(holderId)).map(recordOf)
     },

@@ -44,6 +44,8 @@ export interface LoginFactors {
     request: { current_password: string; otp?: string | undefined },
     actor?: Actor,
   ): Promise<void>
+  /** Loads what passkeys need, for which every other work would wait at the first passkey. */
+  preparePasskeys(): Promise<void>
   /** The passkeys of a login, oldest first. */
   passkeys(userId: string): Promise<Passkey[]>
   /**
@@ -194,6 +196,7 @@ export function createLoginFactors({
         await record(stores, login, 'second_factor.removed', actor)
       })
     },
+    preparePasskeys: passkeys.prepare,
     passkeys: passkeys.list,
     async beginPasskey(userId, { current_password }, site) {
       const { id, email } = await withPassword(userId, current_password)

@@ -18,6 +18,7 @@ import { consoleMessageHandlers, messageHtmlHandlers } from './messages.ts'
 import { operatorEndpoints, operatorSessionEndpoints } from './operator/endpoints.ts'
 import { operatorHandlers, operatorSessionHandlers } from './operator/handlers.ts'
 import { createBackgroundWork, type OperatorService } from './operator/service.ts'
+import { hasPasskeys } from './passkey-requests.ts'
 import { secondFactorEndpoints, secondFactorHandlers } from './second-factor.ts'
 import { sentRequestEndpoints, sentRequestHandlers } from './sent-requests.ts'
 import { personHandlers, sessionHandlers } from './session.ts'
@@ -101,6 +102,7 @@ export async function serveConsole(
   const { folder = BUNDLE_FOLDER, at_root = false, brand = 'svc' } = options
   const { heartbeat_ms, checked_ms, streams_max } = options
   const bundle = await readBundle(folder)
+  if (access.has_sign_in && hasPasskeys(access)) await core.members.preparePasskeys()
   mount(app, admission, sessionEndpoints, sessionHandlers(core, authenticator, access), {
     console: access,
   })

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import type { Passkey } from '@svc/core'
 import { LIMITS, passkeyAssertion, passkeyRegistration, text, uuid } from '@svc/core/contract'
 import * as z from 'zod'
@@ -75,6 +76,11 @@ export function passkeysOf(passkeys: readonly Passkey[]) {
       last_used_at: last_used_at?.toISOString() ?? null,
     })),
   }
+}
+
+/** Whether browsers have passkeys for the console: they belong to a name, and an IP address has none. */
+export function hasPasskeys(access: Pick<ConsoleAccess, 'public_url'>): boolean {
+  return isIP(new URL(originOf(access)).hostname.replace(/^\[|\]$/g, '')) === 0
 }
 
 /** The origin of the console, for which its passkeys are. */

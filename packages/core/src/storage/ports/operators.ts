@@ -28,6 +28,6 @@ export interface OperatorWrites {
   touch(tokenHash: string, at: Date): Promise<void>
   /** Ends a session. Returns false if there is none. */
   endSession(tokenHash: string): Promise<boolean>
-  /** Ends all sessions of an operator. */
-  endSessions(operatorId: string): Promise<void>
+  /** Ends all sessions of an operator, except that of a token. */
+  endSessions(operatorId: string, exceptTokenHash?: string | null): Promise<void>
 }

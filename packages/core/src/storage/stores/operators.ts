@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNull, lte, notInArray, or } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNull, lte, ne, notInArray, or } from 'drizzle-orm'
 import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
@@ -83,8 +83,9 @@ export function operatorStore(
         .returning({ hash: sessions.token_hash })
       return ended.length === 1
     },
-    async endSessions(operatorId) {
-      await db.delete(sessions).where(eq(sessions.operator_id, operatorId))
+    async endSessions(operatorId, exceptTokenHash = null) {
+      const others = exceptTokenHash === null ? undefined : ne(sessions.token_hash, exceptTokenHash)
+      await db.delete(sessions).where(and(eq(sessions.operator_id, operatorId), others))
     },
   }
 }

@@ -174,10 +174,11 @@ export function operatorHandlers(
       await countLogin(loginOf(identity), null)
       return core.operators.beginTotp(loginOf(identity).name, body)
     },
-    async confirm_second_factor({ identity, body: { code }, countCode, actor }) {
+    async confirm_second_factor({ identity, body: { code }, countCode, actor, reply }) {
       const { name } = loginOf(identity)
       await countCode(loginOf(identity))
-      return { recovery_codes: await core.operators.confirmTotp(name, code, actor) }
+      const token = operatorToken(reply.request)
+      return { recovery_codes: await core.operators.confirmTotp(name, code, actor, token) }
     },
     async end_second_factor({ identity, body, countLogin, countCode, actor }) {
       await countLogin(loginOf(identity), null)
@@ -192,11 +193,13 @@ export function operatorHandlers(
       const site = { origin: originOf(access), brand }
       return { options: await core.operators.beginPasskey(loginOf(identity).name, body, site) }
     },
-    async add_passkey({ identity, body: { passkey: registration, name }, actor }) {
+    async add_passkey({ identity, body: { passkey: registration, name }, actor, reply }) {
       const request = { registration, name }
       const own = loginOf(identity).name
       const { addPasskey } = core.operators
-      return { recovery_codes: await addPasskey(own, request, originOf(access), actor) }
+      const token = operatorToken(reply.request)
+      const recovery_codes = await addPasskey(own, request, originOf(access), actor, token)
+      return { recovery_codes }
     },
     async rename_passkey({ identity, params: { id }, body: { name } }) {
       await core.operators.renamePasskey(loginOf(identity).name, id, name)
