@@ -36,7 +36,7 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
       if (!bind) break
       const { pdu, write_by, may_start, done } = queue.shift() as Queued
       // If the process was suspended, there may be room before the sweep has removed overdue PDUs.
-      if (write_by <= performance.now()) done(BUSY)
+      if (write_by <= performance.now()) done(busy())
       else if (!may_start()) done(PAUSED)
       else write(bind, pdu, done)
     }
@@ -76,9 +76,15 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
     return { type: 'unwritten', error_code, reason: refusal, misconfigured: 'provider' }
   }
 
+  /** With no submission outstanding, there was no room because the SMSC gave no sign of life. */
+  function busy(): Unwritten {
+    const isFull = binds.some((bind) => bind.outstanding() > 0)
+    return isFull ? { ...BUSY, not_begun: true } : BUSY
+  }
+
   function sweep(): void {
     const now = performance.now()
-    giveUp(({ write_by }) => write_by <= now, BUSY)
+    giveUp(({ write_by }) => write_by <= now, busy())
     giveUp(({ may_start }) => !may_start(), PAUSED)
     if (queue.length === 0) stopSweeping()
   }
@@ -101,7 +107,7 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
     submit(pdu: Buffer, terms: Terms, done: OnResult): void {
       const isFull = queue.length >= QUEUE_MAX
       if (!isUp() || isFull) {
-        done(isFull ? BUSY : unconnected())
+        done(isFull ? busy() : unconnected())
         return
       }
       queue.push({ pdu, ...terms, done })
@@ -134,8 +140,8 @@ const unsent = (reason: string): Unwritten => ({
 const PAUSED: Unwritten = {
   type: 'unwritten',
   error_code: 'paused',
-  not_begun: true,
   reason: 'Sending is paused',
+  not_begun: true,
 }
 
 const BUSY: Unwritten = {

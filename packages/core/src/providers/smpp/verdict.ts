@@ -9,7 +9,7 @@ export type PartResult =
   | { type: 'refused'; status: number; meaning: StatusMeaning }
   /** The part was written, but no answer came. */
   | { type: 'unanswered'; reason: string }
-  /** The part was never written. */
+  /** The part was never written. `not_begun`: nothing shows that the SMSC cannot be reached. */
   | {
       type: 'unwritten'
       error_code: string

@@ -46,7 +46,10 @@ test('a silent SMSC gets a message only after it answered an enquire_link', asyn
   const { smsc, send } = await bound({ timing: BRIEF })
   await new Promise((resolve) => setTimeout(resolve, 600))
   smsc.silence()
-  expect(await send('Hi')).toMatchObject({ type: 'retry' })
+  const outcome = await send('Hi')
+  expect(outcome).toMatchObject({ type: 'retry' })
+  // It may be gone, so this is an attempt that failed.
+  expect(outcome).not.toHaveProperty('not_begun')
   expect(smsc.counts.submits).toBe(0)
 })
 
@@ -483,7 +486,13 @@ describe('a submission that was never written', () => {
     // The SMSC that answers nothing loses its connection, and the next bind has room for one more.
     const written = raw.got.filter(({ command }) => command === SUBMIT_SM).length
     expect(outcomes.filter(({ type }) => type === 'ambiguous')).toHaveLength(written)
-    expect(outcomes.filter(({ type }) => type === 'retry')).toHaveLength(3 - written)
+    const others = outcomes.filter(({ type }) => type === 'retry')
+    expect(others).toHaveLength(3 - written)
+    for (const one of others) {
+      // The window that stays full is no failed attempt; an SMSC that cannot be reached is one.
+      const isFull = 'error_code' in one && one.error_code === 'provider_unavailable'
+      expect('not_begun' in one).toBe(isFull)
+    }
     expect(written).toBeLessThan(3)
   })
 })
@@ -502,11 +511,15 @@ describe('a pause', () => {
     smsc.release()
     expect(await sending).toMatchObject([
       { type: 'accepted' },
-      { type: 'retry', error_code: 'paused' },
-      { type: 'retry', error_code: 'paused' },
+      { type: 'retry', error_code: 'paused', not_begun: true },
+      { type: 'retry', error_code: 'paused', not_begun: true },
     ])
     expect(smsc.counts.submits).toBe(2)
-    expect(await one.send('d')).toMatchObject({ type: 'retry', error_code: 'paused' })
+    expect(await one.send('d')).toMatchObject({
+      type: 'retry',
+      error_code: 'paused',
+      not_begun: true,
+    })
     isPaused = false
     expect(await one.send('e')).toMatchObject({ type: 'accepted' })
   })

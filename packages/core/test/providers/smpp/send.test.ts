@@ -320,7 +320,12 @@ describe('the window', () => {
     bench.smsc.next('no_response', 2)
     bench.smsc.next('hold', Number.POSITIVE_INFINITY)
     const outcomes = await bench.provider.send(['a', 'b', 'c', 'd'].map((text) => jobOf(text)))
-    expect(outcomes.map(({ type }) => type)).toEqual(['ambiguous', 'ambiguous', 'retry', 'retry'])
+    expect(outcomes).toMatchObject([
+      { type: 'ambiguous' },
+      { type: 'ambiguous' },
+      { type: 'retry', error_code: 'provider_unavailable', not_begun: true },
+      { type: 'retry', error_code: 'provider_unavailable', not_begun: true },
+    ])
     expect(bench.smsc.counts.submits).toBe(2)
   })
 })
