@@ -49,6 +49,7 @@ const KEYED = new Set([
   'message_attempts',
   'message_counts',
   'message_events',
+  'message_files',
   'message_queue',
   'messages',
   'suppressions',

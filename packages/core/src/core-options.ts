@@ -53,6 +53,8 @@ export interface CoreOptions {
   quotas?: Partial<Quotas> | undefined
   /** Maximum recipients of a bulk, up to 10,000. Default 1,000. */
   bulk_recipients_max?: number | undefined
+  /** Maximum of the decoded files of one e-mail together, in MB (1,048,576 bytes), up to 40. Default 10. */
+  attachments_max_mb?: number | undefined
   /**
    * Age in days, 7 or more, at which recipients, contents and events are erased while this process dispatches. The ledger
    * is kept. Default: never.

@@ -98,6 +98,8 @@ export interface Core<F extends Form = 'given'> {
   listedSenders: readonly { channel: Channel; sender: string }[]
   /** The maximum number of recipients of a bulk. */
   bulkRecipientsMax: number
+  /** The maximum of the decoded files of one e-mail together. */
+  attachmentsMaxBytes: number
   /** Sends messages, shows and cancels them. */
   messages: Messages<F>
   /** Messages that recipients wrote. */
@@ -310,7 +312,7 @@ async function openParts(prepared: Awaited<ReturnType<typeof prepare>>, storage:
     sandboxMailer,
     outbox,
     feed,
-    files: createFiles(targets),
+    files: createFiles(targets, prepared.attachments_max_bytes),
     retention: days === null ? null : createRetention({ storage, runtime, days }),
     auditRetention: createAuditRetention({ storage, runtime, days: options.audit_retention_days }),
     mails: createOwnerMails({ storage, runtime, outbox, public_url, console_url, brand }),
@@ -401,6 +403,7 @@ function bindApi(parts: Parts) {
       carriers.listedSenders(channel).map((sender) => ({ channel, sender })),
     ),
     bulkRecipientsMax: parts.recipients_max,
+    attachmentsMaxBytes: parts.attachments_max_bytes,
     billing: createBilling({
       storage,
       runtime,
@@ -479,6 +482,7 @@ function bindMessages(parts: Parts, contacts: Contacts<'decoded'>): Messages<'de
       : null,
     contacts,
     recipients_max: parts.recipients_max,
+    attachments_max_bytes: parts.attachments_max_bytes,
     tracing: parts.tracing,
   })
 }

@@ -85,6 +85,8 @@ const nameServer = z.custom<string>(
   'must be the address of a DNS server, for example 10.0.0.2 or 10.0.0.2:5353',
 )
 
+const MB = 1024 * 1024
+
 /** One check for each option. Those that `readOptions` and `installProviders` read further are only of the right type. */
 const CHECKS = {
   database_url: z.string().min(1),
@@ -104,6 +106,7 @@ const CHECKS = {
     .strictObject(eachOf(Object.keys(QUOTAS), whole(1, Number.MAX_SAFE_INTEGER).optional()))
     .optional(),
   bulk_recipients_max: whole(1, LIMITS.bulk_recipients_max).optional(),
+  attachments_max_mb: whole(1, LIMITS.email_attachments_bytes_max / MB).optional(),
   retention_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).nullish(),
   audit_retention_days: whole(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).optional(),
   signup_credits: credits.optional(),
@@ -155,6 +158,10 @@ export function readOptions(options: CoreOptions) {
     dailyLimit: optionalCredits(options.signup_daily_limit),
     signupCredits: optionalCredits(options.signup_credits) ?? units(0),
     recipients_max: options.bulk_recipients_max ?? LIMITS.bulk_recipients,
+    attachments_max_bytes:
+      options.attachments_max_mb === undefined
+        ? LIMITS.email_attachments_bytes
+        : options.attachments_max_mb * MB,
     quotas: withDefaults(QUOTAS, options.quotas),
     priceOf: ofOption('prices', () =>
       createPricing(withDefaults<Prices>(DEFAULT_PRICES, options.prices)),

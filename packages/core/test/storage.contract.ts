@@ -16,6 +16,7 @@ import { dailyLimitContract } from './storage/daily-limit.contract.ts'
 import { dispatchPausesContract } from './storage/dispatch-pauses.contract.ts'
 import { eventLogContract } from './storage/event-log.contract.ts'
 import { fanOutContract } from './storage/fan-out.contract.ts'
+import { filesContract } from './storage/files.contract.ts'
 import { handOverContract } from './storage/hand-over.contract.ts'
 import { handOverDeliveriesContract } from './storage/hand-over-deliveries.contract.ts'
 import { historyContract } from './storage/history.contract.ts'
@@ -104,6 +105,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('message counts', () => messageCountsContract(open))
     describe('receipts', () => receiptsContract(open))
     describe('received messages', () => receivedContract(open))
+    describe('files of e-mails', () => filesContract(open))
     describe('fan-out', () => fanOutContract(open))
     describe('the log of events', () => eventLogContract(open))
     describe('webhooks', () => webhooksContract(open))

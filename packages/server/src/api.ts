@@ -146,7 +146,10 @@ export async function serveApi(
   app.setNotFoundHandler((request, reply) => answerFailure(unknownRoute(), request, reply))
   const isClosing = () => phase() !== 'open'
 
-  const api = apiFor({ voice: core.carriedChannels.includes('voice') })
+  const api = apiFor({
+    voice: core.carriedChannels.includes('voice'),
+    attachments_max_bytes: core.attachmentsMaxBytes,
+  })
   const access = options.console ? accessOf(options.console, public_url) : null
   const { self_service_domains = false } = config
   const parts = { core, authenticator, self_service_domains, isClosing, now, console: access }

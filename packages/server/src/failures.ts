@@ -61,7 +61,7 @@ export function failureOf(error: unknown, endpoint?: Endpoint): SvcError {
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return invalid('', 'Request body is too large')
+      return invalid('', `Request body is too large${hint(endpoint)}`)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return invalid('', `Content-Type must be ${typesOf(endpoint)}`)
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
@@ -73,6 +73,13 @@ export function failureOf(error: unknown, endpoint?: Endpoint): SvcError {
     return statusCode === 404 ? unknownRoute() : invalid('', 'The request could not be read')
   }
   return new SvcError('internal_error', INTERNAL_ERROR_TEXT, { cause: error })
+}
+
+/** The setting that allows larger bodies. */
+function hint(endpoint: Endpoint | undefined): string {
+  return endpoint?.takes_files
+    ? `: at most ${endpoint.body_limit} bytes (SVC_ATTACHMENTS_MAX_MB)`
+    : ''
 }
 
 function typesOf(endpoint: Endpoint | undefined): string {

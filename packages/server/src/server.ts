@@ -98,6 +98,7 @@ export async function startServer({
     countries: config.countries,
     sequence_limit: config.sequence_limit,
     bulk_recipients_max: config.bulk_recipients_max,
+    attachments_max_mb: config.attachments_max_mb,
     quotas: config.quotas,
     credit_packages: config.credit_packages,
     payments,

@@ -68,6 +68,7 @@ test('defaults are those of the contract and of the core', () => {
     rates: RATES,
     quotas: QUOTAS,
     bulk_recipients_max: LIMITS.bulk_recipients,
+    attachments_max_mb: LIMITS.email_attachments_bytes / 2 ** 20,
     audit_retention_days: AUDIT_DAYS_DEFAULT,
   })
 })
@@ -77,6 +78,8 @@ test('ranges are those of the contract and of the core', () => {
   expect(table.get('SVC_RETENTION_DAYS')).toMatchObject(days)
   expect(table.get('SVC_AUDIT_RETENTION_DAYS')).toMatchObject(days)
   expect(table.get('SVC_BULK_RECIPIENTS_MAX')).toMatchObject({ max: LIMITS.bulk_recipients_max })
+  const attachments = LIMITS.email_attachments_bytes_max / 2 ** 20
+  expect(table.get('SVC_ATTACHMENTS_MAX_MB')).toMatchObject({ max: attachments })
   expect(table.get('SVC_SIGNUP_CREDITS_ON')).toMatchObject({ choices: SIGNUP_CREDITS_ON })
 })
 

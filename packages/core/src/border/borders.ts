@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { TagQuery } from '../contacts/contacts.ts'
 import type { ImportOptions } from '../contacts/import.ts'
 import type { FileOptions } from '../contacts/read-contacts.ts'
-import { apiFor } from '../contract/api.ts'
+import { type ApiOptions, apiFor } from '../contract/api.ts'
 import type { Body, Endpoint } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { ASSIGNED_ROLES } from '../contract/endpoints/roles.ts'
@@ -43,9 +43,9 @@ import {
   workspaceId,
 } from './readers.ts'
 
-/** How each function of the core reads its parameters. `voice`: whether the channel `voice` is offered. */
-export function bordersOf({ voice }: { voice: boolean }) {
-  const api = apiFor({ voice })
+/** How each function of the core reads its parameters. */
+export function bordersOf(options: ApiOptions) {
+  const api = apiFor(options)
   return {
     ...operatorBorders(),
     workspaces: workspaceBorders(api.workspaces),

@@ -9,12 +9,14 @@ import { LIMIT_TEXT, type Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { idempotencyKey, isRecord, text, uuid } from '../contract/fields/fields.ts'
 import { checkValue } from '../contract/fields/json-text.ts'
+import { type LargeFile, largeFileOf } from '../contract/fields/large-file.ts'
 import { isUnits, type Units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { API_KEY_MODES } from '../contract/resources/api-keys.ts'
 import { ACTOR_KINDS } from '../contract/resources/audit.ts'
 import { type Awaitable, whenReady } from '../runtime/awaitable.ts'
 import { readJson } from '../runtime/read-json.ts'
+import { putFiles } from '../runtime/read-with-files.ts'
 import { jsonText } from './json-text.ts'
 
 /**
@@ -30,15 +32,18 @@ const TEXT_MAX = 1_000
 const OPERATOR_PAGE_MAX = 1_000
 
 /** The body of an endpoint, read as the API reads the same value in JSON. */
-export function body<E extends Pick<Endpoint, 'body' | 'read_plain' | 'body_limit'>>({
+export function body<
+  E extends Pick<Endpoint, 'body' | 'read_plain' | 'body_limit' | 'takes_files'>,
+>({
   body: schema,
   read_plain,
   body_limit = LIMITS.body_bytes,
+  takes_files = false,
 }: E): Reader<Body<E>> {
   if (!schema) throw new Error('an endpoint without a body')
   return (given) =>
     whenReady(
-      jsonValue(given, body_limit),
+      takes_files ? valueWithFiles(given) : jsonValue(given, body_limit),
       (value) => (read_plain?.(value) ?? decode(schema, value)) as Body<E>,
     )
 }
@@ -61,6 +66,34 @@ function jsonValue(given: unknown, max_bytes: number): Awaitable<unknown> {
     if (Buffer.byteLength(json) > max_bytes) throw invalid('', 'Request body is too large')
     return readJson(json)
   })
+}
+
+/**
+ * The same, with LargeFiles in place of the long texts of attachments; all other parts come to at most
+ * `LIMITS.send_body_bytes`.
+ */
+function valueWithFiles(given: unknown): Awaitable<unknown> {
+  const { rest, files } = withoutFiles(given)
+  return whenReady(jsonValue(rest, LIMITS.send_body_bytes), (value) => {
+    if (files.length > 0) putFiles(value, (mark) => files[Number(mark)] ?? null)
+    return value
+  })
+}
+
+/** The request with numbers in place of its large files. */
+function withoutFiles(given: unknown): { rest: unknown; files: LargeFile[] } {
+  const files: LargeFile[] = []
+  const { content } = isRecord(given) ? given : {}
+  const { attachments } = isRecord(content) ? content : {}
+  if (!isRecord(given) || !isRecord(content) || !Array.isArray(attachments)) {
+    return { rest: given, files }
+  }
+  const marked = attachments.map((one: unknown) => {
+    const file = isRecord(one) ? largeFileOf(one.content) : null
+    return file && isRecord(one) ? { ...one, content: files.push(file) - 1 } : one
+  })
+  const rest = { ...given, content: { ...content, attachments: marked } }
+  return files.length > 0 ? { rest, files } : { rest: given, files }
 }
 
 /** The values of a query, or of some of its fields. Numbers and Dates are read like the same values in a URL. */

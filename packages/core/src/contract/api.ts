@@ -7,7 +7,7 @@ import { domains } from './resources/domains.ts'
 import { events } from './resources/event-feed.ts'
 import { health } from './resources/health.ts'
 import { invitations, members, sessions } from './resources/members.ts'
-import { messagesFor } from './resources/messages.ts'
+import { type ApiOptions, messagesFor } from './resources/messages.ts'
 import { received } from './resources/received.ts'
 import { suppressions } from './resources/suppressions.ts'
 import { webhooks } from './resources/webhooks.ts'
@@ -39,14 +39,14 @@ export * from './resources/webhooks.ts'
 export * from './resources/workspaces.ts'
 
 /** The API as a table: groups of endpoints. `voice`: whether a voice provider is configured. */
-export const apiFor = ({ voice }: { voice: boolean }) =>
+export const apiFor = (options: ApiOptions) =>
   ({
     workspaces,
     members,
     invitations,
     sessions,
     api_keys: apiKeys,
-    messages: messagesFor({ voice }),
+    messages: messagesFor(options),
     bulks,
     received,
     contacts,

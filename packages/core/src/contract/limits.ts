@@ -175,8 +175,9 @@ export const LIMITS = {
   email_tag_length: 256,
   email_content_id_length: 128,
   email_attachments: 10,
-  /** The maximum size of all attachments of one e-mail together, decoded. */
-  email_attachments_bytes: 2 * MB,
+  /** The default maximum of all attachments of one e-mail together, decoded; the operator can set at most `…_max`. */
+  email_attachments_bytes: 10 * MB,
+  email_attachments_bytes_max: 40 * MB,
   email_filename_length: 255,
   /** Type, subtype and parameters together. */
   email_content_type_length: 255,

@@ -1,11 +1,14 @@
 import type { Outcome } from '../contract/outside/provider.ts'
+import type { Content } from '../contract/resources/content.ts'
 import type { SigningKeys } from '../domains/signing-keys.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import type { ClaimedMessage } from '../rules/claim.ts'
 import type { Log } from '../runtime/runtime.ts'
 import type { InFlight } from './in-flight.ts'
 import { uptimeMs } from './lane.ts'
+import type { MailFiles } from './mail-files.ts'
 import {
+  FILE_MISSING,
   isNotAccepted,
   lookupJob,
   NOT_CALLED,
@@ -23,6 +26,7 @@ import { type SignedJob, sendSigned, signJobs } from './signed-jobs.ts'
 export interface CallParts extends SettleParts {
   performer: Performer
   inFlight: InFlight
+  files: MailFiles
   /** The keys of sending domains; null if no mail has an address of its own. */
   signing: SigningKeys | null
   /** Stores the replies of recipients. */
@@ -75,6 +79,52 @@ export async function sendBatch(
 function isUnanswered(outcome: Outcome): boolean {
   return outcome.type === 'ambiguous' && !outcome.answered
 }
+
+/**
+ * Sends a message with stored files. One large mail is loaded and sent after another, so that their files are not all in
+ * memory at once.
+ */
+export async function sendWithFiles(
+  parts: CallParts,
+  provider: string,
+  message: ClaimedMessage,
+  start_by_ms: number,
+): Promise<void> {
+  const { files, routing } = parts
+  const release = await files.reserve(message, start_by_ms - uptimeMs())
+  if (!release) return sendBatch(parts, provider, [message], NEVER)
+  try {
+    const content = await loadFiles(parts, message)
+    if (content === 'missing') {
+      await settleMessages(parts, [message], [sendResult(routing, message, FILE_MISSING)])
+    } else if (content === 'not_read') await sendBatch(parts, provider, [message], NEVER)
+    else await sendBatch(parts, provider, [{ ...message, content }], start_by_ms)
+  } finally {
+    release()
+  }
+}
+
+async function loadFiles(
+  { files, runtime }: CallParts,
+  message: ClaimedMessage,
+): Promise<Content | 'missing' | 'not_read'> {
+  const { workspace_id, message_id } = message
+  try {
+    const content = await files.load(message)
+    if (content !== null) return content
+    runtime.log.error({ workspace_id, message_id }, 'a file of a message is missing')
+    return 'missing'
+  } catch (error) {
+    runtime.log.warn(
+      { err: error, workspace_id, message_id },
+      'the files of a message were not read',
+    )
+    return 'not_read'
+  }
+}
+
+/** Before any call may start: the provider is not called. */
+const NEVER = 0
 
 /** Returns null if the database did not answer: no provider was called then. */
 async function signBatch(

@@ -1,8 +1,10 @@
+import { SANDBOX } from '../providers/installed.ts'
 import type { ClaimedMessage, Route, Routed } from '../rules/claim.ts'
 import type { MessageClaim } from '../storage/ports/hot.ts'
 import { createInFlight, type InFlight, type LoadParts } from './in-flight.ts'
 import { batches, type Lane, uptimeMs } from './lane.ts'
-import { type CallParts, lookUpBatch, sendBatch } from './message-calls.ts'
+import { createMailFiles, storedLength } from './mail-files.ts'
+import { type CallParts, lookUpBatch, sendBatch, sendWithFiles } from './message-calls.ts'
 import {
   NOT_BEGUN,
   providerOf,
@@ -27,7 +29,7 @@ const CLAIM_MAX = CALL_BATCH_MAX
 const SLOW_MAX = 384
 
 interface MessageLaneParts
-  extends Omit<CallParts, 'inFlight' | 'lease_ms' | 'call_max_ms'>,
+  extends Omit<CallParts, 'inFlight' | 'files' | 'lease_ms' | 'call_max_ms'>,
     LoadParts {
   /** The length of a claim's lease; a provider call may take at most half of the lease. */
   lease_ms?: number | undefined
@@ -43,7 +45,8 @@ export function messageLane({
   const { connectionsOf, callsOf } = others
   const { elapsed } = runtime
   const inFlight = createInFlight({ max: SLOW_MAX, elapsed, connectionsOf, callsOf })
-  const parts: CallParts = { ...others, inFlight, lease_ms, call_max_ms }
+  const files = createMailFiles(storage.read)
+  const parts: CallParts = { ...others, inFlight, files, lease_ms, call_max_ms }
   /** The number of messages of each provider in transactions that claim them as they queue them. */
   const offered = new Map<string, number>()
   const waiting = waitingSends(parts)
@@ -82,11 +85,16 @@ export function messageLane({
       const { settled, results, sends, lookups } = splitClaim(parts, messages)
       const work: Promise<void>[] = []
       for (const [provider, group] of sends) {
+        const [large, rest] = partition(group, (one) => needsFiles(provider, one))
+        for (const message of large) {
+          const sent = sendWithFiles(parts, provider, message, start_by_ms)
+          work.push(sent.finally(() => done(1)))
+        }
         if (connectionsOf?.(provider)) {
-          work.push(waiting.add(provider, group, { start_by_ms, done }))
+          work.push(waiting.add(provider, rest, { start_by_ms, done }))
           continue
         }
-        for (const batch of batches(group, CALL_BATCH_MAX)) {
+        for (const batch of batches(rest, CALL_BATCH_MAX)) {
           const sent = sendBatch(parts, provider, batch, start_by_ms)
           work.push(sent.finally(() => done(batch.length)))
         }
@@ -103,7 +111,10 @@ export function messageLane({
       }
       await Promise.all(work)
     },
-    stopping: waiting.giveBack,
+    stopping() {
+      files.stop()
+      waiting.giveBack()
+    },
   }
 }
 
@@ -210,6 +221,17 @@ function waitingSends(parts: CallParts): WaitingSends {
       }
     },
   }
+}
+
+/** Whether the call needs files that are stored apart. The sandbox reads no file. */
+function needsFiles(provider: string, { content }: ClaimedMessage): boolean {
+  return provider !== SANDBOX.name && storedLength(content) > 0
+}
+
+function partition<T>(items: readonly T[], is: (item: T) => boolean): [T[], T[]] {
+  const parts: [T[], T[]] = [[], []]
+  for (const item of items) parts[is(item) ? 0 : 1].push(item)
+  return parts
 }
 
 /** Routes the messages of one claim. `routed` counts the messages of each provider, which count as in flight. */

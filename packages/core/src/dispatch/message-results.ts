@@ -43,6 +43,11 @@ export const NOT_BEGUN: Outcome = {
   error_message: 'The provider was not called: it was paused, or its connections were in use',
   delay_ms: 1_000,
 }
+export const FILE_MISSING: Outcome = {
+  type: 'rejected',
+  error_code: 'invalid_content',
+  error_message: 'A file of the message is missing',
+}
 const INTERRUPTED: Outcome = {
   type: 'ambiguous',
   error_code: 'interrupted',

@@ -11,6 +11,7 @@ import type { DeliverAnswer, Deliverer, DeliverJob } from '../webhooks/deliver.t
 import type { TargetPolicy } from '../webhooks/target.ts'
 import type { CallGate } from './call-gate.ts'
 import { uptimeMs } from './lane.ts'
+import { withTexts } from './mail-files.ts'
 
 /**
  * Runs jobs without a database. Jobs and results are plain data, and the results have the order of the jobs. Production
@@ -115,7 +116,7 @@ export function createPerformer({
   return {
     async send(name, jobs, start_by_ms) {
       const provider = await providers.open(name)
-      return uptimeMs() > start_by_ms || !mayStart(name) ? null : provider.send(jobs)
+      return uptimeMs() > start_by_ms || !mayStart(name) ? null : provider.send(jobs.map(withTexts))
     },
     async lookup(name, jobs) {
       const provider = await providers.open(name)

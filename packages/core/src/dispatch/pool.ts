@@ -5,6 +5,7 @@ import type { ProviderFault } from '../providers/defined/definition.ts'
 import type { Log } from '../runtime/runtime.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
 import { logProviderFault } from './log-provider-fault.ts'
+import { memoryOf } from './mail-files.ts'
 import type { Performer, PerformerSettings } from './performer.ts'
 
 /**
@@ -65,21 +66,21 @@ export function createPool({
   }
 
   /** Returns null if the threads cannot be started; no provider or receiver was called then. The next batch tries again. */
-  async function run(name: keyof Performer, task: object) {
+  async function run(name: keyof Performer, task: object, transferList: ArrayBuffer[] = []) {
     opening ??= open().catch((error) => {
       opening = undefined
       log.error({ err: error }, 'the worker threads could not be started')
       return null
     })
     const opened = await opening
-    return opened === null ? null : opened.pool.run(task, { name })
+    return opened === null ? null : opened.pool.run(task, { name, transferList })
   }
 
   return {
     send: (provider, jobs, start_by_ms) =>
       isHere(provider)
         ? here.send(provider, jobs, start_by_ms)
-        : run('send', { provider, jobs, start_by_ms }),
+        : run('send', { provider, jobs, start_by_ms }, memoryOf(jobs)),
     lookup: (provider, jobs) =>
       isHere(provider) ? here.lookup(provider, jobs) : run('lookup', { provider, jobs }),
     deliver: (jobs, start_by_ms) => run('deliver', { jobs, start_by_ms }),

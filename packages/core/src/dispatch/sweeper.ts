@@ -10,6 +10,12 @@ import { GATE_FORGETS_MS } from '../rules/receiver-gate.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
+/** A file without a message after this time was refused, or its server was killed. No request lasts as long. */
+const FILE_WAIT_MS = 60 * 60_000
+
+/** The number of files of one step: each can have a hundred large rows. */
+const FILES_STEP_MAX = 4
+
 export interface Sweeper {
   /** Sweeps once, now. Resolves when everything that expired is removed, or if another server is sweeping. */
   sweep(): Promise<void>
@@ -50,8 +56,8 @@ export function startSweeper({
   let failures = 0
   const timer = setInterval(() => void sweep(), EVERY_MS).unref()
 
-  async function untilGone(step: () => Promise<number>): Promise<void> {
-    while (!stopping && (await step()) >= STEP_MAX);
+  async function untilGone(step: () => Promise<number>, step_max = STEP_MAX): Promise<void> {
+    while (!stopping && (await step()) >= step_max);
   }
 
   /** A step that fails must not stop the next steps. */
@@ -70,6 +76,13 @@ export function startSweeper({
     const ended = new Date(now.getTime() - LIMITS.idempotency_lifetime_s * 1000)
     await alone('answers', () =>
       untilGone(() => storage.write(({ messages }) => messages.forgetAnswers(ended, STEP_MAX))),
+    )
+    const unusedFiles = new Date(now.getTime() - FILE_WAIT_MS)
+    await alone('files', () =>
+      untilGone(
+        () => storage.write(({ files }) => files.forgetUnused(unusedFiles, FILES_STEP_MAX)),
+        FILES_STEP_MAX,
+      ),
     )
     await alone('account tokens', () =>
       untilGone(() => storage.write(({ accountTokens }) => accountTokens.forget(now, STEP_MAX))),

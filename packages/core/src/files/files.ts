@@ -49,7 +49,10 @@ export interface DocumentRequest {
   headers: Record<string, string>
 }
 
-export function createFiles(policy: TargetPolicy): Files & { close(): Promise<void> } {
+export function createFiles(
+  policy: TargetPolicy,
+  bytes_max: number = LIMITS.email_attachments_bytes,
+): Files & { close(): Promise<void> } {
   const guard = createTargetGuard(policy)
   let files: HttpClient | null = null
   let documents: HttpClient | null = null
@@ -64,9 +67,9 @@ export function createFiles(policy: TargetPolicy): Files & { close(): Promise<vo
   return {
     async fetch(url) {
       await guard.check(url)
-      files ??= open(LIMITS.email_attachments_bytes)
+      files ??= open(bytes_max)
       const answer = await files.call({ method: 'GET', url, headers: USUAL_HEADERS })
-      const max = LIMITS.email_attachments_bytes
+      const max = bytes_max
       return contentOf(answer, { path: 'url', what: 'The file', max }).body
     },
     async ask({ url, form, headers }) {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import { LargeFile } from '../contract/fields/large-file.ts'
 import { formatCredits, type Units } from '../contract/fields/units.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { AcceptRequest, AcceptResult, IdempotencyRecord } from '../rules/accept.ts'
@@ -31,6 +32,12 @@ export async function acceptOne(
       throw keyReused()
     case 'account_frozen':
       throw new SvcError('forbidden', 'This workspace is frozen. Please contact support.')
+    case 'file_gone':
+      throw new SvcError(
+        'rate_limit_exceeded',
+        'A file of the message was removed meanwhile. Try again in 1 second.',
+        { retry_after_s: 1 },
+      )
     case 'insufficient_credits':
       throw notEnough(result.required, `have ${formatCredits(result.available)}.`)
     case 'daily_limit': {
@@ -103,6 +110,7 @@ function requestHash(request: unknown): string {
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
+  if (value instanceof LargeFile) return value.toJSON()
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return { object: entries.map(([key, inner]) => [key, sorted(inner)]) }

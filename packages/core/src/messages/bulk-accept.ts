@@ -24,6 +24,7 @@ import type { RecipientDraft } from './bulk-recipients.ts'
 import { debitFor, newMessage, type Schedule, spendingOf } from './new-message.ts'
 import type { Senders } from './sender.ts'
 import type { SequenceGuard } from './sequence-guard.ts'
+import { fileRows } from './stored-files.ts'
 import { testUseOf } from './test-usage.ts'
 
 export interface BulkParts {
@@ -42,6 +43,8 @@ export interface BulkParts {
   contacts: Pick<Contacts, 'forSending'>
   /** The maximum number of recipients of one request. */
   recipients_max: number
+  /** The maximum of the decoded files of one e-mail together. */
+  attachments_max_bytes: number
   tracing?: Tracing | null
 }
 
@@ -103,6 +106,7 @@ export async function acceptBulk(
       workspace_id,
       debit: debitFor(messages, prices, { id: debitId, reference: { type: 'bulk', id: bulk_id } }),
       messages,
+      files: fileRows(messages, (i) => drafts[i]?.files),
       bulk,
       rejections,
       spending: spendingOf(identity, at),

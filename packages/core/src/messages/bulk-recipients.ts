@@ -19,6 +19,7 @@ import type { Addressed } from '../contract/resources/mail-recipients.ts'
 import { isPlainText } from '../contract/resources/plain-send.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import { isRejected, type RejectedRecipient, readRecipients } from './bulk-reading.ts'
+import type { FileUse } from './stored-files.ts'
 import { type ContentTemplate, contentTemplate, type LookUp } from './template.ts'
 
 /** The message to one recipient, or the e-mail to several. */
@@ -29,6 +30,8 @@ export interface RecipientDraft {
   /** All recipients of an e-mail that has several; absent for one recipient. */
   recipients?: readonly Addressed[] | undefined
   content: Content
+  /** The stored files of the content. */
+  files?: readonly FileUse[] | undefined
   price: Price
   metadata: Metadata
 }

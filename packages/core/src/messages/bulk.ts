@@ -10,12 +10,14 @@ import type { Channel } from '../contract/resources/content.ts'
 import type { EmailBulk, emailBulk } from '../contract/resources/email-bulk.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import type { Accepted } from '../runtime/tracing.ts'
+import type { FileOfMessage } from '../storage/ports/files.ts'
 import { type IdempotentResult, storedResponse, watchAccepts } from './acceptance.ts'
 import { acceptBulk, type BulkDraft, type BulkParts, replay, type SentBulk } from './bulk-accept.ts'
 import type { RejectedRecipient } from './bulk-reading.ts'
 import { type RecipientDraft, recipientsOf } from './bulk-recipients.ts'
 import { emailDraftsOf } from './email-drafts.ts'
 import { scheduleOf } from './new-message.ts'
+import { acceptWithFiles, attachmentsOf, readFiles, storeFiles } from './stored-files.ts'
 
 /** Options of a bulk. */
 export interface SendOptions {
@@ -134,7 +136,10 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
         drafts.map(({ to }) => to),
       )
     }
-    return acceptBulk(parts, identity, draft)
+    const files = drafts.flatMap((one) => one.files ?? [])
+    return acceptWithFiles(parts, identity.workspace_id, files, () =>
+      acceptBulk(parts, identity, draft),
+    )
   }
 
   /** @throws SvcError `validation_error` for a bulk that was retried or still has queued messages. */
@@ -187,6 +192,11 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
     const known = await storedResult(identity, idempotency)
     if (known) return known
     const found = await emailDraftsOf(parts, identity, request.emails, runtime.now())
+    for (const draft of found.drafts) {
+      const place = `emails.${draft.index}.content.attachments`
+      const content = await readFiles(draft.content, parts.attachments_max_bytes, place)
+      Object.assign(draft, await storeFiles(parts, identity.workspace_id, content))
+    }
     return accept(identity, {
       channel: 'email',
       total: request.emails.length,
@@ -211,9 +221,14 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
     const failed = await storage.read.messages.ofBulk(workspace_id, bulkId, 'failed')
     const retryable = failed.filter(isRetryable)
     if (retryable.length === 0) throw nothingToRetry(failed)
+    const withFiles = retryable.filter(({ content }) => attachmentsOf(content).length > 0)
+    const files = await storage.read.files.ofMessages(
+      workspace_id,
+      withFiles.map(({ id }) => id),
+    )
     return accept(identity, {
       channel: row.channel,
-      ...retryDraft(parts, retryable, runtime.now()),
+      ...retryDraft(parts, retryable, { at: runtime.now(), files }),
       idempotency,
       retry_of: bulkId,
     })
@@ -310,7 +325,7 @@ function needsTestKey(): SvcError {
 function retryDraft(
   { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
   messages: readonly MessageRow[],
-  at: Date,
+  { at, files }: { at: Date; files: readonly FileOfMessage[] },
 ): Omit<BulkDraft, 'channel' | 'retry_of' | 'idempotency'> {
   const drafts: RecipientDraft[] = []
   const rejected: RejectedRecipient[] = []
@@ -320,7 +335,12 @@ function retryDraft(
     if (message === null) {
       const recipients = row.recipients ?? undefined
       const price = priceForSeveral(priceOf(channel, content)(to), recipients?.length ?? 1)
-      drafts.push({ index, to, recipients, content, metadata, price })
+      drafts.push({
+        ...{ index, to, recipients, content, metadata, price },
+        files: files
+          .filter(({ message_id }) => message_id === row.id)
+          .map(({ number, sha256 }) => ({ number, sha256 })),
+      })
     } else {
       rejected.push({ index, field: '', to, error: 'country_not_allowed', message })
     }

@@ -33,6 +33,14 @@ import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
 import { type FoundMessages, recentFailures, searchMessages } from './search.ts'
 import { faultOf, recipientsOfOne, severalFault } from './send-checks.ts'
 import { type ShortMessage, shown, shownShort, whole } from './shown.ts'
+import {
+  acceptWithFiles,
+  fileRows,
+  hasFiles,
+  readFiles,
+  storeFiles,
+  withFiles,
+} from './stored-files.ts'
 import { testUseOf } from './test-usage.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
 
@@ -156,7 +164,7 @@ export interface Messages<F extends Form = 'given'> {
 }
 
 export function createMessages(parts: BulkParts): Messages<'decoded'> {
-  const { storage, runtime, quotas, priceOf, senders, sequences } = parts
+  const { storage, runtime, quotas, priceOf, senders, sequences, attachments_max_bytes } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
   async function byId(viewer: Viewer, messageId: string): Promise<MessageRow> {
@@ -168,14 +176,19 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
 
   async function send(
     identity: KeyIdentity,
-    request: SendRequest,
-    {
-      idempotency_key: key,
-      status_callback: callback,
-      compared = callback === undefined ? request : { ...request, status_callback: callback },
-      credits_max,
-    }: SendOptions & DoorOptions,
+    given: SendRequest,
+    options: SendOptions & DoorOptions,
   ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
+    const request = hasFiles(given.content)
+      ? ({
+          ...given,
+          content: await readFiles(given.content, attachments_max_bytes),
+        } as SendRequest)
+      : given
+    const { idempotency_key: key, status_callback: callback, credits_max } = options
+    const {
+      compared = callback === undefined ? request : { ...request, status_callback: callback },
+    } = options
     const at = runtime.now()
     const { channel, content, metadata = {} } = request
     const recipients = recipientsOfOne(request)
@@ -200,6 +213,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       callback === undefined ? null : await parts.statusCallbacks(identity, callback)
     await sequences?.check(identity, channel, [to])
     const several = recipients.length > 1 ? recipients : undefined
+    const stored = await storeFiles(parts, identity.workspace_id, content)
     const message = newMessage(
       identity,
       {
@@ -207,7 +221,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
         sender,
         recipient: to,
         recipients: several,
-        content,
+        content: stored.content,
         metadata,
         bulk_id: null,
         status_callback,
@@ -225,6 +239,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       workspace_id: identity.workspace_id,
       debit: debitFor([message], [price], { id: runtime.id(), reference }),
       messages: [message],
+      files: fileRows([message], () => stored.files),
       bulk: null,
       rejections: [],
       spending: spendingOf(identity, at),
@@ -235,16 +250,18 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
         response: () => sentJson(data),
       }),
     }
-    const result = await acceptOne(storage, accepting, at)
-    if (result.outcome === 'replayed') return replay(result.response)
-    if (result.outcome === 'suppressed') {
-      const [first] = result.recipients
-      throw invalid(
-        recipients.find(({ address }) => address === first)?.path ?? 'to',
-        SUPPRESSED_TEXT,
-      )
-    }
-    return { data, replayed: false, row: message }
+    return acceptWithFiles(parts, identity.workspace_id, stored.files, async () => {
+      const result = await acceptOne(storage, accepting, at)
+      if (result.outcome === 'replayed') return replay(result.response)
+      if (result.outcome === 'suppressed') {
+        const [first] = result.recipients
+        throw invalid(
+          recipients.find(({ address }) => address === first)?.path ?? 'to',
+          SUPPRESSED_TEXT,
+        )
+      }
+      return { data, replayed: false, row: message }
+    })
   }
 
   async function accept(
@@ -319,7 +336,10 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       return { message, replayed }
     },
     get,
-    whole: async (viewer, messageId) => whole(await byId(viewer, messageId)),
+    async whole(viewer, messageId) {
+      const row = await byId(viewer, messageId)
+      return whole({ ...row, content: await withFiles(storage.read, row) })
+    },
     async list(viewer, query) {
       const { messages: found, ...page } = await listShort(viewer, query)
       const messages: Message[] = []

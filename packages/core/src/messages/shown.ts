@@ -1,9 +1,10 @@
-import type { Content, EmailContent } from '../contract/resources/content.ts'
+import type { Content } from '../contract/resources/content.ts'
 import type { MailRecipient } from '../contract/resources/mail-recipients.ts'
 import type { Message } from '../contract/resources/messages.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import type { ShortMessageRow } from '../storage/ports/messages.ts'
+import { attachmentsOf, withAttachments } from './stored-files.ts'
 
 /** A message in a list. A content longer than `LIMITS.list_content_length` is null. */
 export type ShortMessage = Omit<Message, 'content'> & { content: Message['content'] | null }
@@ -42,11 +43,13 @@ function shownRecipient({ accepted: _, ...recipient }: StoredRecipient): MailRec
 }
 
 function shownContent(content: Content): Content {
-  const { attachments, ...others } = content as EmailContent
-  if (attachments === undefined) return content
-  const files = attachments.map(({ content, ...file }) => ({
-    ...file,
-    size_bytes: Buffer.from(content, 'base64').length,
-  }))
-  return { ...others, attachments: files } as unknown as Content
+  const attachments = attachmentsOf(content)
+  if (attachments.length === 0) return content
+  return withAttachments(
+    content,
+    attachments.map(({ content, size_bytes, ...file }) => ({
+      ...file,
+      size_bytes: size_bytes ?? Buffer.byteLength(content, 'base64'),
+    })),
+  )
 }

@@ -1,10 +1,12 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import type { Content } from '../contract/resources/content.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { dayOf } from '../rules/decide.ts'
 import type { TestQuotaExceeded, TestQuotas, TestUse } from '../rules/test-usage.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import type { RejectedRecipient } from './bulk-reading.ts'
+import { attachmentsOf } from './stored-files.ts'
 
 /**
  * The use of the test quotas by a request; null for a live key. Other work runs while a large request is measured. The
@@ -27,12 +29,20 @@ export async function testUseOf(
   const { test_messages_per_day, test_bytes_per_day } = quotas
   const sizes = await inTurns(
     messages,
-    ({ content, metadata }) => sizeOf(content) + sizeOf(metadata),
+    ({ content, metadata }) => sizeOf(content) + sizeOfFiles(content) + sizeOf(metadata),
   )
   const named = await inTurns(rejected, ({ to, message }) => sizeOf(to) + sizeOf(message))
   const bytes = [...sizes, ...named].reduce((sum, size) => sum + size, 0)
   const day = dayOf(at)
   return { day, messages: messages.length, bytes, test_messages_per_day, test_bytes_per_day }
+}
+
+/** The base64 of the files that are stored apart. */
+function sizeOfFiles(content: Content): number {
+  return attachmentsOf(content).reduce(
+    (sum, { size_bytes = 0 }) => sum + 4 * Math.ceil(size_bytes / 3),
+    0,
+  )
 }
 
 function sizeOf(value: unknown): number {

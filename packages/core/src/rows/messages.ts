@@ -257,8 +257,58 @@ export function messageTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.message_id, t.id] })],
   )
+  /** The larger files of e-mails, each once in a workspace. */
+  const files = d.table(
+    'files',
+    {
+      workspace_id: d.text().notNull(),
+      /** The SHA-256 of the decoded bytes, in hexadecimal. */
+      sha256: d.text().notNull(),
+      size_bytes: d.int().notNull(),
+      /** The number of rows of `file_chunks`. */
+      chunks: d.int().notNull(),
+      /** Whether all chunks are stored. */
+      is_whole: d.boolean().notNull(),
+      /** Since when the file waits for its first message, which may never be accepted; null with a message. */
+      unused_since: d.time(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.sha256] }),
+      d.index('files_unused').on(t.unused_since).where(sql`unused_since is not null`),
+    ],
+  )
+  /** The base64 of a file in parts of a bounded size, so that neither a row nor a turn of the event loop is large. */
+  const file_chunks = d.table(
+    'file_chunks',
+    {
+      workspace_id: d.text().notNull(),
+      sha256: d.text().notNull(),
+      /** From 0. */
+      number: d.int().notNull(),
+      content: d.text().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.sha256, t.number] })],
+  )
+  /** The files of messages. The content of the message has the other fields of the attachment. */
+  const message_files = d.table(
+    'message_files',
+    {
+      workspace_id: d.text().notNull(),
+      message_id: d.text().notNull(),
+      /** The position among the attachments, from 0. */
+      number: d.int().notNull(),
+      sha256: d.text().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.message_id, t.number] }),
+      d.index('message_files_sha256').on(t.workspace_id, t.sha256),
+    ],
+  )
   return {
     messages,
+    files,
+    file_chunks,
+    message_files,
     message_counts,
     bulks,
     bulk_rejections,

@@ -20,6 +20,7 @@ function state(overrides: Partial<Account> = {}): AcceptState {
     suppressed: new Set(),
     spent: new Map(),
     test_usage: new Map(),
+    files: new Set(),
   }
 }
 
@@ -30,6 +31,7 @@ const NOTHING = {
   bulks: [],
   rejections: [],
   messages: [],
+  files: [],
   counts: [],
   spending: [],
   test_usage: [],

@@ -1,5 +1,12 @@
 import type { Units } from '../contract/fields/units.ts'
-import type { BulkRejectionRow, BulkRow, HoldRow, MessageRow, TestUsageRow } from '../rows/rows.ts'
+import type {
+  BulkRejectionRow,
+  BulkRow,
+  HoldRow,
+  MessageFileRow,
+  MessageRow,
+  TestUsageRow,
+} from '../rows/rows.ts'
 import { type CountChange, countNew } from './count-changes.ts'
 import { type Account, decide, type Entry, type Operation, type Refusal } from './decide.ts'
 import { addressesOf } from './recipients.ts'
@@ -12,6 +19,8 @@ export interface AcceptRequest {
   /** The payment; null for a request of a test key, which costs nothing. */
   debit: Operation | null
   messages: MessageRow[]
+  /** The stored files of the messages; absent without such files. */
+  files?: readonly MessageFileRow[] | undefined
   /** The row of a bulk, committed with its messages; null for a single send. */
   bulk: BulkRow | null
   /** The recipients of the bulk that get no message; empty for a single send. */
@@ -55,6 +64,8 @@ export type AcceptResult =
       spent: Units
     }
   | { outcome: 'account_frozen' }
+  /** A stored file of a message was removed meanwhile. */
+  | { outcome: 'file_gone' }
   | TestQuotaExceeded
 
 /** The rows that a batch of requests needs, read under the storage's locks. */
@@ -68,6 +79,12 @@ export interface AcceptState {
   spent: Map<string, Units>
   /** The use of the test quotas; the keys of this map are workspace ids. */
   test_usage: Map<string, TestUsageRow>
+  /** The whole files that the storage holds for the requests, as keys of `fileKey`. */
+  files: Set<string>
+}
+
+export function fileKey(of: { workspace_id: string; sha256: string }): string {
+  return `${of.workspace_id}\n${of.sha256}`
 }
 
 /** The amount that a key has spent on a day: one row of `api_key_spending`. */
@@ -87,6 +104,7 @@ export interface AcceptPlan {
   bulks: BulkRow[]
   rejections: BulkRejectionRow[]
   messages: MessageRow[]
+  files: MessageFileRow[]
   counts: CountChange[]
   spending: Spending[]
   test_usage: TestUsageRow[]
@@ -120,10 +138,11 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     bulks: [],
     rejections: [],
     messages: [],
+    files: [],
     answers: [],
   }
   for (const request of requests) batch.results.push(acceptRequest(request, batch))
-  const { results, entries, holds, bulks, rejections, messages, answers } = batch
+  const { results, entries, holds, bulks, rejections, messages, files, answers } = batch
   return {
     results,
     accounts: [...batch.accounts.values()],
@@ -132,6 +151,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     bulks,
     rejections,
     messages,
+    files,
     counts: countNew(messages),
     spending: [...batch.spending.values()],
     test_usage: [...batch.test_usage.values()],
@@ -143,7 +163,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
 interface Batch
   extends Pick<
     AcceptPlan,
-    'results' | 'entries' | 'holds' | 'bulks' | 'rejections' | 'messages' | 'answers'
+    'results' | 'entries' | 'holds' | 'bulks' | 'rejections' | 'messages' | 'files' | 'answers'
   > {
   state: AcceptState
   accounts: Map<string, Account>
@@ -156,11 +176,14 @@ function acceptRequest(request: AcceptRequest, batch: Batch): AcceptResult {
   if (known) return known
   const recipients = suppressedOf(request, batch.state)
   if (recipients.length > 0) return { outcome: 'suppressed', recipients }
+  const { files = [] } = request
+  if (!files.every((file) => batch.state.files.has(fileKey(file)))) return { outcome: 'file_gone' }
   const refused = request.debit && charge(request, request.debit, batch)
   if (refused) return refused
   const exceeded = request.test_use && countUse(request.workspace_id, request.test_use, batch)
   if (exceeded) return exceeded
   for (const message of request.messages) batch.messages.push(message)
+  for (const file of files) batch.files.push(file)
   if (request.bulk) batch.bulks.push(request.bulk)
   for (const rejection of request.rejections) batch.rejections.push(rejection)
   remember(request, batch)

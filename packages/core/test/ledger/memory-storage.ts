@@ -129,6 +129,7 @@ function memoryMessages(
           suppressed: new Set(),
           spent: new Map(),
           test_usage: new Map(),
+          files: new Set(),
         }
         for (const { workspace_id, idempotency, spending: of } of requests) {
           credits.load(state.accounts, workspace_id)

@@ -92,6 +92,7 @@ const INVITATION = (workspace_id: string) => ({
 })
 
 /** Workspaces never see, and never change, each other's rows. */
+const FILE_HASH = 'ab'.repeat(32)
 const CALLBACK_ORIGIN = 'https://hooks.acme.example'
 
 export function isolationContract(open: OpenStorage): void {
@@ -117,8 +118,16 @@ export function isolationContract(open: OpenStorage): void {
     const request = bench.make.send(workspaceId, bulk)
     const spending = { api_key_id: key.id, day: DAY, limit: units(SMS_PRICE) }
     const row = bench.make.bulkRow(request.messages, { retry_of: BULK_ID, rejected: 1 })
+    const file = { workspace_id: workspaceId, sha256: FILE_HASH, size_bytes: 3, chunks: 1 }
+    await bench.storage.write(async ({ files }) => {
+      await files.begin(file, bench.clock.now())
+      await files.addChunk(workspaceId, FILE_HASH, 0, 'AAAA')
+      await files.complete(workspaceId, FILE_HASH)
+    })
+    const { id: message_id } = only(request.messages)
     await bench.accept({
       ...request,
+      files: [{ workspace_id: workspaceId, message_id, number: 0, sha256: FILE_HASH }],
       bulk: row,
       rejections: bench.make.rejections(row, ['+255700000009']),
       spending,
@@ -207,6 +216,7 @@ export function isolationContract(open: OpenStorage): void {
         idempotencyRecords,
         messages,
         bulks,
+        files,
         receivedMessages,
         webhooks,
         retention,
@@ -236,6 +246,10 @@ export function isolationContract(open: OpenStorage): void {
           sealedKey: () => apiKeys.sealedKey(asker, key.id),
           spentOn: () => apiKeys.spentOn(asker, { api_key_id: key.id, day: DAY }),
           testUsage: () => apiKeys.testUsage(asker),
+        },
+        files: {
+          ofMessages: () => files.ofMessages(asker, [message.id]),
+          chunk: () => files.chunk(asker, FILE_HASH, 0),
         },
         contacts: {
           byId: () => contacts.byId(asker, contact.id),

@@ -8,6 +8,7 @@ import {
   type Identity,
   missingCredential,
 } from './authenticator.ts'
+import { createBodyBudget } from './body-budget.ts'
 import type { Gate } from './gate.ts'
 import { priorityOf } from './load.ts'
 import { clientOf, type RateLimiter, type State } from './rate-limiter.ts'
@@ -74,6 +75,8 @@ export interface Admission {
   countCode(request: FastifyRequest, reply: FastifyReply, login: LoginName): Promise<void>
   /** Counts a request with a wrong signature as one without credentials. Refuses no request; returns the state. */
   noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<State>
+  /** Waits until a large body fits into memory, before it is read. */
+  reserveBody(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Runs the work of an admitted request, which counts as load until it ends. */
   during: Gate['during']
 }
@@ -284,6 +287,7 @@ export function createAdmission(
       limiter.count(request, reply, 'auth', `${kind} code ${emailKey(name)}`),
     noteBadSignature: (request, reply) =>
       limiter.note(request, reply, 'anonymous', clientOf(request)),
+    reserveBody: createBodyBudget(),
     during: gate.during,
   }
 }

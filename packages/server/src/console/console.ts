@@ -155,7 +155,8 @@ export async function serveConsole(
     })
   }
   const { carriedChannels: carried, bulkRecipientsMax: bulk_recipients_max } = core
-  const facts = { ...factsOf(options), carried, bulk_recipients_max }
+  const attachments_max_mb = Math.floor(core.attachmentsMaxBytes / 2 ** 20)
+  const facts = { ...factsOf(options), carried, bulk_recipients_max, attachments_max_mb }
   for (const path of [base, `${base}/*`]) servePages(app, admission, path, { bundle, facts, base })
   if (!at_root) return
   serveHandler(app, admission, { path: '/' }, async (_, reply) => reply.redirect(`.${base}`, 302))
@@ -189,7 +190,10 @@ function factsOf({
   oidc,
   self_service_domains,
   operators = true,
-}: ConsoleOptions & ServiceFacts): Omit<ConsoleFacts, 'carried' | 'bulk_recipients_max'> {
+}: ConsoleOptions & ServiceFacts): Omit<
+  ConsoleFacts,
+  'carried' | 'bulk_recipients_max' | 'attachments_max_mb'
+> {
   const facts = { brand, dev, self_service_domains, operators }
   if (authenticate && !dev) return { ...facts, sign_in: ['host'] }
   return { ...facts, sign_in: oidc ? ['password', 'oidc'] : ['password'] }

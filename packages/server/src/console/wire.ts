@@ -10,6 +10,8 @@ export interface ConsoleFacts {
   carried: readonly string[]
   /** The maximum number of recipients of a bulk. */
   bulk_recipients_max: number
+  /** The maximum of the files of one e-mail together, in MB. */
+  attachments_max_mb: number
   /** The ways to sign in. `host`: the program that serves the console does it. */
   sign_in: readonly ('password' | 'oidc' | 'host')[]
   /** Whether workspaces add and remove their sending domains themselves. */

@@ -139,6 +139,7 @@ export function mount<G extends Group>(
         endHook(admission.admit(null, request, reply), (error) => done(error ?? refused))
       },
       bodyLimit: endpoint.body_limit ?? LIMITS.body_bytes,
+      ...(endpoint.takes_files && { preParsing: admission.reserveBody }),
       handler: async (request, reply) => {
         const confirmed = admission.confirm(endpoint, request)
         if (confirmed) await confirmed

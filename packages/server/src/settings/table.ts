@@ -688,6 +688,15 @@ const ROWS = {
       max: 10_000,
       example: '10000',
     },
+    SVC_ATTACHMENTS_MAX_MB: {
+      type: 'whole',
+      summary: 'the maximum of the files of one e-mail together, in MB',
+      details:
+        'the maximum of the files of one e-mail together, decoded, in MB; the requests, the mails of the [SMTP inlet](../compat/smtp.md) and the memory for them grow with it',
+      default: '10',
+      max: 40,
+      example: '40',
+    },
     SVC_OVERLOAD_REQUESTS: {
       type: 'whole',
       summary: 'concurrent requests above which the service refuses requests',

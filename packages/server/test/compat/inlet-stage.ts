@@ -2,7 +2,7 @@ import { decodedOf } from '@svc/core/operate'
 import { createTransport } from 'nodemailer'
 import type { ServedApi } from '../../src/api.ts'
 import { type Inlet, type InletSettings, openInlet } from '../../src/compat/smtp/inlet.ts'
-import { INLET_LIMITS, type InletLimits } from '../../src/compat/smtp/limits.ts'
+import type { InletLimits } from '../../src/compat/smtp/limits.ts'
 import { openWorld, type WorldOptions } from '../world.ts'
 
 export interface InletStageOptions extends WorldOptions {
@@ -32,7 +32,7 @@ export async function openInletStage(options: InletStageOptions = {}) {
       ...options.settings,
     },
     log: world.runtime.log,
-    limits: { ...INLET_LIMITS, ...options.limits },
+    limits: options.limits ?? {},
     certificate_check_ms: options.certificate_check_ms,
     onMail: (outcome) => void outcomes.push(outcome),
   })

@@ -141,7 +141,7 @@ describe('emails.send', () => {
 describe('attachments by path', () => {
   const files = createServer(({ url }, response) => {
     if (url === '/hello%20world.txt') response.end('Hello')
-    else if (url === '/large') response.end(Buffer.alloc(3 * 1024 * 1024))
+    else if (url === '/large') response.end(Buffer.alloc(11 * 1024 * 1024))
     else if (url === '/moved') response.writeHead(302, { location: '/hello%20world.txt' }).end()
     else response.writeHead(404).end()
   })

@@ -94,13 +94,13 @@ describe('a mail', () => {
     ])
   })
 
-  it('of 2 MB is read in a thread', async () => {
-    const content = Buffer.alloc(1_900_000, 7)
+  it('of 10 MB is read in a thread', async () => {
+    const content = Buffer.alloc(10_400_000, 7)
     const { response } = await stage.mailer(key).sendMail({
       ...mail,
       attachments: [{ filename: 'big.bin', content }],
     })
-    expect((await messageOf(response)).content.attachments[0].size_bytes).toBe(1_900_000)
+    expect((await messageOf(response)).content.attachments[0].size_bytes).toBe(10_400_000)
   })
 
   it('to a number at the SMS domain is an SMS', async () => {
@@ -323,7 +323,7 @@ describe('a refusal', () => {
     const client = await loggedIn()
     expect(await client.say('MAIL FROM:<a@b.example> SIZE=99000000\r\n')).toMatch(/^552 5\.3\.4 /)
     client.socket.destroy()
-    const attachments = [{ filename: 'big', content: Buffer.alloc(2_200_000, 7) }]
+    const attachments = [{ filename: 'big', content: Buffer.alloc(10_500_000, 7) }]
     const sent = stage.mailer(key).sendMail({ ...mail, attachments })
     expect(await refusedWith(sent)).toMatch(/^552 5\.3\.4 /)
   })

@@ -46,6 +46,8 @@ export interface Endpoint {
   readonly enveloped: boolean
   /** The maximum request body in bytes; default `LIMITS.body_bytes`. */
   readonly body_limit?: number
+  /** Whether the body may have large files, which are no texts then. */
+  readonly takes_files?: boolean
   /** Whether the endpoint takes an `Idempotency-Key` header. */
   readonly idempotent?: boolean
   /** Reads a plain body with the same result as the schema, in less time. Returns null for all other bodies. */

@@ -4,6 +4,7 @@ import { ERRORS, type ErrorCode } from '../errors.ts'
 import { EXAMPLES } from '../examples.ts'
 import { idempotencyKey } from '../fields/fields.ts'
 import { LIMITS, RATES } from '../limits.ts'
+import { FILE_META, fileContent } from '../resources/email-attachments.ts'
 import type { Api, Endpoint } from './endpoint.ts'
 import { failureEnvelope } from './envelope.ts'
 
@@ -206,8 +207,17 @@ function schemaOf(schema: z.ZodType, schemas: JsonObject): JsonObject {
   return { $ref: `#/components/schemas/${id}` }
 }
 
-/** Removes parts without information: a pattern beside its format, and the bounds of safe integers. */
-function plain({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+interface Overridden {
+  zodSchema: unknown
+  jsonSchema: z.core.JSONSchema.BaseSchema
+}
+
+/** Removes parts without information: a pattern beside its format, the bounds of safe integers, and what is no JSON. */
+function plain({ zodSchema, jsonSchema }: Overridden): void {
+  if (zodSchema === fileContent) {
+    delete jsonSchema.anyOf
+    Object.assign(jsonSchema, { type: 'string', minLength: 1, ...FILE_META })
+  }
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum

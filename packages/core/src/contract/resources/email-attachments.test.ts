@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { decode } from '../endpoints/decode.ts'
+import { LargeFile } from '../fields/large-file.ts'
 import { LIMITS } from '../limits.ts'
 import { bulkRequest } from './bulk-request.ts'
 import { sendRequest } from './send-request.ts'
@@ -13,8 +14,8 @@ const mail = (attachments: unknown) => ({
 })
 
 const file = (fields: object = {}) => ({ filename: 'a.txt', content: 'SGVsbG8=', ...fields })
-const ofBytes = (bytes: number) => file({ content: Buffer.alloc(bytes, 'x').toString('base64') })
-const MAX = LIMITS.email_attachments_bytes
+const ofBytes = (bytes: number) => file({ content: LargeFile.ofBytes(new Uint8Array(bytes)) })
+const MAX = LIMITS.email_attachments_bytes_max
 
 function refusalOf(value: unknown): string | undefined {
   try {
@@ -56,7 +57,7 @@ describe('attachments are refused', () => {
   const type =
     'content_type must be a type and a subtype such as application/pdf, not multipart or message; parameters follow as in "text/calendar; method=REQUEST"'
   const once = 'content_type must have at most 10 parameters, each once'
-  const sum = 'Attachments must be at most 2097152 bytes together, decoded'
+  const sum = 'Attachments must be at most 41943040 bytes together, decoded'
   test.each<[string, unknown]>([
     ['content.attachments must have at most 10 items', Array.from({ length: 11 }, () => file())],
     ['content.attachments must be an array', file()],

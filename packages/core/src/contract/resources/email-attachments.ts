@@ -1,7 +1,13 @@
 import * as z from 'zod'
 import { text } from '../fields/fields.ts'
+import { LargeFile } from '../fields/large-file.ts'
 import { LIMITS } from '../limits.ts'
 import { contentType } from './content-type.ts'
+
+const BYTES_MAX = LIMITS.email_attachments_bytes_max
+
+/** The message for a file that is no base64. */
+export const BASE64_TEXT = 'Attachments must be base64 with its padding, without line breaks'
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 const PATH_OR_CONTROL = /[/\\\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
@@ -19,32 +25,43 @@ const contentId = text(LIMITS.email_content_id_length)
     example: 'logo',
   })
 
+// The characters of a content that is too long are not checked, because the sum below refuses it.
+const base64 = z
+  .string()
+  .min(1)
+  .refine((content) => bytesOf(content) > BYTES_MAX || isBase64(content), { error: BASE64_TEXT })
+
+/** The description of a file in the OpenAPI document. */
+export const FILE_META = { contentEncoding: 'base64', example: 'SGVsbG8=' } as const
+
+/** A file. The server passes a long text as a LargeFile, which the storing of the message replaces. */
+export const fileContent = z.union([
+  base64,
+  z.custom<string>((given) => given instanceof LargeFile),
+])
+
 const attachment = z.strictObject({
   filename: filename.meta({ example: 'invoice-A1.pdf' }),
   content_type: contentType.optional(),
   content_id: contentId.optional(),
-  // The characters of a content that is too long are not checked, because the sum below refuses it.
-  content: z
-    .string()
-    .min(1)
-    .refine((content) => bytesOf(content) > BYTES_MAX || isBase64(content), {
-      error: 'Attachments must be base64 with its padding, without line breaks',
-    })
-    .meta({ contentEncoding: 'base64', example: 'SGVsbG8=' }),
+  content: fileContent,
 })
 
-const BYTES_MAX = LIMITS.email_attachments_bytes
-
-/** The files of an e-mail, sent unchanged. Source: contract section 6. */
+/** The files of an e-mail, sent unchanged. The service may allow fewer bytes. Source: contract section 6. */
 export const emailAttachments = z
   .array(attachment)
   .max(LIMITS.email_attachments)
   .refine((all) => all.reduce((sum, { content }) => sum + bytesOf(content), 0) <= BYTES_MAX, {
-    error: `Attachments must be at most ${BYTES_MAX} bytes together, decoded`,
+    error: attachmentsText(BYTES_MAX),
   })
   .refine((all) => hasEachOnce(all.flatMap(({ content_id }) => content_id ?? [])), {
     error: 'Attachments must have different content_id values',
   })
+
+/** The message for files that are too large together. */
+export function attachmentsText(bytes_max: number): string {
+  return `Attachments must be at most ${bytes_max} bytes together, decoded`
+}
 
 function hasEachOnce(ids: readonly string[]): boolean {
   return new Set(ids).size === ids.length
@@ -55,7 +72,8 @@ function isBase64(text: string): boolean {
 }
 
 /** The number of decoded bytes. */
-function bytesOf(base64: string): number {
+export function bytesOf(base64: string | LargeFile): number {
+  if (base64 instanceof LargeFile) return base64.size_bytes
   const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
   return Math.floor((base64.length * 3) / 4) - padding
 }

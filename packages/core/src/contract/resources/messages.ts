@@ -22,14 +22,30 @@ export type { Metadata } from '../fields/fields.ts'
 export type { Channel, Content } from './content.ts'
 export * from './message.ts'
 
+/** The settings of a service that its API depends on. */
+export interface ApiOptions {
+  voice: boolean
+  attachments_max_bytes?: number | undefined
+}
+
 /** The statuses that can filter a list; `read` cannot. Source: interface. */
 const LISTED_STATUSES = ['queued', 'sent', 'delivered', 'failed'] as const
 
 const reading = { auth: 'api_key', scope: 'read_messages', rate: 'general', status: 200 } as const
 const oneMessage = { params: z.object({ id: uuid }), not_found: 'Message not found' } as const
 
-/** Messages. `voice`: whether a voice provider is configured. Source: interface, Messages. */
-export const messagesFor = ({ voice }: { voice: boolean }) =>
+/** The maximum of a request to send one message, whose files have at most so many decoded bytes. */
+export function sendBodyBytes(
+  attachments_max_bytes: number = LIMITS.email_attachments_bytes,
+): number {
+  return LIMITS.send_body_bytes + 4 * Math.ceil(attachments_max_bytes / 3)
+}
+
+/**
+ * Messages. `voice`: whether a voice provider is configured. `attachments_max_bytes`: the maximum of the decoded files of an
+ * e-mail. Source: interface, Messages.
+ */
+export const messagesFor = ({ voice, attachments_max_bytes }: ApiOptions) =>
   ({
     send: endpoint({
       method: 'POST',
@@ -40,7 +56,8 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       status: 201,
       idempotent: true,
       failures: ['insufficient_credits'],
-      body_limit: LIMITS.send_body_bytes,
+      body_limit: sendBodyBytes(attachments_max_bytes),
+      takes_files: true,
       body: sendRequest({ voice }),
       read_plain: plainSend,
       write_data: sentJson,

@@ -21,6 +21,7 @@ export const NEAR_READS = {
   purchases: ['byId', 'bySession', 'byPayment'],
   idempotencyRecords: ['byKey'],
   messages: ['byId'],
+  files: ['chunk'],
   bulks: ['byId'],
   messageParts: ['byProvider'],
   providerPauses: ['list'],

@@ -23,6 +23,7 @@ import type {
 import type { SendingDomainReads, SendingDomainWrites } from './domains.ts'
 import type { ErasureReads, ErasureWrites } from './erasure.ts'
 import type { EventLogReads, EventLogWrites } from './event-log.ts'
+import type { FileReads, FileWrites } from './files.ts'
 import type {
   ConversationWrites,
   ParkedReceiptReads,
@@ -85,6 +86,7 @@ export interface Reads {
   purchases: PurchaseReads
   idempotencyRecords: IdempotencyReads
   messages: MessageReads
+  files: FileReads
   bulks: BulkReads
   messageParts: MessagePartReads
   providerPauses: PauseReads
@@ -125,6 +127,7 @@ export interface Writes {
   purchases: PurchaseReads & PurchaseWrites
   idempotencyRecords: IdempotencyReads & IdempotencyWrites
   messages: MessageReads & MessageWrites
+  files: FileReads & FileWrites
   bulks: BulkReads
   messageParts: MessagePartReads
   providerPauses: PauseReads & PauseWrites

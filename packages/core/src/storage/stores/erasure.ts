@@ -22,7 +22,8 @@ import type { Recipient } from '../../rules/recipient.ts'
 import { idFloor } from '../../runtime/runtime.ts'
 import type { ErasureReads, ErasureWrites, IdWindow, SearchedTable } from '../ports/erasure.ts'
 import { blocksOf, filledUp } from './batches.ts'
-import { includes } from './dialect.ts'
+import { includes, type StoreDialect } from './dialect.ts'
+import { fileStore } from './files.ts'
 import { isAfter } from './pages.ts'
 
 /** The routes whose answers name recipients. */
@@ -34,8 +35,10 @@ const BULK_ROUTES = ['bulks.send', 'bulks.sendEmails', 'bulks.retry'].flatMap((r
 export function erasureStore(
   db: Db,
   tables: Tables,
-  { locked }: { locked: <Q>(query: Q) => Q },
+  dialect: StoreDialect,
 ): ErasureReads & ErasureWrites {
+  const { locked } = dialect
+  const files = fileStore(db, tables, dialect)
   const { messages, message_queue: queue, message_attempts, message_events, events } = tables
   const { received_messages: received, conversations, idempotency_keys: answers } = tables
   const { deliveries, delivery_attempts: tries, received_parts: parts } = tables
@@ -228,6 +231,7 @@ export function erasureStore(
       if (ids.length > 0) {
         await eraseRecipients(workspaceId, filledUp(ids))
         await eraseHistory(workspaceId, filledUp(ids))
+        await files.removeOf(workspaceId, ids)
       }
       return ids
     },
@@ -241,6 +245,7 @@ export function erasureStore(
         .set({ content: {} as never, tags: null })
         .where(and(one, notInArray(messages.id, inQueue)))
         .returning({ id: messages.id })
+      if (redacted.length === 1) await files.removeOf(workspaceId, [messageId])
       return redacted.length === 1
     },
     async redactReceived(workspaceId, id) {

@@ -15,6 +15,7 @@ import { dispatchPauseStore } from './dispatch-pauses.ts'
 import { sendingDomainStore } from './domains.ts'
 import { erasureStore } from './erasure.ts'
 import { eventLogStore } from './event-log.ts'
+import { fileStore } from './files.ts'
 import { idempotencyStore } from './idempotency-records.ts'
 import { invitationStore } from './invitations.ts'
 import { loginNetworkStore } from './login-networks.ts'
@@ -61,6 +62,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     purchases: purchaseStore(db, tables),
     idempotencyRecords: idempotencyStore(db, tables),
     messages: messageStore(db, tables, dialect),
+    files: fileStore(db, tables, dialect),
     bulks: bulkStore(db, tables),
     messageParts: messagePartStore(db, tables),
     providerPauses: pauseStore(db, tables),

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { Field, Select, Tabs, TextArea, TextInput } from '../../parts/index.ts'
+import { facts } from '../../shell/facts.ts'
 import { number } from '../../shell/format.ts'
 import { SENT_CHANNELS } from '../messages/channels.ts'
 import { timeZone } from '../messages/schedule.ts'
@@ -185,7 +186,7 @@ function MailFields({
           hint={
             draft.attachments.length > 0
               ? draft.attachments.map(sizeText).join(', ')
-              : 'At most 10 files, 2 MB together.'
+              : `At most 10 files, ${facts.attachments_max_mb} MB together.`
           }
           error={errorOf('content.attachments')}
         >

@@ -1,4 +1,4 @@
-import { invalid, LIMITS } from '@svc/core/contract'
+import { invalid, LargeFile, LIMITS } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
 import { optional } from './fields.ts'
@@ -13,7 +13,9 @@ const bufferJson = z.object({
 export const attachment = z
   .strictObject({
     filename: optional(z.string()),
-    content: optional(z.union([z.string(), bufferJson])),
+    content: optional(
+      z.union([z.string(), bufferJson, z.custom<LargeFile>((given) => given instanceof LargeFile)]),
+    ),
     path: optional(z.string().max(LIMITS.url_length)),
     content_type: optional(z.string()),
     content_id: optional(z.string()),
@@ -32,7 +34,7 @@ type Attachment = z.output<typeof attachment>
 /** An attachment in a request of the service. */
 interface SentAttachment {
   filename: string
-  content: string
+  content: string | LargeFile
   content_type?: string
   content_id?: string
 }
@@ -43,7 +45,7 @@ interface SentAttachment {
  */
 export async function readAttachments(
   attachments: readonly Attachment[],
-  files: DecodedCore['files'],
+  { files, attachments_max_bytes }: { files: DecodedCore['files']; attachments_max_bytes: number },
 ): Promise<SentAttachment[]> {
   if (attachments.length > LIMITS.email_attachments) {
     throw invalid(
@@ -52,14 +54,15 @@ export async function readAttachments(
     )
   }
   const read: SentAttachment[] = []
-  let length = 0
+  let size_bytes = 0
   for (const [index, one] of attachments.entries()) {
     const content = await contentOf(one, `attachments.${index}`, files)
-    length += content.length
-    if (length > LIMITS.send_body_bytes) {
+    size_bytes += content instanceof LargeFile ? content.size_bytes : (content.length / 4) * 3
+    // The size of a base64 with escapes is known later.
+    if (one.path !== undefined && size_bytes > attachments_max_bytes) {
       throw invalid(
         'attachments',
-        `Attachments must be at most ${LIMITS.email_attachments_bytes} bytes together`,
+        `Attachments must be at most ${attachments_max_bytes} bytes together`,
       )
     }
     const content_id = one.content_id ?? one.inline_content_id
@@ -77,10 +80,11 @@ async function contentOf(
   { content, path }: Attachment,
   place: string,
   files: DecodedCore['files'],
-): Promise<string> {
+): Promise<string | LargeFile> {
   if (typeof content === 'string') return padded(content.replace(/\s+/g, ''))
+  if (content instanceof LargeFile) return content.lenient()
   if (content) return Buffer.from(content.data).toString('base64')
-  return Buffer.from(await fetched(path ?? '', place, files)).toString('base64')
+  return LargeFile.ofBytes(await fetched(path ?? '', place, files))
 }
 
 async function fetched(

@@ -90,7 +90,9 @@ async function readAll(
   const emails: unknown[] = []
   for (const [index, email] of read.entries()) {
     try {
-      emails.push(email && (await wireRequestOf(email, { files, now: now() })))
+      emails.push(
+        email && (await wireRequestOf(email, { files, attachments_max_bytes: 0, now: now() })),
+      )
     } catch (error) {
       emails.push(refuse(index, error))
     }

@@ -51,6 +51,7 @@ function addressesOrNone(field: string) {
 
 interface Parts {
   files: DecodedCore['files']
+  attachments_max_bytes: number
   now: Date
 }
 
@@ -62,7 +63,7 @@ export async function sendRequestOf(email: EmailBody, parts: Parts) {
 /** A request of the service as its API takes it. @throws SvcError `validation_error`. */
 export async function wireRequestOf(
   email: EmailBody,
-  { files, now }: Parts,
+  { files, attachments_max_bytes, now }: Parts,
 ): Promise<Record<string, unknown>> {
   const {
     from,
@@ -87,7 +88,9 @@ export async function wireRequestOf(
     ...(hidden.length > 0 && { bcc: hidden }),
     ...(reply_to && { reply_to: reply_to.length === 1 ? reply_to[0] : reply_to }),
     ...(attachments &&
-      attachments.length > 0 && { attachments: await readAttachments(attachments, files) }),
+      attachments.length > 0 && {
+        attachments: await readAttachments(attachments, { files, attachments_max_bytes }),
+      }),
   }
   return {
     to: to.length === 1 ? first : to,

@@ -1,4 +1,12 @@
-import { api, decode, endpoint, invalid, LIMITS, type Message, SvcError } from '@svc/core/contract'
+import {
+  api,
+  decode,
+  endpoint,
+  invalid,
+  type Message,
+  SvcError,
+  sendBodyBytes,
+} from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
 import { keyOf } from '../../admission/authenticator.ts'
@@ -18,7 +26,8 @@ export const emailEndpoints = {
     method: 'POST',
     path: `${ROOT}/emails`,
     idempotent: true,
-    body_limit: LIMITS.send_body_bytes,
+    body_limit: sendBodyBytes(),
+    takes_files: true,
     body: z.unknown(),
     summary: 'Send an e-mail',
   }),
@@ -56,8 +65,11 @@ export const emailEndpoints = {
 export function emailHandlers({
   messages,
   files,
+  attachmentsMaxBytes: attachments_max_bytes,
   now,
-}: Pick<DecodedCore, 'messages' | 'files'> & { now: () => Date }): Handlers<typeof emailEndpoints> {
+}: Pick<DecodedCore, 'messages' | 'files' | 'attachmentsMaxBytes'> & { now: () => Date }): Handlers<
+  typeof emailEndpoints
+> {
   async function found(viewer: Call<unknown>['viewer'], id: string): Promise<Message> {
     const message = await messages.get(viewer, id)
     if (message.channel !== 'email') throw new SvcError('not_found', 'Email not found')
@@ -66,7 +78,11 @@ export function emailHandlers({
 
   return {
     async send({ identity, body, idempotency_key, replayed }) {
-      const request = await sendRequestOf(decode(emailBody, body), { files, now: now() })
+      const request = await sendRequestOf(decode(emailBody, body), {
+        files,
+        attachments_max_bytes,
+        now: now(),
+      })
       // Words such as `in 1 hour`, and the file at an address, mean something else when the request is repeated.
       const options = { idempotency_key, compared: { resend: body } }
       const sent = await messages.send(keyOf(identity), request, options)

@@ -1,4 +1,4 @@
-import { SvcError } from '@svc/core/contract'
+import { SvcError, sendBodyBytes } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../../admission/admission.ts'
@@ -32,7 +32,9 @@ export function serveResend(
     )
     scope.addHook('onSend', async (_request, reply) => copyRateHeaders(reply))
     const config = { readKey }
-    mount(scope, admission, emailEndpoints, emailHandlers(door), config)
+    const body_limit = sendBodyBytes(core.attachmentsMaxBytes)
+    const endpoints = { ...emailEndpoints, send: { ...emailEndpoints.send, body_limit } }
+    mount(scope, admission, endpoints, emailHandlers(door), config)
     mount(scope, admission, batchEndpoints, batchHandlers(door), config)
     mount(scope, admission, contactEndpoints, contactHandlers(door), config)
     mount(scope, admission, apiKeyEndpoints, apiKeyHandlers(door), config)

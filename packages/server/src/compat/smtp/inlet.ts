@@ -13,7 +13,7 @@ import {
 } from './certificate.ts'
 import { type Commands, createCommands, type MailOutcome } from './commands.ts'
 import { createConnections } from './connections.ts'
-import { INLET_LIMITS, type InletLimits } from './limits.ts'
+import { type InletLimits, inletLimits } from './limits.ts'
 import { createMailReader } from './mail-reader.ts'
 import { createMails } from './mails.ts'
 import type { InletDomains } from './request.ts'
@@ -61,17 +61,18 @@ export async function openInlet({
   shared,
   settings,
   log,
-  limits = INLET_LIMITS,
+  limits: changed = {},
   certificate_check_ms = CERTIFICATE_CHECK_MS,
   onMail = () => {},
 }: {
   shared: Shared
   settings: InletSettings
   log: InletLog
-  limits?: InletLimits
+  limits?: Partial<InletLimits>
   certificate_check_ms?: number | undefined
   onMail?: ((outcome: MailOutcome) => void) | undefined
 }): Promise<Inlet> {
+  const limits = { ...inletLimits(shared.core.attachmentsMaxBytes), ...changed }
   const certificate = await inletCertificate(settings)
   const reader = createMailReader()
   const connections = createConnections(limits)

@@ -32,26 +32,28 @@ export interface InletLimits {
   connection_ms: number
 }
 
-// Texts and files of 2 MB each need up to 6 MB in base64 and quoted-printable.
-const MAIL_BYTES = 3 * LIMITS.email_body_bytes + 2 * MIB
-
-export const INLET_LIMITS: InletLimits = {
-  connections: 1_000,
-  connections_of_network: 100,
-  recipients: 50,
-  refused_recipients: 100,
-  failed_logins: 3,
-  mails: 1_000,
-  mail_bytes: MAIL_BYTES,
-  buffered_bytes: 8 * MAIL_BYTES,
-  // Two mails of the maximum size, with the memory of their chunks.
-  buffered_bytes_of_workspace: 2 * MAIL_BYTES + MIB,
-  buffered_bytes_of_client: 4 * MAIL_BYTES + 2 * MIB,
-  login_ms: 60_000,
-  // RFC 5321, section 4.5.3.2.7.
-  silence_ms: 300_000,
-  data_ms: 120_000,
-  // As in the API.
-  repeatable_ms: 9_500,
-  connection_ms: 3_600_000,
+/** The limits for mails whose decoded files come to at most `attachments_max_bytes`. */
+export function inletLimits(attachments_max_bytes: number): InletLimits {
+  // A text of 2 MB needs up to 6 MB in quoted-printable, and a file 37 % more in base64 with its line breaks.
+  const mail_bytes = 3 * LIMITS.email_body_bytes + MIB + Math.ceil(attachments_max_bytes * 1.4)
+  return {
+    connections: 1_000,
+    connections_of_network: 100,
+    recipients: 50,
+    refused_recipients: 100,
+    failed_logins: 3,
+    mails: 1_000,
+    mail_bytes,
+    buffered_bytes: 4 * mail_bytes + 3 * MIB,
+    // Two mails of the maximum size, with the memory of their chunks.
+    buffered_bytes_of_workspace: 2 * mail_bytes + MIB,
+    buffered_bytes_of_client: 3 * mail_bytes + 2 * MIB,
+    login_ms: 60_000,
+    // RFC 5321, section 4.5.3.2.7.
+    silence_ms: 300_000,
+    data_ms: 120_000,
+    // As in the API.
+    repeatable_ms: 9_500,
+    connection_ms: 3_600_000,
+  }
 }

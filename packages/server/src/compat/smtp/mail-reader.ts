@@ -23,8 +23,9 @@ export interface MailReader {
 const LINES_HERE_MAX = 1_000
 const BYTES_HERE_MAX = 64 * 1024
 
-/** A mail of the maximum size is read in 2 s on a slow machine. */
+/** The time for a mail of any shape, and for each of its MB: files take a fifth of it on a slow machine. */
 const READ_MAX_MS = 5_000
+const READ_MAX_MS_PER_MIB = 500
 const WAITING_MAX = 100
 /** An idle thread ends after this time, because it holds 20 MB of memory. */
 const IDLE_MS = 30_000
@@ -124,7 +125,8 @@ export function createMailReader(): MailReader {
     }
     worker ??= start()
     worker.ref()
-    timer = setTimeout(lose, READ_MAX_MS)
+    const mib = running.raw.length / 2 ** 20
+    timer = setTimeout(lose, READ_MAX_MS + READ_MAX_MS_PER_MIB * mib)
     worker.postMessage(running.raw)
   }
 

@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import { readMail } from './read-mail.ts'
+import { memoryOf, readMail } from './read-mail.ts'
 
 parentPort?.on('message', async (raw: Uint8Array) => {
-  parentPort?.postMessage(await readMail(raw))
+  const reading = await readMail(raw)
+  parentPort?.postMessage(reading, memoryOf(reading))
 })

@@ -32,8 +32,7 @@ export interface ReadAttachment {
   /** The parameters of the type by their lower-case names, decoded. */
   parameters: Record<string, string>
   content_id: string | undefined
-  /** Base64. */
-  content: string
+  content: Uint8Array<ArrayBuffer>
 }
 
 type Parsed = Omit<PlainMail, 'attachments'> & { attachments: Part[] }
@@ -102,6 +101,12 @@ export async function readMail(raw: Uint8Array): Promise<Reading> {
     const text = error instanceof Error ? error.message : ''
     return { fault: /^Maximum [a-z MIE]+ of \d+/.test(text) ? text : 'The mail could not be read' }
   }
+}
+
+/** The memory of the files of a mail, which can be moved to another thread. */
+export function memoryOf(reading: Reading): ArrayBuffer[] {
+  if ('fault' in reading) return []
+  return [...new Set(reading.mail.attachments.map(({ content }) => content.buffer))]
 }
 
 function hasManyLines(raw: Uint8Array): boolean {
@@ -176,13 +181,12 @@ function withoutLastBreak(text: string | undefined): string | undefined {
 function attachmentOf(part: Part): ReadAttachment {
   const { filename, mimeType, parameters = {}, disposition, related, contentId, content } = part
   const isShown = disposition === 'inline' || related === true
-  const bytes =
-    typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer)
   return {
     filename: filename ?? undefined,
     content_type: mimeType,
     parameters,
     content_id: isShown ? contentId?.replace(/^<|>$/g, '') : undefined,
-    content: bytes.toString('base64'),
+    // The library gives an array of its own for each file.
+    content: new Uint8Array(content as ArrayBuffer),
   }
 }

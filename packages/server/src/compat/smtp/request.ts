@@ -1,4 +1,11 @@
-import { emailAddress, emailHeaderName, emailKey, fileTypeOf, LIMITS } from '@svc/core/contract'
+import {
+  emailAddress,
+  emailHeaderName,
+  emailKey,
+  fileTypeOf,
+  LargeFile,
+  LIMITS,
+} from '@svc/core/contract'
 import type { ReadAttachment, ReadMail } from './read-mail.ts'
 import { type Refusal, refusal } from './reply.ts'
 
@@ -23,6 +30,8 @@ export interface MailRequest {
 }
 
 const NO_SUBJECT = '(no subject)'
+/** Larger files are no texts. */
+const BASE64_HERE_MAX = 48 * 1024
 const OCTETS = 'application/octet-stream'
 const PATH_OR_CONTROL = /[/\\\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const NOT_IN_NAMES = /[\p{Cc}\p{Zl}\p{Zp}<>@\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
@@ -139,7 +148,10 @@ function fileOf(file: ReadAttachment, index: number): Record<string, unknown> {
     filename,
     content_type: fileTypeOf(content_type, parameters) ?? OCTETS,
     ...(content_id && { content_id }),
-    content,
+    content:
+      content.length > BASE64_HERE_MAX
+        ? LargeFile.ofBytes(content)
+        : Buffer.from(content).toString('base64'),
   }
 }
 

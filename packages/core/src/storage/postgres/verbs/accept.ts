@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { TestUsageRow } from '../../../rows/rows.ts'
+import type { MessageFileRow, TestUsageRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
   type AcceptPlan,
   type AcceptRequest,
   type AcceptResult,
   type AcceptState,
+  fileKey,
   idempotencyKeyOf,
   planAccept,
   type Spending,
@@ -52,6 +53,14 @@ const findTestUsage = statement<TestUsageRow>(
    where workspace_id = any($1::text[])`,
 )
 
+/** Holds the files, so that no other transaction removes them before the commit. */
+const findFiles = statement<{ workspace_id: string; sha256: string }>(
+  'find_files',
+  `select f.workspace_id, f.sha256 from files f
+   where (f.workspace_id, f.sha256) in (select * from unnest($1::text[], $2::text[])) and f.is_whole
+   order by f.workspace_id, f.sha256 for key share`,
+)
+
 /**
  * The verb `accept` on PostgreSQL: lock, look up, plan, write; two round trips, or one on accounts as last seen. The account's
  * lock also orders requests with the same idempotency key: the later request sees the response to the first.
@@ -80,6 +89,15 @@ export function prepareAccept(
   })
   const journal = insertInto('journal_new_attempts', t.message_attempts)
   const insertHolds = insertInto('insert_holds', t.credit_holds)
+  const insertFiles = insertInto('insert_message_files', t.message_files)
+  const markUsed: RowsStatement<MessageFileRow> = {
+    ...insertFiles,
+    name: 'mark_files_used',
+    text: `update files f set unused_since = null
+           from json_populate_recordset(json_populate_record(null::message_files, $2), $1) r
+           where f.workspace_id = r.workspace_id and f.sha256 = r.sha256
+             and f.unused_since is not null`,
+  }
   const insertBulks = insertInto('insert_bulks', t.bulks)
   const insertRejections = insertInto('insert_rejections', t.bulk_rejections)
   const insertAnswers = insertInto('insert_answers', t.idempotency_keys)
@@ -95,7 +113,7 @@ export function prepareAccept(
 
   async function lookUp(tx: Transaction, requests: readonly AcceptRequest[]): Promise<AcceptState> {
     const testing = requests.flatMap((of) => (of.test_use ? [of.workspace_id] : []))
-    const [accounts, answers, suppressed, spent, usage] = await Promise.all([
+    const [accounts, answers, suppressed, spent, usage, files] = await Promise.all([
       credits.lock(tx, new Set(requests.filter(isExclusive).map((of) => of.workspace_id))),
       findByKeys(tx, findAnswers, requests.flatMap(answeredKeyOf)),
       findSuppressed(
@@ -104,6 +122,7 @@ export function prepareAccept(
       ),
       findByKeys(tx, findSpent, requests.flatMap(limited)),
       testing.length > 0 ? tx.rows(findTestUsage, testing) : [],
+      findFilesOf(tx, requests),
     ])
     return {
       accounts,
@@ -111,6 +130,7 @@ export function prepareAccept(
       suppressed,
       spent: new Map(spent.map((row) => [spendingKey(row.workspace_id, row), row.spent])),
       test_usage: new Map(usage.map((row) => [row.workspace_id, row])),
+      files: new Set(files.map(fileKey)),
     }
   }
 
@@ -162,6 +182,8 @@ export function prepareAccept(
       credits.add(tx, before, plan.accounts, plan.entries)
       tx.write(insertHolds, plan.holds)
       tx.write(insertBulks, plan.bulks)
+      tx.write(insertFiles, plan.files)
+      tx.write(markUsed, plan.files)
       tx.write(storeSpent, plan.spending)
       tx.write(storeTestUsage, plan.test_usage)
       tx.write(insertAnswers, plan.answers)
@@ -173,7 +195,8 @@ export function prepareAccept(
 
   /** Commits on the accounts as last seen, and looks them up only if another server changed one. */
   async function commitOnce(requests: readonly AcceptRequest[]) {
-    const expected = seen.expect(requests)
+    // Files are looked up.
+    const expected = requests.some(({ files }) => files) ? null : seen.expect(requests)
     if (!expected) return commit(requests, null)
     try {
       const done = await commit(requests, expected)
@@ -218,6 +241,17 @@ async function findByKeys<Row>(
 ): Promise<Row[]> {
   if (keys.length === 0) return []
   return tx.rows(statement, ...arraysOf(keys))
+}
+
+async function findFilesOf(tx: Transaction, requests: readonly AcceptRequest[]) {
+  const files = requests.flatMap((of) => of.files ?? [])
+  if (files.length === 0) return []
+  const ids = files.map(({ workspace_id }) => workspace_id)
+  return tx.rows(
+    findFiles,
+    ids,
+    files.map(({ sha256 }) => sha256),
+  )
 }
 
 function limited({ workspace_id, debit, spending }: AcceptRequest): Key[] {

@@ -86,6 +86,7 @@ export function assumedState(accounts: Seen): AcceptState {
     suppressed: new Set(),
     spent: new Map(),
     test_usage: new Map(),
+    files: new Set(),
   }
 }
 

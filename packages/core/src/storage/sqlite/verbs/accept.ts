@@ -6,6 +6,7 @@ import {
   type AcceptRequest,
   type AcceptResult,
   type AcceptState,
+  fileKey,
   idempotencyKeyOf,
   planAccept,
   type SpendingLimit,
@@ -62,6 +63,17 @@ export function prepareAccept(
     'workspace_id = ?',
   )
   const storeTestUsage = insertInto(connection, t.test_usage, { replacing: true })
+  const findFile = selectFrom(
+    connection,
+    t.files,
+    ['workspace_id', 'sha256'],
+    'workspace_id = ? and sha256 = ? and is_whole = 1',
+  )
+  const insertFile = insertInto(connection, t.message_files)
+  const markUsed = connection.prepare(
+    `update files set unused_since = null
+     where workspace_id = ? and sha256 = ? and unused_since is not null`,
+  )
   const insertHold = insertInto(connection, t.credit_holds)
   const insertBulk = insertInto(connection, t.bulks)
   const insertRejections = insertAll(connection, t.bulk_rejections, [
@@ -83,12 +95,16 @@ export function prepareAccept(
       suppressed: findSuppressed(requests.flatMap(({ messages }) => messages)),
       spent: new Map(),
       test_usage: new Map(),
+      files: new Set(),
     }
     for (const request of requests) {
       const { workspace_id, debit, idempotency } = request
       if (debit) credits.load(state.accounts, workspace_id)
       if (debit && request.spending) lookUpSpent(state, workspace_id, request.spending)
       if (request.test_use) lookUpTestUsage(state, workspace_id)
+      for (const { workspace_id, sha256 } of request.files ?? []) {
+        for (const file of findFile(workspace_id, sha256)) state.files.add(fileKey(file))
+      }
       if (!idempotency) continue
       const found = findAnswer(workspace_id, idempotency.route, idempotency.key)[0]
       if (found) state.answers.set(idempotencyKeyOf(workspace_id, idempotency), found)
@@ -114,6 +130,10 @@ export function prepareAccept(
     for (const spending of plan.spending) storeSpent(spending)
     for (const usage of plan.test_usage) storeTestUsage(usage)
     for (const answer of plan.answers) insertAnswer(answer)
+    for (const file of plan.files) {
+      insertFile(file)
+      markUsed.run(file.workspace_id, file.sha256)
+    }
     count(plan.counts)
     const { handOver, release, ...queued } = queueMessages(plan.messages, lane(), steps)
     afterCommit(handOver, release)
