@@ -7,6 +7,7 @@ export interface ByteBudget {
   reserve(bytes: number, signal?: AbortSignal): Promise<() => void>
 }
 
+/** A budget of `max` bytes. */
 export function createByteBudget(max: number): ByteBudget {
   let reserved = 0
   const waiting = new Set<{ bytes: number; start: () => void }>()
