@@ -60,7 +60,7 @@ export function webhookTables(d: Dialect) {
       d.index('webhooks_gate').on(t.gate_host, t.id).where(sql`gate_host is not null`),
     ],
   )
-  /** The hosts with deliveries at their gate, over all workspaces. A row is removed a day after its last attempt. */
+  /** The hosts and addresses with deliveries at their gate, over all workspaces. A row is removed a day after its last attempt. */
   const receiver_hosts = d.table(
     'receiver_hosts',
     {

@@ -1,3 +1,4 @@
+import { CLIENT_BITS, networkOf } from '../contract/fields/client-network.ts'
 import type { ReceiverHostRow } from '../rows/rows.ts'
 
 /**
@@ -8,6 +9,14 @@ import type { ReceiverHostRow } from '../rows/rows.ts'
 /** The name of the host of a URL, without the port. */
 export function gateHostOf(url: string): string {
   return new URL(url).hostname.replace(/\.$/, '')
+}
+
+/**
+ * The name of the gate of an address: an IPv4 address, or an IPv6 /64. After its first failed attempt a webhook waits there, because
+ * one server can have any number of names. Servers of a shared address share its gate only until their first 2xx.
+ */
+export function gateOfAddress(address: string): string | null {
+  return networkOf(address, CLIENT_BITS)?.replace(/\/32$/, '') ?? null
 }
 
 /** A webhook without a 2xx in this number of attempts in a row returns to the gate: its host may have a new owner. */

@@ -1,6 +1,6 @@
 import { LIMITS } from '../contract/limits.ts'
 import type { DeliveryAttemptRow, DeliveryRow, ReceiverHostRow, WebhookRow } from '../rows/rows.ts'
-import { GATE_CLOSES_AFTER, gateHostOf, hostAfter } from './receiver-gate.ts'
+import { GATE_CLOSES_AFTER, gateHostOf, gateOfAddress, hostAfter } from './receiver-gate.ts'
 import { MAX_ATTEMPTS, nextWaitMs, SCHEDULE_MS } from './schedule.ts'
 
 /** The result of one try of a delivery. It is plain data, because it is passed between threads. */
@@ -29,6 +29,8 @@ export interface DeliveryResult {
   is_probe?: boolean
   /** The host whose gate the claim held. */
   gate_host?: string | undefined
+  /** The IP address of the receiver, if the attempt reached one. */
+  address?: string | null
   /** Whether the server does not know if it sent the request. Such a try is not counted and is repeated. */
   is_unknown?: boolean
 }
@@ -174,7 +176,10 @@ export function planRecord(
     const after = recordOne({ ...result, is_probe }, delivery, webhook, plan, context.random)
     plan.deliveries.push(after)
     if (!webhook) continue
-    if (host && webhook.gate_host !== null) webhook.waits_until = laterWait(webhook, host, after)
+    if (host && webhook.gate_host !== null) {
+      webhook.waits_until = laterWait(webhook, host, after)
+      webhook.gate_host = gateOfAddress(result.address ?? '') ?? webhook.gate_host
+    }
     touched.add(webhook)
     if (after.status === 'failed') noteFailed(webhook, after, state.failed_deliveries)
   }

@@ -33,6 +33,8 @@ export interface DeliverAnswer {
   twiml: 'whole' | 'too_long' | null
   /** Whether this is the answer to the request that the other secret signed. */
   used_other_secret: boolean
+  /** The address of the last connection to the host; null if there was none. */
+  address?: string | null
 }
 
 /** The statuses of a refused signature. Source: interface, Webhook signing; contract section 12. */
@@ -40,6 +42,9 @@ const REFUSES_SIGNATURE: readonly (number | null)[] = [401, 403]
 
 /** Answers are read up to this size so that their connection can be used again; beyond it, a new connection is cheaper. */
 const DRAIN_BYTES = 64 * 1024
+
+/** The hosts whose addresses are remembered. */
+const ADDRESSES_MAX = 5_000
 
 export interface Deliverer {
   /** Signs and posts each job; the answers have the order of the jobs. Rejects only if `close` was called meanwhile. */
@@ -58,8 +63,16 @@ export function createDeliverer({
   now: () => Date
   targets: TargetPolicy
 }): Deliverer {
+  /** The hosts by their names, the last connected last. */
+  const addresses = new Map<string, string>()
+  function noteAddress(hostname: string, address: string): void {
+    addresses.delete(hostname)
+    addresses.set(hostname, address)
+    const [oldest] = addresses.keys()
+    if (addresses.size > ADDRESSES_MAX && oldest !== undefined) addresses.delete(oldest)
+  }
   const client = createHttpClient({
-    connect: createTargetConnector(targets),
+    connect: createTargetConnector(targets, noteAddress),
     deadline_ms: targets.deadline_ms ?? LIMITS.webhook_deadline_ms,
     body_max: LIMITS.webhook_capture_bytes,
     drain_max: DRAIN_BYTES,
@@ -72,7 +85,10 @@ export function createDeliverer({
     // Any 2xx acknowledges, whatever becomes of its body.
     takes_cut: true,
   })
-  const send = (job: DeliverJob) => post(job, { client, now })
+  const send = async (job: DeliverJob): Promise<DeliverAnswer> => {
+    const answer = await post(job, { client, now })
+    return { ...answer, address: addresses.get(new URL(job.url).hostname) ?? null }
+  }
   let closed = false
   return {
     async deliver(jobs) {
@@ -109,7 +125,7 @@ async function deliverOne(
 async function post(
   job: DeliverJob,
   { client, now }: { client: HttpClient; now: () => Date },
-): Promise<DeliverAnswer> {
+): Promise<Omit<DeliverAnswer, 'address'>> {
   const at = now()
   const began = performance.now()
   const { method = 'POST', url = job.url, body, headers } = FORMATS[job.format].request(job, at)

@@ -2,8 +2,14 @@ import { isIP } from 'node:net'
 import { type Connector, createConnector } from '../http/client.ts'
 import { bare, createTargetGuard, forbidden, type TargetPolicy } from './target.ts'
 
-/** Connects to allowed addresses only, by https unless http is allowed. Checks the address that it connects to. */
-export function createTargetConnector(policy: TargetPolicy): Connector {
+/**
+ * Connects to allowed addresses only, by https unless http is allowed. Checks the address that it connects to, and reports it to
+ * `onConnect`.
+ */
+export function createTargetConnector(
+  policy: TargetPolicy,
+  onConnect: (hostname: string, address: string) => void = () => {},
+): Connector {
   const { isAllowed, lookup } = createTargetGuard(policy)
   const connect = createConnector({ lookup })
   return (options, done) => {
@@ -14,7 +20,11 @@ export function createTargetConnector(policy: TargetPolicy): Connector {
     if (isIP(host) && !isAllowed(host)) return done(forbidden(), null)
     connect(options, (...[error, socket]) => {
       if (error) return done(error, null)
-      if (isAllowed(socket.remoteAddress ?? '')) return done(null, socket)
+      const { remoteAddress = '' } = socket
+      if (isAllowed(remoteAddress)) {
+        onConnect(options.hostname, remoteAddress)
+        return done(null, socket)
+      }
       socket.destroy()
       done(forbidden(), null)
     })

@@ -154,6 +154,38 @@ export function receiverGateContract(open: OpenStorage): void {
     only(await bench.claimDeliveries())
   })
 
+  it('is one for all names of an address after their first failed attempts, and opens for each alone', async () => {
+    const workspaceId = await bench.workspace()
+    const names = ['a', 'b', 'c', 'd'].map((name) => `${name}.wild.example`)
+    const rows = []
+    for (const name of names) rows.push(await gated(workspaceId, `https://${name}/hook`))
+    await events(workspaceId, 20)
+    let tries = 0
+    for (let claims = 1; ; claims += 1) {
+      bench.clock.advance(1)
+      const claimed = await bench.claimDeliveries()
+      if (claimed.length === 0) break
+      // The names are known to have one address after their first attempts.
+      expect(claimed).toHaveLength(claims === 1 ? 4 : 1)
+      tries += claimed.length
+      for (const one of claimed) {
+        const result = { ...REFUSED, duration_ms: 0, address: '203.0.113.7' }
+        await bench.record(one, { ...result, gate_host: one.gate_host })
+      }
+    }
+    expect(tries).toBe(4 + 5)
+    bench.clock.advance(30_000)
+    const probe = only(await bench.claimDeliveries())
+    await bench.record(probe, { gate_host: probe.gate_host, address: '203.0.113.7' })
+    const gates = await Promise.all(rows.map(webhook))
+    expect(gates.map(({ gate_host }) => gate_host).sort()).toEqual([
+      '203.0.113.7',
+      '203.0.113.7',
+      '203.0.113.7',
+      null,
+    ])
+  })
+
   it('discards what waited for longer than the schedule of tries, and no attempt is counted', async () => {
     const workspaceId = await bench.workspace()
     const row = await gated(workspaceId)
