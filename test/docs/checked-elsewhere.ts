@@ -40,6 +40,11 @@ export const CHECKED_ELSEWHERE: { page: string; info: RegExp; by: string }[] = [
     info: /^json$/,
     by: 'packages/core/test/providers/http/settings.test.ts',
   },
+  {
+    page: 'docs/guides/console.md',
+    info: /^js console-fastify$/,
+    by: 'packages/server/test/console.test.ts',
+  },
   { page: 'docs/operating/scaling.md', info: /^sql$/, by: 'packages/core/test/scaling/plan.ts' },
 ]
 

@@ -7,6 +7,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import type { Core } from '@svc/core'
 import { units } from '@svc/core/contract'
 import express from 'express'
+import Fastify from 'fastify'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ensureBuilt } from '../../../test/built.ts'
 import { BUNDLE_MAX_BYTES, sizeLine, totalOf } from '../console/build.ts'
@@ -692,6 +693,37 @@ describe('createConsole', () => {
     expect(api.status).toBe(404)
     await new Promise((resolve) => server.close(resolve))
     await console.close()
+  })
+
+  it('is mounted in Fastify as in the guide, and reads the bodies itself', async () => {
+    const { core } = hosted()
+    const account = await hosted().signup()
+    const guide = readFileSync(new URL('../../../docs/guides/console.md', import.meta.url), 'utf8')
+    const [, sample = ''] = /```js console-fastify\n([\s\S]*?)```/.exec(guide) ?? []
+    const app = Fastify()
+    app.post('/echo', async ({ body }) => body)
+    const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor
+    const parts = {
+      app,
+      core,
+      createConsole,
+      authenticate: ({ headers }: { headers: Record<string, unknown> }) =>
+        typeof headers['x-person'] === 'string' ? { workspace_id: headers['x-person'] } : null,
+    }
+    const code = sample.replace(/^import .*$/gm, '')
+    await new AsyncFunction(...Object.keys(parts), code)(...Object.values(parts))
+    const url = await app.listen({ host: '127.0.0.1', port: 0 })
+    const headers = { ...SAME, 'x-person': account.id, 'content-type': 'application/json' }
+    const json = { email: 'asha@example.com' }
+    const send = (path: string) =>
+      fetch(url + path, { method: 'POST', headers, body: JSON.stringify(json) })
+    const made = await send('/console/api/v1/contacts')
+    expect([made.status, await made.json()]).toMatchObject([201, { data: { contact: json } }])
+    const page = await fetch(`${url}/console`, { headers })
+    expect(page.headers.get('content-type')).toMatch('text/html')
+    // The program's own routes keep their parsers.
+    expect(await (await send('/echo')).json()).toEqual(json)
+    await app.close()
   })
 
   it('refuses a path that is none', async () => {
