@@ -2,9 +2,10 @@
  * Counts the POSTs that a server gets which never asked for webhooks: a free test key makes 20 webhooks of one host and sends
  * one bulk of 1,000 test messages.
  *
- *   npm run victim-posts -- [--seconds 30] [--answers 404,301] [--database postgres://…]
+ *   npm run victim-posts -- [--seconds 30] [--answers 404,301] [--threads 1] [--postgres]
  *
- * Prints for each answer the POSTs within that time, and the most at once. The database should be empty.
+ * Prints a table: for each answer the POSTs within that time, and the most at once. `--threads`: those that send, 0 for none,
+ * so that two versions are compared with the same number. `--postgres` uses a PostgreSQL server of its own instead of SQLite.
  */
 
 import { once } from 'node:events'
@@ -16,6 +17,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { createCore } from '@svc/core'
+import { startPostgres } from '../packages/core/test/postgres-server.ts'
 
 const { values } = parseArgs({
   options: {
@@ -23,16 +25,18 @@ const { values } = parseArgs({
     answers: { type: 'string', default: '404,200,301,400,403,410,429,503,never,200-never' },
     webhooks: { type: 'string', default: '20' },
     recipients: { type: 'string', default: '1000' },
-    database: { type: 'string' },
+    threads: { type: 'string', default: '1' },
+    postgres: { type: 'boolean', default: false },
   },
 })
 
 console.log(
-  `${values.webhooks} webhooks of one host, one test bulk of ${values.recipients}, ${values.seconds} s:`,
+  `${values.webhooks} webhooks of one host, one test bulk of ${values.recipients}, ${values.seconds} s, ${values.threads} threads, ${values.postgres ? 'PostgreSQL' : 'SQLite'}:\n`,
 )
+console.log('| The host answers | POSTs | at once |\n|---|---|---|')
 for (const answer of values.answers.split(',')) {
   const { posts, at_once } = await attack(answer)
-  console.log(`${answer.padStart(10)}  ${`${posts}`.padStart(7)} POSTs, ${at_once} at once`)
+  console.log(`| ${answer} | ${posts.toLocaleString('en')} | ${at_once} |`)
 }
 
 /** `answer`: a status, `never` for no answer, or a status with `-never` for a body without an end. */
@@ -56,8 +60,10 @@ async function attack(answer: string): Promise<{ posts: number; at_once: number 
   victim.listen(0, '127.0.0.1')
   await once(victim, 'listening')
   const { port } = victim.address() as AddressInfo
+  const postgres = values.postgres ? await startPostgres() : null
   const core = await createCore({
-    database_url: values.database ?? `file:${join(folder, 'svc.db')}`,
+    database_url: postgres?.url ?? `file:${join(folder, 'svc.db')}`,
+    threads: Number(values.threads),
     webhook_targets: { allow_http: true, allow_nets: ['127.0.0.0/8'] },
   })
   try {
@@ -85,6 +91,7 @@ async function attack(answer: string): Promise<{ posts: number; at_once: number 
     victim.closeAllConnections()
     victim.close()
     await core.close({ grace_ms: 0 })
+    await postgres?.stop()
     rmSync(folder, { recursive: true, force: true })
   }
 }
