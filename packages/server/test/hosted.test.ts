@@ -420,7 +420,8 @@ describe('a handler', () => {
     )
     expect(await response.json()).toMatchObject({ message: 'Request body is too large' })
     expect(isCancelled).toBe(true)
-    expect(chunks).toBeLessThan(200)
+    // A body may have 19 MB, for the files of a mail: about 290 pieces.
+    expect(chunks).toBeLessThan(320)
     await handler.close()
   })
 
