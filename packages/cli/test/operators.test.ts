@@ -58,6 +58,7 @@ describe('svc operators', () => {
     await expect(signIn('asha', password)).rejects.toThrow('Invalid name or password')
     const { audit_entries } = await svcJson<{ audit_entries: object[] }>(['audit'], here)
     expect(audit_entries.map((entry) => (entry as { action: string }).action)).toEqual([
+      'operator.refused',
       'operator.removed',
       'operator.signed_in',
       'operator.reset',

@@ -118,7 +118,11 @@ async function statusOf(request: FuzzedRequest): Promise<number> {
   const schema = response.content[`${headers['content-type']}`.split(';', 1)[0] ?? '']
   if (!schema) throw new Error(`${headers['content-type']} is not in the document`)
   expect(checkAnswer(schema)(answer.body ?? answer.text)).toBeNull()
-  if (status >= 400 || operation.method === 'GET') expect(watch.changed()).toStrictEqual([])
+  // A refused sign-in is recorded in the audit log; the first one makes the secret of its hashes.
+  const isLogin = request.operation === 'workspaces.login'
+  const recorded = isLogin ? ['audit_entries', 'secrets'] : []
+  const isRead = status >= 400 || operation.method === 'GET'
+  if (isRead) expect(watch.changed().filter((one) => !recorded.includes(one))).toStrictEqual([])
   else expectAllowed(operation, request)
   if (status === 201) stage.remember(operation, answer.body.data)
   return status
