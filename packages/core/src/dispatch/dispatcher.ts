@@ -139,7 +139,9 @@ export function startDispatcher({
         lane.queued(refs)
         deliveries.wake()
       },
-      ...(quotas && { testPace: createTestPace(quotas.test_deliveries_per_second) }),
+      ...(quotas && {
+        testPace: createTestPace(quotas.test_deliveries_per_second, runtime.elapsed),
+      }),
     },
   })
   const wake = () => {

@@ -64,7 +64,7 @@ export function testDeliveriesContract(open: OpenStorage): void {
     const workspaceId = await bench.workspace()
     const { id } = await bench.webhook(workspaceId)
     bench.storage.hot.setLanes({
-      deliveries: { reserve: () => null, queued: () => {}, testPace: createTestPace(0.1) },
+      deliveries: { reserve: () => null, queued: () => {}, testPace: createTestPace(0.1, () => 0) },
     })
     await events(workspaceId, 4, false)
     await events(workspaceId, 1, true)
