@@ -101,7 +101,7 @@ await check('pool', async () => {
 
 await check('errors', async () => {
   await api('POST', 'contacts/suppressions', { channel: 'email', address: 'no@example.com' })
-  const attachments = [{ filename: 'a.bin', content: Buffer.alloc(3 * MEGABYTE) }]
+  const attachments = [{ filename: 'a.bin', content: Buffer.alloc(11 * MEGABYTE) }]
   const cases = [
     [{ ...MAIL, to: 'no@example.com' }, 550],
     [{ ...MAIL, attachments }, 552],

@@ -15,7 +15,6 @@ const TWILIO = JSON.stringify([
     name: 'twilio',
     account_sid: `AC${'0'.repeat(32)}`,
     auth_token: '0'.repeat(32),
-    channels: ['sms'],
     senders: { sms: ['+14155550190'] },
   },
 ])

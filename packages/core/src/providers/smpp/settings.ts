@@ -77,7 +77,11 @@ export const settings = z.strictObject({
   default_country: z
     .string()
     .toUpperCase()
-    .refine(isSupportedCountry, 'must be an ISO 3166-1 code of two letters, such as DE')
+    // Not the predicate itself: its type would be that of the library in the declarations.
+    .refine(
+      (code): boolean => isSupportedCountry(code),
+      'must be an ISO 3166-1 code of two letters, such as DE',
+    )
     .optional(),
   service_type: credential(5).default(''),
   addresses,
