@@ -72,7 +72,10 @@ test('Stripe and Twilio are not installed, and a setting that needs one names th
     assert.equal(existsSync(resolve('node_modules', name)), false, name)
   }
   const settings = [
-    [{ SVC_PROVIDERS: TWILIO }, /^svc: providers: twilio \(type twilio\) .*: npm install twilio@6$/],
+    [
+      { SVC_PROVIDERS: TWILIO },
+      /^svc: providers: twilio \(type twilio\) .*: npm install twilio@6$/,
+    ],
     [STRIPE, /^svc: .*: npm install stripe@23$/],
   ]
   for (const [env, text] of settings) {
