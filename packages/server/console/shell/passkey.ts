@@ -26,12 +26,13 @@ export async function usePasskey({ options }: PasskeyOptions): Promise<object> {
   return asked(navigator.credentials.get({ publicKey: parse?.(options) ?? parsed(options) }))
 }
 
-/** Old browsers do not have it. */
-// biome-ignore lint/suspicious/noExplicitAny: the options of `create` and `get`
-type Parse = ((json: object) => any) | undefined
+/** The options of `create` or of `get`: the service has made them for the one that is called. */
+type Options = PublicKeyCredentialCreationOptions & PublicKeyCredentialRequestOptions
 
-// biome-ignore lint/suspicious/noExplicitAny: the options of `create` and `get`
-function parsed(options: PasskeyOptions['options']): any {
+/** Old browsers do not have it. */
+type Parse = ((json: object) => Options) | undefined
+
+function parsed(options: PasskeyOptions['options']): Options {
   const { challenge, user, excludeCredentials = [], allowCredentials = [] } = options
   const withBytes = (one: Id) => ({ ...one, id: bytesOf(one.id) })
   return {
@@ -40,7 +41,7 @@ function parsed(options: PasskeyOptions['options']): any {
     ...(user && { user: withBytes(user) }),
     excludeCredentials: excludeCredentials.map(withBytes),
     allowCredentials: allowCredentials.map(withBytes),
-  }
+  } as object as Options
 }
 
 async function asked(answer: Promise<Credential | null>): Promise<object> {
