@@ -154,6 +154,26 @@ export function receiverGateContract(open: OpenStorage): void {
     only(await bench.claimDeliveries())
   })
 
+  it('repeats what a killed process had in flight at the gate, which its restart leaves queued', async () => {
+    const workspaceId = await bench.workspace()
+    const row = await gated(workspaceId)
+    await events(workspaceId, 1)
+    const right = await bench.storage.startDispatch()
+    const lost = only(await bench.claimDeliveries())
+    await right.release()
+    await bench.reopen()
+    const next = await bench.storage.startDispatch()
+    const claimed = await bench.claimDeliveries()
+    bench.clock.advance(LEASE_MS)
+    claimed.push(...(await bench.claimDeliveries()))
+    const all = await bench.storage.read.webhooks.deliveries(workspaceId, row.id, EVERYTHING)
+    expect(all.map(({ status }) => status)).toEqual(['pending'])
+    const again = claimed.at(-1)
+    expect(again).toMatchObject({ delivery_id: lost.delivery_id, attempt: 1, gate_host: HOST })
+    if (again) expect(await bench.record(again, { gate_host: HOST })).toBe(true)
+    await next.release()
+  })
+
   it('is one for all names of an address after their first failed attempts, and opens for each alone', async () => {
     const workspaceId = await bench.workspace()
     const names = ['a', 'b', 'c', 'd'].map((name) => `${name}.wild.example`)

@@ -235,10 +235,16 @@ interface CheckpointRow {
   checkpointed: number
 }
 
-/** Only one process holds the lock, so every remaining lease belongs to a dead process. */
+/**
+ * Only one process holds the lock, so every remaining lease and gate belongs to a dead process. A delivery keeps the time of
+ * its claim as its due time: what waited at a gate for longer than the schedule of tries is discarded.
+ */
 async function freeLeases(writer: Writer, connection: Connection): Promise<void> {
   await writer.run(() => {
     connection.exec('update message_queue set due_at = 0 where token is not null')
-    connection.exec('update delivery_queue set due_at = 0, token = null where token is not null')
+    connection.exec(
+      'update delivery_queue set due_at = coalesce(set_at, due_at), token = null where token is not null',
+    )
+    connection.exec('update receiver_hosts set held_until = null where held_until is not null')
   })
 }
