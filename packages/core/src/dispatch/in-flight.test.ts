@@ -154,6 +154,16 @@ describe('the messages of a provider with a limited number of connections', () =
     },
   )
 
+  it('take all connections soon after a slow moment at their beginning', () => {
+    const latency_ms = () => (elapsed_ms > 2_500 && elapsed_ms < 3_500 ? 2_200 : 1_000)
+    const { perSecond } = simulate(
+      { connections: 100, width: Number.POSITIVE_INFINITY, latency_ms },
+      25,
+    )
+    const answered = perSecond.slice(15).reduce((sum, one) => sum + one, 0)
+    expect(answered).toBeGreaterThanOrEqual(0.9 * 100 * 10)
+  })
+
   it('keep their pace when the latency varies and grows', () => {
     let i = 0
     const latency_ms = () => (elapsed_ms < 30_000 ? 20 : 2_500) * (0.5 + ((i++ * 7) % 11) / 10)

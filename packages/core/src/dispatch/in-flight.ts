@@ -76,11 +76,13 @@ const LIMIT_START = 8
 
 /**
  * A larger limit stays if it brings this share of its own gain; while it does, the limit doubles after each round of `limit`
- * calls. After that, another limit is tried every few rounds.
+ * calls. After that, another limit is tried every few rounds: soon after the first failure, which a slow moment of either
+ * side explains as well, then less and less often.
  */
 const GAIN = 0.5
 const TRY_FACTOR = 1.25
-const TRY_ROUNDS = 8
+const TRY_ROUNDS_MIN = 2
+const TRY_ROUNDS_MAX = 8
 const WAITS_FACTOR = 3
 
 /** With a latency below this, a larger limit is harmless. */
@@ -115,6 +117,8 @@ interface Width {
   unanswered_share: number
   /** The rounds since the limit changed. */
   rounds: number
+  /** The rounds before another limit is tried. */
+  try_rounds: number
   tries: number
   round: { calls: number; took_ms: number; fastest_ms: number; was_full: boolean }
 }
@@ -150,6 +154,7 @@ export function createInFlight({
         lowered_at: Number.NEGATIVE_INFINITY,
         unanswered_share: 0,
         rounds: 0,
+        try_rounds: TRY_ROUNDS_MIN,
         tries: 0,
         round: newRound(),
       },
@@ -285,6 +290,7 @@ function lower(width: Width, { began, at, all }: { began: number; at: number; al
   // Once a round, because calls that were in flight together have the same cause.
   if (began < width.lowered_at) return
   width.lowered_at = at
+  width.try_rounds = TRY_ROUNDS_MAX
   change(width, Math.max(1, Math.floor(Math.min(width.limit, all) / 2)))
 }
 
@@ -325,24 +331,28 @@ function learn(width: Width, ended: CallCount, all: number): void {
     const isBetter = grown < 0 ? share < GAIN : share >= GAIN || latency_ms < SHORT_MS
     if (!isBetter) {
       change(width, width.tried_from)
+      width.try_rounds = Math.min(TRY_ROUNDS_MAX, 2 * width.try_rounds)
       return
     }
     width.tried_from = null
     width.rounds = 1
+    width.try_rounds = TRY_ROUNDS_MIN
     width.is_growing_fast = grown > 0
   }
   // Requests that began together and end one after the other wait in the peer.
   if (latency_ms > WAITS_FACTOR * round.fastest_ms) width.is_growing_fast = false
-  if (!width.is_growing_fast && width.rounds < TRY_ROUNDS) return
+  if (!width.is_growing_fast && width.rounds < width.try_rounds) return
   tryNext(width, all)
 }
 
 /** Tries another limit. Where requests wait in the peer, a smaller one keeps the rate and shortens the wait. */
 function tryNext(width: Width, all: number): void {
-  const { limit, is_growing_fast, latency_ms } = width
+  const { limit, is_growing_fast, latency_ms, try_rounds } = width
   width.tries += 1
   width.rounds = 0
-  const isSmaller = !is_growing_fast && width.tries % 2 === 0 && (latency_ms ?? 0) >= LONG_MS
+  const mayShrink =
+    !is_growing_fast && try_rounds === TRY_ROUNDS_MAX && (latency_ms ?? 0) >= LONG_MS
+  const isSmaller = mayShrink && width.tries % 2 === 0
   const next = isSmaller
     ? Math.floor(limit / TRY_FACTOR)
     : Math.ceil(limit * (is_growing_fast ? 2 : TRY_FACTOR))
