@@ -7,13 +7,14 @@ import type {
 } from '../../contract/outside/provider.ts'
 import { within } from '../../runtime/within.ts'
 import { type Bind, openBind } from './bind.ts'
-import { reportOf } from './inbound.ts'
 import {
   createIntake,
   createOwnReports,
   createUnusableNotes,
+  reportOf,
   type UnusableNotes,
 } from './intake.ts'
+
 import { type Delivery, MalformedPdu, type Pdu, readDelivery } from './pdu.ts'
 import { createPool, type Pool } from './pool.ts'
 import { createSending } from './sending.ts'

@@ -3,10 +3,10 @@ import type { AddressInfo, Server, Socket } from 'node:net'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { networkOf } from '../../contract/fields/client-network.ts'
 import type { Listening, MessageRef, Report, Sink } from '../../contract/outside/provider.ts'
+import { readMessageToken } from '../../contract/signing/mail-address-token.ts'
 import { within } from '../../runtime/within.ts'
 import { reportsOf } from './bounce-outcome.ts'
 import { REPORT_BYTES_READ, readMailReport } from './bounce-report.ts'
-import { provenIn, type Recipient, type Recipients, recipientOf } from './intake-address.ts'
 
 /** The address and limit of the mail intake. */
 export interface IntakeSettings {
@@ -237,4 +237,48 @@ async function beginningOf(stream: SMTPServerDataStream): Promise<Uint8Array> {
 
 function unique(refs: readonly MessageRef[]): MessageRef[] {
   return [...new Map(refs.map((ref) => [ref.message_id, ref])).values()]
+}
+
+/** The domain of the addresses for reports, and the secret of their tokens. */
+interface Recipients {
+  bounce_domain: string
+  secret: string
+}
+
+/**
+ * The recipient of a mail to the service: a message, which its token identifies, or the address for complaints. A
+ * complaint must contain a proof, because any person may write to that address.
+ */
+type Recipient = { type: 'message'; ref: MessageRef } | { type: 'complaints' }
+
+/** The address for feedback reports of mailbox providers, which the operator registers with them. */
+const COMPLAINTS = 'fbl'
+
+const TOKENS_MAX = 20
+
+/** Returns null for an address that is not ours. Upper and lower case are equal. */
+function recipientOf({ bounce_domain, secret }: Recipients, address: string): Recipient | null {
+  const at = address.lastIndexOf('@')
+  if (address.slice(at + 1).toLowerCase() !== bounce_domain.toLowerCase()) return null
+  const local = address.slice(0, Math.max(at, 0)).toLowerCase()
+  if (local === COMPLAINTS) return { type: 'complaints' }
+  const ref = local.startsWith('b+') ? readMessageToken(secret, 'bounce', local.slice(2)) : null
+  return ref ? { type: 'message', ref } : null
+}
+
+/**
+ * Finds the message whose token is in the returned part of a report: in our envelope sender or unsubscribe link. Null
+ * if there is no token. An id without a token proves nothing: a reader of one mail could guess the ids of others.
+ */
+function provenIn({ secret }: Recipients, evidence: string): MessageRef | null {
+  const found = evidence.matchAll(/(?<![0-9a-z])[0-9a-z]{62}(?![0-9a-z])/gi)
+  let checked = 0
+  for (const [token] of found) {
+    const ref =
+      readMessageToken(secret, 'bounce', token) ?? readMessageToken(secret, 'unsubscribe', token)
+    if (ref) return ref
+    checked += 1
+    if (checked === TOKENS_MAX) break
+  }
+  return null
 }

@@ -1,17 +1,24 @@
+import type { CallInstance } from 'twilio/lib/rest/api/v2010/account/call.js'
+import type { MessageInstance } from 'twilio/lib/rest/api/v2010/account/message.js'
 import type {
+  LookupJob,
+  LookupResult,
   Outcome,
   Provider,
   ProviderContext,
+  Receipt,
   SendJob,
 } from '../../contract/outside/provider.ts'
+import type { SmsContent, WhatsappContent } from '../../contract/resources/content.ts'
 import { createProviderClient, type ProviderClientOptions } from '../http-client.ts'
 import { readCallback } from './callback.ts'
 import type { TwilioClient } from './client.ts'
-import { lookUp } from './lookup.ts'
-import { acceptedAs, outcomeOf, problemOf } from './outcome.ts'
-import { callbackBase, RING_TIMEOUT_S, requestFor } from './request.ts'
-import type { TwilioSettings } from './settings.ts'
-import { firstPollMs } from './waits.ts'
+import { codeOf } from './codes.ts'
+import { acceptedAs, fieldOf, outcomeOf, problemOf, UnsuccessfulCall } from './outcome.ts'
+import { callReceipt, isFinal, messageReceipt, secondsOf } from './receipt.ts'
+import { addressOf, callbackBase, RING_TIMEOUT_S, requestFor, senderOf } from './request.ts'
+import { isMessagingService, type TwilioSettings } from './settings.ts'
+import { firstPollMs, isListSettled, pollAfterMs } from './waits.ts'
 
 /** Options for tests: the clock, and the limits of the HTTP client. */
 interface Options extends ProviderClientOptions {
@@ -89,4 +96,153 @@ export function createTwilio(
     },
     close: () => http.close(),
   }
+}
+
+/** Twilio's clock may be this far behind ours, and Twilio's dates are whole seconds. */
+const CLOCK_SLACK_MS = 5_000
+
+/** A trial account puts this before every text. */
+const TRIAL_PREFIX = 'Sent from your Twilio trial account - '
+
+const PAGE_SIZE = 500
+const PAGES_MAX = 10
+
+/** No further page is requested after this time, so that even with a slow last call a look-up takes at most 20 s. */
+const PAGING_MS = 4_000
+
+/** An entry of an answer. Its fields are not checked, so they may differ from the package's types. */
+type Resource = MessageInstance | CallInstance
+
+interface Tools {
+  client: TwilioClient
+  settings: TwilioSettings
+  /** Whether Twilio can call us. */
+  has_callbacks: boolean
+  /** The ids that were found for other messages of the same batch. */
+  taken: Set<string>
+}
+
+/** Looks up the state of a message: by its id, or by its contents if the id is not known. */
+function lookUp(job: LookupJob, tools: Tools): Promise<LookupResult> {
+  return job.provider_message_id === null
+    ? findOne(job, tools)
+    : readOne(job, job.provider_message_id, tools)
+}
+
+async function readOne(job: LookupJob, sid: string, tools: Tools): Promise<LookupResult> {
+  const { client } = tools
+  try {
+    const resource =
+      job.channel === 'voice' ? await client.calls(sid).fetch() : await client.messages(sid).fetch()
+    return resource.sid === sid ? found(job, resource, tools) : { type: 'unavailable' }
+  } catch (error) {
+    return { type: isNotFound(error) ? 'not_found' : 'unavailable' }
+  }
+}
+
+/** Any server may answer 404 at a wrong address, but only Twilio sends this code. */
+function isNotFound(error: unknown): boolean {
+  if (!(error instanceof UnsuccessfulCall) || error.answer.type !== 'answered') return false
+  const { status, json } = error.answer
+  return status === 404 && codeOf(fieldOf(json, 'code')) === 20404
+}
+
+/**
+ * Searches the list of all messages to the recipient for the contents of this message. Twilio's filters by date use
+ * the date of sending. A message that waits in Twilio's queue has no such date, and a filter would hide it. Twilio's
+ * lists lag behind, so at first a missing message proves nothing.
+ */
+async function findOne(job: LookupJob, tools: Tools): Promise<LookupResult> {
+  const { settings, taken } = tools
+  const sender = senderOf(job, settings)
+  if (sender === null) return { type: 'unavailable' }
+  const { resources, whole } = await readList(job, tools.client)
+  const matches = resources.filter((one) => isSame(one, job, sender)).sort(byCreation)
+  const match = matches.find(({ sid }) => !taken.has(String(sid)))
+  if (match) {
+    taken.add(String(match.sid))
+    return found(job, match, tools)
+  }
+  const is_absent = whole && isListSettled(job, settings.list_lag_s)
+  return { type: is_absent ? 'not_found' : 'unavailable' }
+}
+
+/** Reads the list, newest first. `whole` is false if a page could not be read or if the list exceeds the limits. */
+async function readList(
+  { channel, recipient }: LookupJob,
+  client: TwilioClient,
+): Promise<{ resources: Resource[]; whole: boolean }> {
+  const began = performance.now()
+  const filter = { to: addressOf(channel, recipient), pageSize: PAGE_SIZE }
+  const resources: Resource[] = []
+  try {
+    let page: Page | undefined =
+      channel === 'voice' ? await client.calls.page(filter) : await client.messages.page(filter)
+    for (let count = 1; page; count++) {
+      resources.push(...page.instances)
+      if (!page.nextPageUrl) return { resources, whole: true }
+      if (count === PAGES_MAX || performance.now() - began > PAGING_MS) break
+      page = await page.nextPage()
+    }
+  } catch {
+    // A missing page proves nothing about the message.
+  }
+  return { resources, whole: false }
+}
+
+interface Page {
+  instances: Resource[]
+  nextPageUrl?: string
+  nextPage(): Promise<Page> | undefined
+}
+
+function isSame(resource: Resource, job: LookupJob, sender: string): boolean {
+  return (
+    // A resource without a date (NaN) counts as new.
+    !(createdMs(resource) < job.attempted_at_ms - CLOCK_SLACK_MS) &&
+    String(resource.direction).startsWith('outbound') &&
+    resource.to === addressOf(job.channel, job.recipient) &&
+    (isMessagingService(sender)
+      ? 'messagingServiceSid' in resource && resource.messagingServiceSid === sender
+      : resource.from === addressOf(job.channel, sender)) &&
+    hasSameContent(resource, job)
+  )
+}
+
+/** Twilio shows neither a call's TwiML nor a template's name: here sender, recipient and time are enough. */
+function hasSameContent(resource: Resource, job: LookupJob): boolean {
+  if (!('body' in resource)) return true
+  const { template, media } = job.content as WhatsappContent
+  if (template) return true
+  const text = media ? (media.caption ?? '') : ((job.content as SmsContent).text ?? '')
+  const body = String(resource.body ?? '')
+  const shown = body.startsWith(TRIAL_PREFIX) ? body.slice(TRIAL_PREFIX.length) : body
+  return shown.trim() === text.trim()
+}
+
+function byCreation(a: Resource, b: Resource): number {
+  return (createdMs(a) || 0) - (createdMs(b) || 0)
+}
+
+/** Returns NaN if the answer has no date. */
+function createdMs({ dateCreated }: Resource): number {
+  return dateCreated instanceof Date ? dateCreated.getTime() : Number.NaN
+}
+
+function found(job: LookupJob, resource: Resource, { has_callbacks }: Tools): LookupResult {
+  const receipt = receiptOf(resource)
+  return {
+    type: 'found',
+    receipts: [receipt],
+    replies: [],
+    lookup_after_ms: isFinal(receipt) ? null : pollAfterMs(job, has_callbacks),
+  }
+}
+
+function receiptOf(resource: Resource): Receipt {
+  const [sid, status] = [String(resource.sid), String(resource.status)]
+  if ('duration' in resource) {
+    return callReceipt({ sid, status, code: null, duration_s: secondsOf(resource.duration) })
+  }
+  return messageReceipt({ sid, status, code: codeOf(resource.errorCode) })
 }

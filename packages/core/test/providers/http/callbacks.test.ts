@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { CallbackRequest } from '../../../src/contract/outside/provider.ts'
-import { callbackUrlOf } from '../../../src/providers/http/callback-auth.ts'
+import { callbackUrlOf } from '../../../src/providers/http/callback.ts'
 import { httpProvider } from '../../../src/providers/http/provider.ts'
 import { settings } from '../../../src/providers/http/settings.ts'
 import { CONTEXT, jsonSettings, querySettings, signedJson } from './gateway.ts'

@@ -11,7 +11,7 @@ import type {
   ProviderContext,
   SendJob,
 } from '../../../src/contract/outside/provider.ts'
-import { callbackUrlOf } from '../../../src/providers/http/callback-auth.ts'
+import { callbackUrlOf } from '../../../src/providers/http/callback.ts'
 import { httpProvider } from '../../../src/providers/http/provider.ts'
 import { settings } from '../../../src/providers/http/settings.ts'
 import { httpType } from '../../../src/providers/http/type.ts'
