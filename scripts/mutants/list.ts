@@ -203,14 +203,14 @@ export const MORE: readonly Mutant[] = [
   },
   {
     name: 'a refunded payment takes no credits back',
-    file: 'packages/core/src/billing/sync.ts',
+    file: 'packages/core/src/billing/sync-purchase.ts',
     from: 'return units(credits - Number(back))',
     to: 'return units(credits - 0 * Number(back))',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
     name: 'any amount pays for a purchase',
-    file: 'packages/core/src/billing/sync.ts',
+    file: 'packages/core/src/billing/sync-purchase.ts',
     from: "return state.amount === amount ? null : 'amount_mismatch'",
     to: 'return state.amount === amount ? null : null',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },

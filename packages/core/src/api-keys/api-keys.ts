@@ -4,7 +4,7 @@ import type { BodyIn, Data, Form, Scope } from '../contract/endpoints/endpoint.t
 import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
-import type { Quotas } from '../contract/limits.ts'
+import { LIMITS, type Quotas } from '../contract/limits.ts'
 import {
   type ApiKey,
   DEFAULT_SCOPES,
@@ -18,7 +18,6 @@ import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { assertCredentialHolds } from './credential.ts'
 import { hashKey, isWellFormed, mintKey, prefixOf } from './key.ts'
 import { placeOfKey } from './sealed-key.ts'
-import { createUsage } from './usage.ts'
 
 /** The identity of a request with an API key. */
 export interface KeyIdentity {
@@ -288,4 +287,48 @@ function recordOf({ key_hash: _, sealed_key, ...row }: ApiKeyRow): ApiKey {
 
 function sidsOf({ workspace_id, id }: Pick<ApiKeyRow, 'workspace_id' | 'id'>) {
   return { account_sid: sidOf('account', workspace_id), key_sid: sidOf('api_key', id) }
+}
+
+/** The first use of a key is stored within a second; later uses are stored at most once a minute. */
+const FIRST_MS = 1_000
+
+const WRITE_MAX = 50
+
+/** The maximum number of keys whose use waits to be stored. */
+const WAITING_MAX = 10_000
+
+/** Stores `last_used_at` in the background, at most once a minute for each key. */
+function createUsage({ storage, runtime }: { storage: Storage; runtime: Runtime }) {
+  let waiting = new Map<string, { workspace_id: string; id: string; at: Date }>()
+  let timer: NodeJS.Timeout | null = null
+
+  async function flush(): Promise<void> {
+    if (timer) clearTimeout(timer)
+    timer = null
+    if (waiting.size === 0) return
+    // The uses are sorted, so that servers that update the same keys do not deadlock.
+    const uses = [...waiting.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+    waiting = new Map()
+    try {
+      // The transactions are small, because sends wait while a transaction runs.
+      for (let at = 0; at < uses.length; at += WRITE_MAX) {
+        await storage.write(({ apiKeys }) => apiKeys.touch(uses.slice(at, at + WRITE_MAX)))
+      }
+    } catch (error) {
+      runtime.log.warn({ err: error }, 'last_used_at was not written')
+    }
+  }
+
+  return {
+    flush,
+    note(key: Pick<ApiKeyRow, 'workspace_id' | 'id' | 'last_used_at'>, at: Date): void {
+      const age_s = key.last_used_at ? (at.getTime() - key.last_used_at.getTime()) / 1000 : null
+      // A `last_used_at` in the future was stored while the clock was ahead.
+      if (age_s !== null && Math.abs(age_s) < LIMITS.api_key_touch_s) return
+      if (waiting.has(key.id) || waiting.size >= WAITING_MAX) return
+      waiting.set(key.id, { workspace_id: key.workspace_id, id: key.id, at })
+      timer ??= setTimeout(() => void flush(), FIRST_MS).unref()
+    },
+    close: flush,
+  }
 }

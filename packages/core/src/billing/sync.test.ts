@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { UNITS_MAX, units } from '../contract/fields/units.ts'
 import type { PaymentState } from './payment.ts'
-import { creditsFor, mismatchOf, statusFor } from './sync.ts'
+import { creditsFor, mismatchOf, statusFor } from './sync-purchase.ts'
 
 const state = (fields: Partial<PaymentState> = {}): PaymentState => ({
   status: 'paid',

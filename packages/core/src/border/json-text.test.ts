@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonText } from './json-text.ts'
+import { jsonText } from './readers.ts'
 
 describe('the JSON of a request', () => {
   const value = fc.anything({ withDate: true, withObjectString: false, withBigInt: false })

@@ -10,9 +10,9 @@ import type {
 import type { Metadata } from '../contract/resources/messages.ts'
 import type { ContactRow } from '../rows/rows.ts'
 import { timeOfId } from '../runtime/runtime.ts'
+import type { ContactFilter } from '../storage/ports/contacts.ts'
 import type { Reads, Writes } from '../storage/ports/storage.ts'
 import { changeContact, fold, indexOf } from './change.ts'
-import { exportContacts } from './export.ts'
 import {
   type ContactParts,
   type ImportOptions,
@@ -20,7 +20,6 @@ import {
   type PreviewedRows,
   previewContacts,
 } from './import.ts'
-import { createOrder } from './order.ts'
 import { type ImportReport, tooManyContacts } from './plan-import.ts'
 import {
   type FileOfContacts,
@@ -304,4 +303,56 @@ async function recordsOf(
 function recordOf(row: ContactRow, suppressed: Suppressed): Contact {
   const { workspace_id: _, email_key: __, search_text: ___, ...record } = row
   return { ...record, subscriptions: subscriptionsOf(row, suppressed) }
+}
+
+/** The number of contacts in a page. A page takes a few milliseconds of the database and a few hundred kilobytes. */
+const PAGE_ROWS = 500
+
+/** Returns all contacts that match the filter, newest first. Each page is read when the caller requests it. */
+async function* exportContacts(
+  read: Pick<Reads, 'contacts'>,
+  workspaceId: string,
+  filter: ContactFilter,
+): AsyncGenerator<ContactRow[]> {
+  let after: string | undefined
+  for (;;) {
+    const page = { limit: PAGE_ROWS, offset: 0, after }
+    const rows = await read.contacts.list(workspaceId, filter, page)
+    if (rows.length > 0) yield rows
+    if (rows.length < PAGE_ROWS) return
+    after = rows.at(-1)?.id
+    // A database in this thread blocks the event loop, so other work gets its turn between two pages.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+/** The maximum number of waiting calls of one workspace. */
+const WAITING_MAX = 20
+
+/** Runs the work of one workspace in sequence, and the work of different workspaces concurrently. */
+type Order = <T>(workspaceId: string, work: () => Promise<T>) => Promise<T>
+
+/** The returned function throws SvcError 429 while `waiting_max` calls of the workspace wait. */
+export function createOrder(waiting_max = WAITING_MAX): Order {
+  const queues = new Map<string, { last: Promise<unknown>; count: number }>()
+  return async (workspaceId, work) => {
+    const queue = queues.get(workspaceId) ?? { last: Promise.resolve(), count: 0 }
+    if (queue.count > waiting_max) throw busy()
+    queues.set(workspaceId, queue)
+    queue.count += 1
+    const done = queue.last.then(work)
+    queue.last = done.catch(() => {})
+    try {
+      return await done
+    } finally {
+      queue.count -= 1
+      if (queue.count === 0) queues.delete(workspaceId)
+    }
+  }
+}
+
+function busy(): SvcError {
+  return new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
+    retry_after_s: 1,
+  })
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createOrder } from './order.ts'
+import { createOrder } from './contacts.ts'
 
 /** Work that ends when `end` is called. */
 function held() {

@@ -18,9 +18,9 @@ import {
   signingSecrets,
   type WebhookSecrets,
 } from '../webhooks/sealed-webhook.ts'
-import { batches, type Lane } from './lane.ts'
+import { batches, type Lane, persist } from './lane.ts'
 import type { Performer } from './performer.ts'
-import { persist } from './persist.ts'
+
 import { createShares, type ReceiverRef, type Shares } from './shares.ts'
 
 /** The maximum duration of one attempt: during a rotation of the secret, an attempt may send two requests. */

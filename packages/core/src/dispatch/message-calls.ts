@@ -13,14 +13,17 @@ import {
   lookupJob,
   NOT_CALLED,
   repliesIn,
+  reportAttempts,
   type SendResult,
+  type SettleParts,
   sendJob,
   sendResult,
+  settleMessages,
   UNANSWERED,
   UNAVAILABLE,
 } from './message-results.ts'
 import type { Performer } from './performer.ts'
-import { reportAttempts, type SettleParts, settleMessages } from './settle-messages.ts'
+
 import { type SignedJob, sendSigned, signJobs } from './signed-jobs.ts'
 
 export interface CallParts extends SettleParts {

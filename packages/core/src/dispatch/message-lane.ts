@@ -11,9 +11,9 @@ import {
   type Result,
   resultWithoutCall,
   sendResult,
+  settleMessages,
 } from './message-results.ts'
 import type { Routing } from './routing.ts'
-import { settleMessages } from './settle-messages.ts'
 
 /** The lease is longer than any provider call. A process that has not settled a message within its lease counts as dead. */
 const LEASE_MS = 60_000

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createWaiting } from './waiting.ts'
+import { createWaiting } from './shares.ts'
 
 const room = (room: number) => () => room
 const took = (...entries: [string, number][]) => new Map(entries)

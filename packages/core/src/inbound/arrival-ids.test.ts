@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { idsFor } from './arrival-ids.ts'
+import { idsFor } from './inbound.ts'
 import type { Arrival } from './plan.ts'
 
 const at = new Date('2026-05-04T09:00:00.000Z')

@@ -1,15 +1,25 @@
+import { createHash } from 'node:crypto'
 import type { Received } from '../contract/outside/provider.ts'
-import type { ReceivedPartRow } from '../rows/rows.ts'
+import type { ReceivedMessageRow, ReceivedPartRow, SuppressionRow } from '../rows/rows.ts'
 import { countNew } from '../rules/count-changes.ts'
-import type { Runtime } from '../runtime/runtime.ts'
-import type { Storage } from '../storage/ports/storage.ts'
-import { idsFor } from './arrival-ids.ts'
-import { assemble, keepPart } from './assemble.ts'
-import { isValidPart } from './parts.ts'
-import type { Arrival, ReceivedPlan } from './plan.ts'
+import type { Settlement } from '../rules/settlement.ts'
+import { isReply, suppressionKey } from '../rules/suppression.ts'
+import { type Runtime, uuidAt } from '../runtime/runtime.ts'
+import type { ReceivedMessageWrites } from '../storage/ports/inbound.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
+import { isRepeated, isValidPart, joined, PARTS_KEPT_MAX, PARTS_WAIT_MS } from './parts.ts'
+import {
+  type Arrival,
+  namesOf,
+  type Parties,
+  partiesOf,
+  planReceived,
+  possibleKeyword,
+  type ReceivedContext,
+  type ReceivedPlan,
+  type ReceivedState,
+} from './plan.ts'
 import { REPLY_TEXTS, type ReplyTexts } from './reply.ts'
-import { type IsOurs, takeIn } from './take-in.ts'
-import { withdraw } from './withdraw.ts'
 
 /** A message from a recipient and, if known, the message that it answers. */
 export interface Incoming extends Received {
@@ -164,4 +174,196 @@ function tidy(incoming: Incoming): Incoming {
 
 function plain(text: string): string {
   return text.replace(CONTROLS, '').slice(0, ADDRESS_MAX).toWellFormed()
+}
+
+/**
+ * The ids of the rows of an arrival, in order. They are derived from the provider's id if there is one, so that a
+ * repeated arrival gets the same ids.
+ */
+export function idsFor(
+  { provider, provider_message_id, at }: Arrival,
+  newId: () => string,
+): () => string {
+  if (provider_message_id === null) return newId
+  let n = 0
+  return () =>
+    uuidAt(
+      at,
+      createHash('sha256')
+        .update(JSON.stringify([provider, provider_message_id, n++]))
+        .digest(),
+    )
+}
+
+type Store = Pick<ReceivedMessageWrites, 'partsOf' | 'insertPart' | 'removeParts'>
+
+/**
+ * Stores a part of a long text. A repeated part changes nothing. A different part with the same number starts another text,
+ * because phones reuse their references.
+ */
+async function keepPart({ receivedMessages }: Writes, part: ReceivedPartRow): Promise<void> {
+  const known = await receivedMessages.partsOf(part, new Date(0))
+  const same = known.find(({ number }) => number === part.number)
+  if (same && isRepeated(same, part)) return
+  if (same) await receivedMessages.removeParts(part)
+  await receivedMessages.insertPart(part)
+  await receivedMessages.forgetOldestParts(part, PARTS_KEPT_MAX)
+}
+
+/**
+ * Returns the whole text once, to the first caller after all its parts are committed; otherwise null. The parts stay until
+ * their waiting time ends, so that a repeated part is recognized.
+ */
+async function assemble(
+  { receivedMessages }: { receivedMessages: Store },
+  part: ReceivedPartRow,
+): Promise<string | null> {
+  const since = new Date(part.created_at.getTime() - PARTS_WAIT_MS)
+  const text = joined(await receivedMessages.partsOf(part, since), part.total)
+  if (text === null) return null
+  const isFirst = await receivedMessages.insertPart({ ...part, number: 0, units: '' })
+  return isFirst ? text : null
+}
+
+/** The maximum number of queued messages that are searched in each workspace. */
+const SEARCHED_MAX = 500
+
+/**
+ * Fails queued messages to recipients who just opted out (`error_code` `suppressed`), with a refund; returns their number.
+ * Only the newest 500 queued messages of each workspace are searched. The other messages, and after an error all messages,
+ * are checked against the suppressions when they are claimed.
+ */
+async function withdraw(
+  { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now' | 'log'> },
+  optOuts: readonly SuppressionRow[],
+): Promise<number> {
+  let withdrawn = 0
+  for (const optOut of optOuts) {
+    try {
+      const settlements = await waitingFor({ storage, runtime }, optOut)
+      if (settlements.length === 0) continue
+      withdrawn += (await storage.hot.settle(settlements)).filter((isDone) => isDone).length
+    } catch (error) {
+      const { workspace_id } = optOut
+      runtime.log.warn(
+        { err: error, workspace_id },
+        'queued messages to a suppressed recipient were not canceled',
+      )
+    }
+  }
+  return withdrawn
+}
+
+async function waitingFor(
+  { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now'> },
+  { workspace_id, channel, address }: SuppressionRow,
+): Promise<Settlement[]> {
+  const filter = { channel, status: 'queued' } as const
+  const page = { limit: SEARCHED_MAX, offset: 0, content_length: 0 }
+  const waiting = await storage.read.messages.listShort(workspace_id, filter, page)
+  const theirs = waiting.filter(
+    // Of several recipients, the claim leaves out those who opted out.
+    (message) =>
+      message.recipient === address &&
+      message.recipients === null &&
+      message.livemode &&
+      !isReply(message),
+  )
+  return theirs.map(({ id }) => ({
+    workspace_id,
+    message_id: id,
+    token: null,
+    provider: '',
+    abilities: { idempotent: false, lookup: false },
+    result: { task: 'suppressed' },
+    at: runtime.now(),
+  }))
+}
+
+/** HELP gets no second reply within this time, because two machines would answer each other without end. */
+const HELP_QUIET_MS = 10 * 60_000
+
+/** Whether a number is a sender of this service. */
+type IsOurs = (sender: Pick<ReceivedMessageRow, 'channel' | 'sender'>) => boolean
+
+/**
+ * Stores one arrival and its effects in an open transaction, except the replies, which the caller writes last. Returns null
+ * and changes nothing if the arrival is already stored.
+ */
+async function takeIn(
+  stores: Writes,
+  arrival: Arrival,
+  { isOurs, ...context }: ReceivedContext & { isOurs: IsOurs },
+): Promise<ReceivedPlan | null> {
+  const { channel, recipient, provider, provider_message_id } = arrival
+  const { conversations, receivedMessages, suppressions, webhooks } = stores
+  const names = namesOf(arrival)
+  const known = await conversations.with({ channel, names, sender: recipient })
+  const parties = partiesOf(arrival, known)
+  if (provider_message_id !== null) {
+    // The owner may have changed since the first arrival.
+    const owners = [...known.map((one) => one.workspace_id), parties.owner ?? '', '']
+    const by = { provider, provider_message_id }
+    if (await receivedMessages.isKnown(owners, by)) return null
+  }
+  const state = await lookUp(stores, arrival, parties, isOurs)
+  const plan = planReceived(arrival, parties, state, context)
+  // A concurrent transaction with the same arrival waits here, and then finds it.
+  if (!(await receivedMessages.insert(plan.received))) return null
+  await suppressions.add(plan.opt_outs)
+  for (const { workspace_id, ...opted } of plan.lifted) {
+    await suppressions.remove(workspace_id, { ...opted, reason: 'opt_out' })
+  }
+  await webhooks.queue(plan)
+  return plan
+}
+
+async function lookUp(
+  stores: Writes,
+  arrival: Arrival,
+  { owner, workspace_ids, address: sender, addresses }: Parties,
+  isOurs: IsOurs,
+): Promise<ReceivedState> {
+  const { channel, recipient, at } = arrival
+  const { contacts, conversations, receivedMessages, workspaces } = stores
+  const suppressed: [string, SuppressionRow['reason']][] = []
+  const state = {
+    suppressed: new Map(suppressed),
+    subscribers: [],
+    workspace_name: '',
+    has_requested_help: false,
+    can_answer_from: false,
+    is_ours: false,
+  }
+  if (owner === null) return state
+  if (possibleKeyword(arrival) === null) {
+    return { ...state, ...(await announcing(stores, owner)) }
+  }
+  // The locks ensure that only one of two simultaneous equal keywords gets a reply.
+  for (const workspaceId of workspace_ids) await contacts.lock(workspaceId)
+  for (const workspaceId of workspace_ids) {
+    for (const one of await stores.suppressions.of(workspaceId, addresses)) {
+      if (one.channel === channel) suppressed.push([suppressionKey(one), one.reason])
+    }
+  }
+  const since = new Date(at.getTime() - HELP_QUIET_MS)
+  const livemode = (arrival.about ?? arrival.quoted)?.livemode ?? true
+  const between = { workspace_id: owner, channel, sender, recipient, livemode }
+  const self = { workspace_id: owner, channel, sender }
+  return {
+    suppressed: new Map(suppressed),
+    workspace_name: (await workspaces.byId(owner))?.name ?? '',
+    has_requested_help: await receivedMessages.hasRequestedHelp(between, since),
+    can_answer_from: isOurs({ channel, sender: recipient }),
+    is_ours: isOurs(self) || (await conversations.hasSender(self)),
+    ...(await announcing(stores, owner)),
+  }
+}
+
+/** Who gets the event of a received message. */
+async function announcing({ webhooks, eventLog }: Writes, workspaceId: string) {
+  return {
+    subscribers: await webhooks.subscribers(workspaceId),
+    keeps_events: await eventLog.isKept(),
+  }
 }

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { units } from '../contract/fields/units.ts'
-import { compose } from './letter.ts'
-import { frozenMail, invitationMail, lowBalanceMail, resetMail, verifyMail } from './templates.ts'
+import {
+  compose,
+  frozenMail,
+  invitationMail,
+  lowBalanceMail,
+  resetMail,
+  verifyMail,
+} from './templates.ts'
 
 const LINK = 'https://svc.example/x?a=1&b=<"&token=t'
 const ENVELOPE = { brand: 'Acme & <Sons>', to: 'asha@example.com' }
