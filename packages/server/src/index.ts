@@ -8,10 +8,14 @@ export { inletCertificate } from './compat/smtp/certificate.ts'
 export { inletSettings } from './compat/smtp/settings.ts'
 export type { ConsoleOperator, ConsoleUser } from './console/access.ts'
 export type { ConsoleOptions } from './console/console.ts'
-export { type CreateConsoleOptions, createConsole } from './hosted/console.ts'
 export { createHandler, type Handler, type HandlerOptions } from './hosted/handler.ts'
 export type { HostedOptions } from './hosted/hosted-api.ts'
-export { type SvcPluginOptions, svc } from './hosted/plugin.ts'
+export {
+  type CreateConsoleOptions,
+  createConsole,
+  type SvcPluginOptions,
+  svc,
+} from './hosted/plugin.ts'
 export { priceText } from './pages/payment-html.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { type Config, ConfigError, readConfig, urlOf } from './settings/config.ts'

@@ -1,5 +1,15 @@
 import type { AddressInfo } from 'node:net'
-import { type Core, type CoreOptions, createCore, type Runtime, systemRuntime } from '@svc/core'
+import {
+  type Core,
+  type CoreOptions,
+  createCore,
+  createSandboxPayments,
+  createStripePayments,
+  type PaymentProvider,
+  type Runtime,
+  type SandboxPayments,
+  systemRuntime,
+} from '@svc/core'
 import { decodedOf } from '@svc/core/operate'
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import { type Logger, pino } from 'pino'
@@ -18,7 +28,6 @@ import { versionOf } from './pages/docs.ts'
 import type { Backups } from './service/backups.ts'
 import { stdoutLog } from './service/log-destination.ts'
 import { logOptions } from './service/log-options.ts'
-import { openPayments } from './service/payments.ts'
 import { type Config, urlOf } from './settings/config.ts'
 import { nameServersOf } from './settings/name-servers.ts'
 import type { ShownSetting } from './settings/shown.ts'
@@ -304,4 +313,31 @@ function settingTexts(config: Config): Record<string, string> {
   return Object.fromEntries(
     Object.entries(config).map(([name, value]) => [name, JSON.stringify(value) ?? '']),
   )
+}
+
+/** The payment provider of the service. */
+interface Payments {
+  /** Undefined if there is none. Every purchase is then refused. */
+  payments: PaymentProvider | undefined
+  /** The same provider if it is the simulated provider, which needs a page. */
+  sandbox_payments: SandboxPayments | undefined
+}
+
+const SECRET_BYTES = 32
+
+/** Opens Stripe if it is set, otherwise simulated payments under `svc dev`. */
+async function openPayments(
+  { stripe }: Pick<Config, 'stripe'>,
+  { runtime, dev, public_url }: { runtime: Runtime; dev: boolean; public_url: () => string },
+): Promise<Payments> {
+  const { log, now, bytes } = runtime
+  if (stripe) {
+    const payments = await createStripePayments({ ...stripe, log, now, public_url })
+    return { payments, sandbox_payments: undefined }
+  }
+  if (!dev) return { payments: undefined, sandbox_payments: undefined }
+  // The process sends the notifications to itself, so each process can have a new secret.
+  const secret = bytes(SECRET_BYTES).toString('hex')
+  const sandbox_payments = createSandboxPayments({ secret, public_url, now })
+  return { payments: sandbox_payments, sandbox_payments }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createLoopDelay, watchLoopDelay } from '../src/admission/loop-delay.ts'
+import { createLoopDelay, watchLoopDelay } from '../src/admission/gate.ts'
 
 /** The measured delay of a loop whose rounds took these milliseconds. */
 function measured(rounds: readonly number[]): number {

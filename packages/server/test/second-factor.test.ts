@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { totpCode } from '../../core/src/second-factor/totp.ts'
+import { totpCode } from '../../core/src/second-factor/second-factor.ts'
 import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
 import type { Account } from './accounts.ts'
 import { openWorld, useWorld, type World } from './world.ts'

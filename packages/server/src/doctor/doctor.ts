@@ -1,12 +1,11 @@
 /** The checks of `svc doctor`, which the console of operators runs too. */
-export { checkBackups } from './backup-check.ts'
-export { checkDatabase } from './database-check.ts'
-export { checkDomains } from './domain-check.ts'
+export { checkDatabase, checkLedger } from './database-check.ts'
 export { type Finding, findingsOf, reasonOf } from './finding.ts'
-export { checkFolder } from './folder-check.ts'
-export { checkLedger } from './ledger-check.ts'
-export { checkProgram } from './program-check.ts'
-export { checkProviders } from './provider-check.ts'
-export { checkSecrets } from './secrets-check.ts'
-export { checkWebhooks } from './webhook-check.ts'
-export { checkWork } from './work-check.ts'
+export { checkBackups, checkFolder, checkProgram } from './machine-check.ts'
+export {
+  checkDomains,
+  checkProviders,
+  checkSecrets,
+  checkWebhooks,
+  checkWork,
+} from './service-check.ts'

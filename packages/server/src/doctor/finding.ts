@@ -33,3 +33,8 @@ export function reasonOf(error: unknown): string {
   const code = typeof cause?.code === 'string' ? ` (${cause.code})` : ''
   return `${text.split('\n')[0]}${code}`
 }
+
+/** A count with its noun, exact for any size: `1 entry`, `1,234,567 entries`. */
+export function counted(n: number, noun: string, plural = `${noun}s`): string {
+  return `${n.toLocaleString('en')} ${n === 1 ? noun : plural}`
+}

@@ -1,11 +1,12 @@
 import type { Core, Telemetry } from '@svc/core'
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { MailOutcome } from '../compat/smtp/commands.ts'
+import type { Inlet } from '../compat/smtp/inlet.ts'
 import type { Address } from '../settings/readers.ts'
-import { type InletMetrics, inletMetrics } from './inlet-metrics.ts'
 import { serveMetrics } from './metrics-server.ts'
 import { overviewMetrics } from './overview-metrics.ts'
 import { type OnAnswered, requestMetrics } from './request-metrics.ts'
-import { register } from './series.ts'
+import { counter, register } from './series.ts'
 import { workMetrics } from './work-metrics.ts'
 
 /** The metrics of a service for Prometheus. */
@@ -89,4 +90,36 @@ function gauge(
   labels: Record<string, string> = {},
 ): void {
   register(registry, { name, help, type: 'gauge' }, () => [{ labels, value: value() }])
+}
+
+/** The metrics of the SMTP inlet. */
+interface InletMetrics {
+  /** Counts a mail by its outcome. */
+  onMail: (outcome: MailOutcome) => void
+  /** Shows the open connections of the inlet. */
+  watchInlet(inlet: Pick<Inlet, 'connections'>): void
+}
+
+function inletMetrics(registry: Registry): InletMetrics {
+  const mails = counter(
+    registry,
+    {
+      name: 'svc_smtp_mails_total',
+      help: 'Mails of clients of the SMTP inlet: accepted, refused for good, or deferred with a request to repeat them.',
+      labels: ['outcome'],
+    },
+    [['accepted'], ['refused'], ['deferred']],
+  )
+  let connections = () => 0
+  const name = 'svc_smtp_connections'
+  const help = 'Open connections of clients of the SMTP inlet.'
+  register(registry, { name, help, type: 'gauge' }, () => [{ labels: {}, value: connections() }])
+  return {
+    onMail: (outcome) => {
+      mails(outcome).value += 1
+    },
+    watchInlet(inlet) {
+      connections = () => inlet.connections()
+    },
+  }
 }

@@ -9,8 +9,7 @@ import { serveHandler } from '../pages/page.ts'
 import { type Frame, notice, plainPageCsp } from '../pages/plain-page.ts'
 import { actorOf } from '../routes/mount.ts'
 import type { OidcSettings } from '../settings/oidc.ts'
-import { checksCookie } from './checks-cookie.ts'
-import { createOidcClient } from './client.ts'
+import { type Checks, createOidcClient } from './client.ts'
 
 const HTML = 'text/html; charset=utf-8'
 const CSP = plainPageCsp()
@@ -101,4 +100,33 @@ function refuse(
     .code(isOurs ? error.status : 403)
     .type(HTML)
     .send(notice(frame, 'You are not signed in', text, [{ text: 'Sign in again', href: 'start' }]))
+}
+
+/** A sign-in at the provider may take this long. */
+const LIFETIME_S = 10 * 60
+
+const FORM = /^[\w-]{1,200}$/
+
+/**
+ * The cookie that keeps the checks of a sign-in in the browser that began it. With https its name has the prefix `__Host-`,
+ * so that no other host of the domain can set it: otherwise such a host could sign a person in as another one.
+ */
+function checksCookie({ secure }: { secure: boolean }) {
+  const name = secure ? '__Host-svc_oidc' : 'svc_oidc'
+  const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+  return {
+    /** The header `Set-Cookie` that keeps the checks. */
+    set: ({ state, nonce, verifier }: Checks) =>
+      `${name}=${[state, nonce, verifier].join('.')}; Max-Age=${LIFETIME_S}; ${attributes}`,
+    /** The header `Set-Cookie` that removes the checks. */
+    clear: () => `${name}=; Max-Age=0; ${attributes}`,
+    /** The checks in the header `Cookie`; null if there are none. */
+    read(header: string | undefined): Checks | null {
+      const cookie = header?.split('; ').find((each) => each.startsWith(`${name}=`))
+      const [state = '', nonce = '', verifier = '', ...rest] =
+        cookie?.slice(name.length + 1).split('.') ?? []
+      const isWhole = rest.length === 0 && [state, nonce, verifier].every((one) => FORM.test(one))
+      return isWhole ? { state, nonce, verifier } : null
+    },
+  }
 }

@@ -1,21 +1,16 @@
-import type { apiFor } from '@svc/core/contract'
-import type { DecodedCore } from '@svc/core/operate'
+import { type api, type apiFor, SvcError, sliceOf } from '@svc/core/contract'
+import { type DecodedCore, within } from '@svc/core/operate'
 import type { FastifyInstance } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
-import type { Authenticator } from '../admission/authenticator.ts'
+import { type Authenticator, keyOf } from '../admission/authenticator.ts'
 import type { ConsoleAccess } from '../console/access.ts'
-import { apiKeyRoutes } from './api-keys.ts'
-import { auditRoutes } from './audit.ts'
-import { billingRoutes } from './billing.ts'
-import { bulkRoutes } from './bulks.ts'
 import { contactRoutes } from './contacts.ts'
-import { domainRoutes } from './domains.ts'
 import { eventRoutes } from './events.ts'
-import { healthRoutes } from './health.ts'
 import { invitationRoutes, memberRoutes, sessionRoutes } from './members.ts'
 import { messageRoutes, receivedRoutes } from './messages.ts'
 import { type Handlers, mount } from './mount.ts'
-import { suppressionRoutes } from './suppressions.ts'
+import { paginationOf } from './paging.ts'
+import { assertSelfService } from './self-service.ts'
 import { webhookRoutes } from './webhooks.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
@@ -66,5 +61,178 @@ export function mountGroups(
   for (const name of Object.keys(api) as (keyof Groups)[]) {
     mount(app, admission, api[name], handlers[name] as never)
     if (console) mount(app, admission, api[name], handlers[name] as never, { console })
+  }
+}
+
+function apiKeyRoutes(core: DecodedCore): Handlers<typeof api.api_keys> {
+  return {
+    create: ({ workspace_id, body, actor }) => core.apiKeys.create(workspace_id, body, actor),
+    async list({ workspace_id, query }) {
+      const { api_keys, total, next_after } = await core.apiKeys.list(workspace_id, sliceOf(query))
+      return { api_keys, pagination: paginationOf(total, query), next_after }
+    },
+    async deactivate({ workspace_id, params, actor }) {
+      await core.apiKeys.deactivate(workspace_id, params.id, actor)
+      return { message: 'API key deactivated' }
+    },
+  }
+}
+
+function auditRoutes(core: DecodedCore): Handlers<typeof api.audit> {
+  return {
+    async list({ workspace_id, query }) {
+      const { audit_entries, total, next_after } = await core.audit.list(workspace_id, query)
+      return { audit_entries, pagination: paginationOf(total, query), next_after }
+    },
+  }
+}
+
+function billingRoutes({ billing }: DecodedCore): Handlers<typeof api.billing> {
+  return {
+    packages: () => ({ packages: billing.packages() }),
+    async checkout({ workspace_id, body, idempotency_key, replayed: markReplayed }) {
+      const { data, replayed } = await billing.checkout(workspace_id, body, { idempotency_key })
+      if (replayed) markReplayed()
+      return data
+    },
+    async transactions({ workspace_id, query }) {
+      const { transactions, total, next_after } = await billing.transactions(
+        workspace_id,
+        sliceOf(query),
+      )
+      return { transactions, pagination: paginationOf(total, query), next_after }
+    },
+    async notify({ signed, countBadSignature }) {
+      try {
+        await billing.notify(signed)
+      } catch (error) {
+        if (error instanceof SvcError && error.status === 400) await countBadSignature()
+        throw error
+      }
+      return { received: true }
+    },
+  }
+}
+
+function bulkRoutes({ messages: { bulks } }: DecodedCore): Handlers<typeof api.bulks> {
+  return {
+    async send({ identity, body, idempotency_key, replayed: markReplayed }) {
+      const { data, replayed } = await bulks.send(keyOf(identity), body, { idempotency_key })
+      if (replayed) markReplayed()
+      return data
+    },
+    async get({ viewer, params }) {
+      return { bulk: await bulks.get(viewer, params.id) }
+    },
+    async rejected({ viewer, params, query }) {
+      const { total, ...found } = await bulks.rejected(viewer, params.id, sliceOf(query))
+      return { ...found, pagination: paginationOf(total, query) }
+    },
+    cancel: ({ viewer, params }) => bulks.cancel(viewer, params.id),
+    async retry({ identity, params, replayed: markReplayed }) {
+      const { data, replayed } = await bulks.retry(keyOf(identity), params.id)
+      if (replayed) markReplayed()
+      return data
+    },
+  }
+}
+
+/** @param options.self_service whether workspaces add, rotate and remove their domains themselves. */
+function domainRoutes(
+  core: DecodedCore,
+  { self_service }: { self_service: boolean },
+): Handlers<typeof api.domains> {
+  return {
+    async create({ workspace_id, body, actor }) {
+      assertSelfService(self_service)
+      return { domain: await core.domains.create(workspace_id, body, actor) }
+    },
+    async list({ workspace_id, query }) {
+      const { domains, total, next_after } = await core.domains.list(workspace_id, sliceOf(query))
+      return { domains, pagination: paginationOf(total, query), next_after }
+    },
+    async get({ workspace_id, params }) {
+      return { domain: await core.domains.get(workspace_id, params.id) }
+    },
+    async verify({ workspace_id, params, actor }) {
+      return { domain: await core.domains.verify(workspace_id, params.id, actor) }
+    },
+    async rotate({ workspace_id, params, actor }) {
+      assertSelfService(self_service)
+      return { domain: await core.domains.rotate(workspace_id, params.id, actor) }
+    },
+    async delete({ workspace_id, params, actor }) {
+      assertSelfService(self_service)
+      await core.domains.delete(workspace_id, params.id, actor)
+      return { message: 'Domain removed' }
+    },
+  }
+}
+
+function suppressionRoutes(core: DecodedCore): Handlers<typeof api.suppressions> {
+  return {
+    async list({ workspace_id, query }) {
+      const { suppressions, total, next_after } = await core.suppressions.list(
+        workspace_id,
+        query,
+        sliceOf(query),
+      )
+      return { suppressions, pagination: paginationOf(total, query), next_after }
+    },
+    async add({ workspace_id, body }) {
+      return { suppression: await core.suppressions.add(workspace_id, body) }
+    },
+    async remove({ workspace_id, params }) {
+      await core.suppressions.remove(workspace_id, params)
+      return { message: 'Suppression lifted' }
+    },
+  }
+}
+
+/** If the database does not answer within this time, it counts as down. */
+const PING_MAX_MS = 2_000
+
+function healthRoutes(
+  core: DecodedCore,
+  { isClosing, now }: { isClosing: () => boolean; now: () => number },
+): Handlers<typeof api.health> {
+  return {
+    async check() {
+      const database = await databaseHealth(core)
+      const queue = queueState(core)
+      const status = database === 'ok' && queue === 'ok' ? 'ok' : 'degraded'
+      // The rate counters are the only cache. They are in shared rows of the database, or in this process, which runs.
+      const cache = core.sharesCounters ? database : 'ok'
+      return { status, timestamp: new Date(now()), services: { database, cache, queue } }
+    },
+    live: () => ({ status: 'ok' }),
+    async ready({ reply }) {
+      const status = isClosing() ? 'stopping' : await databaseState(core)
+      if (status !== 'ok') reply.code(503)
+      return { status }
+    },
+  }
+}
+
+function queueState(core: DecodedCore): 'ok' | 'paused' | 'stopped' {
+  if (!core.isDispatching()) return 'stopped'
+  return core.dispatch.isPaused() ? 'paused' : 'ok'
+}
+
+/** A database that cannot write its log back still takes requests, so that only the operator must know. */
+async function databaseHealth(core: DecodedCore): Promise<string> {
+  const state = await databaseState(core)
+  return state === 'ok' && core.databaseFault() !== null ? 'checkpoint_error' : state
+}
+
+async function databaseState(core: DecodedCore): Promise<'ok' | 'error'> {
+  try {
+    return await within<'ok' | 'error'>(
+      PING_MAX_MS,
+      core.ping().then(() => 'ok' as const),
+      () => 'error',
+    )
+  } catch {
+    return 'error'
   }
 }

@@ -1,16 +1,21 @@
+import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import type { CountryRule, Prices, SequenceLimit } from '@svc/core'
 import { RATES, type RateLimit } from '@svc/core/contract'
-import type { ListedProvider } from '@svc/core/operate'
+import {
+  type ListedProvider,
+  readCountries,
+  readPrices,
+  readSecretsKeys,
+  readSequenceLimit,
+} from '@svc/core/operate'
 import { type BackupSettings, readBackups, unusedBackupSettings } from './backups.ts'
 import { type OidcSettings, readOidc } from './oidc.ts'
 import { readProviderSettings } from './providers.ts'
 import { readSetting, type SettingName, type ValueOf } from './readers.ts'
-import { readSecretsSettings, type SecretsSettings } from './secrets.ts'
-import { readSpendSettings, type SpendSettings } from './spend.ts'
-import { readStripe, type StripeSettings } from './stripe.ts'
 import { SETTINGS, type ServiceRows } from './table.ts'
-import { ConfigError, type Read } from './variables.ts'
+import { ConfigError, itemsOf, type Read, readSet, type Variable } from './variables.ts'
 
 export { ConfigError }
 
@@ -194,4 +199,164 @@ function inheritedSocket(env: NodeJS.ProcessEnv): number | null {
   throw new ConfigError(
     `LISTEN_FDS must be 1: svc listens on a single socket, got "${env.LISTEN_FDS}"`,
   )
+}
+
+/** The keys that encrypt the secrets of the database. */
+interface SecretsSettings {
+  /** The first key encrypts, and all keys decrypt. Without a key, secrets are stored as plain text. */
+  secrets_keys: readonly string[]
+  /** The file of the keys if every user of the machine can read it; null otherwise. */
+  open_secrets_key_file: string | null
+}
+
+const KEY = 'SVC_SECRETS_KEY'
+const FILE = 'SVC_SECRETS_KEY_FILE'
+
+/** The maximum size of the file; sixteen keys take about 1 KB. */
+const FILE_BYTES_MAX = 16 * 1024
+
+/** The permissions of users other than the owner and the group. */
+const OTHERS = 0o007
+
+/**
+ * Reads the keys from the variable, separated by commas, or from the file, one key a line.
+ * @throws ConfigError that names the variable and never shows a value.
+ */
+function readSecretsSettings(read: Read): SecretsSettings {
+  const [text, file] = [read(KEY), read(FILE)]
+  if (text !== undefined && file !== undefined) {
+    throw new ConfigError(`${KEY} and ${FILE} are both set: set one of them`)
+  }
+  if (file !== undefined) return fromFile(resolve(file))
+  return {
+    secrets_keys: text === undefined ? [] : keysOf(KEY, text),
+    open_secrets_key_file: null,
+  }
+}
+
+function fromFile(path: string): SecretsSettings {
+  try {
+    const { size, mode } = statSync(path)
+    if (size > FILE_BYTES_MAX) throw new ConfigError(`${FILE}: the file is not a list of keys`)
+    const isOpen = process.platform !== 'win32' && (mode & OTHERS) !== 0
+    return {
+      secrets_keys: keysOf(FILE, readFileSync(path, 'utf8')),
+      open_secrets_key_file: isOpen ? path : null,
+    }
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    const { code = 'unreadable' } = error as NodeJS.ErrnoException
+    throw new ConfigError(`${FILE}: the file cannot be read (${code})`)
+  }
+}
+
+function keysOf(name: string, text: string): string[] {
+  const keys = text.split(/[,\n]/).flatMap((part) => part.trim() || [])
+  if (keys.length === 0) throw new ConfigError(`${name} holds no key`)
+  try {
+    readSecretsKeys(keys)
+    return keys
+  } catch (error) {
+    throw new ConfigError(`${name}: ${(error as Error).message}`)
+  }
+}
+
+/** Prices, and the rules that protect credits from misuse. */
+interface SpendSettings {
+  /** The prices that differ from the specification. */
+  prices: Partial<Prices>
+  /** Null if no list of countries is set. */
+  countries: CountryRule | null
+  /** Null if numbers in sequence are not counted. */
+  sequence_limit: SequenceLimit | null
+}
+
+/**
+ * Reads the variables of spend protection.
+ * @throws ConfigError for the first wrong variable.
+ */
+function readSpendSettings(read: Read): SpendSettings {
+  function readBy<T>(name: string, takes: string, reader: (text: string) => T): T | null {
+    const text = read(name)
+    if (text === undefined) return null
+    try {
+      return reader(text)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw new ConfigError(`${name} must be ${takes}${error.message}`)
+    }
+  }
+  const allowed = readBy('SVC_ALLOWED_COUNTRIES', COUNTRIES, readCountries)
+  const denied = readBy('SVC_DENIED_COUNTRIES', COUNTRIES, readCountries)
+  return {
+    prices: readBy('SVC_PRICES', 'prices of channels as JSON: ', readPrices) ?? {},
+    countries: allowed || denied ? { allowed, denied: denied ?? [] } : null,
+    sequence_limit: readBy('SVC_SEQUENCE_LIMIT', '', readSequenceLimit),
+  }
+}
+
+const COUNTRIES = 'two-letter codes of countries with numbers of their own, for example TZ,KE: '
+
+/** The account at Stripe, and the secrets that sign its notifications. */
+interface StripeSettings {
+  secret_key: string
+  /** There are several while a secret is replaced; all of them are valid. */
+  webhook_secrets: string[]
+  /** The address of a proxy, or of a simulated Stripe in a trial. */
+  api_url?: string
+}
+
+const STRIPE: readonly Variable[] = [
+  { name: 'STRIPE_SECRET_KEY', fault: secretKeyFault },
+  { name: 'STRIPE_WEBHOOK_SECRET', fault: webhookSecretFault },
+]
+
+const STRIPE_API_URL = 'STRIPE_API_URL'
+
+/**
+ * Reads the variables of Stripe; null if none is set.
+ * @throws ConfigError for the first variable that is wrong, or that is missing while another is set.
+ */
+function readStripe(read: Read): StripeSettings | null {
+  const [secret_key, secrets] = readSet(STRIPE, read)
+  const api_url = read(STRIPE_API_URL)
+  if (secret_key === undefined || secrets === undefined) {
+    if (api_url === undefined) return null
+    throw new ConfigError(
+      `STRIPE_SECRET_KEY must be set too: ${STRIPE_API_URL} alone is half a set`,
+    )
+  }
+  const settings = { secret_key, webhook_secrets: itemsOf(secrets) }
+  if (api_url === undefined) return settings
+  if (isSafe(api_url)) return { ...settings, api_url }
+  throw new ConfigError(
+    `${STRIPE_API_URL} must be an https URL without a path, or http on this machine: the secret key is sent there`,
+  )
+}
+
+function isSafe(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url?.pathname !== '/' || url.search || url.hash || url.username) return false
+  const isHere = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isHere)
+}
+
+function secretKeyFault(text: string): string | null {
+  if (/^(sk|rk)_(test|live)_[A-Za-z0-9_]+$/.test(text)) return null
+  const takes = 'must be a secret key (sk_…) or a restricted one (rk_…)'
+  if (text.startsWith('pk_')) {
+    return `${takes}, got a publishable key (pk_…): the secret one stands beside it at Stripe, under Developers, API keys`
+  }
+  if (text.startsWith('whsec_')) {
+    return `${takes}, got a signing secret (whsec_…): that one belongs in STRIPE_WEBHOOK_SECRET`
+  }
+  return `${takes} of Stripe, for example sk_test_…`
+}
+
+function webhookSecretFault(text: string): string | null {
+  const items = itemsOf(text)
+  if (items.length > 0 && items.every((item) => /^whsec_[A-Za-z0-9+/=_-]+$/.test(item))) return null
+  const takes = 'must be the signing secret of the webhook endpoint at Stripe (whsec_…)'
+  const isKey = items.some((item) => /^[srp]k_/.test(item))
+  return isKey ? `${takes}, got an API key` : `${takes}, or several with commas between them`
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readTwiml } from '../../src/compat/twilio/twiml.ts'
+import { readTwiml } from '../../src/compat/twilio/calls.ts'
 
 const response = (inner: string) =>
   `<?xml version="1.0" encoding="UTF-8"?><Response>${inner}</Response>`

@@ -1,16 +1,16 @@
-import { SvcError, sendBodyBytes } from '@svc/core/contract'
+import { type ApiKey, endpoint, SvcError, sendBodyBytes } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type * as z from 'zod'
 import type { Admission } from '../../admission/admission.ts'
 import { answerFailureAs } from '../../failures.ts'
-import { mount } from '../../routes/mount.ts'
-import { apiKeyEndpoints, apiKeyHandlers } from './api-keys.ts'
+import { type Handlers, mount } from '../../routes/mount.ts'
 import { batchEndpoints, batchHandlers } from './batch.ts'
 import { contactEndpoints, contactHandlers } from './contacts.ts'
-import { domainEndpoints, domainHandlers } from './domains.ts'
+import { access, assertFullAccess, domainEndpoints, domainHandlers } from './domains.ts'
 import { emailEndpoints, emailHandlers } from './emails.ts'
 import { resendFailureText } from './errors.ts'
-import { ROOT } from './tables.ts'
+import { listQuery, ROOT } from './tables.ts'
 import { webhookEndpoints, webhookHandlers } from './webhooks.ts'
 
 const BEARER = /^Bearer +(\S+)$/i
@@ -78,4 +78,64 @@ const UNSUPPORTED = new Map([
 function unknownText({ url }: FastifyRequest): string {
   const [group = ''] = url.slice(ROOT.length + 1).split(/[/?]/, 1)
   return UNSUPPORTED.get(group) ?? 'The requested endpoint does not exist.'
+}
+
+/** The endpoints for API keys. Source: https://resend.com/docs/api-reference/api-keys */
+const apiKeyEndpoints = {
+  list: endpoint({
+    ...access,
+    method: 'GET',
+    path: `${ROOT}/api-keys`,
+    query: listQuery,
+    summary: 'List API keys, newest first',
+  }),
+} as const
+
+/** The size of a page of the core's list. */
+const PAGE = 100
+/** The maximum number of pages that one request reads: deactivated keys stay in the core's list, and Resend has none. */
+const PAGES_MAX = 50
+
+function apiKeyHandlers({
+  apiKeys,
+}: Pick<DecodedCore, 'apiKeys'>): Handlers<typeof apiKeyEndpoints> {
+  /** The active keys from the newest, or from the key after `after`, up to the key `before` or one more than `limit`. */
+  async function active(
+    workspaceId: string,
+    { limit, after, before }: z.output<typeof listQuery>,
+  ): Promise<ApiKey[]> {
+    const found: ApiKey[] = []
+    let from = after?.toLowerCase()
+    for (let page = 0; page < PAGES_MAX; page++) {
+      const slice = { limit: PAGE, offset: 0, after: from }
+      const { api_keys, next_after } = await apiKeys.list(workspaceId, slice)
+      for (const key of api_keys) {
+        if (before !== undefined && key.id <= before.toLowerCase()) return found
+        if (key.is_active) found.push(key)
+        if (before === undefined && found.length > limit) return found
+      }
+      if (next_after === null) return found
+      from = next_after
+    }
+    return found
+  }
+
+  return {
+    async list({ identity, workspace_id, query }) {
+      assertFullAccess(identity, 'API keys')
+      const { limit, before } = query
+      const found = await active(workspace_id, query)
+      const some = before === undefined ? found.slice(0, limit) : found.slice(-limit)
+      return { object: 'list', has_more: found.length > limit, data: some.map(summaryOf) }
+    },
+  }
+}
+
+function summaryOf({ id, name, created_at, last_used_at }: ApiKey) {
+  return {
+    id,
+    name,
+    created_at: created_at.toISOString(),
+    last_used_at: last_used_at?.toISOString() ?? null,
+  }
 }

@@ -1,10 +1,9 @@
 import { endpoint, httpUrl, invalid, SvcError, type Webhook } from '@svc/core/contract'
-import type { DecodedCore } from '@svc/core/operate'
+import { type DecodedCore, RESEND_EVENTS as EVENTS } from '@svc/core/operate'
 import * as z from 'zod'
 import type { Call, Handlers } from '../../routes/mount.ts'
 import { optional } from './fields.ts'
 import { answer, listQuery, ONE_ID, pageAmong, ROOT } from './tables.ts'
-import { eventNames, subscriptionsOf } from './webhook-events.ts'
 
 const access = { auth: 'api_key', scope: 'manage_webhooks', rate: 'general', ...answer } as const
 const oneWebhook = { params: ONE_ID, not_found: 'Webhook not found' } as const
@@ -140,4 +139,30 @@ function recordOf({ id, created_at, is_active, url, events }: Webhook) {
     endpoint: url,
     events: eventNames(events),
   }
+}
+
+type Kind = (typeof EVENTS)[keyof typeof EVENTS][number]
+
+/**
+ * The subscriptions for events of Resend.
+ * @throws SvcError `validation_error` for an event that the service does not have.
+ */
+function subscriptionsOf(names: readonly string[]): Kind[] {
+  const kinds = names.flatMap((name, index): readonly Kind[] => {
+    if (Object.hasOwn(EVENTS, name)) return EVENTS[name as keyof typeof EVENTS]
+    const known = Object.keys(EVENTS).join(', ')
+    throw invalid(
+      `events.${index}`,
+      `The event ${JSON.stringify(name)} is not supported. Must be one of: ${known}`,
+    )
+  })
+  return [...new Set(kinds)]
+}
+
+/** The events of Resend that a webhook gets. */
+function eventNames(subscriptions: readonly string[]): string[] {
+  const isAll = subscriptions.includes('*')
+  return Object.entries(EVENTS)
+    .filter(([, kinds]) => isAll || kinds.some((kind) => subscriptions.includes(kind)))
+    .map(([name]) => name)
 }

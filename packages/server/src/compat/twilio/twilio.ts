@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   type Endpoint,
   endpoint,
@@ -13,11 +14,10 @@ import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import type { Admission } from '../../admission/admission.ts'
-import { keyOf } from '../../admission/authenticator.ts'
+import { type KeyCredential, keyOf } from '../../admission/authenticator.ts'
 import { unknownRoute } from '../../failures.ts'
 import { type Call, type Handlers, mount } from '../../routes/mount.ts'
 import { callRecord, readCall } from './calls.ts'
-import { readBasicKey } from './credential.ts'
 import { answerTwilioFailure, isFault, notFound, TwilioError } from './errors.ts'
 import { listCalls } from './list-calls.ts'
 import { listMessages } from './list-messages.ts'
@@ -317,4 +317,26 @@ function queryOf(query: Readonly<Record<string, unknown>>): Parameters {
     [values].flat().map((value): [string, string] => [name, String(value)]),
   )
   return grouped(pairs)
+}
+
+/** More than any user name and key of the service. */
+const LENGTH_MAX = 1024
+
+/**
+ * Reads Basic credentials: the user is the account SID, or the SID of the key; the password is an API key. Null without
+ * them. A text that is not such a pair is a wrong key.
+ */
+function readBasicKey({ authorization }: IncomingHttpHeaders): KeyCredential | null {
+  if (authorization === undefined) return null
+  const [, encoded = ''] = /^basic +([\w+/-]+=*) *$/i.exec(authorization.slice(0, LENGTH_MAX)) ?? []
+  const pair = Buffer.from(encoded, 'base64').toString('latin1')
+  const colon = pair.indexOf(':')
+  const user = colon === -1 ? '' : pair.slice(0, colon)
+  const key = colon === -1 ? '' : pair.slice(colon + 1)
+  return {
+    kind: 'api_key',
+    key,
+    belongsTo: ({ workspace_id, api_key_id }) =>
+      isSidOf('account', user, workspace_id) || isSidOf('api_key', user, api_key_id),
+  }
 }

@@ -1,11 +1,16 @@
-import { LIMITS, type OpenApiDocument } from '@svc/core/contract'
+import { ERRORS, type ErrorCode, LIMITS, type OpenApiDocument } from '@svc/core/contract'
 import { inTurns } from '@svc/core/operate'
 import { escapeHtml } from '../plain-page.ts'
-import { type Operation, operationsOf, recordsOf } from './document.ts'
-import { ERROR_CATALOGUE, FAILURE_CATALOGUE } from './error-catalogue.ts'
-import { operationHtml } from './operation-html.ts'
-import { LANGUAGES } from './samples.ts'
-import { schemaHtml, wordsHtml } from './schema-html.ts'
+import {
+  bodyOf,
+  type Operation,
+  operationsOf,
+  type Parameter,
+  recordsOf,
+  successOf,
+} from './document.ts'
+import { LANGUAGES, type SampleRequest, samplesHtml } from './samples.ts'
+import { aboutField, type SchemaHtml, schemaHtml, wordsHtml } from './schema-html.ts'
 
 /** The groups that a newcomer needs first. The others follow in the order of the document. */
 const FIRST = [
@@ -167,4 +172,196 @@ function errorsHtml(): string {
 <thead><tr><th scope="col">error_code</th><th scope="col">Meaning</th></tr></thead>
 <tbody>${failures.join('\n')}</tbody></table></div>
 </section>`
+}
+
+/** What an error means, and what the client does. */
+interface Advice {
+  meaning: string
+  remedy: string
+}
+
+const ADVICE: Record<ErrorCode, Advice> = {
+  validation_error: {
+    meaning: 'The request is wrong. `details` lists each fault with its field.',
+    remedy: 'Correct the request. The same request fails again.',
+  },
+  unauthorized: {
+    meaning:
+      'The API key or the token is missing, unknown, deactivated or ended; or a password is wrong.',
+    remedy: 'Send a valid `X-API-Key`, or log in again.',
+  },
+  token_expired: {
+    meaning: 'The session is too old.',
+    remedy: 'Log in again.',
+  },
+  insufficient_credits: {
+    meaning:
+      'The workspace has less credits than the request costs, or a purchase could not begin.',
+    remedy: 'Add credits, then send the request again.',
+  },
+  forbidden: {
+    meaning:
+      'The credential is valid, but lacks the scope or the role; or the workspace is frozen.',
+    remedy: 'Use a key with the scope that the endpoint names, or ask an owner.',
+  },
+  not_found: {
+    meaning: 'The path or the record does not exist in this workspace.',
+    remedy: 'Check the id and the path.',
+  },
+  rate_limit_exceeded: {
+    meaning: 'Too many requests, or the service is busy.',
+    remedy: 'Wait for the seconds of `Retry-After`, then send the request again.',
+  },
+  internal_error: {
+    meaning: 'A fault of the service.',
+    remedy:
+      'Send the request again, with the same `Idempotency-Key`. Tell the operator the `X-Request-Id`.',
+  },
+}
+
+/** Each value of the field `error`, with its status and what to do. */
+const ERROR_CATALOGUE = Object.entries(ADVICE).map(([code, advice]) => ({
+  code,
+  status: ERRORS[code as ErrorCode],
+  ...advice,
+}))
+
+/** Frequent values of `error_code` of a message that failed. Providers add words of their own. */
+const FAILURE_CATALOGUE: readonly { code: string; meaning: string }[] = [
+  { code: 'invalid_recipient', meaning: 'The recipient is not an address of the channel.' },
+  { code: 'invalid_content', meaning: 'The content cannot be sent on the channel.' },
+  { code: 'sender_invalid', meaning: 'The provider may not send from this sender.' },
+  {
+    code: 'sender_not_verified',
+    meaning: 'The domain of `from_address` is not verified any more.',
+  },
+  { code: 'undelivered', meaning: 'The provider took the message but did not deliver it.' },
+  { code: 'bounced', meaning: 'The mailbox does not exist, is full or refuses the mail.' },
+  {
+    code: 'expired',
+    meaning: 'The time of `expires_in` or of the carrier ended before the delivery.',
+  },
+  { code: 'canceled', meaning: 'A request canceled the message.' },
+  { code: 'provider_unavailable', meaning: 'The provider did not take the message in time.' },
+  {
+    code: 'outcome_unknown',
+    meaning:
+      'The answer of the provider was lost. The message may have arrived, so that it is not refunded.',
+  },
+]
+
+/** One operation: what it does and takes on one side, samples and its answer on the other. */
+function operationHtml(
+  operation: Operation,
+  { schemas, base_url }: { schemas: SchemaHtml; base_url: string },
+): string {
+  const { method, path, operationId, summary, description, parameters = [] } = operation
+  const body = bodyOf(operation)
+  const { content } = successOf(operation)
+  const asked = body ? `<h4>Request</h4>${schemas.fields(body.schema, { opens: true })}` : ''
+  const given = content ? schemas.fields(content.schema) : ''
+  return `<article id="${operationId}" aria-labelledby="${operationId}-title">
+<div class="text">
+<h3 id="${operationId}-title"><a href="#${operationId}">${escapeHtml(summary)}</a></h3>
+<p class="path"><span class="method ${method.toLowerCase()}">${method}</span> <code>${escapeHtml(path)}</code></p>
+${description === undefined ? '' : `<p>${wordsHtml(description)}</p>`}
+<p class="quiet">${credentialText(operation)}</p>
+${parametersHtml(parameters, schemas)}${asked}
+${given === '' ? '' : `<details><summary>Fields of the answer</summary>${given}</details>`}
+</div>
+<div class="side">
+${sampleHtml(operation, base_url)}
+${answerHtml(operation)}
+${tryHtml(operation)}
+</div>
+</article>`
+}
+
+function credentialText({ security }: Operation): string {
+  const names = security.flatMap((scheme) => Object.keys(scheme))
+  if (names.length === 0) return 'Needs no credential.'
+  const words = names.map((name) => (name === 'jwt' ? 'the token of a login' : 'an API key'))
+  return `Needs ${words.join(' or ')}.`
+}
+
+function authOf({ security }: Operation): SampleRequest['auth'] {
+  const names = security.flatMap((scheme) => Object.keys(scheme))
+  if (names.includes('api_key')) return 'api_key'
+  return names.includes('jwt') ? 'jwt' : 'none'
+}
+
+function parametersHtml(parameters: readonly Parameter[], schemas: SchemaHtml): string {
+  if (parameters.length === 0) return ''
+  const rows = parameters.map(({ name, in: place, required, description, schema }) => {
+    const must = required ? ' <b class="must">required</b>' : ''
+    const about = aboutField({ ...schema, description: description ?? schema.description ?? '' })
+    return `<div><dt><code>${escapeHtml(name)}</code> <span class="type">${place}, ${schemas.type(schema)}</span>${must}</dt><dd>${about}</dd></div>`
+  })
+  return `<h4>Parameters</h4><dl class="fields">${rows.join('')}</dl>`
+}
+
+/** Whether another program signs the request, so that no client sends it. */
+function isSigned({ parameters = [], security }: Operation): boolean {
+  return (
+    security.length === 0 &&
+    parameters.some(({ in: place, name }) => place === 'header' && /signature/i.test(name))
+  )
+}
+
+function sampleHtml(operation: Operation, base_url: string): string {
+  if (isSigned(operation)) return ''
+  const { method, path, tags, operationId } = operation
+  const [group = ''] = tags
+  const named = (name: string) => (name === 'id' ? `<${group.replace(/s$/, '')}_id>` : `<${name}>`)
+  const args = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => named(name))
+  const request: SampleRequest = {
+    method,
+    url: base_url + path.replace(/\{(\w+)\}/g, (_, name: string) => named(name)),
+    auth: authOf(operation),
+    body: exampleOf(operation),
+    call: { base_url, method: operationId.split('.').map(camelCase).join('.'), args },
+  }
+  return `<div class="sample"><button type="button" class="copy">Copy</button>${samplesHtml(request)}</div>`
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function exampleOf(operation: Operation): unknown {
+  const body = bodyOf(operation)
+  return body?.example ?? null
+}
+
+function answerHtml(operation: Operation): string {
+  const { status, content } = successOf(operation)
+  if (content?.example === undefined) return ''
+  const text = escapeHtml(JSON.stringify(content.example, null, 2))
+  return `<details class="answer" open><summary>Answer ${status}</summary><pre tabindex="0" aria-label="Answer"><code>${text}</code></pre></details>`
+}
+
+/** The form that sends the request from the page. It works with the script only, which shows it. */
+function tryHtml(operation: Operation): string {
+  if (isSigned(operation)) return ''
+  const { method, path, parameters = [] } = operation
+  const inputs = parameters
+    .filter(({ in: place }) => place === 'path')
+    .map(
+      ({ name }) =>
+        `<label>${escapeHtml(name)} <input name="${escapeHtml(name)}" data-in="path" required autocomplete="off" spellcheck="false"></label>`,
+    )
+  const query = parameters.some(({ in: place }) => place === 'query')
+    ? '<label>Query <input data-in="query" placeholder="limit=10" autocomplete="off" spellcheck="false"></label>'
+    : ''
+  const example =
+    bodyOf(operation) && escapeHtml(JSON.stringify(exampleOf(operation) ?? {}, null, 2))
+  const body = example
+    ? `<label>Body <textarea data-in="body" spellcheck="false" rows="${Math.min(example.split('\n').length, 16)}">${example}</textarea></label>`
+    : ''
+  return `<details class="try" hidden><summary>Send this request</summary>
+<form data-method="${method}" data-path="${escapeHtml(path)}" data-auth="${authOf(operation)}">
+${inputs.join('')}${query}${body}
+<button>Send</button>
+<output aria-live="polite"></output>
+</form></details>`
 }

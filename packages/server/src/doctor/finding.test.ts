@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { counted } from './counted.ts'
+import { counted } from './finding.ts'
 
 it('shows exact counts of any size', () => {
   expect(counted(1, 'entry', 'entries')).toBe('1 entry')

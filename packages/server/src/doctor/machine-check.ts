@@ -1,7 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { access, constants, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type Finding, findingsOf } from './finding.ts'
+import type { Config } from '../settings/config.ts'
+import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 const MB = 1024 * 1024
 const FREE_MIN = 200 * MB
@@ -94,4 +95,79 @@ export async function checkFolder(file: string): Promise<Finding[]> {
 
 function mb(bytes: number): string {
   return `${Math.floor(bytes / MB).toLocaleString('en')} MB`
+}
+
+/** Major versions without fixes, with the end of their support. Source: the release schedule of Node.js. */
+const ENDED: Record<number, string> = { 20: 'April 2026', 21: 'June 2024', 23: 'June 2025' }
+
+const SUPPORTED = '20.19, 22.14 or 24'
+
+/** Checks that this version of Node is supported. */
+export function checkProgram(version: string): Finding[] {
+  const is = findingsOf('node')
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
+  const isSupported = (major === 20 && minor >= 19) || (major === 22 && minor >= 14) || major >= 24
+  if (!isSupported) {
+    return [is.error(`Node ${version} is not supported`, `install ${SUPPORTED}, or newer`)]
+  }
+  const ended = ENDED[major]
+  if (ended === undefined) return [is.ok(`Node ${version}`)]
+  return [
+    is.warning(
+      `Node ${version} has had no security fixes since ${ended}`,
+      'install Node 24 (or 22); the database needs no change',
+    ),
+  ]
+}
+
+/** A backup is late after this number of intervals, because one backup may be slow or may have failed. */
+const LATE = 2
+
+/** Checks that the service makes backups, and that the newest one is recent. */
+export async function checkBackups(
+  {
+    backups,
+    database_url,
+    unused_backup_settings: unused,
+  }: Pick<Config, 'backups' | 'database_url' | 'unused_backup_settings'>,
+  now: Date,
+): Promise<Finding[]> {
+  const is = findingsOf('backups')
+  if (unused.length > 0) {
+    return [
+      is.warning(
+        `${unused.join(', ')}: no effect with PostgreSQL`,
+        'remove it from the settings, and back PostgreSQL up with its own tools: pg_dump, or pg_basebackup and the archived log',
+      ),
+    ]
+  }
+  if (!database_url.startsWith('file:')) {
+    return [is.ok('PostgreSQL is backed up with its own tools, which this check does not see')]
+  }
+  if (!backups) {
+    return [
+      is.warning(
+        'the service makes no backups',
+        'set SVC_BACKUP_EVERY=24h (and SVC_BACKUP_DIR, preferably on another disk), or run svc backup from a timer',
+      ),
+    ]
+  }
+  const { backupsIn } = await import('@svc/core/operate')
+  const advice = 'the log of svc serve has the reason; svc backup makes one now'
+  let newest: ReturnType<typeof backupsIn>[number] | undefined
+  try {
+    newest = existsSync(backups.dir) ? backupsIn(backups.dir)[0] : undefined
+  } catch (error) {
+    return [
+      is.error(reasonOf(error), 'set SVC_BACKUP_DIR to a folder that the service can write to'),
+    ]
+  }
+  if (!newest) {
+    const hint =
+      'the server makes the first one at its start; if it is missing, the log has the reason'
+    return [is.warning(`there is no backup yet in ${backups.dir}`, hint)]
+  }
+  const age_ms = now.getTime() - newest.at.getTime()
+  const text = `the newest is from ${newest.at.toISOString()}, in ${backups.dir}`
+  return [age_ms > LATE * backups.every_ms ? is.error(`${text}: too old`, advice) : is.ok(text)]
 }
