@@ -113,7 +113,10 @@ function lineOf({ url, ...at }: Frame): number {
 
 function entryOf(file: string, { lineNumber, columnNumber }: Omit<Frame, 'functionName' | 'url'>) {
   const entry = sourceMapOf(file)?.findEntry(lineNumber, columnNumber)
-  return entry !== undefined && 'originalSource' in entry ? entry : undefined
+  // A mapping of generated code has no source.
+  return entry !== undefined && 'originalSource' in entry && entry.originalSource
+    ? entry
+    : undefined
 }
 
 const sourceMaps = new Map<string, SourceMap | null>()

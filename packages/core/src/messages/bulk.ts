@@ -137,8 +137,12 @@ export function createBulks(parts: BulkParts): Bulks<'decoded'> {
       )
     }
     const files = drafts.flatMap((one) => one.files ?? [])
-    return acceptWithFiles(parts, identity.workspace_id, files, () =>
-      acceptBulk(parts, identity, draft),
+    return acceptWithFiles(
+      parts,
+      identity.workspace_id,
+      files,
+      () => acceptBulk(parts, identity, draft),
+      ({ replayed }) => !replayed,
     )
   }
 

@@ -213,7 +213,9 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       callback === undefined ? null : await parts.statusCallbacks(identity, callback)
     await sequences?.check(identity, channel, [to])
     const several = recipients.length > 1 ? recipients : undefined
-    const stored = await storeFiles(parts, identity.workspace_id, content)
+    const stored = hasFiles(content)
+      ? await storeFiles(parts, identity.workspace_id, content)
+      : { content, files: [] }
     const message = newMessage(
       identity,
       {
@@ -250,18 +252,20 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
         response: () => sentJson(data),
       }),
     }
-    return acceptWithFiles(parts, identity.workspace_id, stored.files, async () => {
-      const result = await acceptOne(storage, accepting, at)
-      if (result.outcome === 'replayed') return replay(result.response)
-      if (result.outcome === 'suppressed') {
-        const [first] = result.recipients
-        throw invalid(
-          recipients.find(({ address }) => address === first)?.path ?? 'to',
-          SUPPRESSED_TEXT,
-        )
-      }
-      return { data, replayed: false, row: message }
-    })
+    const accepted = () => acceptOne(storage, accepting, at)
+    const result =
+      stored.files.length === 0
+        ? await accepted()
+        : await acceptWithFiles(parts, identity.workspace_id, stored.files, accepted, isAccepted)
+    if (result.outcome === 'replayed') return replay(result.response)
+    if (result.outcome === 'suppressed') {
+      const [first] = result.recipients
+      throw invalid(
+        recipients.find(({ address }) => address === first)?.path ?? 'to',
+        SUPPRESSED_TEXT,
+      )
+    }
+    return { data, replayed: false, row: message }
   }
 
   async function accept(
@@ -403,6 +407,10 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       return estimateOf(parts, identity, { channel, found, isStrict, at })
     },
   }
+}
+
+function isAccepted({ outcome }: { outcome: string }): boolean {
+  return outcome === 'accepted'
 }
 
 /** The fault if a live message costs more than the request allows. Test messages cost nothing. */

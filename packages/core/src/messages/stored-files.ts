@@ -121,21 +121,22 @@ export function fileRows(
  * Runs `accept`, which accepts messages with these stored files. If it does not, the files that no message has are removed
  * at once: a client without credits must not fill the disk.
  */
-export async function acceptWithFiles<T extends { replayed: boolean }>(
+export async function acceptWithFiles<T>(
   { storage }: Pick<Parts, 'storage'>,
   workspaceId: string,
   files: readonly FileUse[],
   accept: () => Promise<T>,
+  isUse: (result: T) => boolean,
 ): Promise<T> {
   if (files.length === 0) return accept()
-  let isAccepted = false
+  let isUsed = false
   try {
     const result = await accept()
-    isAccepted = !result.replayed
+    isUsed = isUse(result)
     return result
   } finally {
     const unused = files.map(({ sha256 }) => sha256)
-    if (!isAccepted) {
+    if (!isUsed) {
       await storage.write((stores) => stores.files.removeUnused(workspaceId, unused))
     }
   }

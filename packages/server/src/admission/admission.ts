@@ -6,7 +6,7 @@ import {
   requireScope,
   whenReady,
 } from '@svc/core/operate'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, preParsingHookHandler } from 'fastify'
 import {
   type Authenticator,
   type Credential,
@@ -81,7 +81,7 @@ export interface Admission {
   /** Counts a request with a wrong signature as one without credentials. Refuses no request; returns the state. */
   noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<State>
   /** Waits until a large body fits into memory, before it is read. */
-  reserveBody(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  reserveBody: preParsingHookHandler
   /** Runs the work of an admitted request, which counts as load until it ends. */
   during: Gate['during']
 }
@@ -313,17 +313,19 @@ const BYTES_OF_WORKSPACE = BYTES_MAX / 2
  * Makes a hook that lets a request with a large body wait until the body fits into memory. The client cannot send it
  * meanwhile. The time limit of a request also ends the wait.
  */
-function createBodyBudget() {
+function createBodyBudget(): preParsingHookHandler {
   const all = createByteBudget(BYTES_MAX)
   const workspaces = new Map<
     string,
     { budget: ReturnType<typeof createByteBudget>; users: number }
   >()
 
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const bytes = bytesOf(request)
+  async function reserve(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    bytes: number,
+  ): Promise<void> {
     const workspaceId = request.svcIdentity?.workspace_id ?? ''
-    if (bytes <= SMALL_BYTES) return
     const own = workspaces.get(workspaceId) ?? {
       budget: createByteBudget(BYTES_OF_WORKSPACE),
       users: 0,
@@ -338,11 +340,18 @@ function createBodyBudget() {
       own.users -= 1
       if (own.users === 0) workspaces.delete(workspaceId)
     })
-    for (const { reserve } of [own.budget, all]) {
-      const release = await reserve(bytes, gone.signal)
+    for (const budget of [own.budget, all]) {
+      const release = await budget.reserve(bytes, gone.signal)
       if (gone.signal.aborted) release()
       else releases.push(release)
     }
+  }
+
+  // Without a promise for the small bodies, which are nearly all.
+  return (request, reply, _payload, done) => {
+    const bytes = bytesOf(request)
+    if (bytes <= SMALL_BYTES) done()
+    else reserve(request, reply, bytes).then(() => done(), done)
   }
 }
 

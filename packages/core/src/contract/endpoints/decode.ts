@@ -21,9 +21,10 @@ const SHOWN_NAME_LENGTH = 64
  * @throws SvcError 400 validation_error with the nearest known name
  */
 export function refuseUnknownParameters(query: z.ZodObject | undefined, value: object): void {
-  if (query?.def.catchall) return
+  const given = Object.keys(value)
+  if (given.length === 0 || query?.def.catchall) return
   const known = Object.keys(query?.shape ?? {})
-  const details = Object.keys(value)
+  const details = given
     .filter((name) => !known.includes(name))
     .map((name): ErrorDetail => {
       const near = nearest(name, known)
