@@ -30,7 +30,12 @@ export type HandledEvent<Kind extends EventKind | '*'> = Kind extends EventKind
   ? EventOf<Kind>
   : CoreEvent
 
-/** Events in the process, after their commit, in the order of the commits. */
+/**
+ * Events in the process, after their commit, in the order of the commits. The transaction that stores events locks one row
+ * last, until its commit, and takes their positions in `event_log` from it. So a reader that knows the newest position knows
+ * every event up to it. Readers wait for a hint or a second, and read pages from the database. Rows of the log, and of events
+ * that no webhook gets, are written only while `event_log_state.is_kept`.
+ */
 export interface EventFeed {
   /**
    * Calls the handler with each event of a kind, or with every event (`*`), from now on; possibly also with events of the

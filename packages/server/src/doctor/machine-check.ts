@@ -98,9 +98,14 @@ function mb(bytes: number): string {
 }
 
 /** Major versions without fixes, with the end of their support. Source: the release schedule of Node.js. */
-const ENDED: Record<number, string> = { 20: 'April 2026', 21: 'June 2024', 23: 'June 2025' }
+const ENDED: Record<number, string> = {
+  20: 'April 2026',
+  21: 'June 2024',
+  23: 'June 2025',
+  25: 'June 2026',
+}
 
-const SUPPORTED = '20.19, 22.14 or 24'
+const SUPPORTED = '20.19, 22.14, 24 or 26'
 
 /** Checks that this version of Node is supported. */
 export function checkProgram(version: string): Finding[] {
@@ -115,7 +120,7 @@ export function checkProgram(version: string): Finding[] {
   return [
     is.warning(
       `Node ${version} has had no security fixes since ${ended}`,
-      'install Node 24 (or 22); the database needs no change',
+      'install Node 26 (or 24); the database needs no change',
     ),
   ]
 }

@@ -31,7 +31,7 @@ export function loadDriver(
     const isMissing = (error as { code?: unknown }).code === 'MODULE_NOT_FOUND'
     if (!isMissing || name === 'better-sqlite3') throw error
     throw new Error(
-      `SQLite on Node 20 needs one more package: npm install ${name}@npm:better-sqlite3@12. Node 22 and 24 need nothing more.`,
+      `SQLite on Node 20 needs one more package: npm install ${name}@npm:better-sqlite3@12. Later versions of Node need nothing more.`,
       { cause: error },
     )
   }
