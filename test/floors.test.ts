@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { FEATURES, FLOORS, violationsOf } from './floors.ts'
+import { cyclesAmong, FEATURES, FLOORS, violationsOf } from './floors.ts'
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const PACKAGES = readdirSync(join(ROOT, 'packages'))
@@ -14,10 +14,15 @@ interface Manifest {
 
 /** Every source file that is shipped, by its path from the root: tests and the suites they share may import anything. */
 function sources(): Map<string, string> {
-  const paths = PACKAGES.flatMap((name) =>
-    readdirSync(join(ROOT, 'packages', name, 'src'), { recursive: true, encoding: 'utf8' })
-      .map((path) => `packages/${name}/src/${path.replaceAll('\\', '/')}`)
-      .filter((path) => /\.tsx?$/.test(path) && !/\.(test|contract|test-d)\.ts$/.test(path)),
+  return textsBelow(...PACKAGES.map((name) => `packages/${name}/src`), 'packages/server/console')
+}
+
+/** The modules below these folders that are no tests. */
+function textsBelow(...folders: string[]): Map<string, string> {
+  const paths = folders.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .map((path) => `${folder}/${path.replaceAll('\\', '/')}`)
+      .filter((path) => /\.(tsx?|mjs)$/.test(path) && !/\.(test|contract|test-d)\.ts$/.test(path)),
   )
   return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]))
 }
@@ -74,6 +79,10 @@ describe('the floors', () => {
     expect(violationsOf(sources(), entries())).toEqual([])
   })
 
+  it('leave no import cycle in scripts and benchmarks', () => {
+    expect(cyclesAmong(textsBelow('scripts', 'bench'))).toEqual([])
+  })
+
   it('name only folders and files that exist', () => {
     const folders = new Set([...sources().keys()].map((path) => path.split('/')[3]))
     expect(FLOORS.flat().filter((folder) => !folders.has(folder))).toEqual([FEATURES])
@@ -117,9 +126,17 @@ describe('violationsOf', () => {
     ['cli/src/top/screen.ts', '../views/top.tsx', 'a folder of the command uses only the folders'],
     ['cli/src/show/output.ts', '../input/time.ts', 'a folder of the command uses only the folders'],
     ['core/src/contract/signing/sign.ts', 'zod', 'signatures need node:crypto alone'],
+    [
+      'console/pages.ts',
+      '../src/console/wire.ts',
+      'the pages of the console know the server by its',
+    ],
+    ['console/pages.ts', '@svc/core/contract', 'the pages of the console know the client alone'],
+    ['console/pages.ts', '../../core/src/core.ts', 'a package reaches another by its name alone'],
   ])('finds that %s imports %s', (path, specifier, rule) => {
-    const found = check(`packages/${path}`, `export * from '${specifier}'`)
-    expect(found).toContainEqual(expect.stringMatching(`^packages/${path} → .*: ${rule}`))
+    const file = path.startsWith('console/') ? `packages/server/${path}` : `packages/${path}`
+    const found = check(file, `export * from '${specifier}'`)
+    expect(found).toContainEqual(expect.stringMatching(`^${file} → .*: ${rule}`))
   })
 
   it('finds the type of a table in a feature', () => {
@@ -150,6 +167,19 @@ describe('violationsOf', () => {
     expect(check('packages/core/src/index.ts', "export * from '@svc/core'")).toContain(
       'packages/core/src/index.ts → packages/core/src/index.ts: an import cycle',
     )
+  })
+
+  it('lets the pages of the console know types of the server, and finds their cycles', () => {
+    const path = 'packages/server/console/pages.ts'
+    expect(check(path, "import type { Need } from '../src/console/wire.ts'")).toEqual([])
+    const pages = new Map([
+      [path, "import { Home } from './pages/home.tsx'"],
+      ['packages/server/console/pages/home.tsx', "import { PAGES } from '../pages.ts'"],
+    ])
+    expect(violationsOf(pages, new Map())).toEqual([
+      'packages/server/console/pages.ts → packages/server/console/pages/home.tsx → packages/server/console/pages.ts: an import cycle',
+    ])
+    expect(cyclesAmong(pages)).toHaveLength(1)
   })
 
   it('lets a feature use another, and finds a cycle of features', () => {

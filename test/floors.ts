@@ -2,7 +2,10 @@ import { posix } from 'node:path'
 import { cyclesOf } from './cycles.ts'
 import { importsOf } from './imports.ts'
 
-/** One file's use of another, or of a package. Files are named `core/rules/accept.ts`: package, then path in `src`. */
+/**
+ * One file's use of another, or of a package. Files are named `core/rules/accept.ts`: package, then path in `src`. The pages of
+ * the console are named `console/`, as a package.
+ */
 interface Edge {
   readonly from: string
   readonly specifier: string
@@ -71,7 +74,7 @@ const FLOOR_OF = new Map(
   FLOORS.flatMap((folders, floor) => folders.map((folder): [string, number] => [folder, floor])),
 )
 
-const OURS = /^(client|core|server|cli|testkit)\//
+const OURS = /^(client|core|server|cli|testkit|console)\//
 const SQL = /^(drizzle-orm|drizzle-kit|better-sqlite3|pg)$/
 const OUTSIDE_OF_CORE = /^(fastify|@fastify\/.*|commander|ink|react|process|node:process)$/
 
@@ -79,8 +82,16 @@ const RULES: Rule[] = [
   {
     says: 'a package reaches another by its name alone',
     breaks: (edge) =>
-      edge.specifier.startsWith('.') && packageOf(edge.from) !== packageOf(edge.target),
+      edge.specifier.startsWith('.') &&
+      packageOf(edge.from) !== packageOf(edge.target) &&
+      !(edge.from.startsWith('console/') && edge.target.startsWith('server/')),
   },
+  {
+    says: 'the pages of the console know the server by its types alone',
+    breaks: ({ from, target, is_type_only }) =>
+      from.startsWith('console/') && target.startsWith('server/') && !is_type_only,
+  },
+  uses('console', /^@svc\/client$/, 'the pages of the console know the client alone'),
   uses('core', /^$/, 'core knows no other package of ours'),
   uses('server', /^@svc\/core(\/|$)/, 'server knows core alone'),
   uses('client', /^$/, 'client knows no other package of ours'),
@@ -211,6 +222,11 @@ export function violationsOf(
   ]
 }
 
+/** The import cycles of these files, a line each, for files that have no floors. */
+export function cyclesAmong(files: ReadonlyMap<string, string>): string[] {
+  return importCycles([...files].flatMap(([path, source]) => edgesOf(path, source, new Map())))
+}
+
 function edgesOf(path: string, source: string, entries: ReadonlyMap<string, string>): Edge[] {
   return importsOf(source).map(({ specifier, is_type_only }) => {
     const entry = entries.get(specifier)
@@ -276,10 +292,13 @@ function folderOf(id: string): string {
 }
 
 function idOf(path: string): string {
-  return path.replace(/^packages\/([^/]+)\/src\//, '$1/')
+  return path
+    .replace(/^packages\/([^/]+)\/src\//, '$1/')
+    .replace(/^packages\/server\/console\//, 'console/')
 }
 
 function pathOf(id: string): string {
+  if (id.startsWith('console/')) return `packages/server/${id}`
   return OURS.test(id) ? id.replace('/', '/src/').replace(/^/, 'packages/') : id
 }
 

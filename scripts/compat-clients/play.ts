@@ -1,7 +1,7 @@
 import { delimiter, join } from 'node:path'
 import { runCommand } from '../packages/run-command.ts'
 import { type Client, scenarioFile } from './clients.ts'
-import type { Stage } from './stage.ts'
+import type { Scenario, Stage } from './stage.ts'
 
 const SCENARIO_LIMIT_MS = 3 * 60_000
 
@@ -21,30 +21,6 @@ export interface Result {
   checks: readonly Check[]
   /** Why the scenario did not come to its end; null if it did. */
   fault: string | null
-}
-
-/** What a scenario knows, as JSON in the environment variable `SCENARIO`. Its own workspaces keep it apart from the others. */
-export interface Scenario {
-  /** The folder with the packages, and the name under which the package is installed. */
-  folder: string
-  module: string
-  /** A service without limits, and one that takes three requests of a key in two seconds. */
-  service: Place
-  limited: Place
-  /** The certificate of the SMTP inlet, in PEM. */
-  certificate: string
-}
-
-/** A service with a workspace. */
-export interface Place {
-  url: string
-  smtp_port: number
-  account_sid: string
-  /** A key with every scope that signs callbacks. */
-  key: string
-  key_id: string
-  /** A key that may only read. */
-  reader: string
 }
 
 /** Plays the scenario of a client in a process of its own. */

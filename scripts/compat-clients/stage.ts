@@ -7,7 +7,6 @@ import {
 } from '../../packages/core/test/providers/smtp/send-certificate.ts'
 import { type Service, startService } from '../service/serve.ts'
 import { openGateway } from './gateway.ts'
-import type { Place, Scenario } from './play.ts'
 
 const PASSWORD = 'a password of this run'
 
@@ -17,6 +16,30 @@ export interface Stage {
   places(): Promise<Pick<Scenario, 'service' | 'limited' | 'certificate'>>
   /** Stops the services. Resolves with the faults in their logs. */
   close(): Promise<string[]>
+}
+
+/** What a scenario knows, as JSON in the environment variable `SCENARIO`. Its own workspaces keep it apart from the others. */
+export interface Scenario {
+  /** The folder with the packages, and the name under which the package is installed. */
+  folder: string
+  module: string
+  /** A service without limits, and one that takes three requests of a key in two seconds. */
+  service: Place
+  limited: Place
+  /** The certificate of the SMTP inlet, in PEM. */
+  certificate: string
+}
+
+/** A service with a workspace. */
+interface Place {
+  url: string
+  smtp_port: number
+  account_sid: string
+  /** A key with every scope that signs callbacks. */
+  key: string
+  key_id: string
+  /** A key that may only read. */
+  reader: string
 }
 
 /** Starts the services with their data below `folder`. */

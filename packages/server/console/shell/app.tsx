@@ -87,5 +87,10 @@ function Shown({ entry: { module }, params }: Found) {
   useEffect(() => {
     document.title = `${module.title} · ${facts.brand}`
   }, [module])
-  return <module.Page params={params} />
+  return <module.Page params={params} mayOpen={mayOpen} />
+}
+
+function mayOpen(to: string): boolean {
+  const path = to.replace(/\?.*/, '')
+  return PAGES.some((page) => match(page.path, path) && may(page.needs))
 }

@@ -1,9 +1,12 @@
 import type { ComponentType } from 'preact'
 import type { Need } from '../../src/console/wire.ts'
 
-/** The parameters of a page: those of its path. */
+/** What a page gets. */
 export interface PageProps {
+  /** Those of its path. */
   params: Record<string, string>
+  /** Whether the person may open the page at `to`, as links have it. */
+  mayOpen(to: string): boolean
 }
 
 /** What the module of a page exports as `default`. */

@@ -1,7 +1,7 @@
-import { PAGES } from '../../pages.ts'
 import { Icon, LinkButton } from '../../parts/index.ts'
 import { count, relativeTime } from '../../shell/format.ts'
-import { hrefOf, match } from '../../shell/router.ts'
+import type { PageProps } from '../../shell/page.ts'
+import { hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 
 interface Finding {
@@ -54,14 +54,11 @@ function described({
   }
 }
 
-/** Whether the person may open a page. */
-function mayOpen(to: string): boolean {
-  const path = to.replace(/\?.*/, '')
-  return PAGES.some((page) => match(page.path, path) && may(page.needs))
-}
-
 /** The list of findings; nothing if all is well. */
-export function FindingList({ findings }: Pick<Findings, 'findings'>) {
+export function FindingList({
+  findings,
+  mayOpen,
+}: Pick<Findings, 'findings'> & Pick<PageProps, 'mayOpen'>) {
   if (findings.length === 0) return null
   return (
     <section class="card findings" aria-label="Findings">

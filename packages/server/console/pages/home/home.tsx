@@ -13,6 +13,7 @@ import { number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
+import type { PageProps } from '../../shell/page.ts'
 import { query, setQuery } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { FindingList, type Findings, FirstSteps } from './findings.tsx'
@@ -36,7 +37,7 @@ const FINDINGS_MS = 20_000
 const history = (unit: string, signal: AbortSignal) =>
   ownApi.get<{ points: Point[] }>('/history', { unit }, signal).then(({ points }) => points)
 
-function Home() {
+function Home({ mayOpen }: PageProps) {
   const unit = query.value.get('unit') === 'hour' ? 'hour' : 'day'
   const points = useLoad((signal) => history(unit, signal), [unit])
   const balance = useLoad((signal) => api.workspaces.balance({ signal }), [])
@@ -71,7 +72,7 @@ function Home() {
         )}
       </PageHead>
       {findings.error !== undefined && <ErrorBox error={findings.error} />}
-      <FindingList findings={findings.data?.findings ?? []} />
+      <FindingList findings={findings.data?.findings ?? []} mayOpen={mayOpen} />
       <Loaded of={points}>
         {(found) => (
           <div class="stack">

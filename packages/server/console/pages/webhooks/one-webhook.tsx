@@ -1,6 +1,7 @@
 import type { Delivery, Webhook } from '@svc/client'
 import { useState } from 'preact/hooks'
 import {
+  Badge,
   Button,
   type Column,
   Copy,
@@ -28,7 +29,6 @@ import { may } from '../../shell/session.ts'
 import { answerText, DeliveryDrawer, NextAttempt } from './delivery.tsx'
 import { usePendingReload } from './pending.ts'
 import { WebhookForm } from './webhook-form.tsx'
-import { eventsText, WebhookState } from './webhooks.tsx'
 
 /** Why a webhook is disabled, and what follows from it. */
 const REASONS: Record<string, string> = {
@@ -48,6 +48,18 @@ const STATUSES = [
   ['failed', 'Failed'],
   ['discarded', 'Discarded'],
 ] as const
+
+const TONES = { active: 'good', failing: 'bad', disabled: 'warn' } as const
+
+/** The state of a webhook. */
+export function WebhookState({ status }: Pick<Webhook, 'status'>) {
+  return <Badge tone={TONES[status]}>{status}</Badge>
+}
+
+/** The events of a webhook in words. */
+export function eventsText(events: Webhook['events']): string {
+  return events.includes('*') ? 'all events' : events.join(', ')
+}
 
 const COLUMNS: readonly Column<Delivery>[] = [
   { name: 'Event', kind: 'main', value: ({ event }) => event },

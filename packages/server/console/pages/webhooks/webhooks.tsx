@@ -1,7 +1,6 @@
 import type { Webhook } from '@svc/client'
 import { useState } from 'preact/hooks'
 import {
-  Badge,
   Button,
   type Column,
   Empty,
@@ -17,20 +16,8 @@ import { useLoad } from '../../shell/load.ts'
 import type { PageProps } from '../../shell/page.ts'
 import { go, query } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
-import { OneWebhook } from './one-webhook.tsx'
+import { eventsText, OneWebhook, WebhookState } from './one-webhook.tsx'
 import { WebhookForm } from './webhook-form.tsx'
-
-const TONES = { active: 'good', failing: 'bad', disabled: 'warn' } as const
-
-/** The state of a webhook. */
-export function WebhookState({ status }: Pick<Webhook, 'status'>) {
-  return <Badge tone={TONES[status]}>{status}</Badge>
-}
-
-/** The events of a webhook in words. */
-export function eventsText(events: Webhook['events']): string {
-  return events.includes('*') ? 'all events' : events.join(', ')
-}
 
 const COLUMNS: readonly Column<Webhook>[] = [
   { name: 'URL', kind: 'main', value: ({ url }) => url },
