@@ -94,6 +94,36 @@ it.each(Object.entries(HOSTS))(
   },
 )
 
+it('resets no connection of clients that open the next one as soon as they get an answer', async () => {
+  const failures: (string | undefined)[] = []
+  let answered = 0
+  const clients: Promise<void>[] = []
+  // The client is a part of the handler, so that its next connection waits in the kernel when the turn of the event loop ends.
+  const connectOnce = (port: number) => {
+    const socket = connect(port, '127.0.0.1')
+    const failing = (error: NodeJS.ErrnoException) => void failures.push(error.code)
+    clients.push(new Promise((resolve) => void socket.on('error', failing).on('close', resolve)))
+    socket.once('connect', () => socket.write('GET / HTTP/1.1\r\nHost: svc\r\n\r\n'))
+    socket.once('data', () => {
+      answered += 1
+      socket.end()
+    })
+  }
+  const server = await listening(
+    createServer((_, response) => {
+      response.end()
+      connectOnce(port)
+    }),
+  )
+  const { port } = server.address() as AddressInfo
+  connectOnce(port)
+  await expect.poll(() => answered).toBeGreaterThan(2)
+  await closeGracefully(server, [])
+  for (let n = 0; n < clients.length; n++) await clients[n]
+  expect(failures).toEqual(['ECONNREFUSED'])
+  expect(answered).toBe(clients.length - 1)
+})
+
 it('cuts connections that do not end, and closes the core with the rest of the time', async () => {
   const server = await listening(createServer(() => {}))
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')

@@ -9,11 +9,13 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
  */
 const IDLE_CHECK_MS = 250
 
-/** The maximum number of turns of the event loop in which waiting connections are accepted. */
-const TURNS_MAX = 1_000
+/** After this time without a connection, the clients of the requests in flight have come back with their next one. */
+const CALM_MS = 20
 
-/** The maximum time for accepting waiting connections. */
+/** If connections keep coming, they are accepted for this time and until a short turn of the event loop, or for the longest time. */
+const ACCEPT_MIN_MS = 200
 const ACCEPT_MAX_MS = 1_000
+const SHORT_TURN_MS = 0.1
 
 /** Clients that send often send again within this time, and the answer announces the end of the connection. */
 const LINGER_MS = 1_000
@@ -76,37 +78,56 @@ function closedOf(server: NetServer): Promise<void> {
  * being closed sees a reset and cannot know the outcome of its request.
  */
 export async function stopListening(server: NetServer, linger_ms: number): Promise<void> {
+  const release = holdRequests(server)
   await acceptWaiting(server)
   const closed = once(server, 'close')
   // `close` of the HTTP server would also close idle connections.
   NetServer.prototype.close.call(server)
+  release()
   const waiting = new AbortController()
   const over = pause(linger_ms, undefined, waiting).catch(() => {})
   await Promise.race([closed, over])
   waiting.abort()
 }
 
-/** Accepts the connections that wait in the kernel. Otherwise the kernel would reset them and discard their requests. */
+/**
+ * Accepts the connections that wait in the kernel: it would reset them and discard their requests. Resolves right after a short
+ * turn of the event loop that accepted none, so that hardly one can have arrived since, and if possible when none came for a while.
+ */
 async function acceptWaiting(server: NetServer): Promise<void> {
-  let accepted = 0
-  const count = () => {
-    accepted += 1
-  }
-  server.on('connection', count)
+  const began = performance.now()
   // The current turn may be past the phase that accepts connections. If connections wait, each turn accepts at least
   // one of them.
   await turn()
-  // The time is limited, because clients that reconnect at once would keep the loop running.
-  const until = performance.now() + ACCEPT_MAX_MS
-  for (
-    let i = 0, before = -1;
-    i < TURNS_MAX && before !== accepted && performance.now() < until;
-    i++
-  ) {
-    before = accepted
-    await turn()
+  let accepted_at = performance.now()
+  const accepting = () => {
+    accepted_at = performance.now()
   }
-  server.off('connection', count)
+  server.on('connection', accepting)
+  for (let before = accepted_at; ; ) {
+    await turn()
+    const now = performance.now()
+    const isCalm = now - accepted_at >= CALM_MS
+    const isEnough = isCalm || now - began > ACCEPT_MIN_MS
+    const isShort = accepted_at < before && now - before < SHORT_TURN_MS
+    if ((isEnough && isShort) || now - began > ACCEPT_MAX_MS) break
+    before = now
+  }
+  server.off('connection', accepting)
+}
+
+/** Keeps requests back until the returned function is called. Their answers would bring new connections. */
+function holdRequests(server: NetServer): () => void {
+  const listeners = server.rawListeners('request') as ((...request: unknown[]) => void)[]
+  const held: unknown[][] = []
+  const hold = (...request: unknown[]) => void held.push(request)
+  server.removeAllListeners('request')
+  server.on('request', hold)
+  return () => {
+    server.off('request', hold)
+    for (const listener of listeners) server.on('request', listener)
+    for (const request of held) server.emit('request', ...request)
+  }
 }
 
 /** Closes connections once they are idle, and all others after `grace_ms`. */
