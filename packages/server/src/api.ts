@@ -126,7 +126,7 @@ export async function serveApi(
   const { public_url = () => 'http://127.0.0.1:3000' } = options
   const { connections, phase } = hosting
   acceptJson(app)
-  const limiter = createRateLimiter(app, config.rates, core)
+  const limiter = await createRateLimiter(app, config.rates, core)
   const authenticator = await createAuthenticator(app, core, {
     secret: config.jwt_secret,
     now,
