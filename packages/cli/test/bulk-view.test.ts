@@ -4,7 +4,7 @@ import { createElement } from 'react'
 import { expect, test } from 'vitest'
 import { createProgress } from '../src/bulk/progress.ts'
 import type { OutputStream } from '../src/process/process-io.ts'
-import { styleFor } from '../src/show/style.ts'
+import { styleFor } from '../src/show/text.ts'
 import { BulkView } from '../src/views/bulk.tsx'
 
 const terminal = { isTTY: true } as OutputStream

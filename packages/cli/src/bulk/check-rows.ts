@@ -1,14 +1,13 @@
 import type { BulksSendBody, Svc } from '@svc/client'
 import type { Units } from '@svc/core/contract'
 import type { AddressesSeen } from './addresses-seen.ts'
-import { type BatchLimits, batchesOf } from './batches.ts'
+import { type BatchLimits, batchesOf, splitBySeen } from './batches.ts'
 import type { BulkMessage, MessageOfBulk } from './bulk-message.ts'
 import type { Row } from './columns.ts'
 import type { InputFile } from './input-file.ts'
 import { interrupted, type Patience } from './patience.ts'
-import { remember } from './read-results.ts'
-import { splitBySeen } from './split-by-seen.ts'
-import { NOTHING, plus, type RowResult, type Totals, unitsOf } from './totals.ts'
+import { NOTHING, plus, type RowResult, type Totals, unitsOf } from './progress.ts'
+import { remember } from './results-file.ts'
 
 /** The maximum number of rejected rows that are kept for the report. */
 const REJECTED_MAX = 1_000

@@ -9,11 +9,9 @@ import {
   applyListenOptions,
   type ListenOptions,
   withListening,
-} from '../settings/listen-options.ts'
-import { defaultOf } from '../settings/setting-texts.ts'
-import { unknownVariables } from '../settings/unknown-variables.ts'
-import { styleFor } from '../show/style.ts'
-import { printable } from '../show/text.ts'
+} from '../settings/service-options.ts'
+import { defaultOf, unknownVariables } from '../settings/setting-names.ts'
+import { printable, styleFor } from '../show/text.ts'
 
 const DEFAULT_PORT = defaultOf('PORT')
 const SMTP_HOST = '127.0.0.1'
@@ -53,14 +51,12 @@ async function dev(context: Context, options: DevOptions): Promise<void> {
     { readConfig, startServer },
     { DEMO_PACKAGES, prepareDemo },
     { sidOf, workspaceSummary, isLoopback },
-    { mailLine, welcomeText },
-    { requestLine },
+    { mailLine, requestLine, welcomeText },
   ] = await Promise.all([
     import('@svc/server'),
     import('../dev/demo.ts'),
     import('@svc/core/contract'),
     import('../dev/welcome.ts'),
-    import('../dev/request-line.ts'),
   ])
   const port = io.env.PORT?.trim()
   const smtp_listen = settingsOf(io).SVC_SMTP_LISTEN?.trim()

@@ -3,9 +3,8 @@ import type { Finding } from '@svc/server/doctor'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { explain, Failure } from '../process/failure.ts'
-import { databaseUrl } from '../settings/database-option.ts'
-import { counted } from '../show/counted.ts'
-import type { StyleName } from '../show/style.ts'
+import { databaseUrl } from '../settings/service-options.ts'
+import { counted, type StyleName } from '../show/text.ts'
 
 interface DoctorOptions {
   offline?: boolean
@@ -61,7 +60,7 @@ async function* checks(
     '@svc/server/doctor'
   )
   yield checkProgram(process.version)
-  const { checkSettings } = await import('../doctor/settings-check.ts')
+  const { checkInlet, checkServer, checkSettings } = await import('../doctor/checks.ts')
   const { findings, config } = await checkSettings(io)
   yield findings
   if (config === null) return
@@ -73,9 +72,7 @@ async function* checks(
   yield database.findings
   if (database.is_usable) yield* serviceChecks({ io, config, url, offline, thorough })
   yield await findingsOrError('backups', () => checkBackups(config, now()))
-  const { checkInlet } = await import('../doctor/inlet-check.ts')
   yield await findingsOrError('inlet', () => checkInlet(config, { now: now() }))
-  const { checkServer } = await import('../doctor/server-check.ts')
   yield await findingsOrError('server', () => checkServer(config, { offline }))
 }
 

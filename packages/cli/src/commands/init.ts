@@ -1,17 +1,16 @@
 import { existsSync } from 'node:fs'
-import type { Setting } from '@svc/server/settings'
-import { holdsSecret, maskedText } from '@svc/server/settings'
+import { dirname, resolve } from 'node:path'
+import { holdsSecret, maskedText, type Setting } from '@svc/server/settings'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { confirm } from '../input/confirm.ts'
-import { openQuestions } from '../input/question.ts'
-import { usage } from '../process/failure.ts'
+import { confirm, openQuestions, type Questions } from '../input/prompts.ts'
+import { misconfigured, usage } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
 import { configPath } from '../settings/config-file.ts'
 import { pathFrom } from '../settings/data-folder.ts'
-import { askChoices, CHOICES, checkChoice } from '../settings/init-choices.ts'
-import { type ListenOptions, withListening } from '../settings/listen-options.ts'
-import { settingOf } from '../settings/setting-texts.ts'
-import { writeConfigFile } from '../settings/write-config-file.ts'
+import { replaceFile } from '../settings/replace-file.ts'
+import { type ListenOptions, withListening } from '../settings/service-options.ts'
+import { defaultOf, settingOf } from '../settings/setting-names.ts'
 
 interface InitOptions extends ListenOptions {
   publicUrl?: string
@@ -149,4 +148,150 @@ async function askQuestions(
   } finally {
     questions.close()
   }
+}
+
+/** Writes a configuration file atomically. If it contains a secret, only its owner can read it. */
+async function writeConfigFile(
+  path: string,
+  shown: string,
+  settings: readonly { setting: Setting; text: string }[],
+  { cwd }: Pick<ProcessIo, 'cwd'>,
+): Promise<void> {
+  const folder = dirname(path)
+  const members = settings.map(({ setting, text }) => [
+    setting.key,
+    jsonOf(setting, text, { cwd, folder }),
+  ])
+  const isSecret = settings.some(({ setting, text }) => holdsSecret(setting, text))
+  try {
+    const { makeFolder } = await import('@svc/core/operate')
+    makeFolder(folder, 0o777)
+    const json = JSON.stringify(Object.fromEntries(members), null, 2)
+    await replaceFile(path, `${json}\n`, { mode: isSecret ? 0o600 : 0o644 })
+  } catch (error) {
+    throw misconfigured(`cannot write ${shown}: ${(error as NodeJS.ErrnoException).code}`)
+  }
+}
+
+/** The JSON value of a setting. Paths in `text` start at the current folder, and paths in JSON at the file's folder. */
+function jsonOf(
+  { kind }: Setting,
+  text: string,
+  { cwd, folder }: { cwd: string; folder: string },
+): unknown {
+  if (kind === 'path') return pathFrom(folder, resolve(cwd, text))
+  const file = kind === 'database' && /^file:(?!\/\/)(.+)$/.exec(text)?.[1]
+  if (file) return `file:${pathFrom(folder, resolve(cwd, file))}`
+  if (kind === 'number' && String(Number(text)) === text) return Number(text)
+  if (kind === 'boolean') return text === 'true'
+  return kind === 'list' ? text.split(',').map((item) => item.trim()) : text
+}
+
+/** A question of `svc init`. */
+interface Choice {
+  env: string
+  /** The name that commander gives to the option. */
+  option: string
+  question: string
+  /** The meaning of the setting. `svc init` shows it when it writes the setting. */
+  meaning: string
+  /** Whether the earlier answers make the question needless. */
+  isNeedless?: (chosen: ReadonlyMap<string, string>) => boolean
+}
+
+/** The questions of `svc init`, in this order. */
+const CHOICES: readonly Choice[] = [
+  {
+    env: 'HOST',
+    option: 'host',
+    question: 'Which address should it listen on? (0.0.0.0: all addresses of this machine)',
+    meaning: 'the address it listens on; only this machine reaches 127.0.0.1',
+  },
+  {
+    env: 'PORT',
+    option: 'port',
+    question: 'Which port?',
+    meaning: 'the port it listens on',
+  },
+  {
+    env: 'SVC_DATABASE_URL',
+    option: 'database',
+    question: 'Which database? (Enter: a SQLite file in the data folder; or postgres://…)',
+    meaning: 'the database',
+  },
+  {
+    env: 'SVC_DATA_DIR',
+    option: 'dataDir',
+    question: 'Which data folder?',
+    meaning: 'the folder of the database; back it up',
+  },
+  {
+    env: 'SVC_PUBLIC_URL',
+    option: 'publicUrl',
+    question: 'What is its public address? (https://…; Enter: the address it listens on)',
+    meaning: 'the base of links in mails and of the callback URLs for providers',
+  },
+  {
+    env: 'SVC_TRUST_PROXY',
+    option: 'trustProxy',
+    question: 'Which networks are its reverse proxies in? (such as 10.0.0.0/8; Enter: none)',
+    meaning: 'the proxies whose X-Forwarded-For is trusted for rate limits',
+    isNeedless: (chosen) => !chosen.get('SVC_PUBLIC_URL')?.startsWith('https://'),
+  },
+  {
+    env: 'SVC_SIGNUP_CREDITS',
+    option: 'signupCredits',
+    question: 'How many credits does a new workspace get?',
+    meaning: 'the credits of a new workspace',
+  },
+]
+
+/** Asks the questions that no option answers; repeats a question after an invalid answer. */
+async function askChoices(
+  questions: Questions,
+  preset: ReadonlyMap<string, string>,
+  { print, withSecrets }: { print: (text: string) => void; withSecrets: boolean },
+): Promise<{ chosen: ReadonlyMap<string, string>; keepSecrets: boolean }> {
+  const chosen = new Map(preset)
+  for (const choice of CHOICES) {
+    if (chosen.has(choice.env) || choice.isNeedless?.(chosen)) continue
+    const text = await askChoice(questions, choice, { chosen, print })
+    if (text !== '') chosen.set(choice.env, text)
+  }
+  if (withSecrets || !(await hasSecret(chosen))) return { chosen, keepSecrets: withSecrets }
+  const answer = await questions.ask('Write the password of the database to the file?', 'n')
+  return { chosen, keepSecrets: /^y(es)?$/i.test(answer) }
+}
+
+async function askChoice(
+  questions: Questions,
+  choice: Choice,
+  { chosen, print }: { chosen: ReadonlyMap<string, string>; print: (text: string) => void },
+): Promise<string> {
+  for (;;) {
+    const text = await questions.ask(choice.question, defaultOf(choice.env))
+    const fault = text === '' ? null : await checkChoice(choice, text, chosen)
+    if (fault === null) return text
+    print(`  ${fault}`)
+  }
+}
+
+/** Returns the fault that the reader of the settings finds in an answer; null for a valid answer. */
+async function checkChoice(
+  { env }: Choice,
+  text: string,
+  chosen: ReadonlyMap<string, string>,
+): Promise<string | null> {
+  const { readConfig } = await import('@svc/server')
+  try {
+    readConfig({ ...Object.fromEntries(chosen), [env]: text })
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+async function hasSecret(chosen: ReadonlyMap<string, string>): Promise<boolean> {
+  const { SETTINGS } = await import('@svc/server/settings')
+  return SETTINGS.some((setting) => holdsSecret(setting, chosen.get(setting.env) ?? ''))
 }

@@ -3,7 +3,7 @@ import type { Member } from '@svc/core/contract'
 import type { Command } from 'commander'
 import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { confirm } from '../input/confirm.ts'
+import { confirm } from '../input/prompts.ts'
 import { Failure } from '../process/failure.ts'
 import { printable } from '../show/text.ts'
 

@@ -1,22 +1,24 @@
-import type { Svc } from '@svc/client'
-import type { Command } from 'commander'
+import type { Message, ReceivedMessage, Svc } from '@svc/client'
+import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
-import { type Context, withExamples } from '../context.ts'
-import { changeLine, changeRow, changeWords } from '../messages/change-row.ts'
+import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
+import { readOptionalPast } from '../input/time.ts'
 import { createFollower, followMessages } from '../messages/follow-messages.ts'
+import {
+  changeLine,
+  changeRow,
+  changeWords,
+  TIMELINE_HEADINGS,
+  timelineRow,
+} from '../messages/message-rows.ts'
 import { failureOf, statusCell, stepsOf } from '../messages/message-steps.ts'
-import { TIMELINE_HEADINGS, timelineRow } from '../messages/timeline-rows.ts'
 import { usage } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
 import type { Cell } from '../show/output.ts'
+import { counted } from '../show/text.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
-import { addCancel } from './messages-cancel.ts'
-import { addErase } from './messages-erase.ts'
-import { addEstimate } from './messages-estimate.ts'
-import { addList } from './messages-list.ts'
-import { addReceived } from './messages-received.ts'
-import { addReschedule } from './messages-reschedule.ts'
-import { addTimeline } from './messages-timeline.ts'
+import { addCancel, addErase, addReschedule } from './messages-change.ts'
+import { addEstimate } from './send.ts'
 
 /** The line that is shown in place of messages that were not read. */
 const GAP = '… too many messages at once: the oldest ones are not shown …'
@@ -175,4 +177,213 @@ async function viewMessages(
       })
     },
   })
+}
+
+/** Adds `svc messages timeline`. */
+function addTimeline(messages: Command, context: Context): void {
+  const timeline = withConnection(
+    messages
+      .command('timeline')
+      .summary('show the history of a message')
+      .description(
+        `Shows the history of a message, oldest first: changes of its status, attempts to send it, credits, and webhook
+deliveries.`,
+      )
+      .argument('<id>', 'the id of the message'),
+  ).action((id: string, options: ConnectionOptions) => showTimeline(context, id, options))
+  withExamples(
+    timeline,
+    'svc messages timeline 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01',
+    'svc messages timeline 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01 --json | jq -c ".timeline[]"',
+  )
+}
+
+async function showTimeline(
+  { io, output }: Context,
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const found = await client.messages.timeline(id)
+  if (output.isJson()) return output.document(found)
+  output.table(
+    TIMELINE_HEADINGS,
+    found.timeline.map((entry) => timelineRow(entry)),
+    { exact: true },
+  )
+}
+
+interface ListOptions extends ConnectionOptions, PageOptions {
+  status?: 'queued' | 'sent' | 'delivered' | 'failed'
+  channel?: Message['channel']
+  recipient?: string
+  bulkId?: string
+  since?: string
+  until?: string
+  cursor?: string
+}
+
+/** Adds `svc messages list`. */
+function addList(messages: Command, context: Context): void {
+  const list = withConnection(
+    withPage(
+      messages
+        .command('list')
+        .summary('list messages, newest first')
+        .description('Lists messages, newest first.')
+        .addOption(
+          new Option('--status <status>', 'only messages with this status').choices([
+            'queued',
+            'sent',
+            'delivered',
+            'failed',
+          ]),
+        )
+        .addOption(
+          new Option('--channel <channel>', 'only messages on this channel').choices([
+            'sms',
+            'whatsapp',
+            'email',
+            'voice',
+          ]),
+        )
+        .option('--recipient <recipient>', 'only messages to this number or address')
+        .option('--bulk-id <id>', 'only messages of this bulk')
+        .option(
+          '--since <time>',
+          'created at or after: ISO 8601, or a duration before now such as 2h',
+        )
+        .option('--until <time>', 'created at or before, in the same form')
+        .option('--cursor <cursor>', 'the next page: the next_cursor of the --json output'),
+    ),
+  ).action((options: ListOptions) => listMessages(context, options))
+  withExamples(
+    list,
+    'svc messages list --status failed --limit 10',
+    'svc messages list --since 2h --channel sms',
+    'svc messages list --json | jq -r ".messages[].id"',
+  )
+}
+
+async function listMessages(
+  { io, output }: Context,
+  {
+    status,
+    channel,
+    recipient,
+    bulkId,
+    since,
+    until,
+    page,
+    limit,
+    cursor,
+    ...options
+  }: ListOptions,
+): Promise<void> {
+  const startDate = await readOptionalPast('--since', since)
+  const endDate = await readOptionalPast('--until', until)
+  const { client } = await connect(options, io)
+  const found = await client.messages.list({
+    status,
+    channel,
+    recipient,
+    bulk_id: bulkId,
+    startDate,
+    endDate,
+    ...pageOf({ page, limit }),
+    cursor,
+  })
+  if (output.isJson()) return output.document(found)
+  output.table(
+    ['TIME', 'CHANNEL', 'RECIPIENT', 'STATUS', 'ID', 'ERROR'],
+    found.messages.map((message) => [
+      message.created_at,
+      message.channel,
+      message.recipient,
+      statusCell(message.status),
+      message.id,
+      message.error_code ?? '',
+    ]),
+  )
+  const { total, pages, page: shown } = found.pagination
+  if (total === 0) output.note('No messages.')
+  if (pages > shown && cursor === undefined)
+    output.note(`${counted(total, 'message')}; more: --page ${shown + 1} (of ${pages})`)
+}
+
+interface ReceivedOptions extends ConnectionOptions, PageOptions {
+  channel?: ReceivedMessage['channel']
+  sender?: string
+  since?: string
+  until?: string
+}
+
+/** Adds `svc messages received`. */
+function addReceived(messages: Command, context: Context): void {
+  const received = withConnection(
+    withPage(
+      messages
+        .command('received')
+        .summary('list messages from recipients, newest first')
+        .description('Lists the messages that recipients sent to the service, newest first.')
+        .addOption(
+          new Option('--channel <channel>', 'only messages on this channel').choices([
+            'sms',
+            'whatsapp',
+            'email',
+            'voice',
+          ]),
+        )
+        .option('--sender <sender>', 'only messages from this number or address')
+        .option(
+          '--since <time>',
+          'received at or after: ISO 8601, or a duration before now such as 2h',
+        )
+        .option('--until <time>', 'received at or before, in the same form'),
+    ),
+  ).action((options: ReceivedOptions) => listReceived(context, options))
+  withExamples(
+    received,
+    'svc messages received --since 2h',
+    'svc messages received --sender +14155552671 --json | jq -r ".received[].content.text"',
+  )
+}
+
+async function listReceived(
+  { io, output }: Context,
+  { channel, sender, since, until, page, limit, ...options }: ReceivedOptions,
+): Promise<void> {
+  const startDate = await readOptionalPast('--since', since)
+  const endDate = await readOptionalPast('--until', until)
+  const { client } = await connect(options, io)
+  const found = await client.received.list({
+    channel,
+    sender,
+    startDate,
+    endDate,
+    ...pageOf({ page, limit }),
+  })
+  if (output.isJson()) return output.document(found)
+  output.table(
+    ['TIME', 'CHANNEL', 'SENDER', 'RECIPIENT', 'KEYWORD', 'CONTENT'],
+    found.received.map((one) => [
+      one.created_at,
+      one.channel,
+      one.sender,
+      one.recipient,
+      one.keyword ?? '',
+      contentOf(one),
+    ]),
+  )
+  const { total, pages, page: shown } = found.pagination
+  if (total === 0) output.note('No messages.')
+  if (pages > shown)
+    output.note(`${counted(total, 'message')}; more: --page ${shown + 1} (of ${pages})`)
+}
+
+/** The text and the number of media in one line. */
+function contentOf({ content: { text, media } }: ReceivedMessage): string {
+  const parts = text === null ? [] : [JSON.stringify(text)]
+  if (media.length > 0) parts.push(`(${media.length} media)`)
+  return parts.join(' ')
 }

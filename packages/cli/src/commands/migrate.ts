@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { Failure } from '../process/failure.ts'
-import { databaseUrl, withAdvice, withDatabase } from '../settings/database-option.ts'
+import { databaseUrl, withAdvice, withDatabase } from '../settings/service-options.ts'
 
 interface MigrateOptions {
   database?: string

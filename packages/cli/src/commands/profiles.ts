@@ -1,11 +1,9 @@
 import { maskedKey } from '@svc/server/settings'
 import type { Command } from 'commander'
-import { KEY_STDIN_HELP, type KeyOptions, readApiKey } from '../connect/api-key-option.ts'
-import { addressOf } from '../connect/connection.ts'
+import { addressOf, KEY_STDIN_HELP, type KeyOptions, readApiKey } from '../connect/connection.ts'
 import { changeProfiles, isProfileName, PROFILES_MAX, readProfiles } from '../connect/profiles.ts'
 import { type Context, withExamples } from '../context.ts'
-import { confirm } from '../input/confirm.ts'
-import { askHidden } from '../input/password-prompt.ts'
+import { askHidden, confirm } from '../input/prompts.ts'
 import { Failure, usage } from '../process/failure.ts'
 
 /** The characters that a header can have. */

@@ -1,10 +1,13 @@
+import type { Core } from '@svc/core'
 import type { ProviderStatus } from '@svc/core/operate'
-import type { Command } from 'commander'
-import { withCore } from '../connect/operator.ts'
+import { type Command, Option } from 'commander'
+import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
+import { confirm } from '../input/prompts.ts'
+import { Failure, usage } from '../process/failure.ts'
+import { showProgress } from '../show/dispatch-report.ts'
 import type { Cell } from '../show/output.ts'
-import { addPause, addResume } from './providers-pause.ts'
-import { addTest } from './providers-test.ts'
+import { printable } from '../show/text.ts'
 
 /** Adds `svc providers`: the providers of messages. */
 export function addProviders(program: Command, context: Context): void {
@@ -80,4 +83,208 @@ function stateOf(pause: ProviderStatus['pauses'][number] | undefined): Cell {
           retry_at ? `at ${retry_at.toISOString()}` : 'never'
         }: ${reason}`
   return { text, style: 'red' }
+}
+
+const NAME = 'the name, as svc providers status shows it'
+
+/** Adds `svc providers pause`. */
+function addPause(providers: Command, context: Context): void {
+  const pause = providers
+    .command('pause')
+    .summary('pause a provider or one of its senders')
+    .description(
+      `Pauses a provider, or one of its senders, on every server of the database, and ends when no server begins a call to the
+provider any more and the calls that had begun are over; with --no-wait it ends at once. A message whose call had not begun
+stays in the queue, unsent. The pause does not affect messages that the provider has accepted.
+Other messages go through the next provider of the channel; without one they wait until svc providers resume, or until they
+expire.`,
+    )
+    .argument('<name>', NAME)
+    .option('--sender <sender>', 'only messages from this sender')
+    .requiredOption(
+      '--reason <text>',
+      'the reason; svc providers status and messages that expire show it',
+    )
+    .option('--no-wait', 'do not wait until the calls that have begun are over')
+    .action((name: string, options: { sender?: string; reason: string; wait: boolean }) =>
+      pauseProvider(context, name, options),
+    )
+  withExamples(
+    pause,
+    'svc providers pause twilio --reason "Maintenance until ten"',
+    'svc providers pause twilio --sender +15005550006 --reason "Number is being moved"',
+  )
+}
+
+/** Adds `svc providers resume`. */
+function addResume(providers: Command, context: Context): void {
+  const resume = providers
+    .command('resume')
+    .summary('end the pause of a provider')
+    .description(
+      `Ends a pause by an operator or by the service: of the whole provider, or with --sender of that sender only. The server
+resumes within two seconds, and sends the waiting messages within half a minute.`,
+    )
+    .argument('<name>', NAME)
+    .option('--sender <sender>', 'end the pause of this sender')
+    .action((name: string, options: { sender?: string }) => resumeProvider(context, name, options))
+  withExamples(
+    resume,
+    'svc providers resume twilio',
+    'svc providers resume twilio --sender +15005550006',
+  )
+}
+
+async function pauseProvider(
+  { io, output }: Context,
+  name: string,
+  { sender, reason, wait }: { sender?: string; reason: string; wait: boolean },
+): Promise<void> {
+  await withCore(io, async (core) => {
+    await core.providers.pause(name, { sender, reason }, operatorOf(io))
+    const onProgress = showProgress(output)
+    if (wait) await core.dispatch.standstill({ provider: name, sender, onProgress })
+  })
+  if (output.isJson()) return output.document({ name, sender: sender ?? null, paused: true })
+  const command = `svc providers resume ${name}${sender === undefined ? '' : ` --sender ${sender}`}`
+  output.line(
+    `${printable(titleOf(name, sender))} is paused${wait ? '' : ' within seconds'}: ${printable(command)} ends the pause.`,
+  )
+}
+
+async function resumeProvider(
+  { io, output }: Context,
+  name: string,
+  { sender }: { sender?: string },
+): Promise<void> {
+  const { wasPaused, pauses } = await withCore(io, async (core) => {
+    const wasPaused = await core.providers.resume(name, { sender }, operatorOf(io))
+    const status = await core.providers.status()
+    return { wasPaused, pauses: status.find((one) => one.name === name)?.pauses ?? [] }
+  })
+  if (output.isJson()) {
+    return output.document({ name, sender: sender ?? null, paused: false, was_paused: wasPaused })
+  }
+  const title = printable(titleOf(name, sender))
+  output.line(
+    wasPaused
+      ? `${title} is active again within two seconds.`
+      : `${title} was not paused; nothing was changed.`,
+  )
+  const others = pauses.map((pause) => (pause.sender === '' ? 'the whole provider' : pause.sender))
+  if (others.length > 0) output.note(`Still paused: ${printable(others.join(', '))}`)
+}
+
+function titleOf(name: string, sender: string | undefined): string {
+  return sender === undefined ? name : `${name} from ${sender}`
+}
+
+const CHANNELS = ['sms', 'whatsapp', 'email', 'voice'] as const
+const TEXT = 'A test of your messaging service.'
+
+interface TestOptions {
+  to?: string
+  channel?: (typeof CHANNELS)[number]
+  from?: string
+  text?: string
+  yes?: boolean
+}
+
+type Outcome = Awaited<ReturnType<Core['providers']['send']>>
+
+/** Adds `svc providers test`. */
+function addTest(providers: Command, context: Context): void {
+  const test = providers
+    .command('test')
+    .summary('check the settings of a provider; send a real message through it')
+    .description(
+      `Sends a harmless request to a provider with its credentials, and shows the result; exits with 1 when the provider refuses.
+It sends no message and costs nothing.
+
+With --to it also sends one real message through this provider, even if the provider is paused. No workspace pays for the
+message, the service stores no record of it, and shows no receipt of it. The provider charges you for it, so the command
+asks first.`,
+    )
+    .argument('<name>', 'the name, as svc providers status shows it')
+    .option('--to <recipient>', 'send a real message to this phone number or e-mail address')
+    .addOption(
+      new Option(
+        '--channel <channel>',
+        'the channel (default: sms for a phone number, email for an address)',
+      ).choices(CHANNELS),
+    )
+    .option('--from <sender>', "the sender (default: the provider's first)")
+    .option('--text <text>', `the text (default: "${TEXT}")`)
+    .option('--yes', 'do not ask')
+    .action((name: string, options: TestOptions) => testProvider(context, name, options))
+  withExamples(
+    test,
+    'svc providers test twilio',
+    'svc providers test twilio --to +15005550006 --text "Can you read this?"',
+    'svc providers test smtp --to ops@example.com --yes',
+  )
+}
+
+async function testProvider(context: Context, name: string, options: TestOptions): Promise<void> {
+  const { io } = context
+  const request = await requestOf(options)
+  await withCore(io, async (core) => {
+    const checked = await core.providers.check(name)
+    if (checked.type === 'failed') {
+      throw new Failure('check_failed', `${name} is not ready: ${checked.text}`)
+    }
+    if (request === null) return showCheck(context, name, checked.type === 'ok')
+    if (!options.yes) {
+      const { channel, to } = request
+      await confirm(
+        io,
+        `Send ${channel} to ${printable([to].flat().join(', '))} through ${printable(name)}, at your own cost?`,
+      )
+    }
+    showOutcome(context, name, await core.providers.send(name, request))
+  })
+}
+
+function showCheck({ output }: Context, name: string, isWell: boolean): void {
+  if (output.isJson()) output.document({ name, ok: isWell ? true : null })
+  else if (isWell) output.line(`${printable(name)} is ready: it accepts its settings.`)
+  else {
+    output.line(`${printable(name)} has no harmless request: send a message through it with --to.`)
+  }
+}
+
+/** The request of the options; null without --to. */
+async function requestOf({ to, channel, from, text }: TestOptions) {
+  if (to === undefined) {
+    if (channel !== undefined || text !== undefined || from !== undefined) {
+      throw usage(
+        '--channel, --from and --text are for a real message: give its recipient with --to',
+      )
+    }
+    return null
+  }
+  const { decode, sendRequest } = await import('@svc/core/contract')
+  const chosen = channel ?? (to.includes('@') ? 'email' : 'sms')
+  const body = text ?? TEXT
+  const content = chosen === 'email' ? { subject: body.slice(0, 78), text: body } : { text: body }
+  const request = { channel: chosen, to, content, ...(from !== undefined && { from }) }
+  return decode(sendRequest({ voice: true }), request)
+}
+
+function showOutcome({ output }: Context, name: string, outcome: Outcome): void {
+  if (output.isJson()) output.document({ name, ok: outcome.type === 'accepted', outcome })
+  if (outcome.type === 'accepted') {
+    const id = outcome.provider_message_id ?? outcome.part_ids?.join(', ')
+    const idText = id === undefined ? '' : ` as ${printable(id)}`
+    if (!output.isJson()) output.line(`${printable(name)} accepted the message${idText}.`)
+    return
+  }
+  const { type, error_code, error_message } = outcome
+  throw new Failure(error_code, `${name} ${WORDS[type]} (${error_code}): ${error_message}`)
+}
+
+const WORDS: Record<Exclude<Outcome['type'], 'accepted'>, string> = {
+  rejected: 'rejected the message',
+  retry: 'did not accept the message now',
+  ambiguous: 'may or may not have accepted the message',
 }

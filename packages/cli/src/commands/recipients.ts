@@ -2,11 +2,10 @@ import type { ErasureReport } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { findWorkspace, operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { confirm } from '../input/confirm.ts'
+import { confirm } from '../input/prompts.ts'
 import { Failure } from '../process/failure.ts'
-import { counted } from '../show/counted.ts'
 import { progressBars } from '../show/progress-bar.ts'
-import { printable } from '../show/text.ts'
+import { counted, printable } from '../show/text.ts'
 
 /** Adds `svc recipients`: the erasure of recipients, in the database. */
 export function addRecipients(program: Command, context: Context): void {

@@ -2,11 +2,11 @@ import type { ResealOptions, ResealReport, SecretsStatus } from '@svc/core/opera
 import type { Command } from 'commander'
 import { databaseFile, operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { confirm } from '../input/confirm.ts'
+import { confirm } from '../input/prompts.ts'
 import { Failure, misconfigured } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
-import { counted } from '../show/counted.ts'
 import { progressBars } from '../show/progress-bar.ts'
+import { counted } from '../show/text.ts'
 
 /** Adds `svc secrets`: the encryption of the secrets in the database. */
 export function addSecrets(program: Command, context: Context): void {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { readStdinText } from '../input/read-input.ts'
-import { charactersText, suggestionText } from '../show/sms-texts.ts'
+import { charactersText, suggestionText } from '../show/text.ts'
 
 /** The default price of a segment. Source: interface, Credit costs. */
 const CREDITS_PER_SEGMENT = 1

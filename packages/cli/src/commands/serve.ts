@@ -7,8 +7,8 @@ import {
   applyListenOptions,
   type ListenOptions,
   withListening,
-} from '../settings/listen-options.ts'
-import { unknownVariables } from '../settings/unknown-variables.ts'
+} from '../settings/service-options.ts'
+import { unknownVariables } from '../settings/setting-names.ts'
 
 /** Adds `svc serve`: the service in production. */
 export function addServe(program: Command, context: Context): void {

@@ -2,9 +2,8 @@ import type { Suppression, SuppressionsAddBody } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
-import { confirm } from '../input/confirm.ts'
-import { counted } from '../show/counted.ts'
-import { printable } from '../show/text.ts'
+import { confirm } from '../input/prompts.ts'
+import { counted, printable } from '../show/text.ts'
 
 type Channel = Suppression['channel']
 type Reason = Suppression['reason']

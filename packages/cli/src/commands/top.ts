@@ -1,14 +1,14 @@
+import { stat } from 'node:fs/promises'
 import type { Core } from '@svc/core'
 import type { Channel } from '@svc/core/contract'
 import type { Reading } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { databaseFile, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { timelineRow } from '../messages/timeline-rows.ts'
-import { explain, usage } from '../process/failure.ts'
+import { timelineRow } from '../messages/message-rows.ts'
+import { explain, Failure, usage } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
 import { keepReading } from '../top/reading.ts'
-import { createSameFile } from '../top/same-file.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
 
 /** The maximum number of failures and failing webhooks in the view, and in printed output. */
@@ -143,4 +143,24 @@ async function channelOf(text: string | undefined): Promise<Channel | null> {
   const known = CHANNELS.find((channel) => channel === text)
   if (known) return known
   throw usage(`there is no channel ${text}: choose from ${CHANNELS.join(', ')}`)
+}
+
+/**
+ * Returns a check that throws when the file of a database was removed or replaced, because an open connection would
+ * read the old file forever. A null `path` means a PostgreSQL database.
+ */
+export async function createSameFile(path: string | null): Promise<() => Promise<void>> {
+  if (path === null) return async () => {}
+  const first = await identityOf(path)
+  return async () => {
+    const now = await identityOf(path)
+    if (now === null) throw new Failure('database_gone', `the file ${path} was removed`)
+    if (now === first) return
+    throw new Failure('database_replaced', `${path} was replaced: start svc top again`)
+  }
+}
+
+async function identityOf(path: string): Promise<string | null> {
+  const found = await stat(path, { bigint: true }).catch(() => null)
+  return found && `${found.dev} ${found.ino}`
 }

@@ -9,14 +9,13 @@ import {
   withExamples,
   withPage,
 } from '../context.ts'
-import { confirm } from '../input/confirm.ts'
+import { confirm } from '../input/prompts.ts'
 import { readPast } from '../input/time.ts'
+import { NEXT_REASONS } from '../messages/message-rows.ts'
 import { pairsOf } from '../messages/send-request.ts'
 import { usage } from '../process/failure.ts'
-import { counted } from '../show/counted.ts'
-import { NEXT_REASONS } from '../show/next-reasons.ts'
 import type { Cell } from '../show/output.ts'
-import { printable } from '../show/text.ts'
+import { counted, printable } from '../show/text.ts'
 
 interface UpdateOptions extends ConnectionOptions {
   to?: string

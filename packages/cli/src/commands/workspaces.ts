@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { readPassword } from '../input/password-prompt.ts'
+import { readPassword } from '../input/prompts.ts'
 
 interface CreateOptions {
   name: string

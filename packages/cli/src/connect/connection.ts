@@ -1,17 +1,11 @@
-import type { Svc, SvcOptions } from '@svc/client'
+import type { IncomingMessage } from 'node:http'
+import type { Fetch, Svc, SvcOptions } from '@svc/client'
 import type { Command } from 'commander'
+import { readStdinText } from '../input/read-input.ts'
 import { type Failure, misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { dataFolder, pathFrom } from '../settings/data-folder.ts'
-import {
-  KEY_HELP,
-  KEY_STDIN_HELP,
-  type KeyOptions,
-  readApiKey,
-  SAFE_WAYS,
-} from './api-key-option.ts'
 import { devFilePath, readDevFile } from './dev-file.ts'
-import { httpFetch } from './http-fetch.ts'
 import { type Profile, readProfiles } from './profiles.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:3000'
@@ -170,4 +164,73 @@ export function addressOf(text: string): string {
     throw usage('the address of the server must be without user, password, query and fragment')
   }
   return text.replace(/(?<!\/)\/+$/, '').replace(/\/api\/v1$/, '')
+}
+
+/**
+ * Sends a request and follows no redirect.
+ *
+ * The first call of the global `fetch` compiles a parser in WebAssembly (200 ms of CPU); this function needs 20 ms.
+ */
+export const httpFetch: Fetch = async (address, { body, redirect: _, ...init }) => {
+  const url = new URL(address)
+  // From Node 22.5 on, `import` of these modules also loads undici for their getter `WebSocket` (80 ms of CPU).
+  const { request } = process.getBuiltinModule(
+    url.protocol === 'https:' ? 'node:https' : 'node:http',
+  )
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(url, init, resolve).on('error', reject).end(body)
+  })
+  const { statusCode: status = 0, headers } = response
+  return {
+    status,
+    headers: { get: (name) => headers[name]?.toString() ?? null },
+    text: () => textOf(response),
+  }
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const part of response.setEncoding('utf8')) text += part
+  return text
+}
+
+/** The options for an API key. */
+export interface KeyOptions {
+  key?: string
+  keyStdin?: boolean
+}
+
+/** The ways to give a key that other users cannot see, for messages and help. */
+const SAFE_WAYS = 'SVC_API_KEY or --key-stdin'
+
+/** The help of `--key`. */
+const KEY_HELP = `the API key; other users of this machine can see it in the list of processes: prefer ${SAFE_WAYS}`
+
+/** The help of `--key-stdin`. */
+export const KEY_STDIN_HELP = 'read the API key from the first line of stdin'
+
+/** The keys that were read from stdin. A command may call `readApiKey` twice, but stdin contains the key only once. */
+const read = new WeakMap<ProcessIo['stdin'], Promise<string>>()
+
+/**
+ * Reads the API key of the options. Returns undefined if there is neither option.
+ * @throws Failure for both options together, and for an empty stdin.
+ */
+export async function readApiKey(
+  { key, keyStdin }: KeyOptions,
+  io: ProcessIo,
+): Promise<string | undefined> {
+  if (!keyStdin) return key
+  if (key !== undefined) throw usage('give --key or --key-stdin, not both')
+  const { stdin } = io
+  const reading = read.get(stdin) ?? firstLine(io)
+  read.set(stdin, reading)
+  return reading
+}
+
+async function firstLine(io: ProcessIo): Promise<string> {
+  const text = await readStdinText(io, 'set SVC_API_KEY')
+  const key = text.split(/\r?\n/, 1)[0]?.trim()
+  if (!key) throw usage('stdin has no API key in its first line')
+  return key
 }

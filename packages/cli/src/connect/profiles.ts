@@ -11,7 +11,7 @@ export interface Profile {
 }
 
 /** The profiles of one user. */
-export interface Profiles {
+interface Profiles {
   /** The name of the default profile. */
   used: string | null
   profiles: ReadonlyMap<string, Profile>
@@ -33,7 +33,7 @@ export function isProfileName(name: string): boolean {
 }
 
 /** The path of the file with the profiles; null if there is no home folder. */
-export function profilesPath({ env }: Pick<ProcessIo, 'env'>): string | null {
+function profilesPath({ env }: Pick<ProcessIo, 'env'>): string | null {
   const home = env.HOME || env.USERPROFILE
   const xdg = env.XDG_CONFIG_HOME
   // Relative paths must be ignored. Source: XDG Base Directory Specification.

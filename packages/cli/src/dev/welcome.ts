@@ -1,7 +1,6 @@
 import type { Mail, MailKind } from '@svc/core'
 import { formatCredits, sidOf } from '@svc/core/contract'
-import { counted } from '../show/counted.ts'
-import type { Style } from '../show/style.ts'
+import { counted, printable, type Style, type StyleName } from '../show/text.ts'
 import type { Demo } from './demo.ts'
 
 /** The facts that `svc dev` shows when it is ready. */
@@ -24,7 +23,7 @@ export interface Welcome {
 const EXAMPLE = '{"channel":"sms","to":"+15005550006","content":{"text":"Hello from svc"}}'
 
 /** The shell command that sends the first SMS, ready to paste. */
-export function sendCurl(url: string, key: string): string {
+function sendCurl(url: string, key: string): string {
   return [
     `curl -s ${url}/api/v1/messages/send \\`,
     `  -H 'X-API-Key: ${key}' \\`,
@@ -34,7 +33,7 @@ export function sendCurl(url: string, key: string): string {
 }
 
 /** The shell command that shows the newest message, ready to paste. */
-export function statusCurl(url: string, key: string): string {
+function statusCurl(url: string, key: string): string {
   return `curl -s '${url}/api/v1/messages?limit=1' -H 'X-API-Key: ${key}'`
 }
 
@@ -53,7 +52,7 @@ function carriersLine(providers: Welcome['providers']): string {
 }
 
 /** The line that changes in a program for Twilio, for Resend, and for an SMTP server, ready to paste. */
-export function changedLines({
+function changedLines({
   url,
   demo,
   smtp_urls,
@@ -124,4 +123,40 @@ const SUBJECTS: Record<MailKind, string> = {
 /** One line about a mail in the sandbox, with the link of the mail if there is one. */
 export function mailLine({ to, kind, link }: Mail): string {
   return [`mail to ${to}: ${SUBJECTS[kind]}`, link].filter(Boolean).join(' ')
+}
+
+/** An answered request. */
+export interface AnsweredRequest {
+  method: string
+  /** The path and the query. */
+  url: string
+  /** The pattern of the route, such as `/api/v1/messages/:id`; undefined for an unknown path. */
+  route: string | undefined
+  status: number
+  duration_ms: number
+}
+
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
+const PATH_MAX = 120
+
+/** One line about a request; null for the files and polls of the pages of `svc dev`. */
+export function requestLine(request: AnsweredRequest, at: Date, style: Style): string | null {
+  const { method, status, duration_ms } = request
+  const path = pathOf(request)
+  if (status < 400 && /^\/(?:dev|console\/assets)\//.test(path)) return null
+  const colour: StyleName = status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green'
+  const time = style('dim', at.toTimeString().slice(0, 8))
+  const took = style('dim', `${Math.round(duration_ms)} ms`)
+  return `${time} ${method} ${printable(path)} ${style(colour, String(status))} ${took}`
+}
+
+/** The path without its query, which may have a token; a parameter of the path that is no id is not shown either. */
+function pathOf({ url, route }: AnsweredRequest): string {
+  const parts = (url.split('?', 1)[0] ?? '').split('/')
+  const names = route?.split('/') ?? []
+  const shown = parts.map((part, i) => {
+    const name = names[i] ?? ''
+    return name.startsWith(':') && !UUID.test(part) ? name : part
+  })
+  return shown.join('/').slice(0, PATH_MAX)
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { misconfigured, usage } from '../process/failure.ts'
+import type { TableFault } from '@svc/core/operate'
+import { type Failure, misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 
 /** The size limit of stdin: twice the largest body that the service accepts. */
@@ -11,7 +12,7 @@ const INPUT_MAX_BYTES = 8 * 1024 * 1024
  * @throws Failure when stdin is a terminal, because the command would wait there without a prompt. `instead` names the
  * option to use.
  */
-export async function readStdin({ stdin }: ProcessIo, instead: string): Promise<Buffer> {
+async function readStdin({ stdin }: ProcessIo, instead: string): Promise<Buffer> {
   if (stdin.isTTY) throw usage(`${instead}, or pipe it in`)
   assertUnread(stdin)
   const chunks: Buffer[] = []
@@ -55,4 +56,9 @@ export async function readInputFile(path: string, { cwd }: ProcessIo): Promise<B
 export async function readBody(body: string | undefined, io: ProcessIo): Promise<Buffer> {
   if (body === undefined) return readStdin(io, 'give the body with --body')
   return body.startsWith('@') ? readInputFile(body.slice(1), io) : Buffer.from(body)
+}
+
+/** The failure for a file that cannot be read as a table. */
+export function unreadable(file: string, { message }: TableFault): Failure {
+  return usage(message.startsWith('line ') ? `${file}, ${message}` : `${file}: ${message}`)
 }

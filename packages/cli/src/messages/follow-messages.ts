@@ -26,7 +26,7 @@ const STATUS_OF: Partial<Record<EventKind, MessageStatus>> = {
 }
 
 /** What an event and a record both say about a message. */
-export type ChangedMessage = Pick<
+type ChangedMessage = Pick<
   Message,
   | 'id'
   | 'channel'
@@ -47,7 +47,7 @@ export interface Change extends Step {
 }
 
 /** Reads the changes since the last call. */
-export interface Follower {
+interface Follower {
   /** Returns the changes; waits for one. The first call returns none: it begins at the present. */
   next(): Promise<Change[]>
 }

@@ -1,6 +1,6 @@
 import type { Message, MessageStatus } from '@svc/client'
 import type { Cell } from '../show/output.ts'
-import type { StyleName } from '../show/style.ts'
+import type { StyleName } from '../show/text.ts'
 
 /** A status that a message reached, and the time. */
 export interface Step {

@@ -6,7 +6,7 @@ import { usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 
 /** The channels of `svc send`. */
-export const SEND_CHANNELS = ['sms', 'email', 'whatsapp', 'voice'] as const
+const SEND_CHANNELS = ['sms', 'email', 'whatsapp', 'voice'] as const
 
 /** The options for the content and the time of a message. */
 export interface MessageOptions {

@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { ProcessIo } from '../process/process-io.ts'
-import { defaultOf } from './setting-texts.ts'
+import { defaultOf } from './setting-names.ts'
 
 /** The absolute path of the data folder: SVC_DATA_DIR or its default, from the current folder. */
 export function dataFolder({ env, cwd }: Pick<ProcessIo, 'env' | 'cwd'>): string {

@@ -1,8 +1,6 @@
 import { explain } from '../process/failure.ts'
 import type { OutputStream, ProcessIo } from '../process/process-io.ts'
-import { INSTANT, relativeTime } from './relative-time.ts'
-import { type Style, type StyleName, styleFor } from './style.ts'
-import { printable, textWidth } from './text.ts'
+import { printable, type Style, type StyleName, styleFor, textWidth } from './text.ts'
 
 /** A value of a row; the output makes it printable. */
 export type Cell = string | { text: string; style: StyleName }
@@ -139,4 +137,29 @@ function relativeCell(cell: Cell, now: Date): Cell {
 
 function widthOf(cell: Cell): number {
   return textWidth(printable(typeof cell === 'string' ? cell : cell.text))
+}
+
+const MINUTE_S = 60
+const HOUR_S = 60 * MINUTE_S
+const DAY_S = 24 * HOUR_S
+
+/** An instant as the API writes it. */
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
+
+/** A time relative to now: `now`, `12 s ago`, `in 5 min`; after a week the date. */
+export function relativeTime(at: Date, now: Date): string {
+  const seconds = Math.round((at.getTime() - now.getTime()) / 1000)
+  const size = Math.abs(seconds)
+  if (size < 2) return 'now'
+  if (size >= 7 * DAY_S) return at.toISOString().slice(0, 10)
+  const [unit_s, unit] =
+    size < MINUTE_S
+      ? [1, 's']
+      : size < HOUR_S
+        ? [MINUTE_S, 'min']
+        : size < DAY_S
+          ? [HOUR_S, 'h']
+          : [DAY_S, 'd']
+  const text = `${Math.floor(size / (unit_s as number))} ${unit}`
+  return seconds < 0 ? `${text} ago` : `in ${text}`
 }

@@ -1,6 +1,5 @@
 import type { OutputStream, ProcessIo } from '../process/process-io.ts'
-import { type Style, styleFor } from './style.ts'
-import { printable } from './text.ts'
+import { printable, type Style, styleFor } from './text.ts'
 
 const BAR_WIDTH = 24
 /** The shortest time between two redraws. */

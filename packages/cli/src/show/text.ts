@@ -1,3 +1,30 @@
+import type { Gsm7Suggestion, NonGsmCharacter } from '@svc/core/sms'
+import type { OutputStream } from '../process/process-io.ts'
+
+const CODES = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+} as const
+
+/** The styles of a text. */
+export type StyleName = keyof typeof CODES
+
+/** Adds a style to a text. Returns the text unchanged if styles are off. */
+export type Style = (name: StyleName, text: string) => string
+
+/** Returns a style that adds colours on a terminal, except with NO_COLOR (https://no-color.org) or TERM=dumb. */
+export function styleFor(stream: OutputStream, env: NodeJS.ProcessEnv): Style {
+  const hasColours = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
+  if (!hasColours) return (_, text) => text
+  return (name, text) => {
+    const [on, off] = CODES[name]
+    return `\u001b[${on}m${text}\u001b[${off}m`
+  }
+}
+
 /** The size of a terminal in characters. */
 export interface TerminalSize {
   columns: number
@@ -88,4 +115,25 @@ function charactersOf(text: string): string[] {
 function characterWidth(character: string): number {
   if (ZERO_WIDTH.test(character)) return 0
   return WIDE.test(character) || EMOJI.test(character) ? 2 : 1
+}
+
+/** A number with its noun: `1 message`, `1,200 messages`. An amount of credits is a text: `0.5 credits`. */
+export function counted(n: number | string, noun: string, plural = `${noun}s`): string {
+  const text = typeof n === 'number' ? n.toLocaleString('en') : n
+  return `${text} ${text === '1' ? noun : plural}`
+}
+
+/** The number of characters that are shown to people. */
+const SHOWN_MAX = 10
+
+/** The characters that require UCS-2, with their positions. */
+export function charactersText(found: readonly NonGsmCharacter[]): string {
+  const shown = found.slice(0, SHOWN_MAX).map(({ char, index }) => `${char} at ${index}`)
+  const more = found.length - shown.length
+  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ')
+}
+
+/** The suggested GSM-7 text and its number of segments. */
+export function suggestionText({ text, segments }: Gsm7Suggestion): string {
+  return `${JSON.stringify(printable(text))} (${counted(segments, 'segment')})`
 }

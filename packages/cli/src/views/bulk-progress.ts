@@ -1,6 +1,6 @@
 import { type ProgressStore, type ProgressView, waitingText } from '../bulk/progress.ts'
 import type { Context } from '../context.ts'
-import { counted } from '../show/counted.ts'
+import { counted } from '../show/text.ts'
 import { canOpenView, openView } from './open-view.ts'
 
 /** Shows progress in an interactive view on a terminal, and in one line for each batch elsewhere; not with `--json`. */

@@ -3,10 +3,8 @@ import { formatCredits } from '@svc/core/contract'
 import { Box, Text, useApp } from 'ink'
 import { type ReactElement, useEffect, useState, useSyncExternalStore } from 'react'
 import { clockText, type ProgressStore, paceOf, waitingText } from '../bulk/progress.ts'
-import { counted } from '../show/counted.ts'
 import { barText } from '../show/progress-bar.ts'
-import type { Style } from '../show/style.ts'
-import { printable } from '../show/text.ts'
+import { counted, printable, type Style } from '../show/text.ts'
 import { useTerminalSize } from './terminal.tsx'
 
 const BAR_WIDTH_MIN = 10

@@ -2,11 +2,8 @@
 import { useApp, useStdout } from 'ink'
 import { type ReactElement, useEffect, useReducer, useRef, useState } from 'react'
 import { explain } from '../process/failure.ts'
-import type { Style } from '../show/style.ts'
-import { cut, printable, type TerminalSize } from '../show/text.ts'
-import { useKeys } from './keys.ts'
-import { Lines, useTerminalSize } from './terminal.tsx'
-import { useTypedText } from './typed-text.ts'
+import { cut, printable, type Style, type TerminalSize } from '../show/text.ts'
+import { Lines, useKeys, useTerminalSize, useTypedText } from './terminal.tsx'
 
 /** The maximum number of lines that wait while the log is paused. The oldest lines are dropped first. */
 const HELD_MAX = 1_000

@@ -1,6 +1,5 @@
 import type { Cell } from '../show/output.ts'
-import type { Style } from '../show/style.ts'
-import { column, cut, printable, textWidth, wrapped } from '../show/text.ts'
+import { column, cut, printable, type Style, textWidth, wrapped } from '../show/text.ts'
 
 const GAP = '  '
 const COLUMN_MAX = 28

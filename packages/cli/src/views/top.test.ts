@@ -3,8 +3,7 @@ import type { Reading } from '@svc/core/operate'
 import { cleanup, render } from 'ink-testing-library'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { failure, idOf, provider, reading, START } from '../../../core/test/operating-readings.ts'
-import type { Style } from '../show/style.ts'
-import { textWidth } from '../show/text.ts'
+import { type Style, textWidth } from '../show/text.ts'
 import { type TopProps, topView } from './top.tsx'
 
 afterEach(cleanup)

@@ -3,16 +3,14 @@ import type { Channel } from '@svc/core/contract'
 import { createHistory, type Reading } from '@svc/core/operate'
 import { useApp } from 'ink'
 import { type ReactElement, useEffect, useReducer, useRef, useState } from 'react'
+import { TIMELINE_HEADINGS } from '../messages/message-rows.ts'
 import { explain } from '../process/failure.ts'
-import type { Style } from '../show/style.ts'
-import { cut } from '../show/text.ts'
-import { type FailedMessage, hasText } from '../top/failure-lines.ts'
+import type { Cell } from '../show/output.ts'
+import { cut, printable, type Style, type TerminalSize } from '../show/text.ts'
 import { keepReading } from '../top/reading.ts'
-import { exactly, screenLines, type TopData } from '../top/screen.ts'
-import { useKeys } from './keys.ts'
-import { Lines, useTerminalSize } from './terminal.tsx'
-import { Timeline, type TimelineRow } from './timeline.tsx'
-import { useTypedText } from './typed-text.ts'
+import { exactly, type FailedMessage, hasText, screenLines, type TopData } from '../top/screen.ts'
+import { tableLines } from './table-lines.ts'
+import { Lines, useKeys, useTerminalSize, useTypedText } from './terminal.tsx'
 
 export interface TopProps {
   read: (channel: Channel | null) => Promise<Reading>
@@ -146,4 +144,82 @@ function useTopData(
 function nextChannel(channel: Channel | null, reading: Reading | null): Channel | null {
   const known = [...new Set(reading?.overview.messages.map((total) => total.channel))]
   return known[channel === null ? 0 : known.indexOf(channel) + 1] ?? null
+}
+
+/** @jsxRuntime automatic */
+
+type TimelineRow = readonly Cell[]
+
+/** A terminal with fewer columns shows times without the date. The head of the view shows the date. */
+const WHOLE_TIME_COLUMNS = 120
+
+/** The timeline of one message on the whole screen. */
+function Timeline({
+  message,
+  load,
+  close,
+  size,
+  style,
+}: {
+  message: FailedMessage
+  load: (message: FailedMessage) => Promise<TimelineRow[]>
+  close: () => void
+  size: TerminalSize
+  style: Style
+}): ReactElement {
+  const { columns, rows } = size
+  const [found, setFound] = useState<TimelineRow[] | string>('Reading…')
+  const [from, setFrom] = useState(0)
+  useEffect(() => {
+    let isOpen = true
+    load(message).then(
+      (entries) => isOpen && setFound(entries),
+      (error: unknown) => isOpen && setFound(explain(error).message),
+    )
+    return () => {
+      isOpen = false
+    }
+  }, [message, load])
+
+  const lines =
+    typeof found === 'string'
+      ? [cut(printable(found), columns)]
+      : tableLines(
+          TIMELINE_HEADINGS,
+          columns < WHOLE_TIME_COLUMNS ? found.map(short) : found,
+          columns,
+          style,
+        )
+  const head = headLines(message, columns, style)
+  const room = Math.max(1, rows - 2 - head.length)
+  const last = Math.max(0, lines.length - room)
+  const scroll = (steps: number) => setFrom((at) => Math.min(Math.max(at + steps, 0), last))
+  useKeys((key) => {
+    if (key === 'escape' || key === 'enter' || key === 'q') close()
+    else if (key === 'up' || key === 'k') scroll(-1)
+    else if (key === 'down' || key === 'j') scroll(1)
+    else if (key === 'pageup') scroll(-room)
+    else if (key === 'pagedown') scroll(room)
+  })
+  const more =
+    last > 0
+      ? `  ↑↓ lines ${from + 1} to ${Math.min(from + room, lines.length)} of ${lines.length}`
+      : ''
+  const keys = style('dim', cut(`esc back${more}`, columns))
+  return <Lines lines={[...head, ...exactly(lines.slice(from, from + room), room), keys]} />
+}
+
+function headLines(message: FailedMessage, columns: number, style: Style): string[] {
+  const { id, channel, recipient, workspace_id, created_at } = message
+  const about = `${channel} to ${printable(recipient)}, accepted ${created_at.toISOString()}`
+  return [
+    style('bold', cut(`Message ${printable(id)}`, columns)),
+    cut(about, columns),
+    cut(`workspace ${printable(workspace_id)}`, columns),
+    '',
+  ]
+}
+
+function short([time, ...rest]: TimelineRow): TimelineRow {
+  return typeof time === 'string' ? [time.slice(11, 23), ...rest] : [time ?? '', ...rest]
 }

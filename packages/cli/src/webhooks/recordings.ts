@@ -13,7 +13,7 @@ export interface Recording {
 }
 
 /** A file to which deliveries are appended. */
-export interface RecordingFile {
+interface RecordingFile {
   record(received: { headers: IncomingHttpHeaders; body: Buffer }): Promise<void>
 }
 
