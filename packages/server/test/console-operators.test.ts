@@ -413,6 +413,20 @@ describe('the second factor of an operator', () => {
     expect((await login(codeNow())).status).toBe(429)
   })
 
+  it('is not used up by codes without the password', async () => {
+    expect((await login(codeNow())).status).toBe(200)
+    await limited().advance(HOUR_MS)
+    const json = { name: NAME, password: 'another password', code: '000000' }
+    for (let i = 1; i <= 5; i++) {
+      const guess = await ask(limited(), 'POST', '/operator/session', {
+        json,
+        from: `203.0.${i}.1`,
+      })
+      expect(guess.status).toBe(401)
+    }
+    expect((await login(codeNow())).status).toBe(200)
+  })
+
   it('ends with the password and a code', async () => {
     expect((await post('', { current_password: PASSWORD })).status).toBe(400)
     expect((await post('/end', { current_password: 'another password' })).status).toBe(400)

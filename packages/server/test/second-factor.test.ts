@@ -255,6 +255,20 @@ describe('guesses of a code', () => {
     }
     expect(statuses).toEqual([...Array(8).fill(400), 429])
   })
+
+  it('are not used up by codes without the password', async () => {
+    const account = await limited().signup()
+    const { codeNow } = await enrol(limited(), account)
+    const { email, password } = account
+    const tried = async (from: string, json: object) =>
+      (await limited().call('POST', '/api/v1/auth/login', { json, from })).status
+    const right = { email, password, otp: codeNow() }
+    expect(await tried('203.0.113.1', right)).toBe(200)
+    await limited().advance(HOUR_MS)
+    const wrong = { email, password: 'another password', otp: '000000' }
+    for (let i = 1; i <= 10; i++) await tried(`198.51.${i}.1`, wrong)
+    expect(await tried('203.0.113.1', { ...right, otp: codeNow() })).toBe(200)
+  })
 })
 
 describe('a member who needs a second factor', () => {

@@ -76,8 +76,17 @@ export interface Admission {
     login: LoginName,
     knownNetwork: string | null,
   ): Promise<void>
-  /** Counts a code of a second factor, in a bucket of the account that no network has of its own. */
-  countCode(request: FastifyRequest, reply: FastifyReply, login: LoginName): Promise<void>
+  /**
+   * Does work that needs the code of a second factor, and counts a wrong code in a bucket of the account that no network has of its
+   * own. A wrong code is found only after the right password, so that guesses of strangers use up nothing of it.
+   * @throws SvcError 429 without the work if the bucket is used up; the error of the work.
+   */
+  tryCode<T>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    code: { login: LoginName; code: string | undefined },
+    work: () => Promise<T>,
+  ): Promise<T>
   /** Counts a request with a wrong signature as one without credentials. Refuses no request; returns the state. */
   noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<State>
   /** Waits until a large body fits into memory, before it is read. */
@@ -110,6 +119,12 @@ function assertMay(identity: Identity, endpoint: Endpoint): void {
     throw new SvcError('forbidden', text)
   }
   requireCapability(identity.role, endpoint.needs)
+}
+
+/** Whether work failed because of the code of a second factor, which members send as `otp` and operators as `code`. */
+function isWrongCode(error: unknown): boolean {
+  const details = error instanceof SvcError ? error.details : undefined
+  return details?.some(({ path }) => path === 'otp' || path === 'code') ?? false
 }
 
 export function createAdmission(
@@ -288,8 +303,17 @@ export function createAdmission(
       // Counted last, so that logins refused for one account do not use up the bucket of all clients.
       await limiter.count(request, reply, 'login_all', 'all')
     },
-    countCode: async (request, reply, { kind, name }) =>
-      limiter.count(request, reply, 'auth', `${kind} code ${emailKey(name)}`),
+    async tryCode(request, reply, { login: { kind, name }, code }, work) {
+      if (code === undefined) return work()
+      const account = `${kind} code ${emailKey(name)}`
+      await limiter.assertLeft(request, reply, 'auth', account)
+      try {
+        return await work()
+      } catch (error) {
+        if (isWrongCode(error)) await limiter.count(request, reply, 'auth', account)
+        throw error
+      }
+    },
     noteBadSignature: (request, reply) =>
       limiter.note(request, reply, 'anonymous', clientOf(request)),
     reserveBody: createBodyBudget(),

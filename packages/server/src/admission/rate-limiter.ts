@@ -28,6 +28,13 @@ export interface RateLimiter {
    * @throws SvcError `rate_limit_exceeded`, or Error if the counters do not answer, so that the request is refused.
    */
   count(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Awaitable<void>
+  /** Counts nothing. @throws SvcError `rate_limit_exceeded` if the bucket has nothing left, or Error as `count` does. */
+  assertLeft(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    bucket: Bucket,
+    who: Counted,
+  ): Awaitable<void>
   /**
    * Like `count`, in the caller's own bucket and in a shared bucket, with one wait for both. A caller that keeps
    * exceeding its own bucket uses up nothing of the shared bucket.
@@ -166,8 +173,9 @@ export async function createRateLimiter(
     reply: FastifyReply,
     bucket: Bucket,
     who: Counted,
+    add: 0 | 1 = 1,
   ): Awaitable<State> {
-    const state = stateOf(bucket, who, 1)
+    const state = stateOf(bucket, who, add)
     if (!(state instanceof Promise)) return state
     return state.catch((error) => {
       show(request, reply, unknown(bucket))
@@ -195,6 +203,10 @@ export async function createRateLimiter(
 
   return {
     count,
+    assertLeft: (request, reply, bucket, who) =>
+      whenReady(query(request, reply, bucket, who, 0), (state) =>
+        pass(request, reply, { ...state, exceeded: state.remaining === 0 }),
+      ),
     countShared(request, reply, own, shared) {
       const caller = `${own[0]} ${own[1]}`
       if (exceeding.has(caller)) {

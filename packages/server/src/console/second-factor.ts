@@ -72,12 +72,16 @@ export function secondFactorHandlers(
     return { user_id, workspace_id }
   }
 
-  /** Counts a code in the bucket of the sign-in. */
-  async function countCodeOf(call: Pick<Call<unknown>, 'identity' | 'countCode'>) {
+  /** Counts a wrong code in the bucket of the sign-in. */
+  async function tryCode<T>(
+    call: Pick<Call<unknown>, 'identity' | 'tryCode'>,
+    code: string | undefined,
+    work: () => Promise<T>,
+  ): Promise<T> {
     const { user_id, workspace_id } = loginOf(call)
     const people = await members.list(workspace_id)
     const email = people.find(({ id }) => id === user_id)?.email ?? user_id
-    await call.countCode({ kind: 'member', name: email })
+    return call.tryCode({ kind: 'member', name: email }, code, work)
   }
 
   /** Gives the browser the session that takes the place of all others. */
@@ -102,14 +106,14 @@ export function secondFactorHandlers(
       return members.beginTotp(user_id, call.body)
     },
     async confirm(call) {
-      await countCodeOf(call)
-      return renewed(call, await members.confirmTotp(loginOf(call), call.body.code, call.actor))
+      const { code } = call.body
+      const confirm = () => members.confirmTotp(loginOf(call), code, call.actor)
+      return renewed(call, await tryCode(call, code, confirm))
     },
     async end(call) {
       const { user_id } = loginOf(call)
       await call.countFor(user_id)
-      if (call.body.otp !== undefined) await countCodeOf(call)
-      await members.endTotp(user_id, call.body, call.actor)
+      await tryCode(call, call.body.otp, () => members.endTotp(user_id, call.body, call.actor))
       return {}
     },
     passkeys: async (call) => passkeysOf(await members.passkeys(loginOf(call).user_id)),

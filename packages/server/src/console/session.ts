@@ -122,14 +122,14 @@ export function sessionHandlers(
       return { ...SIGNED_OUT, operator: await operatorOf(authenticator, call) }
     },
     async begin(call) {
-      const { body, countLogin, countCode, actor } = call
+      const { body, countLogin, tryCode, actor } = call
       assertSignIn()
       // A login to an e-mail address without an account counts in the same way.
       const known = await workspaces.knownNetwork(body.email, actor.address)
       const login = { kind: 'member', name: body.email } as const
       await countLogin(login, known)
-      if (body.otp !== undefined) await countCode(login)
-      return started(call, await workspaces.login(body, actor))
+      const session = await tryCode(login, body.otp, () => workspaces.login(body, actor))
+      return started(call, session)
     },
     async challenge({ body: { email, password }, countLogin, actor }) {
       assertSignIn()

@@ -49,8 +49,10 @@ interface Call {
   actor: Actor
   /** Counts the request in the bucket of an e-mail address. */
   countFor(email: string): Promise<void>
-  /** Counts the password of the login with an address, and the code of its second factor if there is one. */
-  countLogin(email: string, hasCode: boolean): Promise<void>
+  /** Counts the password of the login with an address. */
+  countLogin(email: string): Promise<void>
+  /** Does work that needs the code of a second factor of a login, and counts a wrong code. */
+  tryCode<T>(email: string, code: string | undefined, work: () => Promise<T>): Promise<T>
   /** Begins a session of the console in the browser; false if the console is off, or another site sent the form. */
   signIn(session: NewSession): Promise<boolean>
 }
@@ -167,13 +169,14 @@ function invitationPage(members: DecodedCore['members'], frame: Frame): AccountP
       const invitation = await members.invitationOf(token)
       return invitation ? shown(acceptForm(frame, token, { invitation })) : gone(400)
     },
-    async submit(fields, { actor, signIn, countLogin }) {
+    async submit(fields, { actor, signIn, countLogin, tryCode }) {
       let session: NewSession
       try {
         const request = decode(accept.body, withoutEmpty(fields))
         const to = await members.invitationOf(request.token)
-        if (to) await countLogin(to.email, request.otp !== undefined)
-        session = await members.accept(request, actor)
+        if (to) await countLogin(to.email)
+        const accepting = () => members.accept(request, actor)
+        session = await tryCode(to?.email ?? '', request.otp, accepting)
       } catch (error) {
         const token = tokenOf(fields)
         const invitation = token && (await members.invitationOf(token))
@@ -312,13 +315,14 @@ function serve(
           return false
         }
       }
-      const countLogin = async (email: string, hasCode: boolean) => {
+      const loginOf = (name: string) => ({ kind: 'member', name }) as const
+      const countLogin = async (email: string) => {
         const known = await core.workspaces.knownNetwork(email, actor.address)
-        const login = { kind: 'member', name: email } as const
-        await admission.countLogin(request, reply, login, known)
-        if (hasCode) await admission.countCode(request, reply, login)
+        await admission.countLogin(request, reply, loginOf(email), known)
       }
-      const call = { actor, countFor, countLogin, signIn }
+      const tryCode: Call['tryCode'] = (email, code, work) =>
+        admission.tryCode(request, reply, { login: loginOf(email), code }, work)
+      const call = { actor, countFor, countLogin, tryCode, signIn }
       const { status, html } = await page.submit(request.body ?? {}, call)
       return reply.code(status).type(HTML).send(html)
     },

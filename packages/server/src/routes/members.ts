@@ -45,17 +45,14 @@ export function invitationRoutes(
       await members.withdraw(workspace_id, params.id, actor)
       return { message: 'Invitation withdrawn' }
     },
-    async accept({ body, countLogin, countCode, actor, agent }) {
+    async accept({ body, countLogin, tryCode, actor, agent }) {
       // Counted like a login, because the password of the login with the address is checked.
       const invitation = await members.invitationOf(body.token)
+      const login = { kind: 'member', name: invitation?.email ?? '' } as const
       if (invitation) {
-        const { email } = invitation
-        const known = await workspaces.knownNetwork(email, actor.address)
-        const login = { kind: 'member', name: email } as const
-        await countLogin(login, known)
-        if (body.otp !== undefined) await countCode(login)
+        await countLogin(login, await workspaces.knownNetwork(login.name, actor.address))
       }
-      const session = await members.accept(body, actor)
+      const session = await tryCode(login, body.otp, () => members.accept(body, actor))
       const token = await authenticator.issueToken(session, { actor, agent })
       return { workspace: await workspaces.account(session.workspace_id), token }
     },

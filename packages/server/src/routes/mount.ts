@@ -63,8 +63,8 @@ export interface Call<E> {
   countSignup(): Promise<void>
   /** Counts the call as a login to an account, by the client's network. */
   countLogin(login: LoginName, knownNetwork: string | null): Promise<void>
-  /** Counts the code of a second factor. */
-  countCode(login: LoginName): Promise<void>
+  /** Does work that needs the code of a second factor of a login, and counts a wrong code. */
+  tryCode<T>(login: LoginName, code: string | undefined, work: () => Promise<T>): Promise<T>
   /** Counts the call, whose signature is wrong, as a request without credentials. */
   countBadSignature(): Promise<void>
   /** Marks the response as a stored answer. */
@@ -222,7 +222,7 @@ function callOf(
     countBulkEstimate: () => admission.countBulkEstimate(request, reply),
     countSignup: () => admission.countSignup(request, reply),
     countLogin: (login, knownNetwork) => admission.countLogin(request, reply, login, knownNetwork),
-    countCode: (login) => admission.countCode(request, reply, login),
+    tryCode: (login, code, work) => admission.tryCode(request, reply, { login, code }, work),
     async countBadSignature() {
       await admission.noteBadSignature(request, reply)
     },

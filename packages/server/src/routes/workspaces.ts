@@ -18,13 +18,14 @@ export function workspaceRoutes(
         message: 'Verification e-mail sent. You can log in before the address is verified.',
       }
     },
-    async login({ body, countLogin, countCode, actor, agent }) {
+    async login({ body, countLogin, tryCode, actor, agent }) {
       // A login to an e-mail address without an account counts in the same way.
       const known = await workspaces.knownNetwork(body.email, actor.address)
       const login = { kind: 'member', name: body.email } as const
       await countLogin(login, known)
-      if (body.otp !== undefined) await countCode(login)
-      const { workspace, ...session } = await workspaces.login(body, actor)
+      const { workspace, ...session } = await tryCode(login, body.otp, () =>
+        workspaces.login(body, actor),
+      )
       const token = await authenticator.issueToken(session, { actor, agent })
       return { workspace, token }
     },

@@ -174,16 +174,16 @@ export function operatorHandlers(
       await countLogin(loginOf(identity), null)
       return core.operators.beginTotp(loginOf(identity).name, body)
     },
-    async confirm_second_factor({ identity, body: { code }, countCode, actor, reply }) {
+    async confirm_second_factor({ identity, body: { code }, tryCode, actor, reply }) {
       const { name } = loginOf(identity)
-      await countCode(loginOf(identity))
       const token = operatorToken(reply.request)
-      return { recovery_codes: await core.operators.confirmTotp(name, code, actor, token) }
+      const confirm = () => core.operators.confirmTotp(name, code, actor, token)
+      return { recovery_codes: await tryCode(loginOf(identity), code, confirm) }
     },
-    async end_second_factor({ identity, body, countLogin, countCode, actor }) {
-      await countLogin(loginOf(identity), null)
-      if (body.code !== undefined) await countCode(loginOf(identity))
-      await core.operators.endTotp(loginOf(identity).name, body, actor)
+    async end_second_factor({ identity, body, countLogin, tryCode, actor }) {
+      const login = loginOf(identity)
+      await countLogin(login, null)
+      await tryCode(login, body.code, () => core.operators.endTotp(login.name, body, actor))
       return {}
     },
     passkeys: async ({ identity }) =>
@@ -252,12 +252,13 @@ export function operatorSessionHandlers(
   }
 
   return {
-    async begin({ body, countLogin, countCode, actor, reply }) {
+    async begin({ body, countLogin, tryCode, actor, reply }) {
       assertSignIn()
       const known = await core.operators.knownNetwork(body.name, actor.address)
-      await countLogin({ kind: 'operator', name: body.name }, known)
-      if (body.code !== undefined) await countCode({ kind: 'operator', name: body.name })
-      return started(reply, await core.operators.signIn(body, actor), actor)
+      const login = { kind: 'operator', name: body.name } as const
+      await countLogin(login, known)
+      const session = await tryCode(login, body.code, () => core.operators.signIn(body, actor))
+      return started(reply, session, actor)
     },
     async challenge({ body: { name, password }, countLogin, actor }) {
       assertSignIn()
