@@ -3,16 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineProvider } from '@svc/core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type * as z from 'zod'
 import { totpCode } from '../../core/src/second-factor/second-factor.ts'
 import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
 import type { ConsoleOperator, ConsoleUser } from '../src/console/access.ts'
-import { operatorEndpoints } from '../src/console/operator/endpoints.ts'
-import type { OperatorService } from '../src/console/operator/service.ts'
 import type {
   OperatorAuditEntry,
   OperatorFinding,
   OperatorProvider,
-} from '../src/console/operator/wire.ts'
+} from '../src/console/operator/answers.ts'
+import { operatorEndpoints } from '../src/console/operator/endpoints.ts'
+import type { OperatorService } from '../src/console/operator/service.ts'
 import { type Account, sms } from './accounts.ts'
 import { openShop } from './stripe-shop.ts'
 import { openWorld, useWorld, type World } from './world.ts'
@@ -129,6 +130,46 @@ describe('the endpoints of operators', () => {
       headers: { ...SAME, cookie },
     })
     expect(answer.statusCode).toBe(404)
+  })
+})
+
+describe('the answers to operators', () => {
+  /** Whether an answer has the fields alone that its schema names. */
+  function isClosed(schema: z.core.$ZodType): boolean {
+    const { def } = schema as z.core.$ZodTypes
+    switch (def.type) {
+      case 'object':
+        return def.catchall === undefined && Object.values(def.shape).every(isClosed)
+      case 'array':
+        return isClosed(def.element)
+      case 'nullable':
+      case 'readonly':
+        return isClosed(def.innerType)
+      case 'pipe':
+        return isClosed(def.in)
+      default:
+        return ['string', 'number', 'boolean', 'enum'].includes(def.type)
+    }
+  }
+
+  it('have named fields alone, except the options that a browser needs for a passkey', () => {
+    const open = Object.entries(operatorEndpoints).filter(([, { data }]) => !isClosed(data))
+    expect(open.map(([name]) => name)).toEqual(['begin_passkey'])
+  })
+
+  it('have no other field of a row', async () => {
+    const { core } = world()
+    const { id } = await world().signup()
+    const row = { ...(await core.credits.account(id)), ...(await core.workspaces.account(id)) }
+    expect(Object.keys(row)).toEqual(expect.arrayContaining(['seq', 'balance', 'phone']))
+    const cookie = await operatorOf(world())
+    const { data } = await ask(world(), 'GET', `/operator/workspaces/${id}`, { cookie })
+    expect(Object.keys(data.workspace)).toEqual([
+      ...['id', 'name', 'email', 'email_verified', 'created_at', 'available', 'held', 'status'],
+      ...['frozen_reason', 'credit_limit', 'daily_limit', 'spent_today'],
+    ])
+    const overview = await ask(world(), 'GET', '/operator/overview', { cookie })
+    expect(overview.data).not.toHaveProperty('provider_queues')
   })
 })
 

@@ -1,6 +1,12 @@
 import { isIP } from 'node:net'
-import type { Passkey } from '@svc/core'
-import { LIMITS, passkeyAssertion, passkeyRegistration, text, uuid } from '@svc/core/contract'
+import {
+  LIMITS,
+  passkeyAssertion,
+  passkeyRegistration,
+  text,
+  timestamp,
+  uuid,
+} from '@svc/core/contract'
 import * as z from 'zod'
 import type { ConsoleAccess } from './access.ts'
 
@@ -28,8 +34,8 @@ export function passkeyRequests<const P extends string>(path: P) {
       data: z.object({
         passkeys: z.array(
           z.object({
-            ...{ id: uuid, name: z.string(), created_at: z.string() },
-            last_used_at: z.string().nullable(),
+            ...{ id: uuid, name: z.string(), created_at: timestamp },
+            last_used_at: timestamp.nullable(),
           }),
         ),
       }),
@@ -66,16 +72,6 @@ export function passkeyRequests<const P extends string>(path: P) {
       summary: 'Remove a passkey',
     },
   } as const
-}
-
-/** The passkeys of a person as the console shows them. */
-export function passkeysOf(passkeys: readonly Passkey[]) {
-  return {
-    passkeys: passkeys.map(({ id, name, created_at, last_used_at }) => ({
-      ...{ id, name, created_at: created_at.toISOString() },
-      last_used_at: last_used_at?.toISOString() ?? null,
-    })),
-  }
 }
 
 /** Whether browsers have passkeys for the console: they belong to a name, and an IP address has none. */

@@ -1,10 +1,10 @@
-import { endpoint, LIMITS, SvcError, text } from '@svc/core/contract'
+import { endpoint, LIMITS, SvcError, text, timestamp } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import * as z from 'zod'
 import type { Authenticator } from '../admission/authenticator.ts'
 import { type Call, type Handlers, sessionOf } from '../routes/mount.ts'
 import { type ConsoleAccess, cookiePlace } from './access.ts'
-import { originOf, passkeyRequests, passkeysOf } from './passkey-requests.ts'
+import { originOf, passkeyRequests } from './passkey-requests.ts'
 import { sessionCookie } from './session-cookie.ts'
 
 const path = '/api/second-factor'
@@ -22,7 +22,7 @@ export const secondFactorEndpoints = {
     method: 'GET',
     rate: 'general',
     path,
-    data: z.object({ since: z.string().nullable(), recovery_codes: z.int() }),
+    data: z.object({ since: timestamp.nullable(), recovery_codes: z.int() }),
     summary: 'Get whether the own sign-in needs a code of an authenticator app',
   }),
   begin: endpoint({
@@ -98,7 +98,7 @@ export function secondFactorHandlers(
     async get(call) {
       const { user_id } = loginOf(call)
       const { totp_since, recovery_codes } = await members.secondFactor(user_id)
-      return { since: totp_since?.toISOString() ?? null, recovery_codes }
+      return { since: totp_since, recovery_codes }
     },
     async begin(call) {
       const { user_id } = loginOf(call)
@@ -116,7 +116,7 @@ export function secondFactorHandlers(
       await tryCode(call, call.body.otp, () => members.endTotp(user_id, call.body, call.actor))
       return {}
     },
-    passkeys: async (call) => passkeysOf(await members.passkeys(loginOf(call).user_id)),
+    passkeys: async (call) => ({ passkeys: await members.passkeys(loginOf(call).user_id) }),
     async begin_passkey(call) {
       const { user_id } = loginOf(call)
       await call.countFor(user_id)

@@ -1,4 +1,4 @@
-import type { OperatorAuditEntry } from '../../../src/console/operator/wire.ts'
+import type { OperatorAuditEntry } from '../../../src/console/operator/answers.ts'
 import { Badge, Time } from '../../parts/index.ts'
 
 export function AuditList({ entries }: { entries: readonly OperatorAuditEntry[] }) {

@@ -1,4 +1,4 @@
-import type { OperatorAuditEntry } from '../../../src/console/operator/wire.ts'
+import type { OperatorAuditEntry } from '../../../src/console/operator/answers.ts'
 import { Loaded, PageHead, Pager } from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'

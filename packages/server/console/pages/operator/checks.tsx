@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { OperatorCheck } from '../../../src/console/operator/wire.ts'
+import type { OperatorCheck } from '../../../src/console/operator/answers.ts'
 import { Badge, Button, Table } from '../../parts/index.ts'
 import { send } from './polled.ts'
 

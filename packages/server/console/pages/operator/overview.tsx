@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { OperatorOverview } from '../../../src/console/operator/wire.ts'
+import type { OperatorOverview } from '../../../src/console/operator/answers.ts'
 import { Badge, type Column, Loaded, Money, PageHead, Table, Time } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import { Checks } from './checks.tsx'

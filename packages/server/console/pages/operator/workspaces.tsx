@@ -1,4 +1,4 @@
-import type { OperatorWorkspace } from '../../../src/console/operator/wire.ts'
+import type { OperatorWorkspace } from '../../../src/console/operator/answers.ts'
 import {
   Badge,
   Empty,

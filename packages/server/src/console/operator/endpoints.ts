@@ -1,18 +1,26 @@
-import { credits, type EndpointDefinition, endpoint, LIMITS, text, uuid } from '@svc/core/contract'
+import {
+  credits,
+  type EndpointDefinition,
+  endpoint,
+  LIMITS,
+  text,
+  timestamp,
+  uuid,
+} from '@svc/core/contract'
 import * as z from 'zod'
 import { options, passkeyRequests, passkeySignIn } from '../passkey-requests.ts'
-import type {
-  OperatorAuditEntry,
-  OperatorBackups,
-  OperatorCheck,
-  OperatorLedger,
-  OperatorOverview,
-  OperatorProvider,
-  OperatorPurchase,
-  OperatorQueues,
-  OperatorSetting,
-  OperatorWorkspace,
-} from './wire.ts'
+import {
+  auditEntry,
+  backups,
+  check,
+  ledger,
+  overview,
+  provider,
+  purchase,
+  queues,
+  setting,
+  workspace,
+} from './answers.ts'
 
 const REASON_MAX = 500
 const NAME_MAX = 100
@@ -23,9 +31,6 @@ const code = text(32)
 const current_password = text(LIMITS.password_length_max)
 const sender = text(NAME_MAX).optional()
 
-/** An answer that the handler has in JSON. */
-const json = <T>() => z.custom<T>()
-
 /** An endpoint for operators: it exists only below the path of the console, and takes only their credential. */
 function forOperators<const D extends Omit<EndpointDefinition, 'auth' | 'rate' | 'status'>>(
   definition: D,
@@ -35,13 +40,14 @@ function forOperators<const D extends Omit<EndpointDefinition, 'auth' | 'rate' |
 
 const keys = passkeyRequests('/api/operator/second-factor')
 
-const provider = z.object({ name: text(NAME_MAX) })
-const workspace = z.object({ id: uuid })
+const ofProvider = z.object({ name: text(NAME_MAX) })
+const ofWorkspace = z.object({ id: uuid })
+const nothing = z.object({})
 
 const onPurchase = {
   params: z.object({ id: uuid }),
   body: z.object({ workspace_id: uuid, reason }),
-  data: json<{ purchase: OperatorPurchase }>(),
+  data: z.object({ purchase }),
 }
 
 /** The endpoints of operators. Each change needs a reason, which the audit log records with the name of the operator. */
@@ -49,42 +55,42 @@ export const operatorEndpoints = {
   overview: forOperators({
     method: 'GET',
     path: '/api/operator/overview',
-    data: json<OperatorOverview>(),
+    data: overview,
     summary: 'Get the state of the service',
   }),
   checks: forOperators({
     method: 'POST',
     path: '/api/operator/checks',
-    data: json<{ checks: OperatorCheck[] }>(),
+    data: z.object({ checks: z.array(check) }),
     summary: 'Check the service as svc doctor does',
   }),
   providers: forOperators({
     method: 'GET',
     path: '/api/operator/providers',
-    data: json<{ providers: OperatorProvider[] }>(),
+    data: z.object({ providers: z.array(provider) }),
     summary: 'List the providers with their queues',
   }),
   pause_provider: forOperators({
     method: 'POST',
     path: '/api/operator/providers/:name/pause',
-    params: provider,
+    params: ofProvider,
     body: z.object({ reason, sender }),
-    data: json<object>(),
+    data: nothing,
     summary: 'Pause a provider or one of its senders',
   }),
   resume_provider: forOperators({
     method: 'POST',
     path: '/api/operator/providers/:name/resume',
-    params: provider,
+    params: ofProvider,
     body: z.object({ reason, sender }),
-    data: json<{ was_paused: boolean }>(),
+    data: z.object({ was_paused: z.boolean() }),
     summary: 'End the pause of a provider or of one of its senders',
   }),
   check_provider: forOperators({
     method: 'POST',
     path: '/api/operator/providers/:name/check',
-    params: provider,
-    data: json<{ type: 'ok' | 'failed' | 'unsupported'; text: string | null }>(),
+    params: ofProvider,
+    data: z.object({ type: z.enum(['ok', 'failed', 'unsupported']), text: z.string().nullable() }),
     summary: 'Make a request without side effects with the settings of a provider',
   }),
   workspaces: forOperators({
@@ -94,76 +100,76 @@ export const operatorEndpoints = {
       search: z.string().max(LIMITS.email_length).default(''),
       after: uuid.optional(),
     }),
-    data: json<{ workspaces: OperatorWorkspace[]; next_after: string | null }>(),
+    data: z.object({ workspaces: z.array(workspace), next_after: z.string().nullable() }),
     summary: 'Search the workspaces',
   }),
   workspace: forOperators({
     method: 'GET',
     path: '/api/operator/workspaces/:id',
-    params: workspace,
-    data: json<{ workspace: OperatorWorkspace; audit: OperatorAuditEntry[] }>(),
+    params: ofWorkspace,
+    data: z.object({ workspace, audit: z.array(auditEntry) }),
     summary: 'Get a workspace with the newest entries of its audit log',
   }),
   grant: forOperators({
     method: 'POST',
     path: '/api/operator/workspaces/:id/grant',
-    params: workspace,
+    params: ofWorkspace,
     body: z.object({ credits, reason, id: uuid }),
-    data: json<{ workspace: OperatorWorkspace; repeated: boolean }>(),
+    data: z.object({ workspace, repeated: z.boolean() }),
     summary: 'Grant credits; a repetition with the same id grants nothing',
   }),
   freeze: forOperators({
     method: 'POST',
     path: '/api/operator/workspaces/:id/freeze',
-    params: workspace,
+    params: ofWorkspace,
     body: z.object({ reason }),
-    data: json<{ workspace: OperatorWorkspace }>(),
+    data: z.object({ workspace }),
     summary: 'Stop the spending of a workspace',
   }),
   unfreeze: forOperators({
     method: 'POST',
     path: '/api/operator/workspaces/:id/unfreeze',
-    params: workspace,
+    params: ofWorkspace,
     body: z.object({ reason }),
-    data: json<{ workspace: OperatorWorkspace }>(),
+    data: z.object({ workspace }),
     summary: 'Allow a frozen workspace to spend again',
   }),
   terms: forOperators({
     method: 'POST',
     path: '/api/operator/workspaces/:id/terms',
-    params: workspace,
+    params: ofWorkspace,
     body: z.object({
       credit_limit: credits.optional(),
       daily_limit: credits.nullable().optional(),
       reason,
     }),
-    data: json<{ workspace: OperatorWorkspace }>(),
+    data: z.object({ workspace }),
     summary: 'Set the limits of a workspace',
   }),
   queues: forOperators({
     method: 'GET',
     path: '/api/operator/queues',
-    data: json<OperatorQueues>(),
+    data: queues,
     summary: 'Get the queues, the pause and the unknown outcomes',
   }),
   pause: forOperators({
     method: 'POST',
     path: '/api/operator/dispatch/pause',
     body: z.object({ reason }),
-    data: json<object>(),
+    data: nothing,
     summary: 'Pause all sending and delivering',
   }),
   resume: forOperators({
     method: 'POST',
     path: '/api/operator/dispatch/resume',
     body: z.object({ choice: z.enum(['send', 'cancel']).nullable() }),
-    data: json<{ was_paused: boolean; canceled: number; begun: number }>(),
+    data: z.object({ was_paused: z.boolean(), canceled: z.number(), begun: z.number() }),
     summary: 'End the pause, and decide about messages in doubt',
   }),
   purchases: forOperators({
     method: 'GET',
     path: '/api/operator/purchases',
-    data: json<{ purchases: OperatorPurchase[] }>(),
+    data: z.object({ purchases: z.array(purchase) }),
     summary: 'List the purchases that an operator must review',
   }),
   check_purchase: forOperators({
@@ -181,32 +187,32 @@ export const operatorEndpoints = {
   ledger: forOperators({
     method: 'GET',
     path: '/api/operator/ledger',
-    data: json<OperatorLedger>(),
+    data: ledger,
     summary: 'Get the verification of the ledger',
   }),
   verify_ledger: forOperators({
     method: 'POST',
     path: '/api/operator/ledger',
     body: z.object({ fast: z.boolean().default(false) }),
-    data: json<OperatorLedger>(),
+    data: ledger,
     summary: 'Verify the ledger in a thread',
   }),
   backups: forOperators({
     method: 'GET',
     path: '/api/operator/backups',
-    data: json<OperatorBackups>(),
+    data: backups,
     summary: 'List the backups',
   }),
   make_backup: forOperators({
     method: 'POST',
     path: '/api/operator/backups',
-    data: json<OperatorBackups>(),
+    data: backups,
     summary: 'Make a backup and verify it',
   }),
   settings: forOperators({
     method: 'GET',
     path: '/api/operator/settings',
-    data: json<{ settings: OperatorSetting[] | null }>(),
+    data: z.object({ settings: z.array(setting).nullable() }),
     summary: 'List the settings with their sources',
   }),
   change_password: forOperators({
@@ -216,34 +222,34 @@ export const operatorEndpoints = {
       current_password: text(LIMITS.password_length_max),
       new_password: text(LIMITS.password_length_max),
     }),
-    data: json<object>(),
+    data: nothing,
     summary: 'Change the own password; all own sessions end',
   }),
   second_factor: forOperators({
     method: 'GET',
     path: '/api/operator/second-factor',
-    data: json<{ since: string | null; recovery_codes: number }>(),
+    data: z.object({ since: timestamp.nullable(), recovery_codes: z.number() }),
     summary: 'Get whether the own sign-in needs a code of an authenticator app',
   }),
   begin_second_factor: forOperators({
     method: 'POST',
     path: '/api/operator/second-factor',
     body: z.object({ current_password }),
-    data: json<{ secret: string; uri: string }>(),
+    data: z.object({ secret: z.string(), uri: z.string() }),
     summary: 'Make a secret for an authenticator app',
   }),
   confirm_second_factor: forOperators({
     method: 'POST',
     path: '/api/operator/second-factor/confirm',
     body: z.object({ code }),
-    data: json<{ recovery_codes: string[] }>(),
+    data: z.object({ recovery_codes: z.array(z.string()) }),
     summary: 'Confirm the authenticator app with its first code',
   }),
   end_second_factor: forOperators({
     method: 'POST',
     path: '/api/operator/second-factor/end',
     body: z.object({ current_password, code: code.optional() }),
-    data: json<object>(),
+    data: nothing,
     summary: 'Remove the authenticator app and the recovery codes',
   }),
   passkeys: forOperators(keys.passkeys),
@@ -255,7 +261,7 @@ export const operatorEndpoints = {
     method: 'GET',
     path: '/api/operator/audit',
     query: z.object({ workspace_id: uuid.optional(), after: uuid.optional() }),
-    data: json<{ audit_entries: OperatorAuditEntry[]; next_after: string | null }>(),
+    data: z.object({ audit_entries: z.array(auditEntry), next_after: z.string().nullable() }),
     summary: 'List the audit log of the service and of all workspaces',
   }),
 } as const

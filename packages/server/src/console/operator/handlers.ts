@@ -6,13 +6,12 @@ import type { LoginName } from '../../admission/admission.ts'
 import type { Authenticator, Identity } from '../../admission/authenticator.ts'
 import type { Call, Handlers } from '../../routes/mount.ts'
 import { type ConsoleAccess, cookiePlace, operatorToken } from '../access.ts'
-import { originOf, passkeysOf } from '../passkey-requests.ts'
+import { originOf } from '../passkey-requests.ts'
 import { clearedOperatorCookie, operatorCookie } from '../session-cookie.ts'
 import type { operatorEndpoints, operatorSessionEndpoints } from './endpoints.ts'
 import { createReadings } from './readings.ts'
 import type { BackgroundWork, OperatorService } from './service.ts'
-import { auditOf, pauseOf, providersOf, purchaseOf, textOf, timeOf, workspaceOf } from './views.ts'
-import type { OperatorCheck, OperatorWorkspace } from './wire.ts'
+import { auditOf, providersOf, purchaseOf } from './views.ts'
 
 const PAGE = 25
 const AUDIT_OF_WORKSPACE = 10
@@ -37,14 +36,14 @@ export function operatorHandlers(
   },
 ): Handlers<typeof operatorEndpoints> {
   const readings = createReadings(core, elapsed)
-  let checking: Promise<OperatorCheck[]> | null = null
+  let checking: ReturnType<OperatorService['checks']> | null = null
 
-  async function workspace(id: string): Promise<OperatorWorkspace> {
+  async function workspace(id: string) {
     const [found, account] = await Promise.all([
       core.workspaces.account(id),
       core.credits.account(id),
     ])
-    return workspaceOf(found, account)
+    return { ...account, ...found }
   }
 
   async function setTerms(
@@ -83,7 +82,7 @@ export function operatorHandlers(
       })
       const shown = found.slice(0, PAGE)
       const workspaces = await Promise.all(
-        shown.map(async (one) => workspaceOf(one, await core.credits.account(one.id))),
+        shown.map(async (one) => ({ ...(await core.credits.account(one.id)), ...one })),
       )
       return { workspaces, next_after: nextOf(found, shown) }
     },
@@ -109,25 +108,7 @@ export function operatorHandlers(
         core.dispatch.pause(),
         core.dispatch.doubtful(),
       ])
-      const states = ({ first_due_at, ...rest }: typeof messages) => ({
-        ...rest,
-        first_due_at: timeOf(first_due_at),
-      })
-      return {
-        messages: states(messages),
-        deliveries: states(deliveries),
-        pause: pauseOf(pause),
-        doubtful: doubtful.map((total) => ({
-          ...total,
-          oldest_at: textOf(total.oldest_at),
-          newest_at: textOf(total.newest_at),
-        })),
-        unknown: unknown.map((message) => ({
-          ...message,
-          unknown_since: textOf(message.unknown_since),
-          due_at: textOf(message.due_at),
-        })),
-      }
+      return { messages, deliveries, pause, doubtful, unknown }
     },
     async pause({ body: { reason }, actor }) {
       await core.dispatch.stop({ reason }, actor)
@@ -167,8 +148,7 @@ export function operatorHandlers(
     async second_factor({ identity }) {
       const { name } = loginOf(identity)
       const own = (await core.operators.list()).find((one) => one.name === name)
-      const since = own?.totp_since?.toISOString() ?? null
-      return { since, recovery_codes: own?.recovery_codes ?? 0 }
+      return { since: own?.totp_since ?? null, recovery_codes: own?.recovery_codes ?? 0 }
     },
     async begin_second_factor({ identity, body, countLogin }) {
       await countLogin(loginOf(identity), null)
@@ -186,8 +166,9 @@ export function operatorHandlers(
       await tryCode(login, body.code, () => core.operators.endTotp(login.name, body, actor))
       return {}
     },
-    passkeys: async ({ identity }) =>
-      passkeysOf(await core.operators.passkeys(loginOf(identity).name)),
+    passkeys: async ({ identity }) => ({
+      passkeys: await core.operators.passkeys(loginOf(identity).name),
+    }),
     async begin_passkey({ identity, body, countLogin }) {
       await countLogin(loginOf(identity), null)
       const site = { origin: originOf(access), brand }

@@ -5,14 +5,15 @@ import {
   type Reading,
   readOnce,
 } from '@svc/core/operate'
-import { pauseOf, providersOf, textOf, timeOf } from './views.ts'
-import type { OperatorOverview, Rates } from './wire.ts'
+import type * as z from 'zod'
+import type { overview, Rates } from './answers.ts'
+import { providersOf } from './views.ts'
 
 /** The state of the service for the pages of operators, with the rates of the last minutes. */
 export interface Readings {
   /** A reading of the database of at most a second ago: several pages share it. */
   read(): Promise<Reading>
-  overview(): Promise<OperatorOverview>
+  overview(): Promise<z.output<typeof overview>>
 }
 
 const FAILURES_MAX = 20
@@ -40,14 +41,10 @@ export function createReadings(core: DecodedCore, elapsed: () => number): Readin
     read,
     async overview() {
       const found = await read()
-      const { at, message_queue, delivery_queue, credits, webhooks, pause } = found.overview
-      const queue = ({ oldest_due_at, ...rest }: typeof delivery_queue) => ({
-        ...rest,
-        oldest_due_at: timeOf(oldest_due_at),
-      })
+      const { credits } = found.overview
       const total = (series: keyof Rates) => history.total(series, null)
       return {
-        at: textOf(at),
+        ...found.overview,
         findings: findingsOf(found, history),
         rates: history.rates(null),
         totals: {
@@ -56,15 +53,11 @@ export function createReadings(core: DecodedCore, elapsed: () => number): Readin
           delivered: total('delivered'),
           failed: total('failed'),
         },
-        message_queue: { ...queue(message_queue), unknown: message_queue.unknown },
-        delivery_queue: queue(delivery_queue),
         providers: providersOf(found),
         credits: { ...credits, balance: creditsOf(credits.balance), held: creditsOf(credits.held) },
-        webhooks,
-        pause: pauseOf(pause),
-        failures: found.troubles.failures.map(({ created_at, failed_at, ...failure }) => ({
+        failures: found.troubles.failures.map((failure) => ({
           ...failure,
-          at: textOf(failed_at ?? created_at),
+          at: failure.failed_at ?? failure.created_at,
         })),
       }
     },

@@ -2,9 +2,12 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Core } from '@svc/core'
 import { backupDatabase, backupsIn, makeFolder, verifyLedgerApart } from '@svc/core/operate'
+import type * as z from 'zod'
 import { fileOf } from '../../service/backups.ts'
-import { textOf } from './views.ts'
-import type { OperatorBackups, OperatorCheck, OperatorLedger, OperatorSetting } from './wire.ts'
+import type { backups, ledger, OperatorCheck, OperatorSetting } from './answers.ts'
+
+type Ledger = z.output<typeof ledger>
+type Backups = z.output<typeof backups>
 
 /** What the pages of operators need besides the core. A host of the console has none of it. */
 export interface OperatorService {
@@ -19,10 +22,10 @@ export interface OperatorService {
 
 /** Work that runs in the background of this server, at most one of each kind at a time. */
 export interface BackgroundWork {
-  ledger(): OperatorLedger
+  ledger(): Ledger
   /** Returns false if a verification runs. */
   verifyLedger(fast: boolean): boolean
-  backups(): OperatorBackups
+  backups(): Backups
   /** Returns false if a backup is being made. */
   makeBackup(): boolean
   /** Ends the work. */
@@ -32,7 +35,7 @@ export interface BackgroundWork {
 const BACKUPS_MAX = 20
 const DIFFERENCES_MAX = 20
 
-const NO_LEDGER: OperatorLedger = {
+const NO_LEDGER: Ledger = {
   is_offered: true,
   state: 'none',
   started_at: null,
@@ -47,26 +50,23 @@ export function createBackgroundWork(
 ): BackgroundWork {
   const stopping = new AbortController()
   const { signal } = stopping
-  let ledger: OperatorLedger = { ...NO_LEDGER, is_offered: service !== null }
-  let backup: Pick<OperatorBackups, 'state' | 'error'> = { state: 'none', error: null }
+  let ledger: Ledger = { ...NO_LEDGER, is_offered: service !== null }
+  let backup: Pick<Backups, 'state' | 'error'> = { state: 'none', error: null }
 
   return {
     ledger: () => ledger,
     verifyLedger(fast) {
       if (!service || ledger.state === 'running') return false
-      const running = { ...NO_LEDGER, state: 'running' as const, started_at: textOf(now()) }
+      const running = { ...NO_LEDGER, state: 'running' as const, started_at: now() }
       ledger = running
-      const onProgress = (progress: NonNullable<OperatorLedger['progress']>) => {
+      const onProgress = (progress: NonNullable<Ledger['progress']>) => {
         ledger = { ...running, progress }
       }
       verifyLedgerApart(service.database_url, { fast, signal, onProgress }).then(
         ({ ok, workspaces, entries, messages, differences, has_more }) => {
           const shown = differences.slice(0, DIFFERENCES_MAX)
           const report = {
-            ...{ ok, workspaces, entries, messages },
-            differences: shown.map(({ check, workspace_id, stands, should }) => ({
-              ...{ check, workspace_id, stands, should },
-            })),
+            ...{ ok, workspaces, entries, messages, differences: shown },
             has_more: has_more || differences.length > shown.length,
           }
           ledger = { ...running, state: 'done', report }
@@ -109,12 +109,12 @@ export function createBackgroundWork(
   }
 }
 
-function namedIn(dir: string | null): OperatorBackups['backups'] {
+function namedIn(dir: string | null): Backups['backups'] {
   if (dir === null) return []
   try {
     return backupsIn(dir)
       .slice(0, BACKUPS_MAX)
-      .map(({ name, at }) => ({ name, at: textOf(at), bytes: statSync(join(dir, name)).size }))
+      .map(({ name, at }) => ({ name, at, bytes: statSync(join(dir, name)).size }))
   } catch {
     // The folder is made with the first backup.
     return []
