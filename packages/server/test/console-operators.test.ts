@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineProvider } from '@svc/core'
+import type { Endpoint } from '@svc/core/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type * as z from 'zod'
 import { totpCode } from '../../core/src/second-factor/second-factor.ts'
@@ -136,7 +137,7 @@ describe('the endpoints of operators', () => {
 describe('the answers to operators', () => {
   /** Whether an answer has the fields alone that its schema names. */
   function isClosed(schema: z.core.$ZodType): boolean {
-    const { def } = schema as z.core.$ZodTypes
+    const { def } = (schema as z.core.$ZodTypes)._zod
     switch (def.type) {
       case 'object':
         return def.catchall === undefined && Object.values(def.shape).every(isClosed)
@@ -153,7 +154,9 @@ describe('the answers to operators', () => {
   }
 
   it('have named fields alone, except the options that a browser needs for a passkey', () => {
-    const open = Object.entries(operatorEndpoints).filter(([, { data }]) => !isClosed(data))
+    const open = Object.entries<Endpoint>(operatorEndpoints).filter(
+      ([, { data }]) => !isClosed(data),
+    )
     expect(open.map(([name]) => name)).toEqual(['begin_passkey'])
   })
 
