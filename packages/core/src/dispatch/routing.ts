@@ -28,8 +28,13 @@ export interface Routing {
   ): Promise<void>
 }
 
-/** How long a message waits for a paused provider before it is claimed again. Many messages wait longer: `RECLAIMS_PER_S`. */
-const PAUSED_WAIT_MS = 15_000
+/**
+ * How long a message waits for a paused provider before it is claimed again. A pause ends at any time, so few messages wait
+ * for a short time; more wait longer, so that they are not claimed more often than `PAUSED_RECLAIMS_PER_S`, up to `most`.
+ * Many messages wait longer still: `RECLAIMS_PER_S`.
+ */
+const PAUSED_WAIT_MS = { least: 1_000, most: 15_000 }
+const PAUSED_RECLAIMS_PER_S = 50
 
 /**
  * Maximum rate at which waiting messages are claimed again. Claims take the oldest due messages first, so with a larger
@@ -58,10 +63,10 @@ export function createRouting({
   /** The spreads of the waits for each busy provider, and (null) for those that are paused. */
   const spreads = new Map<string | null, ReturnType<typeof createSpread>>()
 
-  function spread(provider: string | null, least_ms: number, at_ms: number): number {
+  function spread(provider: string | null, wait_ms: Wait, at_ms: number): number {
     const known = spreads.get(provider) ?? createSpread()
     spreads.set(provider, known)
-    return known(least_ms, at_ms)
+    return known(wait_ms, at_ms)
   }
 
   /** The owner of the message reads this text, so it does not contain an operator's reason for a pause. */
@@ -100,7 +105,8 @@ export function createRouting({
         return { provider: null, wait_ms: soonest, error_message: 'The rate limit is reached' }
       }
       if (busy) {
-        const wait_ms = spread(busy.provider, busy.wait_ms, at_ms)
+        const { provider, wait_ms: least } = busy
+        const wait_ms = spread(provider, { least, most: least }, at_ms)
         return { provider: null, wait_ms, error_message: 'The provider is slow' }
       }
       const wait_ms = spread(null, PAUSED_WAIT_MS, at_ms)
@@ -131,11 +137,15 @@ export function createRouting({
   }
 }
 
-/** Returns waits of at least `least_ms` such that at most `RECLAIMS_PER_S` messages fall due in any second. */
-function createSpread(): (least_ms: number, at_ms: number) => number {
+/** The shortest wait, and the longest for fewer messages than `RECLAIMS_PER_S` can claim in it. */
+type Wait = typeof PAUSED_WAIT_MS
+
+/** Returns waits such that at most `RECLAIMS_PER_S` messages fall due in any second, and fewer while they wait less than `most`. */
+function createSpread(): (wait_ms: Wait, at_ms: number) => number {
   let full_until_ms = 0
-  return (least_ms, at_ms) => {
-    full_until_ms = Math.max(full_until_ms + 1_000 / RECLAIMS_PER_S, at_ms + least_ms)
+  return ({ least, most }, at_ms) => {
+    const soon_ms = Math.min(full_until_ms + 1_000 / PAUSED_RECLAIMS_PER_S, at_ms + most)
+    full_until_ms = Math.max(full_until_ms + 1_000 / RECLAIMS_PER_S, at_ms + least, soon_ms)
     return Math.ceil(full_until_ms - at_ms)
   }
 }

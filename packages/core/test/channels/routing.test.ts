@@ -118,7 +118,7 @@ describe('a message', () => {
     start([gateway('a', { senders: { sms: [A] } })])
     expect(route({ sender: B })).toEqual({
       provider: null,
-      wait_ms: 15_000,
+      wait_ms: 1_000,
       error_message: 'No available provider can send from this sender',
     })
   })
@@ -147,7 +147,7 @@ describe('after a transient error', () => {
     const doubtful = { provider: 'b', attempt: 1, unknown_since }
     expect(route(doubtful)).toEqual({ provider: 'b', sender: B })
     await pause('b')
-    expect(route(doubtful)).toMatchObject({ provider: null, wait_ms: 15_000 })
+    expect(route(doubtful)).toMatchObject({ provider: null, wait_ms: 1_000 })
     expect(route({ ...doubtful, provider: 'gone' })).toMatchObject({ provider: null })
   })
 })
@@ -157,7 +157,7 @@ describe('a partly sent message', () => {
     const begun = { provider: 'a', attempt: 1, accepted: true }
     expect(route(begun)).toEqual({ provider: 'a', sender: A })
     await pause('a')
-    expect(route(begun)).toMatchObject({ provider: null, wait_ms: 15_000 })
+    expect(route(begun)).toMatchObject({ provider: null, wait_ms: 1_000 })
     expect(route({ ...begun, provider: 'gone' })).toMatchObject({ provider: null })
   })
 })
@@ -168,7 +168,7 @@ describe('a message whose provider left the settings', () => {
   it('waits and does not go to the sandbox', () => {
     expect(route({ provider: 'gone', attempt: 1 })).toEqual({
       provider: null,
-      wait_ms: 15_000,
+      wait_ms: 1_000,
       error_message: 'The provider of this message is not in the settings',
     })
   })
@@ -201,7 +201,7 @@ describe('while a provider is paused', () => {
     await pause('a')
     expect(route({ sender: A })).toEqual({
       provider: null,
-      wait_ms: 15_000,
+      wait_ms: 1_000,
       error_message: 'The provider is paused',
     })
     expect(route({ sender: B })).toMatchObject({ provider: 'b' })
@@ -209,7 +209,7 @@ describe('while a provider is paused', () => {
 
   it('and all others too, all messages except test messages wait', async () => {
     for (const name of ['a', 'b', 'c']) await pause(name)
-    expect(route()).toMatchObject({ provider: null, wait_ms: 15_000 })
+    expect(route()).toMatchObject({ provider: null, wait_ms: 1_000 })
     expect(route({ livemode: false })).toMatchObject({ provider: 'sandbox' })
   })
 })

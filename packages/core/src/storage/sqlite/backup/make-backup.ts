@@ -11,7 +11,6 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { refusal } from '../../archive/refusal.ts'
 import { backupName, PARTIAL, removeOldest, removePartial } from '../../backup/names.ts'
 import type { BackupReport, OnStep, Verification } from '../../backup/report.ts'
@@ -158,29 +157,15 @@ function sizeOf(source: Connection): number {
   return (pages ?? 0) * (size ?? 0)
 }
 
-/** How long a backup waits for another backup in its folder, and how often it checks. */
-const LOCK_WAIT_MS = 15_000
-const LOCK_LOOK_MS = 250
-
-async function takeLock(file: string): Promise<Connection> {
-  const until = performance.now() + LOCK_WAIT_MS
-  for (;;) {
-    try {
-      return takeFileLock(file)
-    } catch (error) {
-      const { code = '' } = error as { code?: string }
-      if (!code.startsWith('SQLITE_BUSY') || performance.now() > until) throw error
-      await pause(LOCK_LOOK_MS)
-    }
-  }
-}
-
-/** Runs `work` while no other backup runs in the folder. */
+/**
+ * Runs `work` while no other backup runs in the folder.
+ * @throws Error `in_use` at once while another one runs.
+ */
 async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
   let lock: Connection
   try {
     const file = join(folder, '.svc-backup.lock')
-    lock = await takeLock(file)
+    lock = takeFileLock(file)
     shareOwner(folder, file)
   } catch (error) {
     const { code = '' } = error as { code?: string }
