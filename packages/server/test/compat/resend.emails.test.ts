@@ -285,11 +285,11 @@ describe('errors', () => {
     expect((await messageOf(id)).recipients).toHaveLength(4)
   })
 
-  it('go once to an address that stands in several lists, in its first role', async () => {
+  it('go once to an address that is named several times, in its first role', async () => {
     const before = (await world().core.workspaces.account(owner.id)).credits_balance
     const id = await sent({
-      to: [TO],
-      cc: ['Asha <Delivered@Sandbox.SVC>', 'copy@example.com'],
+      to: [TO, 'Asha <DELIVERED@sandbox.svc>'],
+      cc: ['Asha <Delivered@Sandbox.SVC>', 'copy@example.com', 'copy@example.com'],
       bcc: ['COPY@example.com', 'hidden@example.com'],
       headers: { importance: 'high' },
     })
@@ -325,12 +325,6 @@ describe('errors', () => {
       statusCode: 422,
       message: expect.stringMatching(/at most (10|20) /i),
     })
-  })
-
-  it('refuse a recipient twice', async () => {
-    const to = ['a@example.com', 'A@example.com']
-    const { error } = await resend.emails.send({ ...MAIL, to })
-    expect(error).toMatchObject({ statusCode: 422, message: expect.stringMatching(/to|twice/) })
   })
 
   it('refuse more than 50 recipients', async () => {

@@ -180,7 +180,7 @@ export async function wireRequestOf(
 ): Promise<Record<string, unknown>> {
   const {
     from,
-    to,
+    to: named,
     cc,
     bcc,
     reply_to,
@@ -191,6 +191,7 @@ export async function wireRequestOf(
     react: ___,
     ...rest
   } = email
+  const to = notIn([], named)
   const [first] = to
   const copies = notIn(to, cc ?? [])
   const hidden = notIn([...to, ...copies], bcc ?? [])
@@ -215,12 +216,15 @@ export async function wireRequestOf(
 }
 
 /**
- * The addresses of a list that no earlier list names. Resend takes an address in `to` and `cc`; here each recipient gets the
- * e-mail, and pays for it, once, in its first role.
+ * The addresses of a list, each once, that no earlier list names. Resend takes an address several times; here each recipient
+ * gets the e-mail, and pays for it, once, in its first role.
  */
 function notIn(earlier: readonly string[], addresses: readonly string[]): string[] {
   const named = new Set(earlier.map(emailKey))
-  return addresses.filter((address) => !named.has(emailKey(address)))
+  return addresses.filter((address) => {
+    const key = emailKey(address)
+    return !named.has(key) && named.add(key)
+  })
 }
 
 /** The time in a request. @throws SvcError `validation_error` for a text that is not a time. */
