@@ -112,7 +112,11 @@ describe('violationsOf', () => {
     ['core/src/rules/claim.ts', '../dispatch/routing.ts', 'an import goes down, never up'],
     ['core/src/providers/smtp.ts', '../storage/open.ts', 'a provider knows the contract,'],
     ['core/src/providers/smtp.ts', '../messages/status.ts', 'a provider knows the contract,'],
-    ['core/src/credits/credits.ts', 'drizzle-orm/sqlite-core', 'only rows and storage speak SQL'],
+    [
+      'core/src/credits/credits.ts',
+      'drizzle-orm/sqlite-core',
+      'only rows, storage and maintenance speak',
+    ],
     ['core/src/messages/send.ts', '../storage/gather.ts', 'features and dispatch know'],
     ['core/src/messages/send.ts', '../dispatch/lane.ts', 'an import goes down, never up'],
     ['core/src/storage/ports/hot.ts', '../gather.ts', 'a port declares types alone'],

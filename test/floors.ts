@@ -61,7 +61,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ['rows'],
   ['rules'],
   ['storage', 'providers'],
-  [FEATURES],
+  [FEATURES, 'maintenance'],
   ['dispatch'],
   ['provider.ts'],
   ['core-options.ts'],
@@ -156,8 +156,9 @@ const RULES: Rule[] = [
     breaks: ({ from, target }) => from.startsWith('core/sms/') && !target.startsWith('core/sms/'),
   },
   {
-    says: 'only rows and storage speak SQL',
-    breaks: ({ from, target }) => SQL.test(target) && !/^core\/(rows|storage)\//.test(from),
+    says: 'only rows, storage and maintenance speak SQL',
+    breaks: ({ from, target }) =>
+      SQL.test(target) && !/^core\/(rows|storage|maintenance)\//.test(from),
   },
   {
     says: 'features and dispatch know the rows by their types, and storage by its ports',

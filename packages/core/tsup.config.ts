@@ -19,8 +19,8 @@ export default defineConfig(
     entry: {
       'dispatch/worker': './src/dispatch/worker.ts',
       'storage/sqlite/reader-worker': './src/storage/sqlite/engine/reader-worker.ts',
-      'storage/backup/backup-process': './src/storage/backup/backup-process.ts',
-      'storage/inspect/inspect-thread': './src/storage/inspect/inspect-thread.ts',
+      'maintenance/backup/backup-process': './src/maintenance/backup/backup-process.ts',
+      'maintenance/inspect/inspect-thread': './src/maintenance/inspect/inspect-thread.ts',
     },
     noExternal: Object.keys(COPIED),
     async onSuccess() {

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { verifyLedger } from '../../packages/core/src/maintenance/ledger/verify-ledger.ts'
 import { systemRuntime } from '../../packages/core/src/runtime/runtime.ts'
-import { verifyLedger } from '../../packages/core/src/storage/ledger/verify-ledger.ts'
 import { connect } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
 import { openSqlite } from '../../packages/core/src/storage/sqlite/sqlite.ts'
 import type { Accepted } from './recording.ts'

@@ -29,6 +29,39 @@ export { type DecodedCore, decodedOf } from './core.ts'
 export type { Booked } from './credits/ledger-lines.ts'
 export { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './credits/ledger-lines.ts'
 export { closeConnections, stopListening } from './http/close-gracefully.ts'
+export { type ExportOptions, exportArchive } from './maintenance/archive/export-archive.ts'
+export type { MoveReport, OnProgress, TableSum } from './maintenance/archive/format.ts'
+export { type ImportOptions, importArchive } from './maintenance/archive/import-archive.ts'
+export { migrateDatabase, migrationStatus } from './maintenance/archive/open.ts'
+export { type BackupOptions, backupDatabase } from './maintenance/backup/backup.ts'
+export type { CheckOptions } from './maintenance/backup/check-backup.ts'
+export type { MakeOptions } from './maintenance/backup/make-backup.ts'
+export type { NamedBackup } from './maintenance/backup/names.ts'
+export { backupsIn } from './maintenance/backup/names.ts'
+export type {
+  BackupCheck,
+  BackupReport,
+  OnStep,
+  Verification,
+} from './maintenance/backup/report.ts'
+export { restoreDatabase, verifyBackup } from './maintenance/backup/restore.ts'
+export type { RestoreOptions, RestoreReport } from './maintenance/backup/restore-backup.ts'
+export {
+  findDamageApart,
+  inspectDatabaseApart,
+  verifyLedgerApart,
+} from './maintenance/inspect/apart.ts'
+export type { DatabaseFacts, EngineFacts, QueueFaults } from './maintenance/inspect/facts.ts'
+export { findDamage, inspectDatabase, isDatabaseExposed } from './maintenance/inspect/inspect.ts'
+export type { ReadOptions } from './maintenance/ledger/read-ledger.ts'
+export { type BookedEntry, readLedger } from './maintenance/ledger/read-ledger.ts'
+export type {
+  CounterAccount,
+  LedgerCheck,
+  LedgerDifference,
+  LedgerReport,
+} from './maintenance/ledger/report.ts'
+export { type VerifyOptions, verifyLedger } from './maintenance/ledger/verify-ledger.ts'
 export { readSequenceLimit } from './messages/sequence-detector.ts'
 export {
   agoText,
@@ -77,31 +110,6 @@ export { readJsonWithFiles } from './runtime/read-with-files.ts'
 export { within } from './runtime/within.ts'
 export type { SecretsKey } from './secrets/keys.ts'
 export { readSecretsKeys } from './secrets/keys.ts'
-export { type ExportOptions, exportArchive } from './storage/archive/export-archive.ts'
-export type { MoveReport, OnProgress, TableSum } from './storage/archive/format.ts'
-export { type ImportOptions, importArchive } from './storage/archive/import-archive.ts'
-export { migrateDatabase, migrationStatus } from './storage/archive/open.ts'
-export { type BackupOptions, backupDatabase } from './storage/backup/backup.ts'
-export type { NamedBackup } from './storage/backup/names.ts'
-export { backupsIn } from './storage/backup/names.ts'
-export type { BackupCheck, BackupReport, OnStep, Verification } from './storage/backup/report.ts'
-export { restoreDatabase, verifyBackup } from './storage/backup/restore.ts'
-export {
-  findDamageApart,
-  inspectDatabaseApart,
-  verifyLedgerApart,
-} from './storage/inspect/apart.ts'
-export type { DatabaseFacts, EngineFacts, QueueFaults } from './storage/inspect/facts.ts'
-export { findDamage, inspectDatabase, isDatabaseExposed } from './storage/inspect/inspect.ts'
-export type { ReadOptions } from './storage/ledger/read-ledger.ts'
-export { type BookedEntry, readLedger } from './storage/ledger/read-ledger.ts'
-export type {
-  CounterAccount,
-  LedgerCheck,
-  LedgerDifference,
-  LedgerReport,
-} from './storage/ledger/report.ts'
-export { type VerifyOptions, verifyLedger } from './storage/ledger/verify-ledger.ts'
 export type { MigrationStatus } from './storage/migrations.ts'
 export type {
   CreditTotals,
@@ -114,9 +122,6 @@ export type {
   WebhookTotals,
 } from './storage/ports/overview.ts'
 export type { DoubtfulMessage, DoubtfulTotal } from './storage/ports/pauses.ts'
-export type { CheckOptions } from './storage/sqlite/backup/check-backup.ts'
-export type { MakeOptions } from './storage/sqlite/backup/make-backup.ts'
-export type { RestoreOptions, RestoreReport } from './storage/sqlite/backup/restore-backup.ts'
 export type { Source } from './tables/encoding.ts'
 export { TableFault } from './tables/fault.ts'
 export { type CountryCode, isCountry, type PhoneResult, readPhone } from './tables/phone-numbers.ts'

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { api } from '../src/contract/api.ts'
 import { decode } from '../src/contract/endpoints/decode.ts'
 import { createCore } from '../src/core.ts'
+import { migrationStatus } from '../src/maintenance/archive/open.ts'
+import { inspectDatabase } from '../src/maintenance/inspect/inspect.ts'
+import { verifyLedger } from '../src/maintenance/ledger/verify-ledger.ts'
 import { type Runtime, systemRuntime } from '../src/runtime/runtime.ts'
-import { migrationStatus } from '../src/storage/archive/open.ts'
-import { inspectDatabase } from '../src/storage/inspect/inspect.ts'
-import { verifyLedger } from '../src/storage/ledger/verify-ledger.ts'
 import { createDatabase, type TestDatabase } from './postgres-database.ts'
 
 const FOLDER = fileURLToPath(new URL('fixtures/releases', import.meta.url))

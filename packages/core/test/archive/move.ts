@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { type ExportOptions, exportArchive } from '../../src/storage/archive/export-archive.ts'
-import type { MoveReport } from '../../src/storage/archive/format.ts'
-import { importArchive } from '../../src/storage/archive/import-archive.ts'
-import { openArchiveDatabase } from '../../src/storage/archive/open.ts'
-import { archiveTables } from '../../src/storage/archive/tables.ts'
+import { type ExportOptions, exportArchive } from '../../src/maintenance/archive/export-archive.ts'
+import type { MoveReport } from '../../src/maintenance/archive/format.ts'
+import { importArchive } from '../../src/maintenance/archive/import-archive.ts'
+import { openArchiveDatabase } from '../../src/maintenance/archive/open.ts'
+import { archiveTables } from '../../src/maintenance/archive/tables.ts'
 
 export interface Exported {
   bytes: Buffer

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { migrateDatabase } from '../../src/storage/archive/open.ts'
-import { findDamage, inspectDatabase } from '../../src/storage/inspect/inspect.ts'
+import { migrateDatabase } from '../../src/maintenance/archive/open.ts'
+import { findDamage, inspectDatabase } from '../../src/maintenance/inspect/inspect.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 
 let database: TestDatabase

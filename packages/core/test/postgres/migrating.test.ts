@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { inspectDatabase } from '../../src/maintenance/inspect/inspect.ts'
 import { systemRuntime } from '../../src/runtime/runtime.ts'
-import { inspectDatabase } from '../../src/storage/inspect/inspect.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { builders } from '../fixtures.ts'

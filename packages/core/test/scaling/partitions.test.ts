@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { inspectDatabase } from '../../src/storage/inspect/inspect.ts'
+import { inspectDatabase } from '../../src/maintenance/inspect/inspect.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { keptOpen } from '../postgres/kept-open.ts'

@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import type { LedgerReport } from '../ledger/report.ts'
+import type { VerifyOptions } from '../ledger/verify-ledger.ts'
+import type { DatabaseFacts } from './facts.ts'
+
+/** The messages of the thread. */
+export type FromInspection =
+  | { progress: { name: string; done: number; total: number } }
+  | { result: unknown }
+  | { failure: { message: string; code?: string | undefined } }
+
+/** The work of the thread. */
+export type Inspection = { task: 'ledger'; fast: boolean } | { task: 'facts' } | { task: 'damage' }
+
+/** Verifies the ledger in a thread, so that a server continues to answer. Options and errors as of `verifyLedger`. */
+export function verifyLedgerApart(
+  database_url: string,
+  { fast = false, signal, onProgress }: Pick<VerifyOptions, 'fast' | 'signal' | 'onProgress'> = {},
+): Promise<LedgerReport> {
+  return inThread(database_url, { task: 'ledger', fast }, { signal, onProgress })
+}
+
+/** Inspects a database in a thread, as `inspectDatabase` does. */
+export function inspectDatabaseApart(database_url: string): Promise<DatabaseFacts> {
+  return inThread(database_url, { task: 'facts' })
+}
+
+/** Searches for damaged pages in a thread, as `findDamage` does. */
+export function findDamageApart(database_url: string): Promise<string | null> {
+  return inThread(database_url, { task: 'damage' })
+}
+
+async function inThread<T>(
+  database_url: string,
+  inspection: Inspection,
+  { signal, onProgress }: Pick<VerifyOptions, 'signal' | 'onProgress'> = {},
+): Promise<T> {
+  signal?.throwIfAborted()
+  const worker = new Worker(threadFile(), {
+    workerData: { database_url, inspection },
+    execArgv: [],
+  })
+  const stop = () => void worker.terminate()
+  signal?.addEventListener('abort', stop)
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      worker.on('message', (message: FromInspection) => {
+        if ('progress' in message) onProgress?.(message.progress)
+        if ('result' in message) resolve(message.result as T)
+        if ('failure' in message)
+          reject(Object.assign(new Error(message.failure.message), message.failure))
+      })
+      worker.once('error', reject)
+      worker.once('exit', () => reject(new Error('the thread of the inspection ended')))
+    })
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw error
+  } finally {
+    signal?.removeEventListener('abort', stop)
+    await worker.terminate()
+  }
+}
+
+/** The built file. The sources use it too, because Node 20 cannot run a thread from TypeScript. */
+function threadFile(): string {
+  const places = ['./inspect-thread.js', './maintenance/inspect/inspect-thread.js']
+  for (const place of [...places, '../../../dist/maintenance/inspect/inspect-thread.js']) {
+    const file = fileURLToPath(new URL(place, import.meta.url))
+    if (existsSync(file)) return file
+  }
+  throw new Error('maintenance/inspect/inspect-thread.js is missing: build @svc/core')
+}

@@ -1,0 +1,42 @@
+import { onPool } from '../snapshot/postgres-sessions.ts'
+import type { EngineFacts } from './facts.ts'
+
+const SETTINGS = [
+  'fsync',
+  'full_page_writes',
+  'data_sync_retry',
+  'synchronous_commit',
+  'data_checksums',
+  'wal_level',
+  'archive_mode',
+  'max_connections',
+  'autovacuum',
+]
+
+/** Facts about a PostgreSQL server and this database; `synchronous_commit` is the setting of the service's sessions. */
+export function postgresFacts(url: string): Promise<EngineFacts> {
+  return onPool(url, 'svc_doctor', async (pool) => {
+    const { rows } = await pool.query<{
+      version: string
+      now: Date
+      size_bytes: string
+      settings: Record<string, string>
+    }>(
+      `select current_setting('server_version') as version, clock_timestamp() as now,
+         pg_database_size(current_database())::text as size_bytes,
+         (select json_object_agg(name, current_setting(name)) from unnest($1::text[]) name) as settings`,
+      [SETTINGS],
+    )
+    const [row] = rows
+    if (!row) throw new Error('a row of settings that was not there')
+    const { version, now, settings } = row
+    return {
+      engine: 'postgres',
+      version: version.split(' ')[0] ?? version,
+      now: new Date(now),
+      settings: typeof settings === 'string' ? JSON.parse(settings) : settings,
+      size_bytes: Number(row.size_bytes),
+      log_bytes: null,
+    }
+  })
+}
