@@ -166,6 +166,9 @@ function changeOf(
     ...(mode !== undefined && { mode }),
     ...(headers !== undefined && { headers: headersOf(headers, before) }),
     ...(changesOrigin({ url }, before) && { headers: headersForNewOrigin(headers) }),
+    // A 2xx confirmed the old address only.
+    ...(url !== undefined &&
+      url !== before.url && { gate_host: before.gate_host ?? gateHostOf(url) }),
     ...(url !== undefined &&
       changesOrigin({ url }, before) && { gate_host: gateHostOf(url), waits_until: null }),
     ...(is_active === true && enablingAt(at)(before)),

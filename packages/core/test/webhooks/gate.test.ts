@@ -42,22 +42,26 @@ afterEach(async () => {
 async function attack(email: string, webhooks: number): Promise<string[]> {
   const signup = { email, password: 'a long test password', company_name: 'Acme' }
   const { id } = await core.workspaces.signup(signup)
-  const scopes = ['send_messages' as const]
-  const { key } = await core.apiKeys.create(id, { name: 'A', mode: 'test', scopes })
-  const identity = await core.apiKeys.authenticate(key, '127.0.0.1')
   const { port } = server.address() as AddressInfo
   const ids: string[] = []
   for (let i = 0; i < webhooks; i++) {
     const url = `http://127.0.0.1:${port}/${i}`
     ids.push((await core.webhooks.create(id, { url, events: ['*'] })).id)
   }
+  await sendBulk(id)
+  return [id, ...ids]
+}
+
+async function sendBulk(id: string): Promise<void> {
+  const scopes = ['send_messages' as const]
+  const { key } = await core.apiKeys.create(id, { name: 'A', mode: 'test', scopes })
+  const identity = await core.apiKeys.authenticate(key, '127.0.0.1')
   await core.messages.bulks.send(identity, {
     channel: 'sms',
     content: { text: 'Hi' },
     recipients: Array.from({ length: 50 }, (_, i) => ({ to: `+1500555${1000 + i}` })),
   })
   await (await core.startDispatch()).idle()
-  return [id, ...ids]
 }
 
 it.each([404, 301, 400, 403])(
@@ -86,3 +90,21 @@ it('opens with a 2xx for the webhook that got it; a new address closes it again'
   await core.webhooks.update(id, second, { url: 'http://127.0.0.2:9/x' })
   expect(await deliveries(second, 'pending')).toBeGreaterThanOrEqual(100)
 })
+
+it.each(['path', 'port'])(
+  'closes again when the %s of a confirmed address changes',
+  async (part) => {
+    status = 204
+    const [id = '', webhook = ''] = await attack('a@example.com', 1)
+    expect(posts).toBe(100)
+    status = 404
+    const other =
+      part === 'port' ? createServer(server.listeners('request')[0] as () => void) : server
+    if (part === 'port') await once(other.listen(0, '127.0.0.1'), 'listening')
+    const { port } = other.address() as AddressInfo
+    await core.webhooks.update(id, webhook, { url: `http://127.0.0.1:${port}/elsewhere` })
+    await sendBulk(id)
+    if (part === 'port') other.close()
+    expect(posts).toBe(105)
+  },
+)
