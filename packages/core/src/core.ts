@@ -4,9 +4,9 @@ import { createRefusedSignIns } from './audit/refused-sign-ins.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
 import { atBorder, behindBorder, linkDecoded, throwingOf } from './border/at-border.ts'
 import { bordersOf, closeOptions } from './border/borders.ts'
-import { createCarriers } from './channels/carriers.ts'
+import { createCarriers, createPauses } from './channels/carriers.ts'
 import { openCountryRule } from './channels/country-rule.ts'
-import { createPauses } from './channels/pauses.ts'
+
 import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
@@ -26,13 +26,18 @@ import { createReceivedMessages, type ReceivedMessages } from './inbound/receive
 import { createOutbox } from './mail/outbox.ts'
 import { withoutReserved } from './mail/reserved-domains.ts'
 import { createSandboxMailer, type SandboxMailer } from './mail/sandbox-mailer.ts'
+import { createSenders } from './messages/acceptance.ts'
 import { createMessages, type Messages } from './messages/messages.ts'
 import { createReportIntake } from './messages/reports.ts'
-import { createSenders } from './messages/sender.ts'
 import { createSequenceGuard } from './messages/sequence-guard.ts'
 import { createAuditRetention } from './operating/audit-retention.ts'
-import { createDispatchControl, type DispatchControl } from './operating/dispatch-control.ts'
-import { createDispatchGate, type DispatchGate } from './operating/dispatch-gate.ts'
+import {
+  createDispatchControl,
+  createDispatchGate,
+  type DispatchControl,
+  type DispatchGate,
+} from './operating/dispatch-control.ts'
+
 import { createRecipients, type Recipients } from './operating/erasure.ts'
 import { openSecrets } from './operating/open-secrets.ts'
 import { createOverviews, type Overviews } from './operating/overview.ts'

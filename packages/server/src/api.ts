@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Core, SandboxPayments } from '@svc/core'
-import { apiFor, LIMITS } from '@svc/core/contract'
+import { apiFor, invalid, LIMITS, type SvcError } from '@svc/core/contract'
 import { decodedOf } from '@svc/core/operate'
 import {
   type FastifyBaseLogger,
@@ -14,8 +14,8 @@ import {
 import type { Logger } from 'pino'
 import { type Admission, createAdmission, endHook } from './admission/admission.ts'
 import { createAuthenticator } from './admission/authenticator.ts'
-import { createGate, type Gate } from './admission/gate.ts'
-import { type Load, OVERLOAD } from './admission/load.ts'
+import { createGate, type Gate, type Load, OVERLOAD } from './admission/gate.ts'
+
 import { createRateLimiter, type RateLimiter } from './admission/rate-limiter.ts'
 import { serveCallbacks } from './callbacks/callbacks.ts'
 import { serveResend } from './compat/resend/resend.ts'
@@ -32,8 +32,7 @@ import { serveDocs } from './pages/docs.ts'
 import { serveLanding, servePayments } from './pages/payment.ts'
 
 import { serveUnsubscribe } from './pages/unsubscribe.ts'
-import { headerFault } from './requests/header-fault.ts'
-import { acceptJson } from './requests/json-body.ts'
+import { acceptJson } from './requests/body-parsers.ts'
 import { readableUrl } from './requests/readable-url.ts'
 import { mountGroups } from './routes/groups.ts'
 import type { Config } from './settings/config.ts'
@@ -246,4 +245,41 @@ function addHooks(
     }
     done()
   })
+}
+
+/**
+ * Headers that a request may have only once. If there were two values, a proxy might use one and the service the
+ * other: Node joins the values of some headers and drops the second value of others.
+ */
+const SINGLE = new Map(
+  ['Host', 'Authorization', 'X-API-Key', 'Idempotency-Key', 'Content-Type'].map((name) => [
+    name.toLowerCase(),
+    name,
+  ]),
+)
+
+/** `uri-host [ ":" port ]` of RFC 3986. It may be empty. It has no comma, because a comma may join two values. */
+const HOST = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})*)(?::\d*)?$/i
+
+/**
+ * Returns the fault in the headers of a request; null for none. This check runs before all others. Source for `Host`,
+ * which Node does not check: RFC 9112 section 3.2.
+ */
+function headerFault({
+  rawHeaders,
+  headers: { host },
+  httpVersion,
+}: Pick<IncomingMessage, 'rawHeaders' | 'headers' | 'httpVersion'>): SvcError | null {
+  const seen = new Set<string>()
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = (rawHeaders[i] as string).toLowerCase()
+    const single = SINGLE.get(name)
+    if (single === undefined) continue
+    if (seen.has(name)) return invalid(single, `The ${single} header must be given only once`)
+    seen.add(name)
+  }
+  if (host === undefined) {
+    return httpVersion === '1.1' ? invalid('Host', 'The Host header is missing') : null
+  }
+  return HOST.test(host) ? null : invalid('Host', 'The Host header is not valid')
 }

@@ -3,8 +3,8 @@ import type { Core } from '@svc/core'
 import { closeConnections, stopListening } from '@svc/core/operate'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { type ApiOptions, apiSettings, type ServedApi, serveApi } from './api.ts'
-import { limitConnections } from './connections/connection-limit.ts'
-import { createRefusal } from './connections/refuse-connection.ts'
+import { createRefusal, limitConnections } from './connections/connection-limit.ts'
+
 import type { Config } from './settings/config.ts'
 import { readSetting } from './settings/readers.ts'
 

@@ -1,6 +1,6 @@
 import { api, type Endpoint } from '@svc/core/contract'
 import { describe, expect, it } from 'vitest'
-import { isShed, OVERLOAD, type Priority, priorityOf } from '../src/admission/load.ts'
+import { isShed, OVERLOAD, type Priority, priorityOf } from '../src/admission/gate.ts'
 
 /** From section 1 of the contract, not derived from the code; endpoints without an entry are `lists`. */
 const PRIORITIES: Record<string, Priority> = {

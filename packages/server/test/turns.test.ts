@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createTurns } from '../src/admission/turns.ts'
+import { createTurns } from '../src/admission/gate.ts'
 
 it('starts 64 requests in a turn, the others later in their order', async () => {
   let now = 0

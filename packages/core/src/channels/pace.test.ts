@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { burstOf, createPace, type Pace } from './pace.ts'
+import { burstOf, createPace, type Pace } from './carriers.ts'
 
 const START_MS = Date.parse('2026-05-04T09:00:00.000Z')
 const LOOK_MS = 250

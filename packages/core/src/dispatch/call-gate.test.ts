@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { createCallGate, FRESH_MS } from './call-gate.ts'
 import { uptimeMs } from './lane.ts'
+import { createCallGate, FRESH_MS } from './performer.ts'
 
 const NAMES = ['a', 'b']
 

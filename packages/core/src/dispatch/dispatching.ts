@@ -1,12 +1,11 @@
-import type { Carriers } from '../channels/carriers.ts'
-import { createPace } from '../channels/pace.ts'
-import type { Pauses } from '../channels/pauses.ts'
+import { type Carriers, createPace, type Pauses } from '../channels/carriers.ts'
+
 import type { Provider } from '../contract/outside/provider.ts'
 import type { TxtLookup } from '../domains/txt-lookup.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import type { createReportIntake } from '../messages/reports.ts'
 import type { AuditRetention } from '../operating/audit-retention.ts'
-import type { DispatchGate } from '../operating/dispatch-gate.ts'
+import type { DispatchGate } from '../operating/dispatch-control.ts'
 import type { ProviderRecord } from '../operating/provider-record.ts'
 import type { Retention } from '../operating/retention.ts'
 import type { ProviderFault } from '../providers/defined/definition.ts'
@@ -19,18 +18,19 @@ import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
-import { createCallGate } from './call-gate.ts'
 import { type Dispatcher, startDispatcher } from './dispatcher.ts'
 import { uptimeMs } from './lane.ts'
 import { type Listeners, startListening } from './listening.ts'
 import { logProviderFault } from './log-provider-fault.ts'
 import {
+  createCallGate,
   createPerformer,
   createProviders,
   type MayStart,
   type Performer,
   type PerformerSettings,
 } from './performer.ts'
+
 import { startProviderWatch } from './provider-watch.ts'
 import { createRouting } from './routing.ts'
 

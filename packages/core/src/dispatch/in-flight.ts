@@ -1,4 +1,4 @@
-import type { CallCount } from './call-gate.ts'
+import type { CallCount } from './performer.ts'
 
 /**
  * The messages in flight to each provider. A provider with a limited number of connections gets only as many messages as

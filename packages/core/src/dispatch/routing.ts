@@ -1,6 +1,5 @@
-import type { Carrier, Carriers } from '../channels/carriers.ts'
-import type { Pace } from '../channels/pace.ts'
-import type { Pauses } from '../channels/pauses.ts'
+import type { Carrier, Carriers, Pace, Pauses } from '../channels/carriers.ts'
+
 import type { Outcome } from '../contract/outside/provider.ts'
 import type { ProviderRecord } from '../operating/provider-record.ts'
 import type { Route, Routed } from '../rules/claim.ts'

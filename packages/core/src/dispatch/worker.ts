@@ -2,8 +2,12 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { LookupJob, SendJob } from '../contract/outside/provider.ts'
 import { openSource } from '../providers/installed.ts'
 import type { DeliverJob } from '../webhooks/deliver.ts'
-import { createCallGate } from './call-gate.ts'
-import { createPerformer, createProviders, type PerformerSettings } from './performer.ts'
+import {
+  createCallGate,
+  createPerformer,
+  createProviders,
+  type PerformerSettings,
+} from './performer.ts'
 
 // Loaded with the thread, so that its first delivery does not wait.
 await import('../webhooks/deliver.ts')

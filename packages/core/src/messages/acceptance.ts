@@ -1,10 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import { invalid, SvcError } from '../contract/errors.ts'
+import type { Carriers } from '../channels/carriers.ts'
+import type { CountryFault } from '../channels/country-rule.ts'
+import { type ErrorDetail, invalid, SvcError } from '../contract/errors.ts'
 import { LargeFile } from '../contract/fields/large-file.ts'
 import { formatCredits, type Units } from '../contract/fields/units.ts'
-import type { Channel } from '../contract/resources/content.ts'
+import type { Channel, Content } from '../contract/resources/content.ts'
+import { type NamedRecipient, namedRecipients } from '../contract/resources/mail-recipients.ts'
+import type { SendRequest } from '../contract/resources/send-request.ts'
+import { fromAddressOf } from '../domains/from-address.ts'
+import type { FromRule } from '../domains/from-rule.ts'
 import type { AcceptRequest, AcceptResult, IdempotencyRecord } from '../rules/accept.ts'
+import { type Awaitable, whenReady } from '../runtime/awaitable.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
 import type { Accepted, Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -151,3 +158,97 @@ export function watchAccepts(
       ({ data }) => madeBy(data),
     )
 }
+
+type Sending = { channel: Channel; from?: string | undefined; content: Content }
+
+/** The senders of messages. */
+export interface Senders {
+  /**
+   * The fault if no provider can send from this sender or from the address of an e-mail's sender, otherwise null. Test keys
+   * may use any sender.
+   */
+  fault(
+    identity: Pick<KeyIdentity, 'mode' | 'workspace_id'>,
+    request: Sending,
+  ): Awaitable<ErrorDetail | null>
+  /**
+   * The sender in the request. If the request has none: for an e-mail, the sender name of the workspace, or else its name;
+   * for other channels null, so that the provider's default applies.
+   */
+  of(workspaceId: string, request: Pick<Sending, 'channel' | 'from'>): Promise<string | null>
+}
+
+export function createSenders({
+  storage,
+  carriers,
+  fromRule,
+}: {
+  storage: Pick<Storage, 'read'>
+  fromRule: FromRule
+  carriers: Pick<Carriers, 'senderFault' | 'serves'>
+}): Senders {
+  return {
+    fault({ mode, workspace_id }, request) {
+      if (mode !== 'live') return null
+      const { channel, from } = request
+      const message = carriers.senderFault(channel, from)
+      if (message !== null) return { path: 'from', message }
+      const address = fromAddressOf(request)
+      // The sandbox sends no mail, so it accepts any address.
+      if (address === null || !carriers.serves(channel)) return null
+      return fromRule.fault(workspace_id, address)
+    },
+    async of(workspaceId, { channel, from }) {
+      if (from !== undefined || channel !== 'email') return from ?? null
+      const workspace = await storage.read.workspaces.byId(workspaceId)
+      return workspace?.sender_name ?? workspace?.name ?? null
+    },
+  }
+}
+
+type OneOrMore<T> = [T, ...T[]]
+
+/** The recipients of one message, each with its place in the request. Only an e-mail can have several. */
+export function recipientsOfOne(request: SendRequest): OneOrMore<NamedRecipient> {
+  return request.channel === 'email'
+    ? (namedRecipients(request) as OneOrMore<NamedRecipient>)
+    : [{ address: request.to, role: 'to', path: 'to' }]
+}
+
+/** What a message must satisfy whatever the state of the account. */
+export interface SendRules {
+  countryFault: CountryFault
+  senders: Senders
+  /** Whether each provider that may get the message sends one message to several recipients. */
+  takesSeveral: (message: { channel: Channel; livemode: boolean }) => boolean
+}
+
+/** The first reason to refuse one message whatever the state of the account; null if there is none. */
+export function faultOf(
+  rules: SendRules,
+  identity: KeyIdentity,
+  request: SendRequest,
+  recipients: OneOrMore<NamedRecipient>,
+): Awaitable<ErrorDetail | null> {
+  const wrongCountry = rules.countryFault(request.channel, recipients[0].address)
+  if (wrongCountry !== null) return { path: 'to', message: wrongCountry }
+  return whenReady(
+    rules.senders.fault(identity, request),
+    (fault) => fault ?? severalFault(rules, identity, request, recipients),
+  )
+}
+
+/** The fault if a provider that may get the message sends to one recipient at a time and the message has several. */
+export function severalFault(
+  { takesSeveral }: Pick<SendRules, 'takesSeveral'>,
+  { mode }: KeyIdentity,
+  { channel }: SendRequest,
+  recipients: readonly NamedRecipient[],
+): ErrorDetail | null {
+  const message = { channel, livemode: mode === 'live' }
+  if (recipients.length < 2 || takesSeveral(message)) return null
+  return { path: 'to', message: ONE_RECIPIENT }
+}
+
+const ONE_RECIPIENT =
+  'The e-mail provider of this service sends to one recipient at a time: send one message to each'

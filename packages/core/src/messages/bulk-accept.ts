@@ -1,5 +1,4 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import type { CountryFault } from '../channels/country-rule.ts'
 import type { PriceOf } from '../channels/price.ts'
 import type { Contacts } from '../contacts/contacts.ts'
 import type { Data } from '../contract/endpoints/endpoint.ts'
@@ -18,24 +17,25 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { StatusCallbacks } from '../webhooks/status-callbacks.ts'
-import { acceptOne, type IdempotentResult, idempotencyRecord } from './acceptance.ts'
+import {
+  acceptOne,
+  type IdempotentResult,
+  idempotencyRecord,
+  type SendRules,
+} from './acceptance.ts'
 import type { RejectedRecipient } from './bulk-reading.ts'
 import type { RecipientDraft } from './bulk-recipients.ts'
 import { debitFor, newMessage, type Schedule, spendingOf } from './new-message.ts'
-import type { Senders } from './sender.ts'
+
 import type { SequenceGuard } from './sequence-guard.ts'
 import { fileRows } from './stored-files.ts'
 import { testUseOf } from './test-usage.ts'
 
-export interface BulkParts {
+export interface BulkParts extends SendRules {
   storage: Storage
   runtime: Runtime
   quotas: TestQuotas
   priceOf: PriceOf
-  countryFault: CountryFault
-  senders: Senders
-  /** Whether each provider that may get the message sends one message to several recipients. */
-  takesSeveral: (message: { channel: Channel; livemode: boolean }) => boolean
   /** Checks for numbers in sequence; null if they are not checked. */
   sequences: SequenceGuard | null
   /** The status callback of a new message. */

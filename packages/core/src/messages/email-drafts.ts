@@ -6,11 +6,11 @@ import { isRecord } from '../contract/fields/fields.ts'
 import type { RecipientFault } from '../contract/resources/bulk.ts'
 import { emailRequest, type SendRequest } from '../contract/resources/send-request.ts'
 import { inTurns } from '../runtime/in-turns.ts'
+import { faultOf, recipientsOfOne } from './acceptance.ts'
 import type { BulkDraft, BulkParts } from './bulk-accept.ts'
 import type { RejectedRecipient } from './bulk-reading.ts'
 import type { RecipientDraft } from './bulk-recipients.ts'
 import { type Schedule, scheduleOf } from './new-message.ts'
-import { faultOf, recipientsOfOne } from './send-checks.ts'
 
 type EmailRequest = Extract<SendRequest, { channel: 'email' }>
 

@@ -18,8 +18,11 @@ import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import {
   acceptOne,
+  faultOf,
   type IdempotentResult,
   idempotencyRecord,
+  recipientsOfOne,
+  severalFault,
   storedResponse,
   watchAccepts,
 } from './acceptance.ts'
@@ -31,7 +34,7 @@ import { estimateOf, recipientsOfSend } from './estimate.ts'
 import { type HistoryPoint, historyOf } from './history.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
 import { type FoundMessages, recentFailures, searchMessages } from './search.ts'
-import { faultOf, recipientsOfOne, severalFault } from './send-checks.ts'
+
 import { type ShortMessage, shown, shownShort, whole } from './shown.ts'
 import {
   acceptWithFiles,

@@ -2,9 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createCarriers } from '../../src/channels/carriers.ts'
-import { createPace } from '../../src/channels/pace.ts'
-import { createPauses, type Pauses } from '../../src/channels/pauses.ts'
+import {
+  createCarriers,
+  createPace,
+  createPauses,
+  type Pauses,
+} from '../../src/channels/carriers.ts'
+
 import { readProvider } from '../../src/channels/read-providers.ts'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
 import { createRouting, type Routing } from '../../src/dispatch/routing.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { createDispatchControl } from '../../src/operating/dispatch-control.ts'
-import { createDispatchGate } from '../../src/operating/dispatch-gate.ts'
+import { createDispatchControl, createDispatchGate } from '../../src/operating/dispatch-control.ts'
+
 import type { DispatchPauseRow } from '../../src/rows/rows.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, LEASE_MS, type OpenStorage, only } from './bench.ts'

@@ -14,8 +14,8 @@ import {
   type Identity,
   missingCredential,
 } from './authenticator.ts'
-import type { Gate } from './gate.ts'
-import { priorityOf } from './load.ts'
+import { type Gate, priorityOf } from './gate.ts'
+
 import { clientOf, type RateLimiter, type State } from './rate-limiter.ts'
 
 declare module 'fastify' {

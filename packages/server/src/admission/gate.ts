@@ -1,9 +1,9 @@
+import type { Endpoint } from '@svc/core/contract'
 import type { Awaitable } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ConnectionLimit } from '../connections/connection-limit.ts'
 import { tooBusy } from '../failures.ts'
-import { isShed, type Load, type Priority } from './load.ts'
-import { createTurns } from './turns.ts'
+import { readSetting } from '../settings/readers.ts'
 
 /** Refuses requests while the service is overloaded or about to stop. */
 export interface Gate {
@@ -117,5 +117,115 @@ export function watchLoopDelay(): { readonly delay_ms: number; stop(): void } {
       return delay.delay_ms
     },
     stop: () => clearInterval(timer),
+  }
+}
+
+/**
+ * The priority of a request under overload. The service refuses `bulk` first, then `lists` (all ordinary requests), then
+ * `sends`; it never refuses `kept`. Source: contract section 1.
+ */
+export type Priority = 'bulk' | 'lists' | 'sends' | 'kept'
+
+/** The load of the service. */
+export interface Load {
+  /** Requests that wait for a turn or run, including the current one. They do not count until their body arrived. */
+  readonly requests: number
+  /** The greater of two delays in milliseconds: of requests that wait for their turn, and of the event loop. */
+  readonly delay_ms: number
+}
+
+/** The default load above which even sends are refused. 256 busy connections stay below the share of every priority. */
+export const OVERLOAD: Load = {
+  requests: readSetting('SVC_OVERLOAD_REQUESTS'),
+  delay_ms: readSetting('SVC_OVERLOAD_DELAY_MS'),
+}
+
+/** The share of the bounds that each priority may use. */
+const SHARES: Record<Priority, number> = {
+  bulk: 0.25,
+  lists: 0.5,
+  sends: 1,
+  kept: Number.POSITIVE_INFINITY,
+}
+
+/** The priority of an endpoint's requests. Sends and purchases are the endpoints that take an idempotency key. */
+export function priorityOf(
+  endpoint: Pick<Endpoint, 'rate' | 'signed_by' | 'idempotent'>,
+): Priority {
+  // Payment notifications, callbacks with receipts, and probes are `kept`.
+  if (endpoint.signed_by || endpoint.rate === 'exempt') return 'kept'
+  if (endpoint.rate === 'bulk') return 'bulk'
+  return endpoint.idempotent ? 'sends' : 'lists'
+}
+
+/** Whether requests of this priority are refused under this load. */
+export function isShed(priority: Priority, load: Load, bounds: Load): boolean {
+  const share = SHARES[priority]
+  return load.requests > bounds.requests * share || load.delay_ms > bounds.delay_ms * share
+}
+
+/** How many requests begin in one turn of the event loop; they take about 10 ms. */
+const PER_TURN = 64
+
+/**
+ * Lets requests begin in their order, a few in each turn of the event loop. Between two turns the process reads other
+ * requests, and answers requests that wait for no turn (health). The wait for a turn measures the overload.
+ */
+export interface Turns {
+  /** Resolves when the request may begin; undefined if it may begin at once. */
+  next(): Promise<void> | undefined
+  /** How long the latest request waited for its turn, in milliseconds. */
+  readonly delay_ms: number
+}
+
+/**
+ * @param now milliseconds of a monotonic clock
+ * @param per_turn how many requests begin in one turn of the event loop; default 64
+ */
+export function createTurns({
+  now = () => performance.now(),
+  per_turn = PER_TURN,
+}: {
+  now?: () => number
+  per_turn?: number
+} = {}): Turns {
+  interface Waiting {
+    since: number
+    begin: () => void
+  }
+  let waiting: Waiting[] = []
+  let begun = 0
+  let isScheduled = false
+  let delay_ms = 0
+
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(turn)
+  }
+
+  function turn(): void {
+    isScheduled = false
+    const due = waiting.slice(0, per_turn)
+    waiting = waiting.slice(per_turn)
+    begun = due.length
+    delay_ms = due[0] ? now() - due[0].since : 0
+    for (const { begin } of due) begin()
+    // More requests may wait. The next turn lets them begin, or finds none.
+    if (begun > 0) schedule()
+  }
+
+  return {
+    next() {
+      schedule()
+      if (waiting.length === 0 && begun < per_turn) {
+        begun += 1
+        return undefined
+      }
+      return new Promise((begin) => waiting.push({ since: now(), begin }))
+    },
+    get delay_ms() {
+      return delay_ms
+    },
   }
 }

@@ -4,9 +4,8 @@ import { invalid, SvcError } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
+import { createTurns, type Turns } from '../admission/gate.ts'
 import { clientKey, type State } from '../admission/rate-limiter.ts'
-
-import { createTurns, type Turns } from '../admission/turns.ts'
 import { acceptRaw } from '../requests/body-parsers.ts'
 
 /**

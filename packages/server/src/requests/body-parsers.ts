@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+import { type Awaitable, malformedJson, readJson, readJsonWithFiles } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 /** Lets the routes of `scope` take a body of any type as exact bytes, because its signature covers these bytes. */
@@ -32,4 +34,38 @@ export function acceptCsv(scope: FastifyInstance): void {
   for (const type of ['text/csv', 'text/tab-separated-values']) {
     scope.addContentTypeParser<Buffer>(type, { parseAs: 'buffer' }, read)
   }
+}
+
+/** Bodies up to this size are read as a whole: they are parsed within a few milliseconds. */
+const PLAIN_BYTES_MAX = 128 * 1024
+
+/**
+ * The parser of the API's bodies: JSON in UTF-8, at most 16 levels deep, without texts that a database cannot store.
+ * Fastify's own parser has no limit of depth and drops `__proto__` keys, which are ordinary keys here. For an endpoint that
+ * takes files, the large files are no texts.
+ */
+export function acceptJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<Buffer>(
+    'application/json',
+    { parseAs: 'buffer' },
+    ({ routeOptions }, bytes, done) => {
+      try {
+        const value = parse(bytes, routeOptions.config.endpoint?.takes_files === true)
+        if (!(value instanceof Promise)) return done(null, value)
+        value.then((read) => done(null, read), done)
+      } catch (error) {
+        done(error as Error)
+      }
+    },
+  )
+}
+
+function parse(bytes: Buffer, takesFiles: boolean): Awaitable<unknown> {
+  if (bytes.length === 0) return undefined
+  if (!isUtf8(bytes)) throw malformedJson('it is not UTF-8')
+  // Some clients begin with a byte order mark, which a parser may ignore (RFC 8259, section 8.1).
+  const plain = bytes[0] === 0xef ? bytes.subarray(3) : bytes
+  if (takesFiles && bytes.length > PLAIN_BYTES_MAX) return readJsonWithFiles(plain)
+  return readJson(plain.toString('utf8'))
 }
