@@ -10,19 +10,8 @@ export interface Column<Row> {
   kind?: 'main' | 'number' | 'wide'
 }
 
-/**
- * Rows as a table, on a phone as cards. With `to` a row is a link to its page below the console: a click and Enter open it, and
- * the arrow keys go from row to row. With `actions` a row has buttons at its end.
- */
-export function Table<Row>({
-  label,
-  columns,
-  rows,
-  keyOf,
-  to,
-  actions,
-  current,
-}: {
+/** A table and its rows. */
+export interface TableProps<Row> {
   /** The name of the table for screen readers. */
   label: string
   columns: readonly Column<Row>[]
@@ -32,7 +21,13 @@ export function Table<Row>({
   actions?: (row: Row) => ComponentChildren
   /** The key of the row whose details are shown. */
   current?: string | undefined
-}) {
+}
+
+/**
+ * Rows as a table, on a phone as cards. With `to` a row is a link to its page below the console: a click and Enter open it, and
+ * the arrow keys go from row to row. With `actions` a row has buttons at its end.
+ */
+export function Table<Row>({ label, columns, rows, keyOf, to, actions, current }: TableProps<Row>) {
   return (
     <div class="table-box">
       <table aria-label={label} class={to ? 'linked' : ''}>

@@ -1,14 +1,5 @@
 import type { AuditAction, AuditEntry } from '@svc/client'
-import {
-  type Column,
-  Empty,
-  Loaded,
-  PageHead,
-  Pager,
-  Select,
-  Table,
-  Time,
-} from '../../parts/index.ts'
+import { type Column, Empty, ListPage, PageHead, Select, Time } from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
 import { useLoad } from '../../shell/load.ts'
 import { filtersOf, setQuery } from '../../shell/router.ts'
@@ -128,23 +119,15 @@ function Audit() {
           />
         ))}
       </div>
-      <Loaded of={list}>
-        {({ audit_entries, pagination, next_after }) =>
-          audit_entries.length === 0 ? (
-            <Empty icon="audit" title="No entries in this selection" />
-          ) : (
-            <>
-              <Table
-                label="Audit log"
-                columns={columns}
-                rows={audit_entries}
-                keyOf={({ id }) => id}
-              />
-              <Pager next={next_after} total={pagination.total} noun="change" />
-            </>
-          )
-        }
-      </Loaded>
+      <ListPage
+        of={list}
+        rowsOf={(answer) => answer.audit_entries}
+        label="Audit log"
+        columns={columns}
+        keyOf={({ id }) => id}
+        noun="change"
+        empty={<Empty icon="audit" title="No entries in this selection" />}
+      />
     </>
   )
 }

@@ -3,13 +3,11 @@ import {
   type Column,
   Empty,
   LinkButton,
-  Loaded,
+  ListPage,
   Money,
   PageHead,
-  Pager,
   Select,
   StatusBadge,
-  Table,
   Time,
 } from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
@@ -96,28 +94,22 @@ function Bulks({ params }: PageProps) {
           onInput={(one) => setQuery({ channel: one }, { to: '/bulks' })}
         />
       </div>
-      <Loaded of={list}>
-        {({ bulks, next_after }) =>
-          bulks.length === 0 ? (
-            <Empty icon="bulks" title={channel ? 'No bulk on this channel' : 'No bulks yet'}>
-              <p>Send one text to many recipients, with their names filled in.</p>
-              {may('send') && <LinkButton to="/bulks/new">New bulk</LinkButton>}
-            </Empty>
-          ) : (
-            <>
-              <Table
-                label="Bulks"
-                columns={COLUMNS}
-                rows={bulks}
-                keyOf={({ id }) => id}
-                to={({ id }) => `/bulks/${id}${address}`}
-                current={params.id}
-              />
-              <Pager next={next_after} noun="bulk" />
-            </>
-          )
+      <ListPage
+        of={list}
+        rowsOf={(answer) => answer.bulks}
+        label="Bulks"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        to={({ id }) => `/bulks/${id}${address}`}
+        current={params.id}
+        noun="bulk"
+        empty={
+          <Empty icon="bulks" title={channel ? 'No bulk on this channel' : 'No bulks yet'}>
+            <p>Send one text to many recipients, with their names filled in.</p>
+            {may('send') && <LinkButton to="/bulks/new">New bulk</LinkButton>}
+          </Empty>
         }
-      </Loaded>
+      />
       {params.id && (
         <BulkDrawer
           key={params.id}

@@ -12,11 +12,10 @@ import {
   Facts,
   Form,
   LinkButton,
+  ListPage,
   Loaded,
   PageHead,
-  Pager,
   Search,
-  Table,
   TextArea,
   TextInput,
   Time,
@@ -103,27 +102,21 @@ function Contacts({ params: { id } }: PageProps) {
           </Button>
         )}
       </div>
-      <Loaded of={list}>
-        {({ contacts, pagination, next_after }) =>
-          contacts.length === 0 ? (
-            <Empty icon="contacts" title={search || tag ? 'No such contacts' : 'No contacts yet'}>
-              <p>People and their addresses, for bulks and names in conversations.</p>
-            </Empty>
-          ) : (
-            <>
-              <Table
-                label="Contacts"
-                columns={COLUMNS}
-                rows={contacts}
-                keyOf={(one) => one.id}
-                to={(one) => opened(one.id)}
-                current={id}
-              />
-              <Pager next={next_after} total={pagination.total} noun="contact" />
-            </>
-          )
+      <ListPage
+        of={list}
+        rowsOf={(answer) => answer.contacts}
+        label="Contacts"
+        columns={COLUMNS}
+        keyOf={(one) => one.id}
+        to={(one) => opened(one.id)}
+        current={id}
+        noun="contact"
+        empty={
+          <Empty icon="contacts" title={search || tag ? 'No such contacts' : 'No contacts yet'}>
+            <p>People and their addresses, for bulks and names in conversations.</p>
+          </Empty>
         }
-      </Loaded>
+      />
       {id === 'import' && may('send') && <Import onClose={close} onDone={list.reload} />}
       {id === 'new' && (
         <Drawer title="New contact" onClose={close}>

@@ -10,10 +10,9 @@ import {
   Empty,
   Facts,
   FormDialog,
+  ListPage,
   Loaded,
   PageHead,
-  Pager,
-  Table,
   TextInput,
   Time,
   toast,
@@ -69,28 +68,22 @@ function Domains({ params: { id } }: PageProps) {
       <PageHead title="Sending domains" text={text}>
         {add}
       </PageHead>
-      <Loaded of={list}>
-        {({ domains, pagination, next_after }) =>
-          domains.length === 0 ? (
-            <Empty icon="domains" title="No sending domains">
-              <p>Your e-mails come from an address of this service.</p>
-              {add}
-            </Empty>
-          ) : (
-            <>
-              <Table
-                label="Sending domains"
-                columns={COLUMNS}
-                rows={domains}
-                keyOf={(one) => one.id}
-                to={(one) => `/domains/${one.id}`}
-                current={id}
-              />
-              <Pager next={next_after} total={pagination.total} noun="domain" />
-            </>
-          )
+      <ListPage
+        of={list}
+        rowsOf={(answer) => answer.domains}
+        label="Sending domains"
+        columns={COLUMNS}
+        keyOf={(one) => one.id}
+        to={(one) => `/domains/${one.id}`}
+        current={id}
+        noun="domain"
+        empty={
+          <Empty icon="domains" title="No sending domains">
+            <p>Your e-mails come from an address of this service.</p>
+            {add}
+          </Empty>
         }
-      </Loaded>
+      />
       {isOpen && (
         <FormDialog
           title="Add domain"

@@ -11,12 +11,10 @@ import {
   Empty,
   Facts,
   FormDialog,
-  Loaded,
+  ListPage,
   PageHead,
-  Pager,
   SecretDialog,
   Select,
-  Table,
   TextArea,
   TextInput,
   Time,
@@ -105,30 +103,23 @@ function Keys() {
       <PageHead title="API keys" text="Your programs send and read messages with a key.">
         {add}
       </PageHead>
-      <Loaded of={list}>
-        {({ api_keys, pagination, next_after }) =>
-          api_keys.length === 0 ? (
-            <Empty icon="keys" title="No keys yet">
-              <p>Create one, and your program can send its first message.</p>
-              {add}
-            </Empty>
-          ) : (
-            <>
-              <Table
-                label="API keys"
-                columns={COLUMNS}
-                rows={api_keys}
-                keyOf={({ id }) => id}
-                actions={(key) =>
-                  key.is_active &&
-                  may('develop') && <Button onClick={() => revoke(key)}>Revoke</Button>
-                }
-              />
-              <Pager next={next_after} total={pagination.total} noun="key" />
-            </>
-          )
+      <ListPage
+        of={list}
+        rowsOf={(answer) => answer.api_keys}
+        label="API keys"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        actions={(key) =>
+          key.is_active && may('develop') && <Button onClick={() => revoke(key)}>Revoke</Button>
         }
-      </Loaded>
+        noun="key"
+        empty={
+          <Empty icon="keys" title="No keys yet">
+            <p>Create one, and your program can send its first message.</p>
+            {add}
+          </Empty>
+        }
+      />
       {isOpen && (
         <KeyForm
           onClose={() => setOpen(false)}

@@ -1,15 +1,5 @@
 import type { OperatorWorkspace } from '../../../src/console/operator/answers.ts'
-import {
-  Badge,
-  Empty,
-  Loaded,
-  Money,
-  PageHead,
-  Pager,
-  Search,
-  Table,
-  Time,
-} from '../../parts/index.ts'
+import { Badge, Empty, ListPage, Money, PageHead, Search, Time } from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import type { PageProps } from '../../shell/page.ts'
@@ -38,40 +28,32 @@ function Workspaces({ params: { id } }: PageProps) {
           onInput={(text) => setQuery({ search: text }, { to: '/operator/workspaces' })}
         />
       </div>
-      <Loaded of={list}>
-        {({ workspaces, next_after }) =>
-          workspaces.length === 0 ? (
-            <Empty title={search ? 'No workspace matches' : 'No workspaces yet'} />
-          ) : (
-            <>
-              <Table
-                label="Workspaces"
-                rows={workspaces}
-                keyOf={(one) => one.id}
-                to={(one) => `/operator/workspaces/${one.id}${location.search}`}
-                current={id}
-                columns={[
-                  { name: 'Name', kind: 'main', value: ({ name }) => name },
-                  { name: 'E-mail', kind: 'wide', value: ({ email }) => email },
-                  {
-                    name: 'Status',
-                    value: ({ status }) => (
-                      <Badge tone={status === 'active' ? 'good' : 'bad'}>{status}</Badge>
-                    ),
-                  },
-                  {
-                    name: 'Available',
-                    kind: 'number',
-                    value: ({ available }) => <Money credits={available} />,
-                  },
-                  { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
-                ]}
-              />
-              <Pager next={next_after} noun="workspace" />
-            </>
-          )
-        }
-      </Loaded>
+      <ListPage
+        of={list}
+        rowsOf={(answer) => answer.workspaces}
+        label="Workspaces"
+        keyOf={(one) => one.id}
+        to={(one) => `/operator/workspaces/${one.id}${location.search}`}
+        current={id}
+        columns={[
+          { name: 'Name', kind: 'main', value: ({ name }) => name },
+          { name: 'E-mail', kind: 'wide', value: ({ email }) => email },
+          {
+            name: 'Status',
+            value: ({ status }) => (
+              <Badge tone={status === 'active' ? 'good' : 'bad'}>{status}</Badge>
+            ),
+          },
+          {
+            name: 'Available',
+            kind: 'number',
+            value: ({ available }) => <Money credits={available} />,
+          },
+          { name: 'Created', value: ({ created_at }) => <Time at={created_at} /> },
+        ]}
+        noun="workspace"
+        empty={<Empty title={search ? 'No workspace matches' : 'No workspaces yet'} />}
+      />
       {id && <OneWorkspace key={id} id={id} onChange={list.reload} />}
     </>
   )

@@ -7,12 +7,10 @@ import {
   confirm,
   Empty,
   FormDialog,
-  Loaded,
+  ListPage,
   PageHead,
-  Pager,
   Search,
   Select,
-  Table,
   TextInput,
   Time,
   toast,
@@ -89,35 +87,29 @@ function Suppressions() {
           onInput={(reason) => setQuery({ reason })}
         />
       </div>
-      <Loaded of={list}>
-        {({ suppressions, pagination, next_after }) =>
-          suppressions.length === 0 ? (
-            <Empty icon="suppressions" title="No suppressed addresses here">
-              <p>Recipients who opt out, and addresses that bounce, appear here.</p>
-            </Empty>
-          ) : (
-            <>
-              <Table
-                label="Suppressions"
-                columns={COLUMNS}
-                rows={suppressions}
-                keyOf={({ channel, address }) => channel + address}
-                {...(may('send') && {
-                  actions: (row: Suppression) => (
-                    <Button
-                      kind="quiet"
-                      icon="trash"
-                      label={`Remove ${row.address}`}
-                      onClick={() => remove(row)}
-                    />
-                  ),
-                })}
-              />
-              <Pager next={next_after} total={pagination.total} noun="suppression" />
-            </>
-          )
+      <ListPage
+        of={list}
+        rowsOf={(answer) => answer.suppressions}
+        label="Suppressions"
+        columns={COLUMNS}
+        keyOf={({ channel, address }) => channel + address}
+        {...(may('send') && {
+          actions: (row: Suppression) => (
+            <Button
+              kind="quiet"
+              icon="trash"
+              label={`Remove ${row.address}`}
+              onClick={() => remove(row)}
+            />
+          ),
+        })}
+        noun="suppression"
+        empty={
+          <Empty icon="suppressions" title="No suppressed addresses here">
+            <p>Recipients who opt out, and addresses that bounce, appear here.</p>
+          </Empty>
         }
-      </Loaded>
+      />
       {isAdding && <Add onClose={() => setAdding(false)} onAdded={list.reload} />}
     </>
   )

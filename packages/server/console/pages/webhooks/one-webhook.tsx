@@ -9,13 +9,12 @@ import {
   Empty,
   Facts,
   FormDialog,
+  ListPage,
   Loaded,
   PageHead,
-  Pager,
   SecretDialog,
   Select,
   StatusBadge,
-  Table,
   TextInput,
   Time,
   toast,
@@ -107,32 +106,22 @@ export function OneWebhook({ id, deliveryId }: { id: string; deliveryId: string 
           onInput={(one) => setQuery({ status: one }, { to: `/webhooks/${id}` })}
         />
       </div>
-      <Loaded of={deliveries}>
-        {({ deliveries: rows, pagination, next_after }) =>
-          rows.length === 0 ? (
-            <Empty icon="webhooks" title="No deliveries">
-              <p>Events for this webhook appear here. A test event shows whether it works.</p>
-            </Empty>
-          ) : (
-            <>
-              <Table
-                label="Deliveries"
-                columns={COLUMNS}
-                rows={rows}
-                keyOf={(one) => one.id}
-                to={(one) => `/webhooks/${id}/${one.id}${search}`}
-                current={deliveryId}
-              />
-              <Pager
-                next={next_after}
-                total={pagination.total}
-                noun="delivery"
-                plural="deliveries"
-              />
-            </>
-          )
+      <ListPage
+        of={deliveries}
+        rowsOf={(answer) => answer.deliveries}
+        label="Deliveries"
+        columns={COLUMNS}
+        keyOf={(one) => one.id}
+        to={(one) => `/webhooks/${id}/${one.id}${search}`}
+        current={deliveryId}
+        noun="delivery"
+        plural="deliveries"
+        empty={
+          <Empty icon="webhooks" title="No deliveries">
+            <p>Events for this webhook appear here. A test event shows whether it works.</p>
+          </Empty>
         }
-      </Loaded>
+      />
       {deliveryId && (
         <DeliveryDrawer
           webhookId={id}

@@ -4,11 +4,9 @@ import {
   Button,
   type Column,
   Empty,
-  Loaded,
+  ListPage,
   PageHead,
-  Pager,
   SecretDialog,
-  Table,
   Time,
 } from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
@@ -51,27 +49,21 @@ function List() {
       >
         {add}
       </PageHead>
-      <Loaded of={list}>
-        {({ webhooks, pagination, next_after }) =>
-          webhooks.length === 0 ? (
-            <Empty icon="webhooks" title="No webhooks yet">
-              <p>A webhook tells your server when a message is delivered, fails or is received.</p>
-              {add}
-            </Empty>
-          ) : (
-            <>
-              <Table
-                label="Webhooks"
-                columns={COLUMNS}
-                rows={webhooks}
-                keyOf={({ id }) => id}
-                to={({ id }) => `/webhooks/${id}`}
-              />
-              <Pager next={next_after} total={pagination.total} noun="webhook" />
-            </>
-          )
+      <ListPage
+        of={list}
+        rowsOf={(answer) => answer.webhooks}
+        label="Webhooks"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        to={({ id }) => `/webhooks/${id}`}
+        noun="webhook"
+        empty={
+          <Empty icon="webhooks" title="No webhooks yet">
+            <p>A webhook tells your server when a message is delivered, fails or is received.</p>
+            {add}
+          </Empty>
         }
-      </Loaded>
+      />
       {isOpen && (
         <WebhookForm
           onClose={() => setOpen(false)}
