@@ -1,8 +1,9 @@
 import type { OperatorAuditEntry } from '@svc/core/operate'
 import type { Command } from 'commander'
-import { findWorkspace, withCore } from '../connect/operator.ts'
-import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { onOneOrAll } from '../connect/operator.ts'
+import { type Context, withExamples } from '../context.ts'
 import { readOptionalPast } from '../input/time.ts'
+import { listing, type PageOptions, readPage, withPage } from '../show/listing.ts'
 import { printable } from '../show/text.ts'
 
 interface AuditOptions extends PageOptions {
@@ -46,37 +47,28 @@ async function showAudit({ io, output }: Context, options: AuditOptions): Promis
   const { api, auditEntry, decode } = await import('@svc/core/contract')
   const since = await readOptionalPast('--since', options.since)
   const until = await readOptionalPast('--until', options.until)
-  const {
-    page = 1,
-    limit,
-    action,
-    startDate,
-    endDate,
-  } = decode(api.audit.list.query, {
+  const { page, limit, action, startDate, endDate } = decode(api.audit.list.query, {
     page: options.page,
     limit: options.limit,
     action: options.action,
     startDate: since?.toISOString(),
     endDate: until?.toISOString(),
   })
-  const found = await withCore(io, async (core) => {
-    const { workspace: selector } = options
-    const workspace = selector === undefined ? null : await findWorkspace(core, selector, io)
-    const filter = { workspace_id: workspace?.id, action, from: startDate, until: endDate }
-    return core.audit.ofAll(filter, { limit: limit + 1, offset: (page - 1) * limit })
-  })
-  const shown = found.slice(0, limit)
-  if (output.isJson()) {
-    return output.document({
+  const { shown, paging } = await readPage({ page, limit }, (slice) =>
+    onOneOrAll(io, options.workspace, (core, workspace) => {
+      const filter = { workspace_id: workspace?.id, action, from: startDate, until: endDate }
+      return core.audit.ofAll(filter, slice)
+    }),
+  )
+  listing(output, {
+    json: () => ({
       audit_entries: shown.map(({ workspace_id, ...entry }) => ({
         workspace_id,
         ...auditEntry.encode(entry),
       })),
-    })
-  }
-  output.table(
-    ['TIME', 'WORKSPACE', 'ACTION', 'ACTOR', 'ADDRESS', 'TARGET', 'DETAILS'],
-    shown.map((entry) => [
+    }),
+    headings: ['TIME', 'WORKSPACE', 'ACTION', 'ACTOR', 'ADDRESS', 'TARGET', 'DETAILS'],
+    rows: shown.map((entry) => [
       entry.created_at.toISOString(),
       entry.workspace_id ?? '-',
       entry.action,
@@ -85,9 +77,9 @@ async function showAudit({ io, output }: Context, options: AuditOptions): Promis
       entry.target ? printable(`${entry.target.type} ${entry.target.id}`) : '-',
       printable(detailsText(entry)),
     ]),
-  )
-  if (shown.length === 0) output.note('No entries.')
-  if (found.length > limit) output.note(`More: --page ${page + 1}`)
+    none: 'No entries.',
+    paging,
+  })
 }
 
 function actorText({ actor: { kind, id } }: OperatorAuditEntry): string {

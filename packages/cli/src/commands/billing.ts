@@ -1,13 +1,20 @@
 import type { PaymentProvider, Purchase } from '@svc/core'
 import type { SyncReport } from '@svc/core/operate'
 import type { Command } from 'commander'
-import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
-import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import {
+  onOneOrAll,
+  onWorkspace,
+  operatorOf,
+  withCore,
+  withWorkspace,
+} from '../connect/operator.ts'
+import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
 import { readPast } from '../input/time.ts'
 import { Failure, misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { settingsOf } from '../settings/data-folder.ts'
+import { decodePage, listing, type PageOptions, readPage, withPage } from '../show/listing.ts'
 import type { Cell } from '../show/output.ts'
 import { progressBars } from '../show/progress-bar.ts'
 import { counted } from '../show/text.ts'
@@ -55,29 +62,20 @@ purchase; no credits are granted for it until then.`,
 
 async function listPurchases({ io, output }: Context, options: ListOptions): Promise<void> {
   const status = readStatus(options.status)
-  const [{ api, creditsOf, decode, formatCredits }, { priceText }] = await Promise.all([
+  const [{ creditsOf, formatCredits }, { priceText }] = await Promise.all([
     import('@svc/core/contract'),
     import('@svc/server'),
   ])
-  const { page = 1, limit } = decode(api.api_keys.list.query, {
-    page: options.page,
-    limit: options.limit,
-  })
-  const found = await withCore(io, async (core) => {
-    const { workspace: selector, review: in_review } = options
-    const workspace = selector === undefined ? null : await findWorkspace(core, selector, io)
-    const filter = { workspace_id: workspace?.id, status, in_review }
-    return core.billing.purchases(filter, { limit: limit + 1, offset: (page - 1) * limit })
-  })
-  const shown = found.slice(0, limit)
-  if (output.isJson()) {
-    return output.document({
-      purchases: shown.map((purchase) => purchaseDocument(purchase, creditsOf)),
-    })
-  }
-  output.table(
-    ['CREATED', 'ID', 'WORKSPACE', 'STATUS', 'CREDITS', 'PRICE', 'AT PROVIDER', 'REVIEW'],
-    shown.map((purchase) => [
+  const { shown, paging } = await readPage(await decodePage(options), (slice) =>
+    onOneOrAll(io, options.workspace, (core, workspace) => {
+      const filter = { workspace_id: workspace?.id, status, in_review: options.review }
+      return core.billing.purchases(filter, slice)
+    }),
+  )
+  listing(output, {
+    json: () => ({ purchases: shown.map((purchase) => purchaseDocument(purchase, creditsOf)) }),
+    headings: ['CREATED', 'ID', 'WORKSPACE', 'STATUS', 'CREDITS', 'PRICE', 'AT PROVIDER', 'REVIEW'],
+    rows: shown.map((purchase) => [
       purchase.created_at.toISOString(),
       purchase.id,
       purchase.workspace_id,
@@ -87,9 +85,9 @@ async function listPurchases({ io, output }: Context, options: ListOptions): Pro
       purchase.payment_id ?? purchase.session_id ?? '',
       { text: purchase.review_reason ?? '', style: 'red' },
     ]),
-  )
-  if (found.length === 0) output.note('No purchases.')
-  if (found.length > limit) output.note(`More: --page ${page + 1}`)
+    none: 'No purchases.',
+    paging,
+  })
 }
 
 function readStatus(text: string | undefined) {
@@ -160,8 +158,7 @@ async function refundPurchase(
     import('@svc/core/contract'),
     import('@svc/server'),
   ])
-  const { email, purchase } = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, selector, io)
+  const { email, purchase } = await onWorkspace(io, selector, async (core, workspace) => {
     return {
       email: workspace.email,
       purchase: await core.billing.purchase(workspace.id, purchaseId),
@@ -234,11 +231,10 @@ async function syncPurchases(context: Context, options: SyncOptions): Promise<vo
   const since = await readPast('--since', options.since)
   const payments = await paymentsOf(io, 'stripe')
   const bars = progressBars(io, { isQuiet: output.isJson() })
-  const report = await withCore(
+  const report = await onOneOrAll(
     io,
-    async (core) => {
-      const { workspace: selector } = options
-      const workspace = selector === undefined ? null : await findWorkspace(core, selector, io)
+    options.workspace,
+    (core, workspace) => {
       const onProgress = (progress: { done: number; total: number }) =>
         bars.report({ name: 'purchases', ...progress })
       return core.billing.sync({ since, workspaceId: workspace?.id, onProgress })

@@ -10,10 +10,11 @@ import {
   findTarget,
   withConnection,
 } from '../connect/connection.ts'
-import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
+import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
 import { durationMs } from '../input/time.ts'
 import { Failure, usage } from '../process/failure.ts'
+import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
 import type { Cell } from '../show/output.ts'
 import { counted, printable } from '../show/text.ts'
 
@@ -143,21 +144,22 @@ async function listRejected(
 ): Promise<void> {
   const { client } = await connect(options, io)
   const found = await client.bulks.rejected(id, pageOf({ page, limit }))
-  if (output.isJson()) return output.document(found)
   const { rejected, is_stored, pagination } = found
-  output.table(
-    ['INDEX', 'TO', 'ERROR', 'MESSAGE'],
-    rejected.map(({ index, to, error, message }) => [String(index), to ?? '', error, message]),
-  )
-  const { total, pages, page: shown } = pagination
-  if (!is_stored) {
-    output.note(
-      'The rejected recipients are not stored: an earlier version accepted the bulk, or retention removed them.',
-    )
-  } else if (total === 0) output.note('No rejected recipients.')
-  if (pages > shown) {
-    output.note(`${counted(total, 'recipient')}; more: --page ${shown + 1} (of ${pages})`)
-  }
+  listing(output, {
+    json: () => found,
+    headings: ['INDEX', 'TO', 'ERROR', 'MESSAGE'],
+    rows: rejected.map(({ index, to, error, message }) => [
+      String(index),
+      to ?? '',
+      error,
+      message,
+    ]),
+    // A list that is not stored is empty.
+    none: is_stored
+      ? 'No rejected recipients.'
+      : 'The rejected recipients are not stored: an earlier version accepted the bulk, or retention removed them.',
+    paging: pagingOf(pagination, 'recipient'),
+  })
 }
 
 async function cancelBulk(

@@ -5,10 +5,11 @@ import type { ContactsImportBody, ContactsImportData, Svc } from '@svc/client'
 import type { FileOfContacts, FileOptions } from '@svc/core/operate'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
-import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
+import { type Context, withExamples } from '../context.ts'
 import { readInputFile, unreadable } from '../input/read-input.ts'
 import { pairsOf } from '../messages/send-request.ts'
 import { Failure, usage } from '../process/failure.ts'
+import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
 import { counted } from '../show/text.ts'
 import { addOneContact } from './contacts-one.ts'
 
@@ -136,21 +137,19 @@ async function listContacts(
 ): Promise<void> {
   const { client } = await connect(options, io)
   const found = await client.contacts.list({ search, tag, ...pageOf({ page, limit }) })
-  if (output.isJson()) return output.document(found)
-  output.table(
-    ['NAME', 'PHONE', 'EMAIL', 'TAGS', 'ID'],
-    found.contacts.map(({ name, phone, email, tags, id }) => [
+  listing(output, {
+    json: () => found,
+    headings: ['NAME', 'PHONE', 'EMAIL', 'TAGS', 'ID'],
+    rows: found.contacts.map(({ name, phone, email, tags, id }) => [
       name ?? '',
       phone ?? '',
       email ?? '',
       tags.join(', '),
       id,
     ]),
-  )
-  const { total, pages, page: shown } = found.pagination
-  if (total === 0) output.note('No contacts.')
-  if (pages > shown)
-    output.note(`${counted(total, 'contact')}; more: --page ${shown + 1} (of ${pages})`)
+    none: 'No contacts.',
+    paging: pagingOf(found.pagination, 'contact'),
+  })
 }
 
 async function importFrom(

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { TermsChange } from '@svc/core'
 import type { Units } from '@svc/core/contract'
 import type { Command } from 'commander'
-import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
+import { onWorkspace, operatorOf, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { momentText } from '../input/time.ts'
 import { Failure, usage } from '../process/failure.ts'
@@ -48,12 +48,15 @@ async function adjustCredits(
 ): Promise<void> {
   const { creditsOf, formatCredits, units } = await import('@svc/core/contract')
   const amount = await readCredits('<amount>', text.replace(/^\+(?=\d)/, ''))
-  const { entry, repeated, workspace } = await withCore(io, async (core) => {
-    const { id: workspaceId } = await findWorkspace(core, selector, io)
-    const adjustment = { amount, id, actor, reason, force }
-    const adjusted = await withRetryHint(id, () => core.credits.adjust(workspaceId, adjustment))
-    return { ...adjusted, workspace: await core.workspaces.account(workspaceId) }
-  })
+  const { entry, repeated, workspace } = await onWorkspace(
+    io,
+    selector,
+    async (core, { id: workspaceId }) => {
+      const adjustment = { amount, id, actor, reason, force }
+      const adjusted = await withRetryHint(id, () => core.credits.adjust(workspaceId, adjustment))
+      return { ...adjusted, workspace: await core.workspaces.account(workspaceId) }
+    },
+  )
   if (output.isJson()) {
     return output.document({
       transaction: await transactionDocument(entry),
@@ -167,12 +170,15 @@ async function grantCredits(
   const amount = await readCredits('<amount>', text)
   const expires_at =
     expires === undefined ? undefined : decode(dateTime, momentText(expires, { now: new Date() }))
-  const { entry, repeated, workspace } = await withCore(io, async (core) => {
-    const { id: workspaceId } = await findWorkspace(core, selector, io)
-    const grant = { amount, id, actor, description: reason, expires_at }
-    const granted = await withRetryHint(id, () => core.credits.grant(workspaceId, grant))
-    return { ...granted, workspace: await core.workspaces.account(workspaceId) }
-  })
+  const { entry, repeated, workspace } = await onWorkspace(
+    io,
+    selector,
+    async (core, { id: workspaceId }) => {
+      const grant = { amount, id, actor, description: reason, expires_at }
+      const granted = await withRetryHint(id, () => core.credits.grant(workspaceId, grant))
+      return { ...granted, workspace: await core.workspaces.account(workspaceId) }
+    },
+  )
   if (output.isJson()) {
     return output.document({
       transaction: await transactionDocument(entry),
@@ -225,8 +231,7 @@ export function addTerms(credits: Command, context: Context): void {
 
 async function setTerms({ io, output }: Context, options: TermsOptions): Promise<void> {
   const change = await changeOf(options)
-  const { workspace, account } = await withCore(io, async (core) => {
-    const found = await findWorkspace(core, options.workspace, io)
+  const { workspace, account } = await onWorkspace(io, options.workspace, async (core, found) => {
     return {
       workspace: found,
       account: await core.credits.setTerms(found.id, change, operatorOf(io)),

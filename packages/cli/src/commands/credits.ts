@@ -1,9 +1,10 @@
 import type { Entry, TermsChange } from '@svc/core'
 import type { Command } from 'commander'
-import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
-import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { onWorkspace, operatorOf, withWorkspace } from '../connect/operator.ts'
+import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
 import { accountDocument, accountFields, transactionDocument } from '../show/credit-report.ts'
+import { decodePage, listing, type PageOptions, readPage, withPage } from '../show/listing.ts'
 import type { Cell } from '../show/output.ts'
 import { printable } from '../show/text.ts'
 import { addAdjust, addGrant, addTerms } from './credits-change.ts'
@@ -54,16 +55,19 @@ async function showCredits(
 ): Promise<void> {
   const contract = await import('@svc/core/contract')
   const { creditsOf, formatCredits } = contract
-  const { workspace, account, holds, lots } = await withCore(io, async (core) => {
-    const found = await findWorkspace(core, selector, io)
-    const { credits } = core
-    return {
-      workspace: found,
-      account: await credits.account(found.id),
-      holds: await credits.holds(found.id, { limit: SHOWN_MAX, offset: 0 }),
-      lots: (await credits.lots(found.id)).slice(0, SHOWN_MAX),
-    }
-  })
+  const { workspace, account, holds, lots } = await onWorkspace(
+    io,
+    selector,
+    async (core, found) => {
+      const { credits } = core
+      return {
+        workspace: found,
+        account: await credits.account(found.id),
+        holds: await credits.holds(found.id, { limit: SHOWN_MAX, offset: 0 }),
+        lots: (await credits.lots(found.id)).slice(0, SHOWN_MAX),
+      }
+    },
+  )
   if (output.isJson()) {
     return output.document({
       ...accountDocument(workspace, account, contract),
@@ -121,24 +125,17 @@ async function showHistory(
   { io, output }: Context,
   options: PageOptions & { workspace?: string },
 ): Promise<void> {
-  const { api, decode, formatCredits } = await import('@svc/core/contract')
-  const { page = 1, limit } = decode(api.api_keys.list.query, {
-    page: options.page,
-    limit: options.limit,
-  })
-  const found = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace, io)
-    return core.credits.entries(workspace.id, { limit: limit + 1, offset: (page - 1) * limit })
-  })
-  const shown = found.slice(0, limit)
-  if (output.isJson()) {
-    return output.document({ transactions: await Promise.all(shown.map(transactionDocument)) })
-  }
+  const { formatCredits } = await import('@svc/core/contract')
+  const { shown, paging } = await readPage(await decodePage(options), (slice) =>
+    onWorkspace(io, options.workspace, (core, { id }) => core.credits.entries(id, slice)),
+  )
+  const transactions = await Promise.all(shown.map(transactionDocument))
   const signed = (amount: Entry['amount']) =>
     amount > 0 ? `+${formatCredits(amount)}` : formatCredits(amount)
-  output.table(
-    ['TIME', 'TYPE', 'CREDITS', 'HELD', 'BALANCE', 'REFERENCE', 'DESCRIPTION'],
-    shown.map((entry): Cell[] => [
+  listing(output, {
+    json: () => ({ transactions }),
+    headings: ['TIME', 'TYPE', 'CREDITS', 'HELD', 'BALANCE', 'REFERENCE', 'DESCRIPTION'],
+    rows: shown.map((entry): Cell[] => [
       entry.created_at.toISOString(),
       entry.kind,
       { text: movement(entry.amount, signed), style: entry.amount < 0 ? 'red' : 'green' },
@@ -147,8 +144,8 @@ async function showHistory(
       `${entry.ref_type}:${entry.ref_id}`,
       entry.description ?? '',
     ]),
-  )
-  if (found.length > limit) output.note(`More: --page ${page + 1}`)
+    paging,
+  })
 }
 
 /** The text of the amount, or a dash for 0. */
@@ -212,8 +209,7 @@ async function setStatus(
   selector: string | undefined,
   { change, result }: { change: TermsChange; result: string },
 ): Promise<void> {
-  const { workspace, account } = await withCore(io, async (core) => {
-    const found = await findWorkspace(core, selector, io)
+  const { workspace, account } = await onWorkspace(io, selector, async (core, found) => {
     return {
       workspace: found,
       account: await core.credits.setTerms(found.id, change, operatorOf(io)),

@@ -1,10 +1,11 @@
 import type { Core } from '@svc/core'
 import type { Domain, DomainRecord } from '@svc/core/contract'
 import type { Command } from 'commander'
-import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
-import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { onWorkspace, operatorOf, withWorkspace } from '../connect/operator.ts'
+import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
 import { Failure } from '../process/failure.ts'
+import { decodePage, listing, type PageOptions, pagingOf, withPage } from '../show/listing.ts'
 import type { Cell } from '../show/output.ts'
 import { printable } from '../show/text.ts'
 
@@ -109,10 +110,9 @@ async function addDomain(context: Context, name: string, options: WorkspaceOptio
   const { api, decode } = await import('@svc/core/contract')
   // Decoded here too, so that a wrong name is reported before the database is opened.
   const request = decode(api.domains.create.body, { domain: name })
-  const domain = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace, io)
-    return core.domains.create(workspace.id, request, operatorOf(io))
-  })
+  const domain = await onWorkspace(io, options.workspace, (core, workspace) =>
+    core.domains.create(workspace.id, request, operatorOf(io)),
+  )
   await showDomain(context, domain)
 }
 
@@ -123,10 +123,9 @@ async function onDomain(
   { workspace: selector }: WorkspaceOption,
   work: (core: Core, domain: Domain, workspaceId: string) => Promise<Domain>,
 ): Promise<void> {
-  const domain = await withCore(context.io, async (core) => {
-    const workspace = await findWorkspace(core, selector, context.io)
-    return work(core, await findDomain(core, workspace.id, name), workspace.id)
-  })
+  const domain = await onWorkspace(context.io, selector, async (core, workspace) =>
+    work(core, await findDomain(core, workspace.id, name), workspace.id),
+  )
   await showDomain(context, domain)
 }
 
@@ -194,30 +193,26 @@ async function listDomains(
   { io, output }: Context,
   options: PageOptions & WorkspaceOption,
 ): Promise<void> {
-  const { api, decode, sliceOf } = await import('@svc/core/contract')
-  const { page = 1, limit } = decode(api.domains.list.query, {
-    page: options.page,
-    limit: options.limit,
-  })
-  const { domains, total, next_after } = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace, io)
-    return core.domains.list(workspace.id, sliceOf({ page, limit }))
-  })
+  const { api, sliceOf } = await import('@svc/core/contract')
+  const { page = 1, limit } = await decodePage(options)
+  const { domains, total, next_after } = await onWorkspace(
+    io,
+    options.workspace,
+    (core, workspace) => core.domains.list(workspace.id, sliceOf({ page, limit })),
+  )
   const pagination = { total, page, pages: Math.ceil(total / limit), limit }
-  if (output.isJson()) {
-    return output.document(api.domains.list.data.encode({ domains, pagination, next_after }))
-  }
-  output.table(
-    ['ID', 'DOMAIN', 'STATUS', 'CHECKED'],
-    domains.map((domain) => [
+  listing(output, {
+    json: () => api.domains.list.data.encode({ domains, pagination, next_after }),
+    headings: ['ID', 'DOMAIN', 'STATUS', 'CHECKED'],
+    rows: domains.map((domain) => [
       domain.id,
       domain.domain,
       statusOf(domain),
       domain.checked_at?.toISOString() ?? 'never',
     ]),
-  )
-  if (total === 0) output.note('No sending domain yet: svc domains add <domain> adds one.')
-  if (pagination.pages > page) output.note(`More: --page ${page + 1} (of ${pagination.pages})`)
+    none: 'No sending domain yet: svc domains add <domain> adds one.',
+    paging: pagingOf(pagination),
+  })
 }
 
 async function removeDomain(
@@ -229,8 +224,7 @@ async function removeDomain(
     const question = `Remove the domain ${printable(name)}? E-mails from its addresses will be refused.`
     await confirm(io, question)
   }
-  const { id, domain } = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace, io)
+  const { id, domain } = await onWorkspace(io, options.workspace, async (core, workspace) => {
     const found = await findDomain(core, workspace.id, name)
     await core.domains.delete(workspace.id, found.id, operatorOf(io))
     return found

@@ -1,10 +1,11 @@
 import type { ApiKey, ApiKeyMode } from '@svc/core/contract'
 import { type Command, Option } from 'commander'
-import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
-import { type Context, listOf, type PageOptions, withExamples, withPage } from '../context.ts'
+import { onWorkspace, operatorOf, withWorkspace } from '../connect/operator.ts'
+import { type Context, listOf, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
 import { durationMs, momentText } from '../input/time.ts'
 import { usage } from '../process/failure.ts'
+import { decodePage, listing, type PageOptions, pagingOf, withPage } from '../show/listing.ts'
 import type { Cell } from '../show/output.ts'
 import { printable } from '../show/text.ts'
 
@@ -103,10 +104,9 @@ async function createKey({ io, output }: Context, options: CreateOptions): Promi
     ...(options.expires !== undefined && { expires_at: expiryOf(options.expires) }),
     ...(options.twilio && { signs: true }),
   })
-  const created = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace, io)
-    return core.apiKeys.create(workspace.id, request, operatorOf(io))
-  })
+  const created = await onWorkspace(io, options.workspace, (core, workspace) =>
+    core.apiKeys.create(workspace.id, request, operatorOf(io)),
+  )
   if (output.isJson()) return output.document(api.api_keys.create.data.encode(created))
   const { account_sid, key_sid } = created
   output.fields([
@@ -139,22 +139,19 @@ async function listKeys(
   { io, output }: Context,
   options: PageOptions & { workspace?: string },
 ): Promise<void> {
-  const { api, decode, sliceOf } = await import('@svc/core/contract')
-  const { page = 1, limit } = decode(api.api_keys.list.query, {
-    page: options.page,
-    limit: options.limit,
-  })
-  const { api_keys, total, next_after } = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace, io)
-    return core.apiKeys.list(workspace.id, sliceOf({ page, limit }))
-  })
+  const { api, sliceOf } = await import('@svc/core/contract')
+  const { page = 1, limit } = await decodePage(options)
+  const { api_keys, total, next_after } = await onWorkspace(
+    io,
+    options.workspace,
+    (core, workspace) => core.apiKeys.list(workspace.id, sliceOf({ page, limit })),
+  )
   const pagination = { total, page, pages: Math.ceil(total / limit), limit }
-  if (output.isJson())
-    return output.document(api.api_keys.list.data.encode({ api_keys, pagination, next_after }))
   const now = new Date()
-  output.table(
-    ['ID', 'NAME', 'KEY', 'STATE', 'SCOPES', 'LAST USED'],
-    api_keys.map((key) => [
+  listing(output, {
+    json: () => api.api_keys.list.data.encode({ api_keys, pagination, next_after }),
+    headings: ['ID', 'NAME', 'KEY', 'STATE', 'SCOPES', 'LAST USED'],
+    rows: api_keys.map((key) => [
       key.id,
       key.name,
       key.key_prefix,
@@ -162,9 +159,9 @@ async function listKeys(
       key.scopes.join(','),
       key.last_used_at?.toISOString() ?? 'never',
     ]),
-  )
-  if (total === 0) output.note('No API key yet: svc keys create --name <name> creates one.')
-  if (pagination.pages > page) output.note(`More: --page ${page + 1} (of ${pagination.pages})`)
+    none: 'No API key yet: svc keys create --name <name> creates one.',
+    paging: pagingOf(pagination),
+  })
 }
 
 function stateOf({ is_active, expires_at, mode }: ApiKey, now: Date): Cell {
@@ -182,8 +179,7 @@ async function revokeKey(
     const question = `Revoke the API key ${printable(id)}? All requests with it will be refused.`
     await confirm(io, question)
   }
-  await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace, io)
+  await onWorkspace(io, options.workspace, async (core, workspace) => {
     await core.apiKeys.deactivate(workspace.id, id, operatorOf(io))
   })
   if (output.isJson()) return output.document({ id, message: 'API key deactivated' })

@@ -6,7 +6,7 @@ import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { LedgerDifference, LedgerReport } from '@svc/core/operate'
 import { type Command, Option } from 'commander'
-import { findWorkspace, withCore } from '../connect/operator.ts'
+import { onWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { readOptionalPast } from '../input/time.ts'
 import { Failure, usage } from '../process/failure.ts'
@@ -146,7 +146,7 @@ async function workspaceIdOf(
 ): Promise<string | undefined> {
   if (selector === undefined) return undefined
   const there = { ...io, env: { ...io.env, SVC_DATABASE_URL: database_url } }
-  return withCore(there, async (core) => (await findWorkspace(core, selector, io)).id)
+  return onWorkspace(there, selector, async (_, { id }) => id)
 }
 
 interface VerifyOptions {

@@ -1,10 +1,11 @@
 import type { Core } from '@svc/core'
 import type { Member } from '@svc/core/contract'
 import type { Command } from 'commander'
-import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
+import { onWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
 import { Failure } from '../process/failure.ts'
+import { listing } from '../show/listing.ts'
 import { printable } from '../show/text.ts'
 
 interface WorkspaceOption {
@@ -103,15 +104,14 @@ Make sure who asks for it.`,
 
 async function listMembers({ io, output }: Context, options: WorkspaceOption): Promise<void> {
   const { api } = await import('@svc/core/contract')
-  const members = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace, io)
-    return core.members.list(workspace.id)
-  })
-  if (output.isJson()) return output.document(api.members.list.data.encode({ members }))
-  output.table(
-    ['ID', 'E-MAIL', 'ROLE', 'NAME'],
-    members.map(({ id, email, role, name }) => [id, email, role, name ?? '']),
+  const members = await onWorkspace(io, options.workspace, (core, workspace) =>
+    core.members.list(workspace.id),
   )
+  listing(output, {
+    json: () => api.members.list.data.encode({ members }),
+    headings: ['ID', 'E-MAIL', 'ROLE', 'NAME'],
+    rows: members.map(({ id, email, role, name }) => [id, email, role, name ?? '']),
+  })
 }
 
 async function invitePerson(
@@ -121,8 +121,7 @@ async function invitePerson(
 ): Promise<void> {
   const { api, decode } = await import('@svc/core/contract')
   const request = decode(api.invitations.create.body, given)
-  const { invitation, link } = await withCore(io, async (core) => {
-    const { id } = await findWorkspace(core, options.workspace, io)
+  const { invitation, link } = await onWorkspace(io, options.workspace, async (core, { id }) => {
     const made = await core.members.invite(id, request, operatorOf(io))
     await core.mails.idle()
     return { invitation: made, link: core.mails.list()[0]?.link ?? '' }
@@ -139,21 +138,20 @@ async function invitePerson(
 
 async function listInvitations({ io, output }: Context, options: WorkspaceOption): Promise<void> {
   const { api } = await import('@svc/core/contract')
-  const invitations = await withCore(io, async (core) => {
-    const { id } = await findWorkspace(core, options.workspace, io)
-    return core.members.invitations(id)
-  })
-  if (output.isJson()) return output.document(api.invitations.list.data.encode({ invitations }))
-  output.table(
-    ['ID', 'E-MAIL', 'ROLE', 'VALID UNTIL'],
-    invitations.map(({ id, email, role, expires_at }) => [
+  const invitations = await onWorkspace(io, options.workspace, (core, { id }) =>
+    core.members.invitations(id),
+  )
+  listing(output, {
+    json: () => api.invitations.list.data.encode({ invitations }),
+    headings: ['ID', 'E-MAIL', 'ROLE', 'VALID UNTIL'],
+    rows: invitations.map(({ id, email, role, expires_at }) => [
       id,
       email,
       role,
       expires_at.toISOString(),
     ]),
-  )
-  if (invitations.length === 0) output.note('No open invitations.')
+    none: 'No open invitations.',
+  })
 }
 
 async function withdrawInvitation(
@@ -161,8 +159,7 @@ async function withdrawInvitation(
   id: string,
   options: WorkspaceOption,
 ): Promise<void> {
-  await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace, io)
+  await onWorkspace(io, options.workspace, async (core, workspace) => {
     await core.members.withdraw(workspace.id, id, operatorOf(io))
   })
   if (output.isJson()) return output.document({ id, message: 'Invitation withdrawn' })
@@ -177,8 +174,7 @@ async function changeRole(
   const { api, decode } = await import('@svc/core/contract')
   // Decoded here too, so that a wrong role is reported before the database is opened.
   const request = decode(api.members.update.body, { role })
-  const member = await withCore(io, async (core) => {
-    const { id } = await findWorkspace(core, options.workspace, io)
+  const member = await onWorkspace(io, options.workspace, async (core, { id }) => {
     const found = await findMember(core, id, name)
     return core.members.update(id, found.id, request, operatorOf(io))
   })
@@ -192,8 +188,7 @@ async function removeMember(
   options: WorkspaceOption & { yes?: boolean },
 ): Promise<void> {
   if (!options.yes) await confirm(io, `Remove the member ${printable(name)}?`)
-  const { id, email } = await withCore(io, async (core) => {
-    const workspace = await findWorkspace(core, options.workspace, io)
+  const { id, email } = await onWorkspace(io, options.workspace, async (core, workspace) => {
     const found = await findMember(core, workspace.id, name)
     await core.members.remove(workspace.id, found.id, operatorOf(io))
     return found

@@ -1,7 +1,7 @@
 import type { Message, ReceivedMessage, Svc } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
-import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
+import { type Context, withExamples } from '../context.ts'
 import { readOptionalPast } from '../input/time.ts'
 import { createFollower, followMessages } from '../messages/follow-messages.ts'
 import {
@@ -14,8 +14,8 @@ import {
 import { failureOf, statusCell, stepsOf } from '../messages/message-steps.ts'
 import { usage } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
+import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
 import type { Cell } from '../show/output.ts'
-import { counted } from '../show/text.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
 import { addCancel, addErase, addReschedule } from './messages-change.ts'
 import { addEstimate } from './send.ts'
@@ -293,10 +293,10 @@ async function listMessages(
     ...pageOf({ page, limit }),
     cursor,
   })
-  if (output.isJson()) return output.document(found)
-  output.table(
-    ['TIME', 'CHANNEL', 'RECIPIENT', 'STATUS', 'ID', 'ERROR'],
-    found.messages.map((message) => [
+  listing(output, {
+    json: () => found,
+    headings: ['TIME', 'CHANNEL', 'RECIPIENT', 'STATUS', 'ID', 'ERROR'],
+    rows: found.messages.map((message) => [
       message.created_at,
       message.channel,
       message.recipient,
@@ -304,11 +304,13 @@ async function listMessages(
       message.id,
       message.error_code ?? '',
     ]),
-  )
-  const { total, pages, page: shown } = found.pagination
-  if (total === 0) output.note('No messages.')
-  if (pages > shown && cursor === undefined)
-    output.note(`${counted(total, 'message')}; more: --page ${shown + 1} (of ${pages})`)
+    none: 'No messages.',
+    // A cursor has no page number.
+    paging: {
+      ...pagingOf(found.pagination, 'message'),
+      ...(cursor !== undefined && { more: null }),
+    },
+  })
 }
 
 interface ReceivedOptions extends ConnectionOptions, PageOptions {
@@ -363,10 +365,10 @@ async function listReceived(
     endDate,
     ...pageOf({ page, limit }),
   })
-  if (output.isJson()) return output.document(found)
-  output.table(
-    ['TIME', 'CHANNEL', 'SENDER', 'RECIPIENT', 'KEYWORD', 'CONTENT'],
-    found.received.map((one) => [
+  listing(output, {
+    json: () => found,
+    headings: ['TIME', 'CHANNEL', 'SENDER', 'RECIPIENT', 'KEYWORD', 'CONTENT'],
+    rows: found.received.map((one) => [
       one.created_at,
       one.channel,
       one.sender,
@@ -374,11 +376,9 @@ async function listReceived(
       one.keyword ?? '',
       contentOf(one),
     ]),
-  )
-  const { total, pages, page: shown } = found.pagination
-  if (total === 0) output.note('No messages.')
-  if (pages > shown)
-    output.note(`${counted(total, 'message')}; more: --page ${shown + 1} (of ${pages})`)
+    none: 'No messages.',
+    paging: pagingOf(found.pagination, 'message'),
+  })
 }
 
 /** The text and the number of media in one line. */

@@ -6,6 +6,7 @@ import { type Context, withExamples } from '../context.ts'
 import { confirm, readPassword } from '../input/prompts.ts'
 import { momentText } from '../input/time.ts'
 import { usage } from '../process/failure.ts'
+import { listing } from '../show/listing.ts'
 import { printable } from '../show/text.ts'
 
 interface PasswordOptions {
@@ -105,9 +106,12 @@ async function addOperator(
 
 async function listOperators({ io, output }: Context): Promise<void> {
   const operators = await withCore(io, (core) => core.operators.list())
-  if (output.isJson()) return output.document({ operators })
-  output.table(['NAME', 'ADDED', 'LAST SIGN-IN', 'ENDS'], operators.map(cellsOf))
-  if (operators.length === 0) output.note('No operators: svc operators add <name> adds one.')
+  listing(output, {
+    json: () => ({ operators }),
+    headings: ['NAME', 'ADDED', 'LAST SIGN-IN', 'ENDS'],
+    rows: operators.map(cellsOf),
+    none: 'No operators: svc operators add <name> adds one.',
+  })
 }
 
 function cellsOf({ name, created_at, last_sign_in_at, expires_at }: Operator): string[] {

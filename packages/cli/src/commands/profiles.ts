@@ -5,6 +5,7 @@ import { changeProfiles, isProfileName, PROFILES_MAX, readProfiles } from '../co
 import { type Context, withExamples } from '../context.ts'
 import { askHidden, confirm } from '../input/prompts.ts'
 import { Failure, usage } from '../process/failure.ts'
+import { listing } from '../show/listing.ts'
 
 /** The characters that a header can have. */
 const KEY_CHARACTERS = /^[\x21-\x7e]{1,500}$/
@@ -119,17 +120,17 @@ async function listProfiles({ io, output }: Context): Promise<void> {
     key: maskedKey(key),
     is_used: name === used,
   }))
-  if (output.isJson()) return output.document({ profiles: shown })
-  output.table(
-    ['NAME', 'URL', 'KEY', 'STATE'],
-    shown.map(({ name, url, key, is_used }) => [
+  listing(output, {
+    json: () => ({ profiles: shown }),
+    headings: ['NAME', 'URL', 'KEY', 'STATE'],
+    rows: shown.map(({ name, url, key, is_used }) => [
       name,
       url,
       key,
       is_used ? { text: 'in use', style: 'green' } : '',
     ]),
-  )
-  if (shown.length === 0) output.note('No profile yet: svc profiles add <name> --url <url>')
+    none: 'No profile yet: svc profiles add <name> --url <url>',
+  })
 }
 
 async function useProfile({ io, output }: Context, name: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { ErasureReport } from '@svc/core/operate'
 import type { Command } from 'commander'
-import { findWorkspace, operatorOf, withCore } from '../connect/operator.ts'
+import { onOneOrAll, operatorOf } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
 import { Failure } from '../process/failure.ts'
@@ -58,8 +58,7 @@ async function eraseRecipient(
   address: string,
   { workspace: selector, dryRun, forgetSuppressions, yes }: EraseOptions,
 ): Promise<void> {
-  await withCore(io, async (core) => {
-    const workspace = selector === undefined ? null : await findWorkspace(core, selector, io)
+  await onOneOrAll(io, selector, async (core, workspace) => {
     const scope = { workspace_id: workspace?.id }
     const bars = progressBars(io, { isQuiet: output.isJson() })
     const reportAs = (name: string) => (progress: { done: number; total: number }) =>

@@ -1,9 +1,10 @@
 import type { Suppression, SuppressionsAddBody } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
-import { type Context, type PageOptions, pageOf, withExamples, withPage } from '../context.ts'
+import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
-import { counted, printable } from '../show/text.ts'
+import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
+import { printable } from '../show/text.ts'
 
 type Channel = Suppression['channel']
 type Reason = Suppression['reason']
@@ -79,12 +80,13 @@ async function listSuppressions(
   const { client } = await connect(options, io)
   const filter = { channel, reason, search }
   const found = await client.suppressions.list({ ...filter, ...pageOf({ page, limit }) })
-  if (output.isJson()) return output.document(found)
-  output.table(['CHANNEL', 'ADDRESS', 'REASON', 'SINCE'], found.suppressions.map(rowOf))
-  const { total, pages, page: shown } = found.pagination
-  if (total === 0) output.note('No suppressions.')
-  if (pages > shown)
-    output.note(`${counted(total, 'suppression')}; more: --page ${shown + 1} (of ${pages})`)
+  listing(output, {
+    json: () => found,
+    headings: ['CHANNEL', 'ADDRESS', 'REASON', 'SINCE'],
+    rows: found.suppressions.map(rowOf),
+    none: 'No suppressions.',
+    paging: pagingOf(found.pagination, 'suppression'),
+  })
 }
 
 async function addOne(

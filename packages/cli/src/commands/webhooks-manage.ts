@@ -1,19 +1,13 @@
 import type { Delivery, EventKind, Webhook, WebhooksUpdateBody } from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
-import {
-  type Context,
-  listOf,
-  type PageOptions,
-  pageOf,
-  withExamples,
-  withPage,
-} from '../context.ts'
+import { type Context, listOf, withExamples } from '../context.ts'
 import { confirm } from '../input/prompts.ts'
 import { readPast } from '../input/time.ts'
 import { NEXT_REASONS } from '../messages/message-rows.ts'
 import { pairsOf } from '../messages/send-request.ts'
 import { usage } from '../process/failure.ts'
+import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
 import type { Cell } from '../show/output.ts'
 import { counted, printable } from '../show/text.ts'
 
@@ -208,12 +202,13 @@ async function listWebhooks(
 ): Promise<void> {
   const { client } = await connect(options, io)
   const found = await client.webhooks.list({ ...pageOf({ page, limit }) })
-  if (output.isJson()) return output.document(found)
-  output.table(['ID', 'STATUS', 'URL', 'EVENTS', 'MODE'], found.webhooks.map(webhookRow))
-  const { total, pages, page: shown } = found.pagination
-  if (total === 0) output.note('No webhooks.')
-  if (pages > shown)
-    output.note(`${counted(total, 'webhook')}; more: --page ${shown + 1} (of ${pages})`)
+  listing(output, {
+    json: () => found,
+    headings: ['ID', 'STATUS', 'URL', 'EVENTS', 'MODE'],
+    rows: found.webhooks.map(webhookRow),
+    none: 'No webhooks.',
+    paging: pagingOf(found.pagination, 'webhook'),
+  })
 }
 
 async function createWebhook(
@@ -357,17 +352,13 @@ async function listDeliveries(
 ): Promise<void> {
   const { client } = await connect(options, io)
   const found = await client.webhooks.deliveries(id, { status, event, ...pageOf({ page, limit }) })
-  if (output.isJson()) return output.document(found)
-  output.table(
-    ['ID', 'TIME', 'EVENT', 'STATUS', 'TRIES', 'ANSWER', 'NEXT TRY'],
-    found.deliveries.map(deliveryRow),
-  )
-  const { total, pages, page: shown } = found.pagination
-  if (total === 0) output.note('No deliveries.')
-  if (pages > shown)
-    output.note(
-      `${counted(total, 'delivery', 'deliveries')}; more: --page ${shown + 1} (of ${pages})`,
-    )
+  listing(output, {
+    json: () => found,
+    headings: ['ID', 'TIME', 'EVENT', 'STATUS', 'TRIES', 'ANSWER', 'NEXT TRY'],
+    rows: found.deliveries.map(deliveryRow),
+    none: 'No deliveries.',
+    paging: pagingOf(found.pagination, 'delivery', 'deliveries'),
+  })
 }
 
 async function showDelivery(

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { operatorOf, withCore } from '../connect/operator.ts'
-import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { type Context, withExamples } from '../context.ts'
 import { readPassword } from '../input/prompts.ts'
+import { decodePage, listing, type PageOptions, readPage, withPage } from '../show/listing.ts'
 
 interface CreateOptions {
   name: string
@@ -77,24 +78,20 @@ async function createWorkspace({ io, output }: Context, options: CreateOptions):
 }
 
 async function listWorkspaces({ io, output }: Context, options: PageOptions): Promise<void> {
-  const { api, decode, formatCredits, workspace } = await import('@svc/core/contract')
-  const { page = 1, limit } = decode(api.api_keys.list.query, options)
-  const found = await withCore(io, (core) =>
-    core.workspaces.list({ limit: limit + 1, offset: (page - 1) * limit }),
+  const { formatCredits, workspace } = await import('@svc/core/contract')
+  const { shown, paging } = await readPage(await decodePage(options), (slice) =>
+    withCore(io, (core) => core.workspaces.list(slice)),
   )
-  const shown = found.slice(0, limit)
-  if (output.isJson()) {
-    return output.document({ workspaces: shown.map((record) => workspace.encode(record)) })
-  }
-  output.table(
-    ['ID', 'NAME', 'EMAIL', 'CREDITS', 'CREATED'],
-    shown.map(({ id, name, email, credits_balance, created_at }) => [
+  listing(output, {
+    json: () => ({ workspaces: shown.map((record) => workspace.encode(record)) }),
+    headings: ['ID', 'NAME', 'EMAIL', 'CREDITS', 'CREATED'],
+    rows: shown.map(({ id, name, email, credits_balance, created_at }) => [
       id,
       name,
       email,
       formatCredits(credits_balance),
       created_at.toISOString(),
     ]),
-  )
-  if (found.length > limit) output.note(`More: --page ${page + 1}`)
+    paging,
+  })
 }

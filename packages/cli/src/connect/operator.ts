@@ -65,12 +65,36 @@ export function withWorkspace(command: Command): Command {
   )
 }
 
+/** Calls `work` with the core and the workspace of `selector`. @throws Failure as `findWorkspace` and `withCore`. */
+export function onWorkspace<T>(
+  io: ProcessIo,
+  selector: string | undefined,
+  work: (core: Core, workspace: Workspace) => Promise<T>,
+): Promise<T> {
+  return withCore(io, async (core) => work(core, await findWorkspace(core, selector, io)))
+}
+
+/** Calls `work` with the workspace of `selector`, or with null for all workspaces if there is no selector. */
+export function onOneOrAll<T>(
+  io: ProcessIo,
+  selector: string | undefined,
+  work: (core: Core, workspace: Workspace | null) => Promise<T>,
+  options: { payments?: PaymentProvider } = {},
+): Promise<T> {
+  return withCore(
+    io,
+    async (core) =>
+      work(core, selector === undefined ? null : await findWorkspace(core, selector, io)),
+    options,
+  )
+}
+
 /**
  * Returns the workspace whose id or e-mail address is `selector`. Without a selector it returns the demo workspace of the file
  * of `svc dev` if it is in this database, else the only workspace.
  * @throws Failure when there is no such workspace, and when there are several workspaces and no selector.
  */
-export async function findWorkspace(
+async function findWorkspace(
   core: Core,
   selector: string | undefined,
   io: ProcessIo,
