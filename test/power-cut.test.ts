@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { recorderMissing } from '../scripts/power-cut/records.ts'
 import { cutPower } from '../scripts/power-cut/run.ts'
+import { RUNS_ALL_CASES } from './all-cases.ts'
 import { ensureBuilt } from './built.ts'
 
 ensureBuilt()
@@ -21,8 +22,8 @@ it.runIf(missing === null)(
   { timeout: 240_000 },
   async () => {
     const options = {
-      states: 10,
-      failed_flushes: 20,
+      states: RUNS_ALL_CASES ? 10 : 5,
+      failed_flushes: RUNS_ALL_CASES ? 20 : 10,
       served: 0,
       accepted: 40,
       seed: 3,
@@ -30,10 +31,10 @@ it.runIf(missing === null)(
       progress: () => {},
     }
     const fails = await cutPower('fails', options)
-    expect(fails).toMatchObject({ states: 20, broken: [] })
+    expect(fails).toMatchObject({ states: options.failed_flushes, broken: [] })
     expect(fails.failed_flushes).toBeGreaterThan(0)
     const works = await cutPower('works', options)
-    expect(works).toMatchObject({ states: 10, broken: [] })
+    expect(works).toMatchObject({ states: options.states, broken: [] })
     expect(works.unsettled).toBeGreaterThan(0)
     expect(works.checked).toBeGreaterThan(0)
   },

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { api, openapi } from '@svc/core/contract'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { RUNS_ALL_CASES } from '../../../test/all-cases.ts'
 import { type Operation, operationsOf } from './fuzz-operations.ts'
 import { type FuzzedRequest, requestsOf } from './fuzz-requests.ts'
 import { type Stage, setStage } from './fuzz-stage.ts'
@@ -17,7 +18,8 @@ import { useWorld } from './world.ts'
  *     SVC_FUZZ_SEED=42 SVC_FUZZ_OPERATIONS=100000 npx vitest run packages/server/test/fuzz.test.ts
  */
 const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_504)
-const REQUESTS = Number(process.env.SVC_FUZZ_OPERATIONS ?? 12_000)
+const ALL_REQUESTS = 12_000
+const REQUESTS = Number(process.env.SVC_FUZZ_OPERATIONS ?? (RUNS_ALL_CASES ? ALL_REQUESTS : 3_000))
 
 /** For a busy machine; an idle one needs a tenth. */
 const RUN_MAX_MS = 60_000 + REQUESTS * 20
@@ -87,9 +89,11 @@ it(
       }),
       { seed: SEED, numRuns: REQUESTS },
     )
-    // A fuzz test whose requests are all refused early would find nothing.
+    // A fuzz test whose requests are all refused early would find nothing. A short run misses some rare outcomes.
     const expected = [...operations.values()].flatMap(expectedOf)
-    expect(expected.filter((one) => !seen.has(one))).toStrictEqual([])
+    const unseen = expected.filter((one) => !seen.has(one))
+    const unseen_max = REQUESTS < ALL_REQUESTS ? Math.floor(expected.length / 20) : 0
+    expect(unseen.slice(unseen_max)).toStrictEqual([])
   },
   RUN_MAX_MS,
 )

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { RUNS_ALL_CASES } from '../../../../test/all-cases.ts'
 import {
   accepting,
   answer,
@@ -489,40 +490,52 @@ const CELLS: readonly Cell[] = [
 /** Cells whose first attempt ends only when the scene ends it. */
 const UNENDED = /restarted|before the submit_sm_resp|callback comes/
 
-describe('a provider that does not answer correctly', () => {
-  it.each(CELLS)('$cell → $reaction', async ({ cell, reaction, channel = 'sms', taken, open }) => {
-    const scene = await open()
-    const { peer } = scene
-    const stage = await openCarriage(async () => peer)
-    const { service, tenant } = stage
-    const before = await service.balance(tenant)
-    const to = scene.recipient ?? peer.recipient()
-    const id = await service.accepted(tenant.key, { to, channel, content: CONTENTS[channel] })
-    const price = before - (await service.balance(tenant))
-    if (!UNENDED.test(cell)) await service.idle()
-    const status = () => service.statusOf(tenant.key, id)
-    const minutes = async (count: number) => {
-      for (let i = 0; i < count; i += 1) await service.advance(MINUTE_MS)
-    }
-    await scene.next({ service, tenant, to, id, status, minutes })
-    await service.idle()
+/** The first cell of each provider with each reaction. */
+const FIRST_CELLS = CELLS.filter(
+  (one, i) => CELLS.findIndex((each) => kindOf(each) === kindOf(one)) === i,
+)
 
-    expect(peer.taken(to)).toBe(taken)
-    const left = before - (await service.balance(tenant))
-    const events = service.eventsOf(id)
-    if (reaction === 'retry' || reaction === 'reconcile') {
-      expect(['sent', 'delivered']).toContain(await status())
-      expect(left).toBeCloseTo(price, 6)
-      expect(events.length).toBeGreaterThan(0)
-      expect(events).not.toContain('message.failed')
-    } else {
-      expect(await status()).toBe('failed')
-      expect(left).toBeCloseTo(reaction === 'fail+refund' ? 0 : price, 6)
-      expect(events).toEqual(['message.failed'])
-    }
-    expect(new Set(events).size).toBe(events.length)
-    await stage.close()
-  })
+function kindOf({ cell, reaction }: Cell): string {
+  return `${cell.split(':', 1)[0]} ${reaction}`
+}
+
+describe('a provider that does not answer correctly', () => {
+  it.each(RUNS_ALL_CASES ? CELLS : FIRST_CELLS)(
+    '$cell → $reaction',
+    async ({ cell, reaction, channel = 'sms', taken, open }) => {
+      const scene = await open()
+      const { peer } = scene
+      const stage = await openCarriage(async () => peer)
+      const { service, tenant } = stage
+      const before = await service.balance(tenant)
+      const to = scene.recipient ?? peer.recipient()
+      const id = await service.accepted(tenant.key, { to, channel, content: CONTENTS[channel] })
+      const price = before - (await service.balance(tenant))
+      if (!UNENDED.test(cell)) await service.idle()
+      const status = () => service.statusOf(tenant.key, id)
+      const minutes = async (count: number) => {
+        for (let i = 0; i < count; i += 1) await service.advance(MINUTE_MS)
+      }
+      await scene.next({ service, tenant, to, id, status, minutes })
+      await service.idle()
+
+      expect(peer.taken(to)).toBe(taken)
+      const left = before - (await service.balance(tenant))
+      const events = service.eventsOf(id)
+      if (reaction === 'retry' || reaction === 'reconcile') {
+        expect(['sent', 'delivered']).toContain(await status())
+        expect(left).toBeCloseTo(price, 6)
+        expect(events.length).toBeGreaterThan(0)
+        expect(events).not.toContain('message.failed')
+      } else {
+        expect(await status()).toBe('failed')
+        expect(left).toBeCloseTo(reaction === 'fail+refund' ? 0 : price, 6)
+        expect(events).toEqual(['message.failed'])
+      }
+      expect(new Set(events).size).toBe(events.length)
+      await stage.close()
+    },
+  )
 })
 
 it('an unknown outcome becomes delivered when the provider reports it later', async () => {
