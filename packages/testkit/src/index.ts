@@ -26,9 +26,9 @@ export {
   type ConformanceOptions,
   type ConformanceReport,
   conformance,
+  junitOf,
 } from './conformance.ts'
-export type { Check } from './conformance-check.ts'
-export { junitOf } from './conformance-junit.ts'
+export type { Check } from './conformance-cases.ts'
 export type { Finding, Probe, Seen } from './conformance-probe.ts'
 export { type FixtureOptions, fixture, type Overrides, type TestEvent } from './fixture.ts'
 export { webhookHandler } from './handler.ts'

@@ -4,8 +4,8 @@ import {
   type CheckResult,
   type ConformanceReport,
   conformance,
+  junitOf,
 } from '../src/conformance.ts'
-import { junitOf } from '../src/conformance-junit.ts'
 import { webhookHandler } from '../src/handler.ts'
 import { type Fault, faultyReceiver } from './faulty-receiver.ts'
 import { listening } from './listening.ts'

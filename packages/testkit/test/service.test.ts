@@ -5,7 +5,7 @@ import type * as core from '@svc/core'
 import type * as server from '@svc/server'
 import { afterEach, describe, expect, expectTypeOf, it, vi } from 'vitest'
 import { createReceiver, createTestService, type TestService } from '../src/index.ts'
-import { type CoreModule, loadOptional, type ServerModule } from '../src/service-modules.ts'
+import { type CoreModule, loadOptional, type ServerModule } from '../src/service.ts'
 
 const SMS = { to: '+14155552671', channel: 'sms', content: { text: 'Hello' } }
 const DAY_MS = 86_400_000
