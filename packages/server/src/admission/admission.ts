@@ -62,6 +62,8 @@ export interface Admission {
     endpoint: Endpoint,
     email: string,
   ): Promise<void>
+  /** Counts another request of the caller: work that one request asks for several times. */
+  countMore(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Counts the estimate of a bulk in the workspace's bucket for estimates. */
   countBulkEstimate(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Counts a signup in the bucket that all clients share. */
@@ -288,6 +290,12 @@ export function createAdmission(
       }),
     countFor: async (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),
+    async countMore(request, reply) {
+      const { svcIdentity: identity } = request
+      if (identity?.kind !== 'api_key') return
+      const shared = ['workspace', identity.workspace_id] as const
+      await limiter.countShared(request, reply, ['general', identity.api_key_id], shared)
+    },
     async countBulkEstimate(request, reply) {
       const { svcIdentity: identity } = request
       if (identity) await limiter.count(request, reply, 'bulk_estimate', identity.workspace_id)

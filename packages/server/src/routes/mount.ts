@@ -57,6 +57,8 @@ export interface Call<E> {
   idempotency_key: string | undefined
   /** Counts the call in the stricter bucket of an e-mail address. */
   countFor(email: string): Promise<void>
+  /** Counts another request of the API key: work that one call asks for several times. */
+  countMore(): Promise<void>
   /** Counts the call in its workspace's bucket of bulk estimates. */
   countBulkEstimate(): Promise<void>
   /** Counts the call in the bucket of all signups. */
@@ -219,6 +221,7 @@ function callOf(
     body: bodyOf(endpoint, request) as Call<Endpoint>['body'],
     idempotency_key: endpoint.idempotent ? idempotencyKeyOf(request) : undefined,
     countFor: (email) => admission.countFor(request, reply, endpoint, email),
+    countMore: () => admission.countMore(request, reply),
     countBulkEstimate: () => admission.countBulkEstimate(request, reply),
     countSignup: () => admission.countSignup(request, reply),
     countLogin: (login, knownNetwork) => admission.countLogin(request, reply, login, knownNetwork),

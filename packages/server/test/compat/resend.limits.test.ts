@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Resend } from 'resend'
 import { expect, it } from 'vitest'
 import { QUIET, useWorld } from '../world.ts'
@@ -44,6 +47,23 @@ it('refuses requests beyond the rate limit of the key, with the headers of Resen
     'ratelimit-remaining': '0',
     'ratelimit-reset': '60',
   })
+})
+
+it('counts each further file that it fetches as a request', async () => {
+  let fetched = 0
+  const files = createServer((_, response) => {
+    fetched += 1
+    response.end('Hello')
+  })
+  await once(files.listen(0, '127.0.0.1'), 'listening')
+  const path = `http://127.0.0.1:${(files.address() as AddressInfo).port}/a.txt`
+  const mailOf = (count: number) => ({ ...MAIL, attachments: Array(count).fill({ path }) })
+  const client = await testClient()
+  expect((await client.emails.send(mailOf(2))).error).toBeNull()
+  const { error } = await client.emails.send(mailOf(10))
+  files.close()
+  expect(error).toMatchObject({ statusCode: 429, name: 'rate_limit_exceeded' })
+  expect(fetched).toBe(3)
 })
 
 it('counts batches as bulks', async () => {

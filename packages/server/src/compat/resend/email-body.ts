@@ -46,7 +46,10 @@ interface SentAttachment {
  */
 async function readAttachments(
   attachments: readonly Attachment[],
-  { files, attachments_max_bytes }: { files: DecodedCore['files']; attachments_max_bytes: number },
+  {
+    files,
+    attachments_max_bytes,
+  }: { files: Pick<DecodedCore['files'], 'fetch'>; attachments_max_bytes: number },
 ): Promise<SentAttachment[]> {
   if (attachments.length > LIMITS.email_attachments) {
     throw invalid(
@@ -80,7 +83,7 @@ async function readAttachments(
 async function contentOf(
   { content, path }: Attachment,
   place: string,
-  files: DecodedCore['files'],
+  files: Pick<DecodedCore['files'], 'fetch'>,
 ): Promise<string | LargeFile> {
   if (typeof content === 'string') return padded(content.replace(/\s+/g, ''))
   if (content instanceof LargeFile) return content.lenient()
@@ -91,7 +94,7 @@ async function contentOf(
 async function fetched(
   url: string,
   place: string,
-  files: DecodedCore['files'],
+  files: Pick<DecodedCore['files'], 'fetch'>,
 ): Promise<Uint8Array> {
   if (!URL.canParse(url) || url.includes('#'))
     throw invalid(place, 'The `path` of an attachment must be a URL.')
@@ -163,7 +166,7 @@ function addressesOrNone(field: string) {
 }
 
 interface Parts {
-  files: DecodedCore['files']
+  files: Pick<DecodedCore['files'], 'fetch'>
   attachments_max_bytes: number
   now: Date
 }

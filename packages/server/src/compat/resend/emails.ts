@@ -77,9 +77,17 @@ export function emailHandlers({
   }
 
   return {
-    async send({ identity, body, idempotency_key, replayed }) {
+    async send({ identity, body, idempotency_key, replayed, countMore }) {
+      let fetches = 0
       const request = await sendRequestOf(decode(emailBody, body), {
-        files,
+        files: {
+          // A server of a stranger gets no more requests than the caller may make here.
+          async fetch(url) {
+            if (fetches > 0) await countMore()
+            fetches += 1
+            return files.fetch(url)
+          },
+        },
         attachments_max_bytes,
         now: now(),
       })
