@@ -1,7 +1,6 @@
 import { render } from 'preact'
 import { App } from './shell/app.tsx'
-import { loadSession, session } from './shell/session.ts'
-import { startError } from './shell/start.ts'
+import { loadSession, session, startError } from './shell/session.ts'
 
 // Relative addresses would change their meaning with the address of the page.
 for (const link of document.querySelectorAll('link')) link.setAttribute('href', link.href)

@@ -5,14 +5,14 @@ import { ownApi } from '../shell/own-api.ts'
 import { createPasskey, hasPasskeys, type PasskeyOptions } from '../shell/passkey.ts'
 import { Button } from './button.tsx'
 import { Copy } from './copy.tsx'
+import { FormDialog, PasswordDialog } from './dialog.tsx'
 import { TextInput } from './field.tsx'
 import { Form } from './form.tsx'
-import { FormDialog } from './form-dialog.tsx'
 import { Loaded } from './loaded.tsx'
-import { PasswordDialog } from './password-dialog.tsx'
+
 import { type Column, Table } from './table.tsx'
-import { Time } from './time.tsx'
 import { toast } from './toast.tsx'
+import { Time } from './values.tsx'
 
 /** Changes the password of the person. `onSubmit` sends it; all sessions end then. */
 export function ChangePassword({

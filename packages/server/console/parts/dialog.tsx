@@ -1,7 +1,11 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { fieldError } from '../shell/api.ts'
 import { Button } from './button.tsx'
+import { Copy } from './copy.tsx'
+import { TextInput } from './field.tsx'
+import { Form } from './form.tsx'
 
 /**
  * A dialog over the page. Esc and a click beside it call `onClose`; the focus returns to the element before. `side`: at the
@@ -104,5 +108,122 @@ export function Confirmation() {
     >
       <p>{text}</p>
     </Dialog>
+  )
+}
+
+/** Details at the right edge of a list; on a phone the whole screen. Esc closes it. */
+export function Drawer(props: {
+  title: ComponentChildren
+  children: ComponentChildren
+  actions?: ComponentChildren
+  onClose(): void
+}) {
+  return <Dialog {...props} side />
+}
+
+/** A form in a dialog. `onSubmit` sends it, and closes the dialog itself. */
+export function FormDialog({
+  title,
+  onClose,
+  ...form
+}: Omit<Parameters<typeof Form>[0], 'onCancel'> & { title: string; onClose(): void }) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form {...form} onCancel={onClose} />
+    </Dialog>
+  )
+}
+
+/** Shows a secret that is never shown again. A click beside the dialog does not close it. */
+export function SecretDialog({
+  title,
+  secret,
+  children,
+  onClose,
+}: {
+  title: string
+  secret: string
+  children?: ComponentChildren
+  onClose(): void
+}) {
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      isKept
+      actions={
+        <Button kind="primary" onClick={onClose}>
+          I have stored it
+        </Button>
+      }
+    >
+      <div class="form">
+        <p>Copy it now: it is shown only once.</p>
+        <div class="secret">
+          <Copy value={secret} />
+        </div>
+        {children}
+      </div>
+    </Dialog>
+  )
+}
+
+/**
+ * Asks for the password of the person before a change, and with `more` for another text. A person without a password leaves
+ * the field empty.
+ */
+export function PasswordDialog({
+  text,
+  more,
+  onSubmit,
+  onClose,
+  ...dialog
+}: {
+  title: string
+  text: string
+  action: string
+  /** The field of the request and the label of the other text. */
+  more?: readonly [field: string, label: string]
+  onClose(): void
+  onSubmit(request: Record<string, string>): Promise<void>
+}) {
+  const [password, setPassword] = useState('')
+  const [other, setOther] = useState('')
+  return (
+    <FormDialog
+      {...dialog}
+      danger
+      onClose={onClose}
+      onSubmit={async () => {
+        const json = password === '' ? {} : { current_password: password }
+        await onSubmit({ ...json, ...(more && { [more[0]]: other }) })
+        onClose()
+      }}
+    >
+      {(error) => (
+        <>
+          <p>{text}</p>
+          <TextInput
+            label="Your password"
+            type="password"
+            autocomplete="current-password"
+            autofocus
+            error={fieldError(error, 'current_password')}
+            value={password}
+            onInput={setPassword}
+          />
+          {more && (
+            <TextInput
+              label={more[1]}
+              autocomplete="one-time-code"
+              required
+              error={fieldError(error, more[0])}
+              value={other}
+              onInput={setOther}
+            />
+          )}
+        </>
+      )}
+    </FormDialog>
   )
 }

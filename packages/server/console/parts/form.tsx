@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from './button.tsx'
-import { ErrorBox } from './error-box.tsx'
+import { ErrorBox } from './loaded.tsx'
 
 /** Moves the focus to the first wrong field of a form, which on a phone may be far above the button. */
 export function focusFault(form: HTMLFormElement | null): void {

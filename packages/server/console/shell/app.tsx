@@ -3,12 +3,10 @@ import { PAGES } from '../pages.ts'
 import { Button, ErrorBox, SecondFactor } from '../parts/index.ts'
 import { facts } from './facts.ts'
 import { Layout, NotAllowed, NotFound } from './layout.tsx'
-import { OperatorSignIn } from './operator-sign-in.tsx'
 import type { PageEntry } from './page.ts'
 import { match, path } from './router.ts'
-import { loadSession, may, operator, session, signOut } from './session.ts'
-import { SignIn } from './sign-in.tsx'
-import { startError } from './start.ts'
+import { loadSession, may, operator, session, signOut, startError } from './session.ts'
+import { OperatorSignIn, SignIn } from './sign-in.tsx'
 
 /** The console: the sign-in, or the layout with the page of the address. */
 export function App() {

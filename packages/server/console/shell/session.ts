@@ -114,3 +114,6 @@ async function ask(method: string): Promise<ConsoleSession> {
   }
   return answer.data
 }
+
+/** Why the console could not begin. */
+export const startError = signal<unknown>(undefined)

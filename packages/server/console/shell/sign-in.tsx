@@ -56,3 +56,27 @@ export function SignIn() {
     </main>
   )
 }
+
+/** The sign-in of operators. */
+export function OperatorSignIn() {
+  useEffect(() => {
+    document.title = `Operator sign-in · ${facts.brand}`
+  }, [])
+  return (
+    <main class="alone">
+      <h1>Operate {facts.brand}</h1>
+      {facts.sign_in.includes('host') ? (
+        <p>
+          You are not signed in as an operator. The program that shows this page decides who is one.
+        </p>
+      ) : (
+        <SignInForm path="/operator/session" name="name" code="code" label="Name">
+          <p class="small">Operators are added with: svc operators add</p>
+        </SignInForm>
+      )}
+      <LinkButton kind="quiet" to="/">
+        Sign in to a workspace
+      </LinkButton>
+    </main>
+  )
+}

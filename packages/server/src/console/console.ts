@@ -7,20 +7,27 @@ import { PAGE_CSP, serveHandler, servePage } from '../pages/page.ts'
 import { notice } from '../pages/plain-page.ts'
 import { type Handlers, mount } from '../routes/mount.ts'
 import type { ConsoleAccess } from './access.ts'
-import { BUNDLE_FOLDER, type Bundle, readBundle } from './bundle.ts'
-import { conversationEndpoints, conversationHandlers } from './conversations.ts'
+import { BUNDLE_FOLDER, type Bundle, indexHtml, readBundle } from './bundle.ts'
 import { creditEndpoints, creditHandlers } from './credits.ts'
 import { historyEndpoints, personEndpoints, sessionEndpoints } from './endpoints.ts'
-import { findingHandlers } from './findings.ts'
-import { indexHtml } from './index-html.ts'
-import { consoleMessages, findingEndpoints, messageHtml } from './message-endpoints.ts'
-import { consoleMessageHandlers, messageHtmlHandlers } from './messages.ts'
+import { findingEndpoints, findingHandlers } from './findings.ts'
+import {
+  consoleMessageHandlers,
+  consoleMessages,
+  conversationEndpoints,
+  conversationHandlers,
+  messageHtml,
+  messageHtmlHandlers,
+  sentRequestEndpoints,
+  sentRequestHandlers,
+} from './messages.ts'
+
 import { operatorEndpoints, operatorSessionEndpoints } from './operator/endpoints.ts'
 import { operatorHandlers, operatorSessionHandlers } from './operator/handlers.ts'
 import { createBackgroundWork, type OperatorService } from './operator/service.ts'
 import { hasPasskeys } from './passkey-requests.ts'
 import { secondFactorEndpoints, secondFactorHandlers } from './second-factor.ts'
-import { sentRequestEndpoints, sentRequestHandlers } from './sent-requests.ts'
+
 import { personHandlers, sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
 import { tableEndpoints, tableHandlers } from './tables.ts'

@@ -1,7 +1,45 @@
-import { mayDo } from '@svc/core/contract'
+import { endpoint, mayDo, timestamp } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
+import * as z from 'zod'
 import type { Handlers } from '../routes/mount.ts'
-import type { findingEndpoints } from './message-endpoints.ts'
+
+/** What needs attention in a workspace. */
+export const findingEndpoints = {
+  list: endpoint({
+    method: 'GET',
+    auth: 'jwt',
+    needs: 'belong',
+    rate: 'general',
+    status: 200,
+    path: '/api/findings',
+    data: z.object({
+      findings: z.array(
+        z.object({
+          kind: z.enum([
+            'email_unverified',
+            'no_credits',
+            'low_balance',
+            'webhook_disabled',
+            'webhook_failing',
+            'domain_unverified',
+            'domain_failing',
+            'failures',
+            'provider_paused',
+          ]),
+          /** The object, for a link. */
+          id: z.string().nullable(),
+          name: z.string().nullable(),
+          count: z.int().min(0).nullable(),
+          /** The time of the next attempt; null if no delivery is pending. */
+          until: timestamp.nullable(),
+        }),
+      ),
+      /** The first steps, until a message was sent; null later, and for roles that may not read messages. */
+      steps: z.object({ has_key: z.boolean(), has_webhook: z.boolean() }).nullable(),
+    }),
+    summary: 'List what needs attention in the workspace',
+  }),
+} as const
 
 /** The number of webhooks and domains that are looked at. */
 const LOOKED_AT = 100

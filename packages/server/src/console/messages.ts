@@ -1,7 +1,93 @@
 import { Readable } from 'node:stream'
+import {
+  CHANNELS,
+  credits,
+  endpoint,
+  limit,
+  message,
+  messageSearch,
+  nextAfter,
+  receivedMessage,
+  timestamp,
+  uuid,
+} from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
+import * as z from 'zod'
 import type { Handlers } from '../routes/mount.ts'
-import type { consoleMessages, messageHtml } from './message-endpoints.ts'
+
+const reading = {
+  method: 'GET',
+  auth: 'jwt',
+  needs: 'read',
+  rate: 'general',
+  status: 200,
+} as const
+const oneMessage = { params: z.object({ id: uuid }), not_found: 'Message not found' } as const
+
+const foundMessage = message.extend({
+  content: message.shape.content.nullable(),
+  contact: z.object({ id: uuid, name: z.string().nullable() }).nullable(),
+})
+
+const count = z.int().min(0)
+
+/** Messages and bulks as the console shows them. */
+export const consoleMessages = {
+  search: endpoint({
+    ...reading,
+    path: '/api/messages',
+    query: messageSearch,
+    data: z.object({
+      messages: z.array(foundMessage),
+      total: count.nullable(),
+      next_after: z.string().nullable(),
+      searched_until: timestamp.nullable(),
+    }),
+    summary: 'List messages, or search some of them, newest first',
+  }),
+  bulks: endpoint({
+    ...reading,
+    path: '/api/bulks',
+    query: z.object({
+      channel: z.enum(CHANNELS).optional(),
+      after: uuid.optional(),
+      limit,
+    }),
+    data: z.object({
+      bulks: z.array(
+        z.object({
+          id: uuid,
+          channel: z.enum(CHANNELS),
+          status: z.enum(['queued', 'processing', 'completed']),
+          total: count,
+          accepted: count,
+          rejected: count,
+          duplicates: count,
+          queued: count,
+          failed: count,
+          credits_used: credits,
+          livemode: z.boolean(),
+          created_at: timestamp,
+        }),
+      ),
+      next_after: z.string().nullable(),
+    }),
+    summary: 'List bulks, newest first',
+  }),
+} as const
+
+/** The HTML of an e-mail as a document of its own, for a frame. Frames send no headers, so the choices are in the query. */
+export const messageHtml = {
+  get: endpoint({
+    ...reading,
+    ...oneMessage,
+    path: '/api/messages/:id/html',
+    in_pieces: true,
+    query: z.object({ workspace: uuid.optional(), mode: z.enum(['live', 'test']).optional() }),
+    data: z.object({}),
+    summary: 'Show the HTML of an e-mail',
+  }),
+} as const
 
 /** A shown mail runs no script, loads nothing and opens no link. Only its own styles and images are shown. */
 const MAIL_CSP =
@@ -28,6 +114,57 @@ export function messageHtmlHandlers({ messages }: DecodedCore): Handlers<typeof 
       reply.header('x-dns-prefetch-control', 'off')
       reply.header('referrer-policy', 'no-referrer')
       return Readable.from([('html' in content && content.html) || ''], { objectMode: false })
+    },
+  }
+}
+
+/** The conversations of the console: the newest message of each author. */
+export const conversationEndpoints = {
+  list: endpoint({
+    ...reading,
+    path: '/api/conversations',
+    query: z.object({ limit, after: uuid.optional() }),
+    data: z.object({
+      conversations: z.array(
+        receivedMessage.extend({
+          contact: z.object({ id: uuid, name: z.string().nullable() }).nullable(),
+        }),
+      ),
+      next_after: nextAfter,
+    }),
+    summary: 'List the newest message of each author, newest first',
+  }),
+} as const
+
+/** The handler of the conversations. */
+export function conversationHandlers({
+  received,
+}: DecodedCore): Handlers<typeof conversationEndpoints> {
+  return { list: ({ viewer, query }) => received.conversations(viewer, query) }
+}
+
+const header = z.object({ name: z.string(), value: z.string().nullable() })
+
+/** The requests to a webhook as the receiver got them. The API shows no signatures; only people who develop see them here. */
+export const sentRequestEndpoints = {
+  list: endpoint({
+    ...reading,
+    needs: 'develop',
+    path: '/api/webhooks/:id/deliveries/:delivery_id/requests',
+    params: z.object({ id: uuid, delivery_id: uuid }),
+    not_found: 'Delivery not found',
+    data: z.object({
+      requests: z.array(z.object({ number: z.int(), headers: z.array(header), body: z.string() })),
+    }),
+    summary: 'Show the requests of a delivery with their headers',
+  }),
+} as const
+
+/** The handlers of the requests to a webhook. */
+export function sentRequestHandlers(core: DecodedCore): Handlers<typeof sentRequestEndpoints> {
+  return {
+    async list({ viewer, params: { id, delivery_id } }) {
+      return { requests: await core.webhooks.requests(viewer, id, delivery_id) }
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { Bulk } from '@svc/client'
+import { csvText, download } from '../../parts/csv.ts'
 import {
   Button,
   Copy,
@@ -12,7 +13,7 @@ import {
   Time,
   toast,
 } from '../../parts/index.ts'
-import { api } from '../../shell/api.ts'
+import { api, inWords } from '../../shell/api.ts'
 import { count, credits, number } from '../../shell/format.ts'
 import { useLiveReload } from '../../shell/live.ts'
 import { useLoad } from '../../shell/load.ts'
@@ -20,7 +21,6 @@ import { go, hrefOf } from '../../shell/router.ts'
 import { may } from '../../shell/session.ts'
 import { channelName } from '../messages/channels.ts'
 import { Progress } from './progress.tsx'
-import { Rejected } from './rejected.tsx'
 
 const STATUSES = {
   queued: 'Queued',
@@ -141,4 +141,46 @@ function Actions({ bulk, onChange }: { bulk: Bulk; onChange(): void }) {
       )}
     </>
   )
+}
+
+const SHOWN = 5
+
+/** The first rejected recipients of a bulk, and all of them as a file. `count`: their number. */
+function Rejected({ bulkId, count }: { bulkId: string; count: number }) {
+  const load = useLoad(
+    (signal) => api.bulks.rejected(bulkId, { limit: SHOWN }, { signal }),
+    [bulkId],
+  )
+  return (
+    <Loaded of={load}>
+      {({ rejected, is_stored }) =>
+        is_stored ? (
+          <>
+            {rejected.map(({ index, to, message }) => (
+              <div key={index}>
+                Recipient {index + 1}: {to} <small>{inWords(message)}</small>
+              </div>
+            ))}
+            {count > SHOWN && <p>and {number(count - SHOWN)} more</p>}
+            <Button icon="download" onClick={() => save(bulkId)}>
+              Download as CSV
+            </Button>
+          </>
+        ) : (
+          <small>
+            Only their number is stored: an earlier version accepted this bulk, or they were erased
+            after the retention time.
+          </small>
+        )
+      }
+    </Loaded>
+  )
+}
+
+async function save(bulkId: string): Promise<void> {
+  const rows: (string | number | null)[][] = [['number', 'to', 'error', 'message']]
+  for await (const { index, to, error, message } of api.bulks.rejected(bulkId, { limit: 100 })) {
+    rows.push([index + 1, to, error, message])
+  }
+  download(`rejected-${bulkId}.csv`, csvText(rows))
 }

@@ -1,6 +1,7 @@
 import type { BulksSendBody } from '@svc/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { ReadRecipient } from '../../../src/console/wire.ts'
+import type { ReadRecipient, ReadRecipients } from '../../../src/console/wire.ts'
+import { csvText } from '../../parts/csv.ts'
 import {
   Button,
   confirm,
@@ -18,15 +19,14 @@ import {
 import { api, dataKey, fieldError, inWords } from '../../shell/api.ts'
 import { facts } from '../../shell/facts.ts'
 import { count, credits, number, tableWords } from '../../shell/format.ts'
+import { ownApi } from '../../shell/own-api.ts'
 import { filtersOf, go, isReturn, query, setQuery } from '../../shell/router.ts'
 import { session } from '../../shell/session.ts'
 import { ChannelTabs, ContentFields, MoreFields } from '../compose/content-fields.tsx'
 import { type Draft, EMPTY, isComplete, sharedOf } from '../compose/draft.ts'
 import { EstimateCard, useEstimate } from '../compose/estimate.tsx'
 import { keyFor, used } from '../compose/idempotency.ts'
-import { contactsText, type Filter } from './from-contacts.ts'
-import { missingFor } from './recipients.ts'
-import { type Source, useRecipients } from './use-recipients.ts'
+import { missingFor, textOf } from './recipients.ts'
 
 const SHOWN = 5
 
@@ -297,6 +297,91 @@ function NewBulk() {
       )}
     </>
   )
+}
+
+/** Where the recipients of a bulk come from: a file, else a text. */
+interface Source {
+  text: string
+  file: File | null
+  /** The country of numbers without a country code: ISO 3166-1, or empty. */
+  country: string
+}
+
+interface Found {
+  /** What the service read. `recipients` is empty at first. */
+  read: ReadRecipients
+  error?: unknown
+  /** Whether `read` is of the newest source. */
+  isCurrent: boolean
+}
+
+const NONE: ReadRecipients = { table: null, recipients: [], lines: [], missing: 0, faults: [] }
+const TYPING_MS = 400
+
+/** The recipients of a source, which the service reads some time after the last change. */
+function useRecipients({ text, file, country }: Source, channel: string): Found {
+  const [found, setFound] = useState<{ of?: object; read: ReadRecipients; error?: unknown }>({
+    read: NONE,
+  })
+  const body = file ?? text
+  const isEmpty = !file && text.trim() === ''
+  const [source, setSource] = useState<object>({})
+  useEffect(() => {
+    const of = {}
+    setSource(of)
+    if (isEmpty) return setFound({ of, read: NONE })
+    if (country.length === 1) return
+    const ending = new AbortController()
+    const { signal } = ending
+    const options = { channel, default_country: country || undefined }
+    const timer = setTimeout(
+      () =>
+        ownApi.read<ReadRecipients>('/recipients', body, options, signal).then(
+          (read) => signal.aborted || setFound({ of, read }),
+          (error) => signal.aborted || setFound({ of, read: NONE, error }),
+        ),
+      file ? 0 : TYPING_MS,
+    )
+    return () => {
+      clearTimeout(timer)
+      ending.abort()
+    }
+  }, [body, country, channel, dataKey()])
+  return { ...found, isCurrent: found.of === source }
+}
+
+/** Which contacts; without both: all. */
+interface Filter {
+  search?: string
+  tag?: string
+}
+
+/** The greatest maximum that an operator can set for a bulk; the service names its own. */
+const CONTACTS_MAX = 10_000
+/** The maximum number of variables of a recipient. */
+const VARIABLES_MAX = 100
+
+/** Contacts as the text of recipients: those that a search and a tag find. */
+async function contactsText({ search, tag }: Filter): Promise<string> {
+  const filter = { search: search?.trim() || undefined, tag: tag?.trim() || undefined }
+  const { pagination } = await api.contacts.list({ ...filter, limit: 1 })
+  const { total } = pagination
+  if (total === 0) throw new Error('No contact matches.')
+  if (total > CONTACTS_MAX) {
+    throw new Error(`${count(total, 'contact')} match, too many for a bulk. Choose some by a tag.`)
+  }
+  const { contacts } = await api.contacts.export(filter)
+  const rows = contacts.map(
+    ({ phone, email, name, attributes: { to: _, ...more } }): Record<string, unknown> => ({
+      ...more,
+      phone,
+      email,
+      name,
+    }),
+  )
+  const columns = [...new Set(['phone', 'email', 'name', ...rows.flatMap(Object.keys)])]
+  const kept = columns.slice(0, VARIABLES_MAX)
+  return csvText([kept, ...rows.map((row) => kept.map((one) => textOf(row[one])))])
 }
 
 export default { title: 'New bulk', Page: NewBulk }

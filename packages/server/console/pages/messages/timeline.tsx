@@ -1,9 +1,9 @@
 import type { MessagesTimelineData } from '@svc/client'
-import { Money, StatusBadge } from '../../parts/index.ts'
+import { useState } from 'preact/hooks'
+import { Loaded, Money, StatusBadge } from '../../parts/index.ts'
 import { clockTime, credits, duration, exactTime, preciseTime } from '../../shell/format.ts'
 import { hrefOf } from '../../shell/router.ts'
-import { answerText } from '../webhooks/delivery.tsx'
-import { DeliveryDetails } from './deliveries.tsx'
+import { answerText, Requests, useDelivery } from '../webhooks/delivery.tsx'
 import { statusOf } from './schedule.ts'
 
 type Entry = MessagesTimelineData['timeline'][number]
@@ -89,5 +89,37 @@ function faultOf({
     text && (
       <span class={/^(canceled|rescheduled)$/.test(error_code ?? '') ? '' : 'bad'}>{text}</span>
     )
+  )
+}
+
+/** The requests of a delivery and their answers, loaded when they are shown first. `version`: changes with the delivery. */
+function DeliveryDetails({
+  webhookId,
+  id,
+  version,
+}: {
+  webhookId: string
+  id: string
+  version: number
+}) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Requests</summary>
+      {isOpen && <Shown key={version} webhookId={webhookId} id={id} />}
+    </details>
+  )
+}
+
+function Shown({ webhookId, id }: { webhookId: string; id: string }) {
+  const load = useDelivery(webhookId, id)
+  return (
+    <Loaded of={load}>
+      {({ delivery }) => (
+        <div class="stack">
+          <Requests delivery={delivery} />
+        </div>
+      )}
+    </Loaded>
   )
 }

@@ -1,9 +1,8 @@
 import type { OperatorAuditEntry } from '../../../src/console/operator/answers.ts'
-import { Loaded, PageHead, Pager } from '../../parts/index.ts'
+import { Badge, Loaded, PageHead, Pager, Time } from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'
 import { query } from '../../shell/router.ts'
-import { AuditList } from './audit-list.tsx'
 
 function Audit() {
   const after = query.value.get('after') ?? undefined
@@ -30,6 +29,21 @@ function Audit() {
         )}
       </Loaded>
     </>
+  )
+}
+
+export function AuditList({ entries }: { entries: readonly OperatorAuditEntry[] }) {
+  return (
+    <ul class="acts">
+      {entries.map(({ id, action, actor, target, details, created_at }) => (
+        <li key={id}>
+          <Badge>{action}</Badge> {actor.id ?? actor.kind}, <Time at={created_at} />
+          <p class="small">
+            {target} {details}
+          </p>
+        </li>
+      ))}
+    </ul>
   )
 }
 

@@ -8,7 +8,7 @@ import { ownApi } from '../../shell/own-api.ts'
 import { randomHex } from '../../shell/random.ts'
 import { go } from '../../shell/router.ts'
 import { useAct } from './acts.tsx'
-import { AuditList } from './audit-list.tsx'
+import { AuditList } from './audit.tsx'
 import { send } from './polled.ts'
 
 export function OneWorkspace({ id, onChange }: { id: string; onChange(): void }) {

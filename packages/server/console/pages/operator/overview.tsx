@@ -1,11 +1,19 @@
 import type { ComponentChildren } from 'preact'
-import type { OperatorOverview } from '../../../src/console/operator/answers.ts'
-import { Badge, type Column, Loaded, Money, PageHead, Table, Time } from '../../parts/index.ts'
+import { useState } from 'preact/hooks'
+import type { OperatorCheck, OperatorOverview } from '../../../src/console/operator/answers.ts'
+import {
+  Badge,
+  Button,
+  type Column,
+  Loaded,
+  Money,
+  PageHead,
+  Table,
+  Time,
+} from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
-import { Checks } from './checks.tsx'
-import { usePolled } from './polled.ts'
-import { ProviderTable } from './provider-table.tsx'
-import { since } from './since.tsx'
+import { send, usePolled } from './polled.ts'
+import { ProviderTable, since } from './provider-table.tsx'
 
 function Overview() {
   const load = usePolled<OperatorOverview>('/overview')
@@ -112,5 +120,45 @@ const FAILURES: readonly Column<OperatorOverview['failures'][number]>[] = [
   },
   { name: 'Failed', value: ({ at }) => <Time at={at} /> },
 ]
+
+/** The checks of `svc doctor`. */
+function Checks() {
+  const [checks, setChecks] = useState<OperatorCheck[] | null>(null)
+  const run = async () => setChecks((await send<{ checks: OperatorCheck[] }>('/checks')).checks)
+  return (
+    <section class="card">
+      <h2>Checks</h2>
+      <p class="small">
+        As svc doctor: disk, database, ledger, secrets, providers, webhooks, domains, backups.
+      </p>
+      {checks && (
+        <Table
+          label="Checks"
+          rows={checks}
+          keyOf={({ check, message }) => check + message}
+          columns={[
+            { name: 'Check', kind: 'main', value: ({ check }) => check },
+            {
+              name: 'Level',
+              value: ({ level }) => (
+                <Badge tone={({ ok: 'good', warning: 'warn', error: 'bad' } as const)[level]}>
+                  {level}
+                </Badge>
+              ),
+            },
+            {
+              name: 'Result',
+              kind: 'wide',
+              value: ({ message, advice }) => (advice ? `${message}: ${advice}` : message),
+            },
+          ]}
+        />
+      )}
+      <Button icon="check" onClick={run}>
+        Run the checks
+      </Button>
+    </section>
+  )
+}
 
 export default { title: 'Overview', Page: Overview }

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { OperatorProvider } from '../../../src/console/operator/answers.ts'
-import { Badge, Table } from '../../parts/index.ts'
+import { Badge, Table, Time } from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
-import { since } from './since.tsx'
 
 const STATES = {
   active: ['good', 'active'],
@@ -59,3 +58,5 @@ function Aged({ count, oldest }: { count: number; oldest: string | null }) {
     </>
   )
 }
+
+export const since = (at: string | null) => (at ? <Time at={at} /> : '–')

@@ -3,7 +3,7 @@ import { Button, confirm, Empty, Loaded, PageHead, Table, Time, toast } from '..
 import { count, number } from '../../shell/format.ts'
 import { useAct } from './acts.tsx'
 import { send, usePolled } from './polled.ts'
-import { since } from './since.tsx'
+import { since } from './provider-table.tsx'
 
 function Queues() {
   const load = usePolled<OperatorQueues>('/queues')

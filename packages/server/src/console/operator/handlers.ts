@@ -9,9 +9,8 @@ import { type ConsoleAccess, cookiePlace, operatorToken } from '../access.ts'
 import { originOf } from '../passkey-requests.ts'
 import { clearedOperatorCookie, operatorCookie } from '../session-cookie.ts'
 import type { operatorEndpoints, operatorSessionEndpoints } from './endpoints.ts'
-import { createReadings } from './readings.ts'
+import { auditOf, createReadings, providersOf, purchaseOf } from './readings.ts'
 import type { BackgroundWork, OperatorService } from './service.ts'
-import { auditOf, providersOf, purchaseOf } from './views.ts'
 
 const PAGE = 25
 const AUDIT_OF_WORKSPACE = 10
