@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // Packages export their TypeScript under the condition `source`, so tests need no build, except those that start separate
 // processes. Only that one condition is named: adding `import` makes CommonJS dependencies load their ESM halves and break.
@@ -9,10 +10,49 @@ const FILES = ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 't
 /** These replace modules, so no other file may share their process. */
 const ALONE = ['packages/server/test/postgres/differential.test.ts']
 
+/** These wait most of their time: for databases that stand still, for peers, and for processes of their own. */
+const WAITING = [
+  'packages/core/test/{dispatch,postgres,providers}/**/*.test.ts',
+  'packages/server/test/{channels,compat,metrics,postgres}/**/*.test.ts',
+  'packages/{cli,testkit}/test/**/*.test.ts',
+  'test/*.test.ts',
+]
+
+/** These need the longest. The last file of a run has the machine for itself, so they begin first. */
+const LONGEST = [
+  'server/test/postgres/differential.test.ts',
+  'test/docs/commands.test.ts',
+  'test/power-cut.test.ts',
+  'core/test/storage.sqlite.test.ts',
+  'core/test/storage.postgres.test.ts',
+  'test/crash-replies.test.ts',
+  'test/mutants.test.ts',
+  'core/test/postgres/servers.test.ts',
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const found = LONGEST.findIndex((name) => moduleId.endsWith(name))
+      return found === -1 ? LONGEST.length : found
+    }
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b))
+  }
+}
+
 function project(name: string, test: TestProjectInlineConfiguration['test']) {
   // The default of a poll, 1 s, is too short for a machine that does other work.
   const limits = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 15_000 } } }
-  return { ...source, test: { name, ...limits, ...test } }
+  // Also those that compute wait for a third of their time.
+  return { ...source, test: { name, maxWorkers: 3, ...limits, ...test } }
+}
+
+/** Loading the service again for each of 500 files took a third of the time, so they share their process. */
+const SHARED: TestProjectInlineConfiguration['test'] = {
+  isolate: false,
+  setupFiles: ['test/nothing-left-behind.ts', 'packages/core/test/cheap-hashes.ts'],
+  // If these are set, ink draws only the last frame of a view; it reads them once, at load.
+  env: { CI: 'false', CONTINUOUS_INTEGRATION: 'false' },
 }
 
 export default defineConfig({
@@ -21,17 +61,19 @@ export default defineConfig({
     reporters: ['default', './test/report-skipped.ts'],
     // One PostgreSQL for the whole run.
     globalSetup: ['packages/core/test/postgres-server.ts'],
-    // Tests wait for half of their time: on two processors three workers need 434 s, two need 595 s.
-    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     projects: [
-      // Loading the service again for each of 300 files took a third of the time.
-      project('shared', {
+      project('computing', {
+        ...SHARED,
         include: FILES,
+        exclude: [...configDefaults.exclude, ...ALONE, ...WAITING],
+      }),
+      project('waiting', {
+        ...SHARED,
+        include: WAITING,
         exclude: [...configDefaults.exclude, ...ALONE],
-        isolate: false,
-        setupFiles: ['test/nothing-left-behind.ts', 'packages/core/test/cheap-hashes.ts'],
-        // If these are set, ink draws only the last frame of a view; it reads them once, at load.
-        env: { CI: 'false', CONTINUOUS_INTEGRATION: 'false' },
+        maxWorkers: 4,
+        sequence: { groupOrder: 1 },
       }),
       project('alone', { include: ALONE }),
     ],
