@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import type { Piscina } from 'piscina'
 import type { ProviderFault } from '../providers/defined/definition.ts'
+import { builtFile } from '../runtime/built-file.ts'
 import type { Log } from '../runtime/runtime.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
 import { logProviderFault } from './log-provider-fault.ts'
@@ -34,7 +33,11 @@ export function createPool({
   here: Performer
   isHere: (provider: string) => boolean
 }): Performer {
-  const filename = workerFile()
+  const filename = builtFile(
+    import.meta.url,
+    'dispatch/worker.js',
+    'build @svc/core, or set threads to 0',
+  )
   let opening: Promise<{ pool: Piscina; loaded: Promise<unknown> } | null> | undefined
 
   async function open() {
@@ -91,13 +94,4 @@ export function createPool({
       await Promise.all([pool?.destroy(), here.close()])
     },
   }
-}
-
-/** The built worker, also if this module runs from source: Node 20 cannot start a thread from TypeScript. */
-function workerFile(): string {
-  for (const place of ['./worker.js', './dispatch/worker.js', '../../dist/dispatch/worker.js']) {
-    const file = fileURLToPath(new URL(place, import.meta.url))
-    if (existsSync(file)) return file
-  }
-  throw new Error('dispatch/worker.js is missing: build @svc/core, or set threads to 0')
 }

@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { builtFile } from '../../runtime/built-file.ts'
 import type { MakeOptions } from './make-backup.ts'
 import type { BackupReport, OnStep } from './report.ts'
 
@@ -26,11 +25,15 @@ export async function backupDatabase(options: BackupOptions): Promise<BackupRepo
   const { signal, onProgress = () => {}, ...makeOptions } = options
   signal?.throwIfAborted()
   // The built code does not need this process's loader; a loader would start slowly.
-  const child = fork(processFile(), [], {
-    execArgv: [],
-    serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-  })
+  const child = fork(
+    builtFile(import.meta.url, 'maintenance/backup/backup-process.js', 'build @svc/core'),
+    [],
+    {
+      execArgv: [],
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    },
+  )
   const stop = () => void child.kill('SIGKILL')
   signal?.addEventListener('abort', stop)
   try {
@@ -70,14 +73,4 @@ function reportOf(
     })
     child.send(makeOptions)
   })
-}
-
-/** The built file. The sources use it too, because Node 20 cannot run a process from TypeScript. */
-function processFile(): string {
-  const places = ['./backup-process.js', './maintenance/backup/backup-process.js']
-  for (const place of [...places, '../../../dist/maintenance/backup/backup-process.js']) {
-    const file = fileURLToPath(new URL(place, import.meta.url))
-    if (existsSync(file)) return file
-  }
-  throw new Error('maintenance/backup/backup-process.js is missing: build @svc/core')
 }

@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { builtFile } from '../../runtime/built-file.ts'
 import type { LedgerReport } from '../ledger/report.ts'
 import type { VerifyOptions } from '../ledger/verify-ledger.ts'
 import type { DatabaseFacts } from './facts.ts'
@@ -38,10 +37,13 @@ async function inThread<T>(
   { signal, onProgress }: Pick<VerifyOptions, 'signal' | 'onProgress'> = {},
 ): Promise<T> {
   signal?.throwIfAborted()
-  const worker = new Worker(threadFile(), {
-    workerData: { database_url, inspection },
-    execArgv: [],
-  })
+  const worker = new Worker(
+    builtFile(import.meta.url, 'maintenance/inspect/inspect-thread.js', 'build @svc/core'),
+    {
+      workerData: { database_url, inspection },
+      execArgv: [],
+    },
+  )
   const stop = () => void worker.terminate()
   signal?.addEventListener('abort', stop)
   try {
@@ -62,14 +64,4 @@ async function inThread<T>(
     signal?.removeEventListener('abort', stop)
     await worker.terminate()
   }
-}
-
-/** The built file. The sources use it too, because Node 20 cannot run a thread from TypeScript. */
-function threadFile(): string {
-  const places = ['./inspect-thread.js', './maintenance/inspect/inspect-thread.js']
-  for (const place of [...places, '../../../dist/maintenance/inspect/inspect-thread.js']) {
-    const file = fileURLToPath(new URL(place, import.meta.url))
-    if (existsSync(file)) return file
-  }
-  throw new Error('maintenance/inspect/inspect-thread.js is missing: build @svc/core')
 }

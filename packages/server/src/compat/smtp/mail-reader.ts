@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { headFault } from '@svc/core/operate'
+import { builtFile, headFault } from '@svc/core/operate'
 import { HEADER_BYTES_MAX, type Reading, readMail } from './read-mail.ts'
 import { type Refusal, refusal } from './reply.ts'
 
@@ -57,10 +55,13 @@ export function createMailReader(): MailReader {
 
   function start(): Worker {
     // The built code does not need this process's loader; a loader would start slowly.
-    const started = new Worker(workerFile(), {
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MIB },
-    })
+    const started = new Worker(
+      builtFile(import.meta.url, 'compat/smtp/mail-worker.js', 'build @svc/server'),
+      {
+        execArgv: [],
+        resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MIB },
+      },
+    )
     started.on('message', (reading: Reading) => {
       running?.resolve(reading)
       next()
@@ -182,14 +183,4 @@ function isSmall(raw: Uint8Array): boolean {
     if (end < 0) return true
   }
   return false
-}
-
-/** The built worker. The sources use it too, because Node 20 cannot run a thread from TypeScript. */
-function workerFile(): string {
-  const places = ['./mail-worker.js', './compat/smtp/mail-worker.js']
-  for (const place of [...places, '../../../dist/compat/smtp/mail-worker.js']) {
-    const file = fileURLToPath(new URL(place, import.meta.url))
-    if (existsSync(file)) return file
-  }
-  throw new Error('compat/smtp/mail-worker.js is missing: build @svc/server')
 }

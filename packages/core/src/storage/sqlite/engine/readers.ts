@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { SvcError } from '../../../contract/errors.ts'
+import { builtFile } from '../../../runtime/built-file.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import type { Query } from './query.ts'
 
@@ -46,7 +45,16 @@ interface Thread {
  */
 export function openReaders(
   file: string,
-  { threads: threads_max, log, idle_ms = IDLE_MS, worker = workerFile() }: ReaderOptions,
+  {
+    threads: threads_max,
+    log,
+    idle_ms = IDLE_MS,
+    worker = builtFile(
+      import.meta.url,
+      'storage/sqlite/reader-worker.js',
+      'build @svc/core, or set threads to 0',
+    ),
+  }: ReaderOptions,
 ): Readers {
   const threads = new Set<Thread>()
   const waiting: Waiting[] = []
@@ -141,16 +149,4 @@ function busy(): SvcError {
   return new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
     retry_after_s: 1,
   })
-}
-
-/** The built worker. The sources use it too, because Node 20 cannot run a thread from TypeScript. */
-function workerFile(): string {
-  const places = ['./reader-worker.js', './storage/sqlite/reader-worker.js']
-  for (const place of [...places, '../../../../dist/storage/sqlite/reader-worker.js']) {
-    const file = fileURLToPath(new URL(place, import.meta.url))
-    if (existsSync(file)) return file
-  }
-  throw new Error(
-    'storage/sqlite/reader-worker.js is missing: build @svc/core, or set threads to 0',
-  )
 }
