@@ -63,11 +63,25 @@ describe('svc members', () => {
     [['role', EMAIL, 'owner'], 'role must be one of: admin, developer, billing, viewer'],
     [['role', 'ops@example.com', 'viewer'], 'The owner keeps the role'],
     [['remove', 'ops@example.com', '--yes'], 'The owner keeps the role'],
+    [['end-sessions', EMAIL], 'add --yes'],
+    [['end-sessions', 'other@example.com', '--yes'], 'the workspace has no'],
     [['remove', 'other@example.com', '--yes'], 'the workspace has no member other@example.com'],
   ])('refuses %j', async (argv, text) => {
     const { code, stderr } = await svc(['members', ...argv], here)
     expect(code).not.toBe(0)
     expect(stderr).toContain(text)
+  })
+
+  test('ends the sessions of a member and of the owner, with the operator in the audit log', async () => {
+    for (const { id, email } of await members()) {
+      const { stdout } = await svc(['members', 'end-sessions', email, '--yes'], here)
+      expect(stdout).toBe(`All sessions of ${email} ended.\n`)
+      const { audit_entries } = await svcJson<{ audit_entries: object[] }>(
+        ['audit', '--action', 'sessions.ended'],
+        here,
+      )
+      expect(audit_entries[0]).toMatchObject({ actor: { kind: 'operator' }, target: { id } })
+    }
   })
 
   test('removes a second factor that was lost', async () => {

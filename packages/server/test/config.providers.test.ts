@@ -265,6 +265,7 @@ describe('SVC_PROVIDERS', () => {
 
   it.each([
     ['invalid JSON', '[hunter2', 'it is not valid JSON'],
+    ['one provider without a list', '{"type":"hunter2"}', 'it is not a list'],
     ['a file that is not there', 'hunter2.json', 'the file cannot be read (ENOENT)'],
     ['a field that is none', JSON.stringify([{ ...gateway, hunter: 1 }]), 'provider gateway: '],
     ['one name twice', JSON.stringify([gateway, gateway]), 'the name is used twice'],

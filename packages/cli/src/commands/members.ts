@@ -89,6 +89,20 @@ shown only once, and is valid for 7 days.`,
   )
   withExamples(remove, 'svc members remove asha@example.com --yes')
 
+  const end = withWorkspace(
+    members
+      .command('end-sessions')
+      .summary('end the sessions of a member')
+      .description(
+        'Ends all sessions of a member, after a confirmation, also in other workspaces. API keys stay valid.',
+      )
+      .argument('<member>', ONE)
+      .option('--yes', 'do not ask'),
+  ).action((name: string, options: WorkspaceOption & { yes?: boolean }) =>
+    endSessions(context, name, options),
+  )
+  withExamples(end, 'svc members end-sessions asha@example.com --yes')
+
   const reset = members
     .command('reset-second-factor')
     .summary('remove a second factor that was lost')
@@ -195,6 +209,21 @@ async function removeMember(
   })
   if (output.isJson()) return output.document({ id, message: 'Member removed' })
   output.line(`${email} is no member any more.`)
+}
+
+async function endSessions(
+  { io, output }: Context,
+  name: string,
+  options: WorkspaceOption & { yes?: boolean },
+): Promise<void> {
+  if (!options.yes) await confirm(io, `End all sessions of ${printable(name)}?`)
+  const { id, email } = await onWorkspace(io, options.workspace, async (core, workspace) => {
+    const found = await findMember(core, workspace.id, name)
+    await core.members.endSessionsOf(workspace.id, found.id, operatorOf(io))
+    return found
+  })
+  if (output.isJson()) return output.document({ id, message: 'Sessions ended' })
+  output.line(`All sessions of ${email} ended.`)
 }
 
 async function resetFactor(

@@ -42,7 +42,7 @@ export function readProviderSettings(read: Read): ListedProvider[] {
 function readList(read: Read): ListedProvider[] {
   const text = read('SVC_PROVIDERS')
   if (text === undefined) return []
-  if (text.startsWith('[')) return named('SVC_PROVIDERS', () => readProviders(text, read))
+  if (/^[[{]/.test(text)) return named('SVC_PROVIDERS', () => readProviders(text, read))
   const json = readText('SVC_PROVIDERS', text)
   return named('SVC_PROVIDERS', () => readProviders(json, read, dirname(resolve(text))))
 }
