@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import {
   type Api,
   apiFor,
@@ -46,7 +47,7 @@ interface Operation {
   readonly data: Schema
 }
 
-/** The files of the client that follow from the table of the API, indexed by their names. */
+/** The files of the client that follow from core, indexed by their names. */
 export function clientTexts(): Record<string, string> {
   // Every channel, because a client does not know the providers of its server.
   const api: Api = apiFor({ voice: true })
@@ -61,7 +62,15 @@ export function clientTexts(): Record<string, string> {
   return {
     'endpoints.ts': endpointsText(operations, schemas),
     'types.ts': typesText(operations, schemas),
+    'verdict.ts': verdictText(),
   }
+}
+
+/** The verifier of the client and that of core decide by the same code; the client imports nothing, so it has a copy. */
+function verdictText(): string {
+  const file = '../../packages/core/src/contract/signing/verdict.ts'
+  const head = '// Copied from @svc/core by `npm run docs`; a test compares the two.\n'
+  return head + readFileSync(new URL(file, import.meta.url), 'utf8')
 }
 
 function operationOf(

@@ -25,6 +25,11 @@ export {
 } from './errors.ts'
 export { EVENT_KINDS } from './generated/endpoints.ts'
 export type * from './generated/types.ts'
+export type {
+  HeaderSource,
+  VerificationFailure,
+  VerificationResult,
+} from './generated/verdict.ts'
 export type { SvcOptions } from './options.ts'
 export type {
   Fetch,
@@ -65,10 +70,4 @@ export {
   WebhookVerificationError,
 } from './webhooks/unwrap.ts'
 export type { Secrets } from './webhooks/verify.ts'
-export {
-  type HeaderSource,
-  type Verification,
-  type VerificationFailure,
-  type VerificationResult,
-  verifyWebhook,
-} from './webhooks/verify.ts'
+export { type Verification, verifyWebhook } from './webhooks/verify.ts'

@@ -1,8 +1,9 @@
+import type { VerificationFailure } from '../generated/verdict.ts'
 import type { BodyFailure, RawBody } from './body.ts'
 import { sha256 } from './bytes.ts'
 import type { DedupeStore } from './dedupe.ts'
 import { type DeliveryContext, eventOf, type UnknownEvent } from './event.ts'
-import { type VerificationFailure, verifyWebhook } from './verify.ts'
+import { verifyWebhook } from './verify.ts'
 
 /** A request in the form that every adapter supplies. */
 export interface IncomingDelivery {

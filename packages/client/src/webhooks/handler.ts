@@ -1,9 +1,10 @@
 import type { EventKind } from '../generated/types.ts'
+import { UNUSABLE_HINT } from '../generated/verdict.ts'
 import { createAdapters, type WebhookAdapters } from './adapters.ts'
 import { createAnswering, type IncomingDelivery } from './answer.ts'
 import { createMemoryStore, type DedupeStore } from './dedupe.ts'
 import { type DeliveryContext, isKnown, type UnknownEvent, type WebhookEvent } from './event.ts'
-import { isUsableSecret, type Secrets, UNUSABLE_HINT } from './verify.ts'
+import { isUsableSecret, type Secrets } from './verify.ts'
 
 /** Far larger than the largest delivery of the service. */
 const BODY_MAX_BYTES = 1024 * 1024

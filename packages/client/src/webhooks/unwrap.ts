@@ -1,11 +1,7 @@
 import { SvcError } from '../errors.ts'
+import type { HeaderSource, VerificationFailure } from '../generated/verdict.ts'
 import { eventOf, type UnknownEvent, type WebhookEvent } from './event.ts'
-import {
-  type HeaderSource,
-  type Secrets,
-  type VerificationFailure,
-  verifyWebhook,
-} from './verify.ts'
+import { type Secrets, verifyWebhook } from './verify.ts'
 
 /** A delivery is not authentic: answer 403. `reason` says why, and the message what to check. */
 export class WebhookVerificationError extends SvcError {

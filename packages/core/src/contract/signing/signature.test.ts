@@ -272,11 +272,11 @@ describe('mintSecret', () => {
 })
 
 test('@svc/core/webhooks loads only node:crypto', () => {
-  const sources = ['signature.ts', 'sign.ts', 'verify.ts'].map((file) =>
+  const sources = ['signature.ts', 'sign.ts', 'verdict.ts', 'verify.ts'].map((file) =>
     readFileSync(new URL(file, import.meta.url), 'utf8'),
   )
   const imported = sources.flatMap((source) => [...source.matchAll(/from '([^']+)'/g)])
   expect(new Set(imported.map(([, name]) => name))).toEqual(
-    new Set(['node:crypto', './sign.ts', './verify.ts']),
+    new Set(['node:crypto', './sign.ts', './verdict.ts', './verify.ts']),
   )
 })

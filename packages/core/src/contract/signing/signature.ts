@@ -7,10 +7,5 @@ export {
   sign,
   signHex,
 } from './sign.ts'
-export {
-  type HeaderSource,
-  type Verification,
-  type VerificationFailure,
-  type VerificationResult,
-  verify,
-} from './verify.ts'
+export type { HeaderSource, VerificationFailure, VerificationResult } from './verdict.ts'
+export { type Verification, verify } from './verify.ts'

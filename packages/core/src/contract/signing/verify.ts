@@ -1,72 +1,19 @@
 import { timingSafeEqual } from 'node:crypto'
-import { isUsableSecret, type SignatureHeader, signHex, signStandard } from './sign.ts'
-
-const TOLERANCE_S = 300
-const HEX_DIGEST = /^(?:sha256=)?([0-9a-f]{64})$/
-const STANDARD_DIGEST = /^v1,([A-Za-z0-9+/]{43}=)$/
-const UNIX_SECONDS = /^\d{1,12}$/
-
-/** Headers of Node, Fetch or a plain object. */
-export type HeaderSource =
-  | { get(name: string): string | null }
-  | Readonly<Record<string, string | readonly string[] | undefined>>
+import { isUsableSecret, signHex, signStandard } from './sign.ts'
+import {
+  type Claim,
+  claimOf,
+  mistakesIn,
+  refuse,
+  resultOf,
+  type UncheckedDelivery,
+  type VerificationResult,
+} from './verdict.ts'
 
 /** A received delivery, and the secrets of the receiver. */
-export interface Verification {
+export interface Verification extends UncheckedDelivery {
   /** The secret of the webhook; several secrets during a rotation. */
   secret: string | readonly string[]
-  /** The raw body: the received bytes, not parsed and printed again. */
-  body: string | Uint8Array
-  headers?: HeaderSource | undefined
-  /** The value of `X-Svc-Signature`, for callers that do not pass `headers`. */
-  signature?: string | undefined
-  /** The maximum difference of `webhook-timestamp` from `now` in seconds; default 300; `false`: no limit. */
-  tolerance_s?: number | false | undefined
-  now?: Date | undefined
-}
-
-/** Why a delivery is not authentic. */
-export type VerificationFailure =
-  | 'secret_unusable'
-  | 'body_already_parsed'
-  | 'missing_signature'
-  | 'missing_id'
-  | 'missing_timestamp'
-  | 'malformed_timestamp'
-  | 'malformed_signature'
-  | 'signature_mismatch'
-  | 'timestamp_too_old'
-  | 'timestamp_too_new'
-  | 'event_mismatch'
-
-/** Whether a delivery is authentic. If yes: scheme and secret; if no: the reason and a hint for the developer. */
-export type VerificationResult =
-  | {
-      ok: true
-      /** `hex` proves the sender. `standard` proves the sender and the time, so it also detects replays. */
-      scheme: 'standard' | 'hex'
-      /** The position of the secret that signed the delivery. */
-      secret_index: number
-      /** The event in the signed body; if the body is not an event, the value of `X-Svc-Event`, which is not signed. */
-      event: string | null
-      event_id: string | null
-      timestamp: Date | null
-    }
-  | { ok: false; reason: VerificationFailure; hint: string }
-
-const HINTS: Record<VerificationFailure, string> = {
-  secret_unusable: 'Give the secret that was shown when the webhook was created (whsec_…).',
-  body_already_parsed: 'Pass the raw body, a string or bytes: read it before any JSON parser does.',
-  missing_signature: 'The request has neither webhook-signature nor X-Svc-Signature.',
-  missing_id: 'webhook-signature needs the header webhook-id.',
-  missing_timestamp: 'webhook-signature needs the header webhook-timestamp.',
-  malformed_timestamp: 'webhook-timestamp must be whole seconds since 1970.',
-  malformed_signature: 'Expected 64 lowercase hex digits, bare or after sha256=, or v1,<base64>.',
-  signature_mismatch:
-    'Check the secret of this webhook, and that the body has the exact bytes received.',
-  timestamp_too_old: 'The signature is valid but old: a replay, or a wrong clock.',
-  timestamp_too_new: 'The signature is valid but from the future: a wrong clock.',
-  event_mismatch: 'X-Svc-Event, which is not signed, differs from the event in the signed body.',
 }
 
 /**
@@ -75,72 +22,27 @@ const HINTS: Record<VerificationFailure, string> = {
  * detect a replay.
  */
 export function verify(input: Verification): VerificationResult {
-  const { secret, body, headers, signature } = input
+  const { secret, body } = input
   const secrets = [secret].flat()
   if (secrets.length === 0 || !secrets.every(isUsableSecret)) return refuse('secret_unusable')
-  if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
-    return refuse('body_already_parsed')
-  }
-  const read = (name: SignatureHeader) => headerOf(headers, name)
-  const standard = read('webhook-signature')
-  if (standard !== null) return verifyStandard(standard, secrets, input, read)
-  const value = signature ?? read('X-Svc-Signature') ?? read('X-Svc-Signature-256')
-  if (value === null) return refuse('missing_signature')
-  const digest = HEX_DIGEST.exec(value)?.[1]
-  if (digest === undefined) return refuse('malformed_signature')
-  const signs: Signs = (each, bytes) => isSame(signHex(each, bytes), digest)
-  const secret_index = secrets.findIndex((each) => signs(each, body))
-  if (secret_index === -1) return refuse('signature_mismatch', mismatchHint(secrets, body, signs))
-  return accept({ scheme: 'hex', secret_index, event_id: null, timestamp: null }, body, read)
+  const claim = claimOf(input)
+  if ('ok' in claim) return claim
+  const text = textOf(body)
+  const secret_index = secrets.findIndex((each) => signs(each, body, claim))
+  if (secret_index !== -1) return resultOf(claim, secret_index, text, input)
+  const mistake = mistakesIn(secrets, body, text).find((one) =>
+    one.secrets.some((each) => signs(each, one.body, claim)),
+  )
+  return refuse('signature_mismatch', mistake?.hint)
 }
 
-function verifyStandard(
-  value: string,
-  secrets: readonly string[],
-  { body, tolerance_s = TOLERANCE_S, now = new Date() }: Verification,
-  read: (name: SignatureHeader) => string | null,
-): VerificationResult {
-  const id = read('webhook-id')
-  const seconds = read('webhook-timestamp')
-  if (id === null) return refuse('missing_id')
-  if (seconds === null) return refuse('missing_timestamp')
-  if (!UNIX_SECONDS.test(seconds)) return refuse('malformed_timestamp')
-  const digests = value.split(' ').flatMap((each) => STANDARD_DIGEST.exec(each)?.[1] ?? [])
-  if (digests.length === 0) return refuse('malformed_signature')
-  const signs: Signs = (secret, bytes) => {
-    const expected = signStandard(secret, id, seconds, bytes)
-    return digests.some((digest) => isSame(expected, digest))
-  }
-  const secret_index = secrets.findIndex((secret) => signs(secret, body))
-  if (secret_index === -1) return refuse('signature_mismatch', mismatchHint(secrets, body, signs))
-  const timestamp = new Date(Number(seconds) * 1000)
-  const age_s = (now.getTime() - timestamp.getTime()) / 1000
-  if (tolerance_s !== false && age_s > tolerance_s) return refuse('timestamp_too_old')
-  if (tolerance_s !== false && age_s < -tolerance_s) return refuse('timestamp_too_new')
-  return accept({ scheme: 'standard', secret_index, event_id: id, timestamp }, body, read)
-}
-
-type Accepted = Extract<VerificationResult, { ok: true }>
-
-/** Refuses a genuine body with another value of `X-Svc-Event`, because the receiver may choose a handler by that header. */
-function accept(
-  proven: Omit<Accepted, 'ok' | 'event'>,
-  body: string | Uint8Array,
-  read: (name: SignatureHeader) => string | null,
-): VerificationResult {
-  const named = read('X-Svc-Event')
-  const event = eventIn(body) ?? named
-  if (named !== null && named !== event) return refuse('event_mismatch')
-  return { ok: true, ...proven, event }
-}
-
-function eventIn(body: string | Uint8Array): string | null {
-  try {
-    const { event } = JSON.parse(textOf(body))
-    return typeof event === 'string' ? event : null
-  } catch {
-    return null
-  }
+/** Whether the secret gives a claimed digest for these bytes. */
+function signs(secret: string, body: string | Uint8Array, claim: Claim): boolean {
+  const expected =
+    claim.scheme === 'hex'
+      ? signHex(secret, body)
+      : signStandard(secret, claim.id, claim.seconds, body)
+  return claim.digests.some((digest) => isSame(expected, digest))
 }
 
 function isSame(expected: string, actual: string): boolean {
@@ -149,48 +51,6 @@ function isSame(expected: string, actual: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-function refuse(reason: VerificationFailure, hint = HINTS[reason]): VerificationResult {
-  return { ok: false, reason, hint }
-}
-
-function headerOf(headers: HeaderSource | undefined, name: string): string | null {
-  const value = valueIn(headers ?? {}, name)
-  const first = Array.isArray(value) ? value[0] : value
-  return typeof first === 'string' ? first : null
-}
-
-function valueIn(headers: HeaderSource, name: string): unknown {
-  if (typeof headers.get === 'function') return headers.get(name)
-  const key = Object.keys(headers).find((each) => each.toLowerCase() === name.toLowerCase())
-  return key === undefined ? undefined : (headers as Record<string, unknown>)[key]
-}
-
-/** Whether the secret gives the received signature for these bytes. */
-type Signs = (secret: string, body: string | Uint8Array) => boolean
-
-/** Checks for frequent mistakes of receivers. Runs only on refused deliveries. */
-function mismatchHint(secrets: readonly string[], body: string | Uint8Array, signs: Signs): string {
-  const text = textOf(body)
-  const signed = (alteredBody: string) => secrets.some((secret) => signs(secret, alteredBody))
-  if (secrets.some((secret) => secret.trim() !== secret && signs(secret.trim(), body))) {
-    return 'There is white space around the secret.'
-  }
-  if (secrets.some((secret) => signs(`whsec_${secret}`, body))) {
-    return 'The secret is incomplete: whsec_ is part of it.'
-  }
-  if (signed(text.trimEnd())) return 'White space was added to the end of the body.'
-  if (signed(reprinted(text))) return 'The body was parsed and printed again: pass the raw bytes.'
-  return HINTS.signature_mismatch
-}
-
 function textOf(body: string | Uint8Array): string {
   return typeof body === 'string' ? body : Buffer.from(body).toString('utf8')
-}
-
-function reprinted(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text)) ?? text
-  } catch {
-    return text
-  }
 }
