@@ -54,6 +54,18 @@ export function handOverDeliveriesContract(open: OpenStorage): void {
   const rowOf = async (message: MessageRow): Promise<DeliveryRow> =>
     only(await bench.deliveriesOf(message))
 
+  it('wait for a claim about a test message, and at a gate', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId, { events: ['message.sent'] })
+    const gate_host = 'gated.example'
+    await bench.webhook(workspaceId, { events: ['message.delivered'], gate_host })
+    await bench.callback(await bench.queued(workspaceId, { livemode: false }), 'sent')
+    await bench.callback(await bench.queued(workspaceId), 'delivered')
+    expect([handed.length, waiting.length]).toEqual([0, 2])
+    await bench.callback(await bench.queued(workspaceId), 'sent')
+    expect(only(handed)).toMatchObject({ event: 'message.sent' })
+  })
+
   it.each([
     ['still valid', 60_000],
     ['no longer valid', -1],
