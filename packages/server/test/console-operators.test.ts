@@ -471,6 +471,25 @@ describe('the second factor of an operator', () => {
     expect((await login(codeNow())).status).toBe(200)
   })
 
+  it('can be removed while strangers guess the password; guesses at an open browser are limited', async () => {
+    const json = { name: NAME, password: 'another password' }
+    for (let i = 1; i <= 6; i++) {
+      await ask(limited(), 'POST', '/operator/session', { json, from: `203.0.${i}.1` })
+    }
+    const guesses: number[] = []
+    for (let i = 0; i < 5; i++) {
+      guesses.push((await post('/end', { current_password: `${i} wrong password` })).status)
+    }
+    expect(guesses).toEqual([400, 400, 400, 400, 400])
+    const answer = await post('/end', { current_password: PASSWORD, code: recovery[0] })
+    expect(answer.status).toBe(429)
+    await limited().advance(HOUR_MS)
+    for (let i = 1; i <= 6; i++) {
+      await ask(limited(), 'POST', '/operator/session', { json, from: `203.0.${i}.1` })
+    }
+    expect((await post('/end', { current_password: PASSWORD, code: recovery[0] })).status).toBe(200)
+  })
+
   it('ends with the password and a code', async () => {
     expect((await post('', { current_password: PASSWORD })).status).toBe(400)
     expect((await post('/end', { current_password: 'another password' })).status).toBe(400)

@@ -138,9 +138,8 @@ export function operatorHandlers(
       return work.backups()
     },
     settings: () => ({ settings: service ? [...service.settings] : null }),
-    async change_password({ identity, body, countLogin, actor }) {
-      // Guesses at an open browser count like logins from elsewhere.
-      await countLogin(loginOf(identity), null)
+    async change_password({ identity, body, countFor, actor }) {
+      await countGuess(identity, countFor)
       await core.operators.changePassword(loginOf(identity).name, body, actor)
       return {}
     },
@@ -149,8 +148,8 @@ export function operatorHandlers(
       const own = (await core.operators.list()).find((one) => one.name === name)
       return { since: own?.totp_since ?? null, recovery_codes: own?.recovery_codes ?? 0 }
     },
-    async begin_second_factor({ identity, body, countLogin }) {
-      await countLogin(loginOf(identity), null)
+    async begin_second_factor({ identity, body, countFor }) {
+      await countGuess(identity, countFor)
       return core.operators.beginTotp(loginOf(identity).name, body)
     },
     async confirm_second_factor({ identity, body: { code }, tryCode, actor, reply }) {
@@ -159,17 +158,17 @@ export function operatorHandlers(
       const confirm = () => core.operators.confirmTotp(name, code, actor, token)
       return { recovery_codes: await tryCode(loginOf(identity), code, confirm) }
     },
-    async end_second_factor({ identity, body, countLogin, tryCode, actor }) {
+    async end_second_factor({ identity, body, countFor, tryCode, actor }) {
       const login = loginOf(identity)
-      await countLogin(login, null)
+      await countGuess(identity, countFor)
       await tryCode(login, body.code, () => core.operators.endTotp(login.name, body, actor))
       return {}
     },
     passkeys: async ({ identity }) => ({
       passkeys: await core.operators.passkeys(loginOf(identity).name),
     }),
-    async begin_passkey({ identity, body, countLogin }) {
-      await countLogin(loginOf(identity), null)
+    async begin_passkey({ identity, body, countFor }) {
+      await countGuess(identity, countFor)
       const site = { origin: originOf(access), brand }
       return { options: await core.operators.beginPasskey(loginOf(identity).name, body, site) }
     },
@@ -185,8 +184,8 @@ export function operatorHandlers(
       await core.operators.renamePasskey(loginOf(identity).name, id, name)
       return {}
     },
-    async remove_passkey({ identity, params: { id }, body, countLogin, actor }) {
-      await countLogin(loginOf(identity), null)
+    async remove_passkey({ identity, params: { id }, body, countFor, actor }) {
+      await countGuess(identity, countFor)
       await core.operators.removePasskey(loginOf(identity).name, id, body, actor)
       return {}
     },
@@ -203,6 +202,11 @@ export function operatorHandlers(
 function loginOf(identity: Identity | null): LoginName {
   if (identity?.kind !== 'operator') throw new Error('the endpoint takes operators only')
   return { kind: 'operator', name: identity.operator }
+}
+
+/** Counts a password that a signed-in operator enters: in a bucket that sign-ins of strangers do not use up. */
+function countGuess(identity: Identity | null, countFor: (name: string) => Promise<void>) {
+  return countFor(loginOf(identity).name)
 }
 
 function nextOf(found: readonly { id: string }[], shown: readonly { id: string }[]): string | null {
