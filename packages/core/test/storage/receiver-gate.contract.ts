@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { WebhookRow } from '../../src/rows/rows.ts'
 import type { ClaimedDelivery } from '../../src/rules/claim-deliveries.ts'
+import { gateHostOf } from '../../src/rules/receiver-gate.ts'
 import { SCHEDULE_MS } from '../../src/rules/schedule.ts'
 import type { DeliveryClaim } from '../../src/storage/ports/hot.ts'
 import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
@@ -55,6 +56,15 @@ export function receiverGateContract(open: OpenStorage): void {
     const claims = await Promise.all(Array.from({ length: 6 }, () => bench.claimDeliveries()))
     const hosts = claims.flat().map(({ gate_host }) => gate_host)
     expect(hosts.sort()).toEqual(['else0.example', 'else1.example', HOST])
+  })
+
+  it.each([
+    ['https://HOST.example:8443/x', 'https://host.example/'],
+    ['https://host.example./x', 'https://host.example/'],
+    ['http://127.1/x', 'http://127.0.0.1/'],
+    ['http://[::ffff:127.0.0.1]/x', 'http://[0:0:0:0:0:ffff:7f00:1]/'],
+  ])('is one for %s and %s', (one, other) => {
+    expect(gateHostOf(one)).toBe(gateHostOf(other))
   })
 
   it('opens for a webhook with its first 2xx, also after a restart, and not for the others', async () => {

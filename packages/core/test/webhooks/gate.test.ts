@@ -108,3 +108,16 @@ it.each(['path', 'port'])(
     expect(posts).toBe(105)
   },
 )
+
+it('of another host does not wait for the old one', async () => {
+  status = 404
+  const [id = '', webhook = ''] = await attack('a@example.com', 1)
+  expect(posts).toBe(5)
+  const other = createServer(server.listeners('request')[0] as () => void)
+  await once(other.listen(0, '127.0.0.2'), 'listening')
+  const { port } = other.address() as AddressInfo
+  await core.webhooks.update(id, webhook, { url: `http://127.0.0.2:${port}/` })
+  await sendBulk(id)
+  other.close()
+  expect(posts).toBeGreaterThan(5)
+})
