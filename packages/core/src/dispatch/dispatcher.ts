@@ -113,7 +113,7 @@ export function startDispatcher({
     quotas,
     lease_ms,
   })
-  const isPaused = () => gate?.isPaused() ?? false
+  const isPaused = gate?.isPaused
   const deliveries = startLane(lane, log, telemetry, isPaused)
   const sending = messageLane({
     storage,
