@@ -5,10 +5,10 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
-import type { PasskeyAssertion, PasskeyRegistration } from '../contract/resources/passkeys.ts'
+import type { PasskeyRegistration } from '../contract/resources/passkeys.ts'
 import type { OperatorRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Passkey, PasskeyOptions, PasskeySite, Passkeys } from '../second-factor/passkeys.ts'
+import type { HeldPasskeys, Passkeys } from '../second-factor/passkeys.ts'
 import {
   createSecondFactors,
   NO_FACTOR,
@@ -40,7 +40,8 @@ export interface OperatorSession {
 }
 
 /** The operators of the service. Each change and its audit entry are one transaction. */
-export interface Operators {
+export interface Operators
+  extends HeldPasskeys<{ name: string; password: string }, OperatorSession> {
   /** All operators, by name. */
   list(): Promise<Operator[]>
   /**
@@ -94,17 +95,6 @@ export interface Operators {
     request: { current_password: string; code?: string | undefined },
     actor?: Actor,
   ): Promise<void>
-  /** The passkeys of an operator, oldest first. @throws SvcError `not_found`. */
-  passkeys(name: string): Promise<Passkey[]>
-  /**
-   * The options for a new passkey, which the browser must answer within 5 minutes.
-   * @throws SvcError `not_found`; `validation_error` for a wrong password, or beyond 20 passkeys.
-   */
-  beginPasskey(
-    name: string,
-    request: { current_password: string },
-    site: PasskeySite,
-  ): Promise<PasskeyOptions>
   /**
    * Adds a passkey: sign-ins need it, a code or a recovery code from then on. Ends all sessions but that of `token`. The recovery
    * codes are shown once; there are none if the operator has some.
@@ -117,37 +107,8 @@ export interface Operators {
     actor?: Actor,
     token?: string | null,
   ): Promise<string[]>
-  /** Gives a passkey another name. @throws SvcError `not_found`. */
-  renamePasskey(name: string, passkeyId: string, to: string): Promise<void>
-  /** Removes a passkey. @throws SvcError `not_found`; `validation_error` for a wrong password. */
-  removePasskey(
-    name: string,
-    passkeyId: string,
-    request: { current_password: string },
-    actor?: Actor,
-  ): Promise<void>
-  /**
-   * The options for a sign-in with a passkey. `credentials`: of an operator whose device cannot verify a person.
-   * @throws SvcError `unauthorized` for wrong credentials.
-   */
-  beginPasskeySignIn(
-    origin: string,
-    credentials?: { name: string; password: string } | undefined,
-    actor?: Actor,
-  ): Promise<PasskeyOptions>
   /** The name of the operator of a passkey; null for none. */
   nameOfPasskey(credentialId: string): Promise<string | null>
-  /**
-   * Begins a session of 12 hours with a passkey. The password is needed only if the device did not verify the person, or the password changed since the
-   * last sign-in with both.
-   * @throws SvcError `validation_error` for a wrong answer of the browser, and for a missing password; `unauthorized` for a wrong
-   *   password, and after the end of the access.
-   */
-  signInWithPasskey(
-    request: { assertion: PasskeyAssertion; password?: string | undefined },
-    origin: string,
-    actor?: Actor,
-  ): Promise<OperatorSession>
   /** The network of a client's address if the operator signed in from this network recently; else null. */
   knownNetwork(name: string, address: string | null): Promise<string | null>
   /** The operator of a session; null for a session that ended. Makes one query. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Actor } from '../audit/entry.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { PasskeyAssertion, PasskeyRegistration } from '../contract/resources/passkeys.ts'
@@ -24,6 +25,53 @@ export interface PasskeySite {
   origin: string
   /** The name of the service, which the browser shows. */
   brand: string
+}
+
+/**
+ * The passkeys of the people who sign in with `Credentials`. `who`: the id of a login, or the name of an operator; an unknown
+ * name is `not_found`.
+ */
+export interface HeldPasskeys<Credentials, Session> {
+  /** The passkeys of a person, oldest first. */
+  passkeys(who: string): Promise<Passkey[]>
+  /**
+   * The options for a new passkey, which the browser must answer within 5 minutes.
+   * @throws SvcError `validation_error` for a wrong password, for a person without one, or beyond 20 passkeys.
+   */
+  beginPasskey(
+    who: string,
+    request: { current_password: string },
+    site: PasskeySite,
+  ): Promise<PasskeyOptions>
+  /** Gives a passkey another name. @throws SvcError `not_found`. */
+  renamePasskey(who: string, passkeyId: string, name: string): Promise<void>
+  /** Removes a passkey. @throws SvcError `not_found`; `validation_error` for a wrong password. */
+  removePasskey(
+    who: string,
+    passkeyId: string,
+    request: { current_password: string },
+    actor?: Actor,
+  ): Promise<void>
+  /**
+   * The options for a sign-in with a passkey. `credentials`: of a person whose device cannot verify a person.
+   * @throws SvcError `unauthorized` for wrong credentials.
+   */
+  beginPasskeySignIn(
+    origin: string,
+    credentials?: Credentials | undefined,
+    actor?: Actor,
+  ): Promise<PasskeyOptions>
+  /**
+   * Begins a session with a passkey. The password is needed only if the device did not verify the person, or the password
+   * changed since the last sign-in with both.
+   * @throws SvcError `validation_error` for a wrong answer of the browser, and for a missing password; `unauthorized` for a wrong
+   *   password, and after the end of an operator's access.
+   */
+  signInWithPasskey(
+    request: { assertion: PasskeyAssertion; password?: string | undefined },
+    origin: string,
+    actor?: Actor,
+  ): Promise<Session>
 }
 
 /** A signature of a passkey that is right. */

@@ -2,9 +2,9 @@ import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { NoteRefused } from '../audit/refused-sign-ins.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
-import type { PasskeyAssertion, PasskeyRegistration } from '../contract/resources/passkeys.ts'
+import type { PasskeyRegistration } from '../contract/resources/passkeys.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Passkey, PasskeyOptions, PasskeySite, Passkeys } from '../second-factor/passkeys.ts'
+import type { HeldPasskeys, Passkeys } from '../second-factor/passkeys.ts'
 import type {
   FactorPlace,
   SecondFactorState,
@@ -17,7 +17,8 @@ import { type Login, loginByEmail, loginById, noteRefusedLogin, workspaceIdsOf }
 import type { Passwords } from './password.ts'
 
 /** The second factors of logins: a code of an authenticator app, or a recovery code, beside the password. */
-export interface LoginFactors {
+export interface LoginFactors
+  extends HeldPasskeys<{ email: string; password: string }, NewSession> {
   /** The second factor of a login. */
   secondFactor(userId: string): Promise<SecondFactorState>
   /**
@@ -46,17 +47,6 @@ export interface LoginFactors {
   ): Promise<void>
   /** Loads what passkeys need, for which every other work would wait at the first passkey. */
   preparePasskeys(): Promise<void>
-  /** The passkeys of a login, oldest first. */
-  passkeys(userId: string): Promise<Passkey[]>
-  /**
-   * The options for a new passkey, which the browser must answer within 5 minutes.
-   * @throws SvcError `validation_error` for a wrong password, for a login without one, or beyond 20 passkeys.
-   */
-  beginPasskey(
-    userId: string,
-    request: { current_password: string },
-    site: PasskeySite,
-  ): Promise<PasskeyOptions>
   /**
    * Adds a passkey: sign-ins need it, a code or a recovery code from then on. Ends all sessions of the login, and begins another
    * one. The recovery codes are shown once; there are none if the login has some.
@@ -68,37 +58,8 @@ export interface LoginFactors {
     origin: string,
     actor?: Actor,
   ): Promise<{ recovery_codes: string[]; session: NewSession }>
-  /** Gives a passkey another name. @throws SvcError `not_found`. */
-  renamePasskey(userId: string, passkeyId: string, name: string): Promise<void>
-  /** Removes a passkey. @throws SvcError `not_found`; `validation_error` for a wrong password. */
-  removePasskey(
-    userId: string,
-    passkeyId: string,
-    request: { current_password: string },
-    actor?: Actor,
-  ): Promise<void>
-  /**
-   * The options for a sign-in with a passkey. `credentials`: of a person whose device cannot verify a person.
-   * @throws SvcError `unauthorized` for wrong credentials.
-   */
-  beginPasskeySignIn(
-    origin: string,
-    credentials?: { email: string; password: string } | undefined,
-    actor?: Actor,
-  ): Promise<PasskeyOptions>
   /** The address of the login of a passkey; null for none. */
   emailOfPasskey(credentialId: string): Promise<string | null>
-  /**
-   * Begins a session with a passkey. The password is needed only if the device did not verify the person, or the password changed since the
-   * last sign-in with both.
-   * @throws SvcError `validation_error` for a wrong answer of the browser, and for a missing password; `unauthorized` for a wrong
-   *   password.
-   */
-  signInWithPasskey(
-    request: { assertion: PasskeyAssertion; password?: string | undefined },
-    origin: string,
-    actor?: Actor,
-  ): Promise<NewSession>
   /**
    * Removes the second factor and the passkeys of a person who lost them, and ends all sessions, for the operator.
    * @throws SvcError `not_found` for an address without a login; `validation_error` for a login without a second factor.
