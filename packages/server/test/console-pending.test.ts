@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { isInDoubt } from '../console/pages/messages/schedule.ts'
-import { readAgainAt } from '../console/pages/webhooks/pending.ts'
+import { readAgainAt } from '../console/pages/webhooks/read-again.ts'
 
 const NOW_MS = Date.parse('2026-05-04T10:00:00Z')
 

@@ -1,5 +1,6 @@
 import type { Bulk } from '@svc/client'
-import { csvText, download } from '../../parts/csv.ts'
+import { csvText } from '../../parts/csv.ts'
+import { download } from '../../parts/download.ts'
 import {
   Button,
   Copy,

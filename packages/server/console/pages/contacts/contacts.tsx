@@ -1,6 +1,6 @@
 import type { Contact } from '@svc/client'
 import { useState } from 'preact/hooks'
-import { download } from '../../parts/csv.ts'
+import { download } from '../../parts/download.ts'
 import {
   Badge,
   Button,

@@ -1,7 +1,8 @@
 import type { ContactsImportData } from '@svc/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ContactsPreview } from '../../../src/console/wire.ts'
-import { csvText, download } from '../../parts/csv.ts'
+import { csvText } from '../../parts/csv.ts'
+import { download } from '../../parts/download.ts'
 
 import { Button, Drawer, ErrorBox, Facts, Field, Table, TextInput } from '../../parts/index.ts'
 import { fieldError, inWords } from '../../shell/api.ts'
