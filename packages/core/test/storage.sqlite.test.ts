@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Slice } from '../src/contract/endpoints/paging.ts'
 import { units } from '../src/contract/fields/units.ts'
 import { inspectDatabase } from '../src/maintenance/inspect/inspect.ts'
@@ -15,6 +15,7 @@ import { Sqlite } from '../src/storage/sqlite/engine/driver.ts'
 import { migrate } from '../src/storage/sqlite/engine/migrate.ts'
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
 import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
+import { makeMigratedFile } from './migrated-file.ts'
 import { callback, only } from './storage/bench.ts'
 import { sendOnThreeDays } from './storage/three-days.ts'
 import { writerOf } from './storage/writer-of.ts'
@@ -23,22 +24,9 @@ import { storageContract } from './storage.contract.ts'
 /** The number of migrations before `0015_attempts_in_rows`. */
 const STEPS_WITH_ROWIDS = 15
 
-/** Copied for each test of the contract: a migration of each file took more than half of the CPU of these tests. */
-let migrated: Promise<string> | undefined
-afterAll(async () => {
-  if (migrated) await rm(await migrated, { recursive: true })
-})
-
-async function migrateOne(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-migrated-'))
-  await openSqlite(join(folder, 'svc.db'), testRuntime('storage')).close()
-  return folder
-}
-
 storageContract('SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-storage-'))
-  migrated ??= migrateOne()
-  await copyFile(join(await migrated, 'svc.db'), join(folder, 'svc.db'))
+  await makeMigratedFile(join(folder, 'svc.db'))
   const runtime = testRuntime('storage')
   const open = () => openSqlite(join(folder, 'svc.db'), runtime)
   let storage = open()

@@ -16,6 +16,7 @@ import { QUOTAS, type Quotas, RATES, type RateLimit, readCreditPackages } from '
 import { decodedOf } from '@svc/core/operate'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll } from 'vitest'
+import { makeMigratedFile } from '../../core/test/migrated-file.ts'
 import type { Load } from '../src/admission/gate.ts'
 import { type AppOptions, buildApp } from '../src/app.ts'
 import type { ConsoleOptions, ConsoleTiming } from '../src/console/console.ts'
@@ -141,8 +142,10 @@ export async function openWorld(options: WorldOptions = {}) {
     public_url: () => 'http://127.0.0.1:3000',
     now,
   })
+  const file = join(folder, 'svc.db')
+  if (options.database_url === undefined) await makeMigratedFile(file)
   const core = await createCore({
-    database_url: options.database_url ?? `file:${join(folder, 'svc.db')}`,
+    database_url: options.database_url ?? `file:${file}`,
     signup_credits: options.signup_credits ?? '0',
     quotas: { ...PLENTY, ...options.quotas },
     signup_credits_on: options.signup_credits_on,

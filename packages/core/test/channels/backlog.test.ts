@@ -19,6 +19,7 @@ import type { Routed } from '../../src/rules/claim.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { builders, plainSealer, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
+import { makeMigratedFile } from '../migrated-file.ts'
 
 const ACCEPTED: Outcome = { type: 'accepted', provider_message_id: null, lookup_after_ms: null }
 
@@ -28,10 +29,12 @@ let storage: Storage
 let pauses: Pauses
 let routing: Routing
 
-beforeEach(() => {
+beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-backlog-'))
   clock = testRuntime('backlog')
-  storage = openSqlite(join(folder, 'svc.db'), clock)
+  const file = join(folder, 'svc.db')
+  await makeMigratedFile(file)
+  storage = openSqlite(file, clock)
   pauses = createPauses({ storage, runtime: clock })
   const gateway = (name: string, channel: string) => ({
     type: 'http',

@@ -7,6 +7,7 @@ import type { PauseRow } from '../../src/rows/rows.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { type TestRuntime, testRuntime } from '../fixtures.ts'
+import { makeMigratedFile } from '../migrated-file.ts'
 
 const MINUTE_MS = 60_000
 const fault = { error_code: '20003', error_message: 'Authenticate' }
@@ -18,10 +19,12 @@ let storage: Storage
 let clock: TestRuntime
 let pauses: Pauses
 
-beforeEach(() => {
+beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-pauses-'))
   clock = testRuntime('pauses')
-  storage = openSqlite(join(folder, 'svc.db'), clock)
+  const file = join(folder, 'svc.db')
+  await makeMigratedFile(file)
+  storage = openSqlite(file, clock)
   pauses = createPauses({ storage, runtime: clock })
 })
 

@@ -18,6 +18,7 @@ import type { Routed } from '../../src/rules/claim.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { type TestRuntime, testRuntime } from '../fixtures.ts'
+import { makeMigratedFile } from '../migrated-file.ts'
 
 const MINUTE_MS = 60_000
 const A = '+15005550001'
@@ -47,10 +48,12 @@ let clock: TestRuntime
 let pauses: Pauses
 let routing: Routing
 
-beforeEach(() => {
+beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-routing-'))
   clock = testRuntime('routing')
-  storage = openSqlite(join(folder, 'svc.db'), clock)
+  const file = join(folder, 'svc.db')
+  await makeMigratedFile(file)
+  storage = openSqlite(file, clock)
   pauses = createPauses({ storage, runtime: clock })
   start([
     gateway('a', { senders: { sms: [A, SHARED] } }),

@@ -8,6 +8,7 @@ import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import type { TestRuntime } from '../fixtures.ts'
+import { makeMigratedFile } from '../migrated-file.ts'
 import { openMemory } from './memory-storage.ts'
 import type { Rows } from './rows.ts'
 
@@ -59,6 +60,7 @@ export function memorySubject(clock: TestRuntime): Subject {
 export async function sqliteSubject(clock: TestRuntime, folder: string): Promise<Subject> {
   const own = await mkdtemp(join(folder, 'svc-ledger-'))
   const file = join(own, 'svc.db')
+  await makeMigratedFile(file)
   const storage = openSqlite(file, clock)
   const reader = new Sqlite(file, { readonly: true })
   const selects = new Map<string, Database.Statement>()

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { testRuntime } from '../fixtures.ts'
+import { makeMigratedFile } from '../migrated-file.ts'
 import { createLocalStripe } from './local-stripe.ts'
 import { openShop } from './shop.ts'
 
@@ -17,7 +18,9 @@ export async function openStage(seed: string) {
     errors.push(fields)
   }
   const runtime = { ...clock, log: { ...clock.log, error } }
-  const storage = openSqlite(join(folder, 'svc.db'), runtime)
+  const file = join(folder, 'svc.db')
+  await makeMigratedFile(file)
+  const storage = openSqlite(file, runtime)
   const stripe = createLocalStripe({ now: runtime.now })
   const api_url = await stripe.listen()
   const shop = await openShop(stripe, storage, { runtime, api_url })

@@ -17,7 +17,16 @@ const INDEX = 'svc: the metrics are at /metrics\n'
  */
 export async function serveMetrics(
   { host, port }: Address,
-  { type, scrape }: { type: string; scrape: () => Promise<string> },
+  {
+    type,
+    scrape,
+    idle_max_ms = REQUEST_MAX_MS,
+  }: {
+    type: string
+    scrape: () => Promise<string>
+    /** How long a connection may stay without a byte in either direction. */
+    idle_max_ms?: number
+  },
 ): Promise<{ port: number; close(): Promise<void> }> {
   let scraping: Promise<string> | null = null
 
@@ -52,7 +61,7 @@ export async function serveMetrics(
   )
   server.maxConnections = CONNECTIONS_MAX
   // Without this timeout, a client that does not read its answer would occupy a connection.
-  server.timeout = REQUEST_MAX_MS
+  server.timeout = idle_max_ms
   await listening(server, { host, port })
   return {
     port: (server.address() as AddressInfo).port,

@@ -14,6 +14,7 @@ import { RATES, type RateLimit } from '@svc/core/contract'
 import { verifyLedger } from '@svc/core/operate'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { makeMigratedFile } from '../../../core/test/migrated-file.ts'
 import { buildApp } from '../../src/app.ts'
 import { logOptions } from '../../src/service/log-options.ts'
 import { type Account, accountsOf } from '../accounts.ts'
@@ -67,7 +68,9 @@ type Body = Awaited<ReturnType<Call>>['body']
 export async function openService(options: ServiceOptions) {
   const { clock = { ms: BEGINNING_MS }, secrets = [] } = options
   const folder = mkdtempSync(join(tmpdir(), 'svc-channels-'))
-  const database_url = `file:${join(folder, 'svc.db')}`
+  const file = join(folder, 'svc.db')
+  await makeMigratedFile(file)
+  const database_url = `file:${file}`
   const lines: LogLine[] = []
   const receiver = await openReceiver()
   let providers = options.providers

@@ -210,7 +210,7 @@ it('closes the connection of a client that does not read', async () => {
   const text = 'x'.repeat(32 * 1024 * 1024)
   const { port, close } = await serveMetrics(
     { host: '127.0.0.1', port: 0 },
-    { type: 'text/plain', scrape: async () => text },
+    { type: 'text/plain', scrape: async () => text, idle_max_ms: 300 },
   )
   try {
     let read = 0
@@ -219,7 +219,7 @@ it('closes the connection of a client that does not read', async () => {
       (socket) => {
         socket.pause()
         socket.write(requestText('GET /metrics HTTP/1.1'))
-        setTimeout(() => socket.resume(), 12_000)
+        setTimeout(() => socket.resume(), 1_000)
         socket.on('data', (chunk) => {
           read += chunk.length
         })
