@@ -27,6 +27,7 @@ export { EVENT_KINDS } from './generated/endpoints.ts'
 export type * from './generated/types.ts'
 export type {
   HeaderSource,
+  UncheckedDelivery,
   VerificationFailure,
   VerificationResult,
 } from './generated/verdict.ts'

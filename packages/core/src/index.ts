@@ -102,7 +102,12 @@ export type { EntryKind } from './rows/credits.ts'
 export type { Account, Entry, Refusal } from './rules/decide.ts'
 export { type Log, type Runtime, systemRuntime } from './runtime/runtime.ts'
 export { DELIVERY_OUTCOMES, type DeliveryOutcome, type Telemetry } from './runtime/telemetry.ts'
-export type { Passkey, PasskeyOptions, PasskeySite } from './second-factor/passkeys.ts'
+export type {
+  HeldPasskeys,
+  Passkey,
+  PasskeyOptions,
+  PasskeySite,
+} from './second-factor/passkeys.ts'
 export type { SecondFactorState, TotpSecret } from './second-factor/second-factor.ts'
 export type { Durability } from './storage/database-url.ts'
 export type { AuditFilter, OperatorAuditFilter } from './storage/ports/audit.ts'

@@ -15,6 +15,7 @@ export { EVENT_KINDS, type EventKind, type WireEventData } from '@svc/core/contr
 export {
   type HeaderSource,
   SIGNATURE_HEADERS,
+  type UncheckedDelivery,
   type Verification,
   type VerificationFailure,
   type VerificationResult,

@@ -7,5 +7,10 @@ export {
   sign,
   signHex,
 } from './sign.ts'
-export type { HeaderSource, VerificationFailure, VerificationResult } from './verdict.ts'
+export type {
+  HeaderSource,
+  UncheckedDelivery,
+  VerificationFailure,
+  VerificationResult,
+} from './verdict.ts'
 export { type Verification, verify } from './verify.ts'
