@@ -24,6 +24,17 @@ describe('LargeFile', () => {
     expect(JSON.stringify(file)).toBe(`{"sha256":"${SHA256}","size_bytes":1000001}`)
   })
 
+  it('is before it is read never larger than its bytes, whatever the padding and the escapes', () => {
+    for (const size of [999_999, 1_000_000, 1_000_001]) {
+      const base64 = BYTES.subarray(0, size).toString('base64')
+      expect(LargeFile.ofBase64(Buffer.from(base64)).size_bytes).toBe(size)
+      for (const written of ['\\/', '\\u002f']) {
+        const escaped = Buffer.from(base64.replaceAll('/', written))
+        expect(LargeFile.ofBase64(escaped).size_bytes).toBeLessThanOrEqual(size)
+      }
+    }
+  })
+
   it('of bytes is the same file', async () => {
     const file = LargeFile.ofBytes(BYTES)
     expect(await file.read()).toBe(true)

@@ -5,6 +5,9 @@ const TURN_BYTES = 384 * 1024
 const TURN_LENGTH = (TURN_BYTES / 3) * 4
 
 const BACKSLASH = 0x5c
+const PADDING = 0x3d
+/** The length of the longest escape of JSON, such as `\u002B`. */
+const ESCAPE_LENGTH = 6
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /** The length of the base64 above which a file is no text. */
@@ -41,9 +44,13 @@ export class LargeFile {
     return this
   }
 
-  /** The number of decoded bytes; before `read`, of a base64 with escapes, an upper bound. */
+  /** The number of decoded bytes; before `read`, of a base64 with escapes, a lower bound. */
   get size_bytes(): number {
-    return this.#base64 ? Math.floor((this.#base64.length * 3) / 4) : this.#bytes.length
+    const ascii = this.#base64
+    if (ascii === null) return this.#bytes.length
+    const length = ascii.includes(BACKSLASH) ? ascii.length / ESCAPE_LENGTH : ascii.length
+    const padding = ascii.at(-2) === PADDING ? 2 : ascii.at(-1) === PADDING ? 1 : 0
+    return Math.max(0, Math.floor((length * 3) / 4) - padding)
   }
 
   /** The SHA-256 of the decoded bytes, in hexadecimal. @throws Error before `read`. */
