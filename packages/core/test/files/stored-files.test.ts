@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import PostalMime from 'postal-mime'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KeyIdentity } from '../../src/api-keys/api-keys.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import { type Core, createCore } from '../../src/core.ts'
 import type { Dispatcher } from '../../src/dispatch/dispatcher.ts'
+import { backupDatabase } from '../../src/maintenance/backup/backup.ts'
+import { restoreDatabase } from '../../src/maintenance/backup/restore.ts'
 import { exported, imported, rowsOf } from '../archive/move.ts'
 import { ENGINES, type Engine } from '../erasing/engines.ts'
 import { type TestRuntime, testRuntime } from '../fixtures.ts'
@@ -205,5 +209,23 @@ describe.each(ENGINES)('files of e-mails on %s', (name, make) => {
     } finally {
       await target.close()
     }
+  })
+
+  if (name !== 'SQLite') return
+
+  it('are in a backup, and come back with it', async () => {
+    const id = await sent([file('x', LARGE)])
+    const { content } = await core.messages.whole(owner.workspace_id, id)
+    const database = fileURLToPath(engine.url())
+    const made = { database, to: dirname(database), keep: null, made_by: 'svc 1.2.3' }
+    const { file: backup } = await backupDatabase({ ...made, verify: 'full' })
+    await sent([file('y', LARGE.subarray(1))])
+    expect(await stored()).toEqual([2, 4, 2])
+    await core.close()
+    await engine.dump({ vacuum: false })
+    await restoreDatabase({ backup, database, verify: 'full' })
+    expect(await stored()).toEqual([1, 2, 1])
+    core = await open(engine.url())
+    expect(await core.messages.whole(owner.workspace_id, id)).toMatchObject({ content })
   })
 })
