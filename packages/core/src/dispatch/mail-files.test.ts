@@ -59,3 +59,9 @@ it('a message waits until the files of others are sent, for a time, and not whil
   expect(await third).toBeNull()
   expect(await files.reserve(message, MINUTE_MS)).toBeNull()
 })
+
+it('a message waits a part of a millisecond less, because timers take whole ones', async () => {
+  const { files, message } = opened()
+  expect(await files.reserve(message, 29_990.000000003725)).not.toBeNull()
+  expect(await files.reserve(message, 0.5)).toBeNull()
+})

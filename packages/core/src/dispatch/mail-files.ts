@@ -42,7 +42,10 @@ export function createMailFiles(
 
   return {
     async reserve({ content }, wait_ms) {
-      const end = AbortSignal.any([stopping.signal, AbortSignal.timeout(Math.max(0, wait_ms))])
+      const end = AbortSignal.any([
+        stopping.signal,
+        AbortSignal.timeout(Math.max(0, Math.floor(wait_ms))),
+      ])
       try {
         return await budget.reserve(storedLength(content), end)
       } catch {
