@@ -95,18 +95,18 @@ export async function stopListening(server: NetServer, linger_ms: number): Promi
  * turn of the event loop that accepted none, so that hardly one can have arrived since, and if possible when none came for a while.
  */
 async function acceptWaiting(server: NetServer): Promise<void> {
-  const began = performance.now()
+  const began = now_ms()
   // The current turn may be past the phase that accepts connections. If connections wait, each turn accepts at least
   // one of them.
   await turn()
-  let accepted_at = performance.now()
+  let accepted_at = now_ms()
   const accepting = () => {
-    accepted_at = performance.now()
+    accepted_at = now_ms()
   }
   server.on('connection', accepting)
   for (let before = accepted_at; ; ) {
     await turn()
-    const now = performance.now()
+    const now = now_ms()
     const isCalm = now - accepted_at >= CALM_MS
     const isEnough = isCalm || now - began > ACCEPT_MIN_MS
     const isShort = accepted_at < before && now - before < SHORT_TURN_MS
@@ -114,6 +114,11 @@ async function acceptWaiting(server: NetServer): Promise<void> {
     before = now
   }
   server.off('connection', accepting)
+}
+
+/** A monotonic clock, in milliseconds. A false `performance` of a host's tests does not stop it. */
+function now_ms(): number {
+  return Number(process.hrtime.bigint()) / 1e6
 }
 
 /** Keeps requests back until the returned function is called. Their answers would bring new connections. */
