@@ -121,6 +121,8 @@ describe('violationsOf', () => {
     ['core/src/messages/send.ts', '../dispatch/lane.ts', 'an import goes down, never up'],
     ['core/src/storage/ports/hot.ts', '../gather.ts', 'a port declares types alone'],
     ['core/src/storage/ports/hot.ts', '../stores/stores.ts', 'a port knows the layers below'],
+    ['core/src/storage/ports/stores.ts', '../gather.ts', 'a port knows the layers below'],
+    ['core/src/storage/ports/stores.ts', '../stores/stores.ts', 'a port declares types alone'],
     ['core/src/storage/gather.ts', '../messages/messages.ts', 'an import goes down, never up'],
     ['core/src/dispatch/lane.ts', '../storage/sqlite/sqlite.ts', 'features and dispatch know'],
     ['core/src/dispatch/lane.ts', '../storage/open.ts', 'only core.ts opens the storage'],

@@ -110,13 +110,18 @@ export type {
 } from './second-factor/passkeys.ts'
 export type { SecondFactorState, TotpSecret } from './second-factor/second-factor.ts'
 export type { Durability } from './storage/database-url.ts'
-export type { AuditFilter, OperatorAuditFilter } from './storage/ports/audit.ts'
-export type { PurchaseStatus, WhichPurchases } from './storage/ports/billing.ts'
-export type { SuppressionFilter } from './storage/ports/contacts.ts'
-export type { AccountRecord } from './storage/ports/credits.ts'
 export type { Counter, Counting } from './storage/ports/hot.ts'
-export type { QueueStates, UnknownMessage } from './storage/ports/overview.ts'
-export type { DeliveryFilter } from './storage/ports/webhooks.ts'
+export type {
+  AccountRecord,
+  AuditFilter,
+  DeliveryFilter,
+  OperatorAuditFilter,
+  PurchaseStatus,
+  QueueStates,
+  SuppressionFilter,
+  UnknownMessage,
+  WhichPurchases,
+} from './storage/ports/stores.ts'
 export type { WebhookChanges, WithWarning } from './webhooks/changes.ts'
 export type { WebhookDeliveries } from './webhooks/deliveries.ts'
 export type { MessageDelivery } from './webhooks/of-message.ts'

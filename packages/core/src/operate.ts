@@ -99,6 +99,7 @@ export { makesCallbacks } from './providers/registry.ts'
 export { headFault } from './providers/smtp/mail-head.ts'
 export { messageSource, ownerMailSource } from './providers/smtp/mail-source.ts'
 export type { StatusCallbackRequest } from './rows/messages.ts'
+export type { QueuePart } from './rows/operating.ts'
 export { RESEND_EVENTS } from './rules/formats/resend.ts'
 export { SUPPRESSED_TEXT } from './rules/suppression.ts'
 export { type Awaitable, whenReady } from './runtime/awaitable.ts'
@@ -114,15 +115,15 @@ export { readSecretsKeys } from './secrets/keys.ts'
 export type { MigrationStatus } from './storage/migrations.ts'
 export type {
   CreditTotals,
+  DoubtfulMessage,
+  DoubtfulTotal,
   FailedMessage,
   MessageQueueState,
   MessageTotal,
-  QueuePart,
   QueueState,
   TroubledWebhook,
   WebhookTotals,
-} from './storage/ports/overview.ts'
-export type { DoubtfulMessage, DoubtfulTotal } from './storage/ports/pauses.ts'
+} from './storage/ports/stores.ts'
 export type { Source } from './tables/encoding.ts'
 export { TableFault } from './tables/fault.ts'
 export { type CountryCode, isCountry, type PhoneResult, readPhone } from './tables/phone-numbers.ts'

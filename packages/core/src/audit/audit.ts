@@ -4,8 +4,8 @@ import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/pag
 import type { AuditEntry, audit as endpoints } from '../contract/resources/audit.ts'
 import type { AuditEntryRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { OperatorAuditFilter } from '../storage/ports/audit.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { OperatorAuditFilter } from '../storage/ports/stores.ts'
 import { auditRow, SERVICE } from './entry.ts'
 
 /** An entry with its workspace; null for a change of the service itself. */

@@ -9,7 +9,7 @@ import {
   type Transaction,
 } from '../contract/resources/billing.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
-import type { PurchaseStatus, WhichPurchases } from '../storage/ports/billing.ts'
+import type { PurchaseStatus, WhichPurchases } from '../storage/ports/stores.ts'
 import { type Checkout, type CheckoutParts, createCheckout } from './checkout.ts'
 import type { Notification, Subject } from './payment.ts'
 import { createSyncAll, type SyncOptions, type SyncReport } from './sync-all.ts'

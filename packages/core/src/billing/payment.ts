@@ -1,4 +1,4 @@
-import type { PurchaseStatus } from '../storage/ports/billing.ts'
+import type { PurchaseStatus } from '../storage/ports/stores.ts'
 /** A purchase, as sent to the payment provider. */
 export interface Order {
   workspace_id: string

@@ -2,8 +2,8 @@ import { type Units, units } from '../contract/fields/units.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
 import { type Entry, type Operation, UNPRICED } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { PurchaseChange, PurchaseStatus } from '../storage/ports/billing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { PurchaseChange, PurchaseStatus } from '../storage/ports/stores.ts'
 import type { Payment, PaymentProvider, PaymentState } from './payment.ts'
 
 /** A purchase before and after the comparison with its payment. */

@@ -10,8 +10,8 @@ import type {
 import type { Metadata } from '../contract/resources/messages.ts'
 import type { ContactRow } from '../rows/rows.ts'
 import { timeOfId } from '../runtime/runtime.ts'
-import type { ContactFilter } from '../storage/ports/contacts.ts'
 import type { Reads, Writes } from '../storage/ports/storage.ts'
+import type { ContactFilter } from '../storage/ports/stores.ts'
 import { changeContact, fold, indexOf } from './change.ts'
 import {
   type ContactParts,

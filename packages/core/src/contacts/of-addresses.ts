@@ -1,5 +1,5 @@
 import { emailKey } from '../contract/fields/email-address.ts'
-import type { ContactReads } from '../storage/ports/contacts.ts'
+import type { Reads } from '../storage/ports/stores.ts'
 
 /** The contact that has an address. */
 export interface AddressContact {
@@ -9,7 +9,7 @@ export interface AddressContact {
 
 /** Finds the contacts of some phone numbers and e-mail addresses; the result gives the contact of one of them. */
 export async function contactsOf(
-  contacts: Pick<ContactReads, 'names'>,
+  contacts: Pick<Reads['contacts'], 'names'>,
   workspaceId: string,
   addresses: readonly string[],
 ): Promise<(address: string) => AddressContact | null> {

@@ -7,8 +7,8 @@ import type { suppressions as endpoints, Suppression } from '../contract/resourc
 import type { SuppressionRow } from '../rows/rows.ts'
 import { suppressedForms } from '../rules/suppression.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { SuppressionFilter, SuppressionPosition } from '../storage/ports/contacts.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
+import type { SuppressionFilter, SuppressionPosition } from '../storage/ports/stores.ts'
 
 /** The addresses to which a workspace sends nothing on a channel. */
 export interface Suppressions<F extends Form = 'given'> {

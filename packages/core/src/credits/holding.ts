@@ -12,8 +12,8 @@ import {
   resolutionOperation,
 } from '../rules/holds.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Overdue } from '../storage/ports/credits.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
+import type { Overdue } from '../storage/ports/stores.ts'
 import { eachPage, eachWorkspace } from './overdue.ts'
 
 /** A reservation of credits for a message whose price is known only at its end. */

@@ -3,8 +3,8 @@ import type { LotRow } from '../rows/rows.ts'
 import { availableOf, type Entry, type Operation, UNPRICED } from '../rules/decide.ts'
 import { burn, CONSUMING, expiring } from '../rules/lots.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Overdue } from '../storage/ports/credits.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
+import type { Overdue } from '../storage/ports/stores.ts'
 import { eachPage, eachWorkspace } from './overdue.ts'
 
 /**

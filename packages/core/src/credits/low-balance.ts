@@ -1,7 +1,7 @@
 import { type FanOut, fanOut } from '../rules/fan-out.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { LowBalance } from '../storage/ports/stores.ts'
 
 export interface LowBalanceWatch {
   /** Notifies all owners who are due. Resolves when all are notified, or if another server is notifying them. */

@@ -1,5 +1,5 @@
 import type { Log } from '../runtime/runtime.ts'
-import type { Overdue } from '../storage/ports/credits.ts'
+import type { Overdue } from '../storage/ports/stores.ts'
 
 /**
  * Calls `work` with pages of at most `limit` overdue rows until no row is left or `isStopping` returns true, and returns the

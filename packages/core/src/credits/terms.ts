@@ -1,7 +1,7 @@
 import { invalid } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
-import type { Terms } from '../storage/ports/credits.ts'
 import type { Writes } from '../storage/ports/storage.ts'
+import type { Terms } from '../storage/ports/stores.ts'
 
 /** A change of a workspace's terms by the operator. Absent fields do not change. */
 export interface TermsChange {

@@ -1,6 +1,6 @@
 import { invalid } from '../contract/errors.ts'
 import { EVENTS, type EventData, type EventKind } from '../contract/resources/events.ts'
-import type { LoggedEvent } from '../storage/ports/event-log.ts'
+import type { LoggedEvent } from '../storage/ports/stores.ts'
 
 /** One event of this kind: the body that a webhook gets, decoded, and its place in the order of all events. */
 export interface EventOf<Kind extends EventKind> {

@@ -4,8 +4,8 @@ import { invalid } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { EventLogState, LoggedEvent } from '../storage/ports/event-log.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { EventLogState, LoggedEvent } from '../storage/ports/stores.ts'
 import { type CoreEvent, cursorOf, type EventOf, eventOf, positionOf } from './event.ts'
 
 /** Which events a handler gets. */

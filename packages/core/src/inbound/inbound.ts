@@ -5,7 +5,6 @@ import { countNew } from '../rules/count-changes.ts'
 import type { Settlement } from '../rules/settlement.ts'
 import { isReply, suppressionKey } from '../rules/suppression.ts'
 import { type Runtime, uuidAt } from '../runtime/runtime.ts'
-import type { ReceivedMessageWrites } from '../storage/ports/inbound.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { isRepeated, isValidPart, joined, PARTS_KEPT_MAX, PARTS_WAIT_MS } from './parts.ts'
 import {
@@ -195,7 +194,7 @@ export function idsFor(
     )
 }
 
-type Store = Pick<ReceivedMessageWrites, 'partsOf' | 'insertPart' | 'removeParts'>
+type Store = Pick<Writes['receivedMessages'], 'partsOf' | 'insertPart' | 'removeParts'>
 
 /**
  * Stores a part of a long text. A repeated part changes nothing. A different part with the same number starts another text,

@@ -3,7 +3,7 @@ import type { MailRecipient } from '../contract/resources/mail-recipients.ts'
 import type { Message } from '../contract/resources/messages.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
-import type { ShortMessageRow } from '../storage/ports/messages.ts'
+import type { ShortMessageRow } from '../storage/ports/stores.ts'
 import { attachmentsOf, withAttachments } from './stored-files.ts'
 
 /** A message in a list. A content longer than `LIMITS.list_content_length` is null. */

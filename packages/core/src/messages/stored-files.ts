@@ -4,8 +4,10 @@ import type { Content, EmailContent } from '../contract/resources/content.ts'
 import { attachmentsText, BASE64_TEXT, bytesOf } from '../contract/resources/email-attachments.ts'
 import type { MessageFileRow, MessageRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import { CHUNK_LENGTH } from '../storage/ports/files.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+
+/** The length of a chunk's text except the last: base64 of 384 KiB. */
+const CHUNK_LENGTH = 512 * 1024
 
 /** A stored file of a message: its position among the attachments. */
 export type FileUse = Pick<MessageFileRow, 'number' | 'sha256'>

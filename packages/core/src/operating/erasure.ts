@@ -5,8 +5,8 @@ import { isAbout, isTo, type Recipient, readRecipient } from '../rules/recipient
 import { addressesOf } from '../rules/recipients.ts'
 import { whatsappForms } from '../rules/whatsapp-numbers.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { IdWindow, SearchedTable } from '../storage/ports/erasure.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { IdWindow, SearchedTable } from '../storage/ports/stores.ts'
 import { erasedBody, namesOf, read as readBody } from '../webhooks/erased-body.ts'
 
 /** The numbers of rows that hold an address, or that an erasure changed. */

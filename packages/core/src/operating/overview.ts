@@ -1,20 +1,19 @@
 import type { Channel } from '../contract/resources/content.ts'
 import { SANDBOX } from '../providers/installed.ts'
+import { EMPTY_PART, type QueuePart } from '../rows/operating.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import {
-  type CreditTotals,
-  EMPTY_PART,
-  type FailedMessage,
-  type MessageQueueState,
-  type MessageTotal,
-  type QueuePart,
-  type QueueState,
-  type QueueStates,
-  type TroubledWebhook,
-  type UnknownMessage,
-  type WebhookTotals,
-} from '../storage/ports/overview.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type {
+  CreditTotals,
+  FailedMessage,
+  MessageQueueState,
+  MessageTotal,
+  QueueState,
+  QueueStates,
+  TroubledWebhook,
+  UnknownMessage,
+  WebhookTotals,
+} from '../storage/ports/stores.ts'
 import type { DispatchPause } from './dispatch-control.ts'
 import type { ProviderStatus } from './provider-desk.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
-import type { RetentionKind } from '../storage/ports/retention.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
+import type { RetentionKind } from '../storage/ports/stores.ts'
 import { erasedBody } from '../webhooks/erased-body.ts'
 
 /** After this time no network reports on a message any more, and no delivery is retried automatically. */

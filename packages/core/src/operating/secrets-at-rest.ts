@@ -6,8 +6,8 @@ import { partsOf, type Sealed } from '../rows/sealed.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { type Place, SealedError, type Sealer } from '../secrets/sealer.ts'
 import { placeOfSecret } from '../secrets/secrets.ts'
-import type { DomainSecretColumns, WebhookSecretColumns } from '../storage/ports/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { DomainSecretColumns, WebhookSecretColumns } from '../storage/ports/stores.ts'
 import {
   fingerprintOf,
   isFingerprint,

@@ -1,10 +1,10 @@
 import type { SecretRow } from '../rows/rows.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type {
   DomainSecretColumns,
   SigningKeyColumns,
   WebhookSecretColumns,
-} from '../storage/ports/secrets.ts'
-import type { Storage, Writes } from '../storage/ports/storage.ts'
+} from '../storage/ports/stores.ts'
 
 /** Options to stop and to observe work on all secrets. */
 export interface BatchOptions {

@@ -1,4 +1,5 @@
 import type { ActorKind, AuditAction } from '../contract/resources/audit.ts'
+import type { Channel } from '../contract/resources/content.ts'
 import type { Dialect } from './dialect.ts'
 
 export function operatingTables(d: Dialect) {
@@ -53,4 +54,32 @@ export function operatingTables(d: Dialect) {
     ],
   )
   return { dispatch_pauses, retention_marks, audit_entries }
+}
+
+/** The waiting messages of a channel whose last attempt was with one provider, and the messages in flight to it. */
+export interface QueuePart {
+  channel: Channel
+  livemode: boolean
+  /** The provider of the last attempt; null for messages without one. */
+  provider: string | null
+  /** Messages that are due within a minute: a message that finds its provider slow or paused waits less than that. */
+  waiting: number
+  /** The time at which the oldest of them was created, or for which it was scheduled. */
+  oldest_waiting_at: Date | null
+  /** Messages that were passed to the provider and have no outcome yet. */
+  calls: number
+  oldest_call_at: Date | null
+  /** Messages for which it is unknown whether the provider has them. */
+  unknown: number
+  oldest_unknown_at: Date | null
+}
+
+/** A part without messages. */
+export const EMPTY_PART: Omit<QueuePart, 'channel' | 'livemode' | 'provider'> = {
+  waiting: 0,
+  oldest_waiting_at: null,
+  calls: 0,
+  oldest_call_at: null,
+  unknown: 0,
+  oldest_unknown_at: null,
 }

@@ -1,7 +1,7 @@
 import type { NoteRefused, RefusedSignIn } from '../audit/refused-sign-ins.ts'
 import type { UserRow, WorkspaceRow } from '../rows/rows.ts'
-import type { MemberReads, UserReads } from '../storage/ports/members.ts'
-import type { Reads, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
+import type { Reads } from '../storage/ports/stores.ts'
 
 /** A person who can log in: the owner of a workspace, or a user who owns none. */
 export interface Login {
@@ -18,7 +18,7 @@ export interface Login {
   created_at: Date
 }
 
-type LoginReads = { users: UserReads } & Pick<Reads, 'workspaces'>
+type LoginReads = { users: Reads['users'] } & Pick<Reads, 'workspaces'>
 
 /** The login of an address; null for none. Addresses are compared in lower case. */
 export async function loginByEmail(
@@ -44,7 +44,7 @@ export async function loginById(
 
 /** The workspaces of a login: its own first, then the others in the order in which it joined them. */
 export async function workspaceIdsOf(
-  { members }: { members: MemberReads },
+  { members }: { members: Reads['members'] },
   { id, owns_workspace }: Pick<Login, 'id' | 'owns_workspace'>,
 ): Promise<string[]> {
   const joined = await members.ofUser(id)

@@ -12,8 +12,8 @@ import {
 import type { FrozenWorkspace } from '../messages/sequence-guard.ts'
 import type { OwnerMailRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import type { LowBalance } from '../storage/ports/stores.ts'
 import { loginByEmail } from './logins.ts'
 import { mintToken, type TokenPurpose } from './token.ts'
 

@@ -6,7 +6,7 @@ import {
   newAccount,
   type Operation,
 } from '../../src/rules/decide.ts'
-import type { AccountRecord, CreditReads, CreditWrites } from '../../src/storage/ports/credits.ts'
+import type { AccountRecord, Writes } from '../../src/storage/ports/stores.ts'
 import { memoryHolds, memoryLots } from './memory-holds.ts'
 import { memoryLowBalances } from './memory-low-balances.ts'
 import type { MemoryTables } from './memory-tables.ts'
@@ -55,7 +55,7 @@ export function memoryCredits(
 
   const of = (workspaceId: string) =>
     entries.all().filter((entry) => entry.workspace_id === workspaceId)
-  const store: Pick<CreditReads & CreditWrites, Used> = {
+  const store: Pick<Writes['credits'], Used> = {
     account: async (workspaceId) => accounts.get(workspaceId) ?? null,
     entries: async (workspaceId, { limit, offset }) =>
       of(workspaceId)

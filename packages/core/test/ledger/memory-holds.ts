@@ -2,13 +2,7 @@ import type { Units } from '../../src/contract/fields/units.ts'
 import type { HoldRow, LotRow } from '../../src/rows/rows.ts'
 import type { Entry } from '../../src/rules/decide.ts'
 import { CONSUMING } from '../../src/rules/lots.ts'
-import type {
-  CreditHoldReads,
-  CreditHoldWrites,
-  CreditLotReads,
-  CreditLotWrites,
-  Overdue,
-} from '../../src/storage/ports/credits.ts'
+import type { Overdue, Writes } from '../../src/storage/ports/stores.ts'
 import type { MemoryTables } from './memory-tables.ts'
 
 const first = (a: Overdue, b: Overdue) =>
@@ -22,7 +16,7 @@ export function memoryHolds(tables: MemoryTables) {
   const numbers = tables.table<HoldRow>()
   const numberOf = ({ workspace_id, message_id, n }: HoldRow) =>
     `${workspace_id} ${message_id} ${n}`
-  const store: CreditHoldReads & CreditHoldWrites = {
+  const store: Writes['creditHolds'] = {
     open: async (workspaceId, { limit, offset }) =>
       holds
         .all()
@@ -77,7 +71,7 @@ export function memoryLots(
     const lot = lots.get(id)
     if (lot) lots.put(id, { ...lot, ...changed })
   }
-  const store: CreditLotReads & CreditLotWrites = {
+  const store: Writes['creditLots'] = {
     open: async (workspaceId) => openOf(workspaceId),
     consumed: async (workspaceId, { after, up_to }) => {
       const entries = entriesOf(workspaceId)

@@ -1,12 +1,11 @@
 import { availableOf } from '../../src/rules/decide.ts'
-import type { AccountRecord } from '../../src/storage/ports/credits.ts'
-import type { LowBalanceWrites } from '../../src/storage/ports/low-balances.ts'
+import type { AccountRecord, Writes } from '../../src/storage/ports/stores.ts'
 import type { MemoryTable } from './memory-tables.ts'
 
 /** The owners to notify of a low balance, in memory. */
 export function memoryLowBalances(
   accounts: MemoryTable<AccountRecord>,
-): Pick<LowBalanceWrites, 'claimNotice' | 'set'> {
+): Pick<Writes['lowBalances'], 'claimNotice' | 'set'> {
   return {
     claimNotice: async (workspaceId) => {
       const account = accounts.get(workspaceId)

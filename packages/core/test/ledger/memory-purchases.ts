@@ -1,13 +1,11 @@
 import type { PurchaseRow } from '../../src/rows/rows.ts'
-import type { PurchaseReads, PurchaseWrites } from '../../src/storage/ports/billing.ts'
+import type { Writes } from '../../src/storage/ports/stores.ts'
 import type { MemoryTable } from './memory-tables.ts'
 
 type Used = 'byId' | 'bySession' | 'insert' | 'change'
 
 /** Purchases in memory: a change is made to the version that was read, or not at all. */
-export function memoryPurchases(
-  rows: MemoryTable<PurchaseRow>,
-): Pick<PurchaseReads & PurchaseWrites, Used> {
+export function memoryPurchases(rows: MemoryTable<PurchaseRow>): Pick<Writes['purchases'], Used> {
   return {
     byId: async (workspaceId, id) => {
       const row = rows.get(id)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Slice } from '../../src/contract/endpoints/paging.ts'
 import type { ContactRow } from '../../src/rows/rows.ts'
-import type { ContactFilter } from '../../src/storage/ports/contacts.ts'
+import type { ContactFilter } from '../../src/storage/ports/stores.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 /** Contacts: kept whole, found by what is theirs, and one key for one contact. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
 import { type FoundMessages, searchMessages } from '../../src/messages/search.ts'
 import type { MessageRow } from '../../src/rows/rows.ts'
-import type { MessageFilter } from '../../src/storage/ports/messages.ts'
+import type { MessageFilter } from '../../src/storage/ports/stores.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 const BULK_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'

@@ -4,7 +4,7 @@ import { CHANNELS } from '../../src/contract/resources/content.ts'
 import type { MessageStatus } from '../../src/contract/resources/messages.ts'
 import type { MessageRow } from '../../src/rows/rows.ts'
 import { countNew } from '../../src/rules/count-changes.ts'
-import type { MessageFilter } from '../../src/storage/ports/messages.ts'
+import type { MessageFilter } from '../../src/storage/ports/stores.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 const STATUSES: MessageStatus[] = ['queued', 'sent', 'delivered', 'read', 'failed']

@@ -7,7 +7,7 @@ import type {
   ReceivedMessageRow,
   SuppressionRow,
 } from '../../src/rows/rows.ts'
-import type { ReceivedFilter } from '../../src/storage/ports/inbound.ts'
+import type { ReceivedFilter } from '../../src/storage/ports/stores.ts'
 import { AUTHORS_SEARCHED } from '../../src/storage/stores/received-messages.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createSuppressions } from '../../src/contacts/suppressions.ts'
 import type { SuppressionRow } from '../../src/rows/rows.ts'
 import { systemRuntime } from '../../src/runtime/runtime.ts'
-import type { SuppressionFilter } from '../../src/storage/ports/contacts.ts'
+import type { SuppressionFilter } from '../../src/storage/ports/stores.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 /** Suppressions: one for each channel and address, the first that came. */

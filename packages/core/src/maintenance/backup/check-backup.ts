@@ -78,7 +78,7 @@ async function keysOf(copy: Connection): Promise<string[]> {
   const db = dbOver(queryOver(copy))
   const forms = await sealedValueStore(db, tables(dialects.sqlite), {
     locked: (rows) => rows,
-  }).forms()
+  }).reads.forms()
   return forms.flatMap(({ key_id }) => key_id ?? []).sort()
 }
 

@@ -7,7 +7,7 @@ import type { Durability } from '../database-url.ts'
 import { createListeners } from '../listeners.ts'
 import type { Storage } from '../ports/storage.ts'
 import type { StoreDialect } from '../stores/dialect.ts'
-import { inTransaction, openStores } from '../stores/stores.ts'
+import { inTransaction, openReads, openWrites } from '../stores/stores.ts'
 import { connect } from './engine/connection.ts'
 import { dbOver } from './engine/db.ts'
 import { openEngine } from './engine/engine.ts'
@@ -68,14 +68,14 @@ export function openSqlite(
     recordDeliveries,
     setLanes,
   } = engine
-  const stores = (query: Query) => openStores(dbOver(query), t, dialect)
-  const near = stores(queryOver(connection))
+  const reads = (query: Query) => openReads(dbOver(query), t, dialect)
+  const near = reads(queryOver(connection))
   const readers = reading_threads > 0 ? openReaders(file, { threads: reading_threads, log }) : null
   return {
-    read: readers ? divideReads(near, stores(readers.query)) : near,
+    read: readers ? divideReads(near, reads(readers.query)) : near,
     async write(work) {
       const { result, has_logged } = await engine.transaction((query) =>
-        inTransaction(stores(query), work),
+        inTransaction(openWrites(dbOver(query), t, dialect), work),
       )
       if (has_logged) logged.call()
       return result

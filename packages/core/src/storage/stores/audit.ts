@@ -1,11 +1,33 @@
 import { and, desc, eq, gte, lt, lte, ne, sql } from 'drizzle-orm'
+import type { Slice } from '../../contract/endpoints/paging.ts'
+import type { AuditAction } from '../../contract/resources/audit.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { AuditEntryRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { idFloor } from '../../runtime/runtime.ts'
-import type { AuditFilter, AuditReads, AuditWrites, OverfullAudit } from '../ports/audit.ts'
 import { isBelow, removeOldest } from './pages.ts'
 
-export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & AuditWrites {
+/** Selects entries of a list; an absent field does not restrict it. */
+export interface AuditFilter {
+  action?: AuditAction | undefined
+  from?: Date | undefined
+  until?: Date | undefined
+}
+
+/** Selects entries of the operator's list: all entries, or the entries of one workspace. */
+export interface OperatorAuditFilter extends AuditFilter {
+  workspace_id?: string | undefined
+}
+
+/** A workspace with too many entries of an action. */
+export interface OverfullAudit {
+  workspace_id: string
+  action: AuditAction
+  /** The id of the oldest entry to keep. */
+  oldest_kept: string
+}
+
+export function auditStore(db: Db, { audit_entries: t }: Tables) {
   const matching = ({ action, from, until }: AuditFilter) =>
     and(
       action && eq(t.action, action),
@@ -14,50 +36,69 @@ export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & A
     )
 
   return {
-    async list(workspaceId, filter, { limit, offset, after }) {
-      const own = and(eq(t.workspace_id, workspaceId), matching(filter), isBelow(t.id, after))
-      const found = db.select().from(t).where(own)
-      return found.orderBy(desc(t.id)).limit(limit).offset(offset)
+    reads: {
+      /** Returns the newest first. The empty workspace id selects the entries about the service. */
+      async list(
+        workspaceId: string,
+        filter: AuditFilter,
+        { limit, offset, after }: Slice,
+      ): Promise<AuditEntryRow[]> {
+        const own = and(eq(t.workspace_id, workspaceId), matching(filter), isBelow(t.id, after))
+        const found = db.select().from(t).where(own)
+        return found.orderBy(desc(t.id)).limit(limit).offset(offset)
+      },
+      async count(workspaceId: string, filter: AuditFilter): Promise<number> {
+        const own = and(eq(t.workspace_id, workspaceId), matching(filter))
+        return (await db.select({ n: rowCount }).from(t).where(own))[0]?.n ?? 0
+      },
+      /** The operator's list: entries of all workspaces and of the service, newest first. */
+      async ofAll(
+        { workspace_id, ...filter }: OperatorAuditFilter,
+        { limit, offset, after }: Slice,
+      ): Promise<AuditEntryRow[]> {
+        const own = workspace_id === undefined ? undefined : eq(t.workspace_id, workspace_id)
+        const found = db
+          .select()
+          .from(t)
+          .where(and(own, matching(filter), isBelow(t.id, after)))
+        return found.orderBy(desc(t.id)).limit(limit).offset(offset)
+      },
+      /** The workspaces that have more than `max` entries of an action, each with the id of the oldest entry to keep. */
+      async overfull(max: number): Promise<OverfullAudit[]> {
+        const full = await db
+          .select({ workspace_id: t.workspace_id, action: t.action })
+          .from(t)
+          .groupBy(t.workspace_id, t.action)
+          .having(sql`count(*) > ${max}`)
+        const found: OverfullAudit[] = []
+        for (const { workspace_id, action } of full) {
+          const own = and(eq(t.workspace_id, workspace_id), eq(t.action, action))
+          const newest = db.select({ id: t.id }).from(t).where(own).orderBy(desc(t.id))
+          const [kept] = await newest.limit(1).offset(max - 1)
+          if (kept) found.push({ workspace_id, action, oldest_kept: kept.id })
+        }
+        return found
+      },
     },
-    async count(workspaceId, filter) {
-      const own = and(eq(t.workspace_id, workspaceId), matching(filter))
-      return (await db.select({ n: rowCount }).from(t).where(own))[0]?.n ?? 0
-    },
-    async ofAll({ workspace_id, ...filter }, { limit, offset, after }) {
-      const own = workspace_id === undefined ? undefined : eq(t.workspace_id, workspace_id)
-      const found = db
-        .select()
-        .from(t)
-        .where(and(own, matching(filter), isBelow(t.id, after)))
-      return found.orderBy(desc(t.id)).limit(limit).offset(offset)
-    },
-    async overfull(max) {
-      const full = await db
-        .select({ workspace_id: t.workspace_id, action: t.action })
-        .from(t)
-        .groupBy(t.workspace_id, t.action)
-        .having(sql`count(*) > ${max}`)
-      const found: OverfullAudit[] = []
-      for (const { workspace_id, action } of full) {
+    writes: {
+      async record(entry: AuditEntryRow): Promise<void> {
+        await db.insert(t).values(entry)
+      },
+      /** Removes at most `limit` entries that are older than `before`; returns their number. */
+      async forget(before: Date, limit: number): Promise<number> {
+        // Entries about settings stay, because the next start compares the settings with the newest such entry.
+        const condition = and(lt(t.id, idFloor(before)), ne(t.action, 'settings.changed'))
+        return removeOldest(db, { from: t, by: t.id, condition }, limit)
+      },
+      /** Removes at most `limit` entries of an action that are older than `oldest_kept`; returns their number. */
+      async trim(
+        { workspace_id, action, oldest_kept }: OverfullAudit,
+        limit: number,
+      ): Promise<number> {
         const own = and(eq(t.workspace_id, workspace_id), eq(t.action, action))
-        const newest = db.select({ id: t.id }).from(t).where(own).orderBy(desc(t.id))
-        const [kept] = await newest.limit(1).offset(max - 1)
-        if (kept) found.push({ workspace_id, action, oldest_kept: kept.id })
-      }
-      return found
-    },
-    async record(entry) {
-      await db.insert(t).values(entry)
-    },
-    async forget(before, limit) {
-      // Entries about settings stay, because the next start compares the settings with the newest such entry.
-      const condition = and(lt(t.id, idFloor(before)), ne(t.action, 'settings.changed'))
-      return removeOldest(db, { from: t, by: t.id, condition }, limit)
-    },
-    async trim({ workspace_id, action, oldest_kept }, limit) {
-      const own = and(eq(t.workspace_id, workspace_id), eq(t.action, action))
-      const condition = and(own, lt(t.id, oldest_kept))
-      return removeOldest(db, { from: t, by: t.id, condition }, limit)
+        const condition = and(own, lt(t.id, oldest_kept))
+        return removeOldest(db, { from: t, by: t.id, condition }, limit)
+      },
     },
   }
 }

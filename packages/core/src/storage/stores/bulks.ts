@@ -1,74 +1,100 @@
 import { and, asc, desc, eq, gt, inArray, sql } from 'drizzle-orm'
-import { units } from '../../contract/fields/units.ts'
+import type { Slice } from '../../contract/endpoints/paging.ts'
+import { type Units, units } from '../../contract/fields/units.ts'
+import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { BulkRejectionRow, BulkRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { BulkReads } from '../ports/messages.ts'
 import { isBelow } from './pages.ts'
 
-export function bulkStore(
-  db: Db,
-  { bulks: t, bulk_rejections: rejections, messages }: Tables,
-): BulkReads {
+/** The progress of a bulk. */
+export interface BulkProgress {
+  counts: Record<MessageStatus, number>
+  credits_refunded: Units
+}
+
+/** A bulk and the number of its messages that are queued or failed. */
+export interface ListedBulkRow extends BulkRow {
+  queued: number
+  failed: number
+}
+
+export function bulkStore(db: Db, { bulks: t, bulk_rejections: rejections, messages }: Tables) {
   // `bigint` is wide enough for the sum on either engine, and becomes a number on both.
   const refunded = sql<number>`cast(sum(${messages.credits_refunded}) as bigint)`
   return {
-    async byId(workspaceId, bulkId) {
-      const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, bulkId))
-      const [row] = await db.select().from(t).where(mine)
-      return row ?? null
+    reads: {
+      async byId(workspaceId: string, bulkId: string): Promise<BulkRow | null> {
+        const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, bulkId))
+        const [row] = await db.select().from(t).where(mine)
+        return row ?? null
+      },
+      /** Returns the newest first. */
+      async list(
+        workspaceId: string,
+        { channel, livemode }: { channel?: Channel | undefined; livemode?: false | undefined },
+        { limit, offset, after }: Slice,
+      ): Promise<ListedBulkRow[]> {
+        const mine = and(
+          eq(t.workspace_id, workspaceId),
+          channel && eq(t.channel, channel),
+          livemode === undefined ? undefined : eq(t.livemode, livemode),
+          isBelow(t.id, after),
+        )
+        const found = db.select().from(t).where(mine).orderBy(desc(t.id))
+        const rows = await found.limit(limit).offset(offset)
+        if (rows.length === 0) return []
+        const ids = rows.map(({ id }) => id)
+        const { bulk_id, status } = messages
+        const open = await db
+          .select({ bulk_id, status, n: rowCount })
+          .from(messages)
+          .where(and(eq(messages.workspace_id, workspaceId), inArray(bulk_id, ids)))
+          .groupBy(bulk_id, status)
+        const of = (id: string, state: string) =>
+          open.find((one) => one.bulk_id === id && one.status === state)?.n ?? 0
+        return rows.map((row) => ({
+          ...row,
+          queued: of(row.id, 'queued'),
+          failed: of(row.id, 'failed'),
+        }))
+      },
+      /** The bulk that retried the failed messages of this bulk; null when there is none. */
+      async retryOf(workspaceId: string, bulkId: string): Promise<BulkRow | null> {
+        const mine = and(eq(t.workspace_id, workspaceId), eq(t.retry_of, bulkId))
+        const [row] = await db.select().from(t).where(mine)
+        return row ?? null
+      },
+      /** The rejected recipients of a bulk, as in the request. `after`: only those at later positions. */
+      async rejections(
+        workspaceId: string,
+        bulkId: string,
+        { limit, offset, after }: Omit<Slice, 'after'> & { after?: number | undefined },
+      ): Promise<BulkRejectionRow[]> {
+        const { workspace_id, bulk_id, position } = rejections
+        const mine = and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId))
+        const found = db
+          .select()
+          .from(rejections)
+          .where(and(mine, after === undefined ? undefined : gt(position, after)))
+        return found.orderBy(asc(position)).limit(limit).offset(offset)
+      },
+      /** The number of the bulk's messages for each status, and the sum of refunded credits. */
+      async progress(workspaceId: string, bulkId: string): Promise<BulkProgress> {
+        const mine = and(eq(messages.workspace_id, workspaceId), eq(messages.bulk_id, bulkId))
+        const { status } = messages
+        const found = await db
+          .select({ status, n: rowCount, refunded })
+          .from(messages)
+          .where(mine)
+          .groupBy(status)
+        const none = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
+        return {
+          counts: { ...none, ...Object.fromEntries(found.map((row) => [row.status, row.n])) },
+          credits_refunded: units(found.reduce((sum, row) => sum + row.refunded, 0)),
+        }
+      },
     },
-    async list(workspaceId, { channel, livemode }, { limit, offset, after }) {
-      const mine = and(
-        eq(t.workspace_id, workspaceId),
-        channel && eq(t.channel, channel),
-        livemode === undefined ? undefined : eq(t.livemode, livemode),
-        isBelow(t.id, after),
-      )
-      const found = db.select().from(t).where(mine).orderBy(desc(t.id))
-      const rows = await found.limit(limit).offset(offset)
-      if (rows.length === 0) return []
-      const ids = rows.map(({ id }) => id)
-      const { bulk_id, status } = messages
-      const open = await db
-        .select({ bulk_id, status, n: rowCount })
-        .from(messages)
-        .where(and(eq(messages.workspace_id, workspaceId), inArray(bulk_id, ids)))
-        .groupBy(bulk_id, status)
-      const of = (id: string, state: string) =>
-        open.find((one) => one.bulk_id === id && one.status === state)?.n ?? 0
-      return rows.map((row) => ({
-        ...row,
-        queued: of(row.id, 'queued'),
-        failed: of(row.id, 'failed'),
-      }))
-    },
-    async retryOf(workspaceId, bulkId) {
-      const mine = and(eq(t.workspace_id, workspaceId), eq(t.retry_of, bulkId))
-      const [row] = await db.select().from(t).where(mine)
-      return row ?? null
-    },
-    async rejections(workspaceId, bulkId, { limit, offset, after }) {
-      const { workspace_id, bulk_id, position } = rejections
-      const mine = and(eq(workspace_id, workspaceId), eq(bulk_id, bulkId))
-      const found = db
-        .select()
-        .from(rejections)
-        .where(and(mine, after === undefined ? undefined : gt(position, after)))
-      return found.orderBy(asc(position)).limit(limit).offset(offset)
-    },
-    async progress(workspaceId, bulkId) {
-      const mine = and(eq(messages.workspace_id, workspaceId), eq(messages.bulk_id, bulkId))
-      const { status } = messages
-      const found = await db
-        .select({ status, n: rowCount, refunded })
-        .from(messages)
-        .where(mine)
-        .groupBy(status)
-      const none = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
-      return {
-        counts: { ...none, ...Object.fromEntries(found.map((row) => [row.status, row.n])) },
-        credits_refunded: units(found.reduce((sum, row) => sum + row.refunded, 0)),
-      }
-    },
+    writes: {},
   }
 }

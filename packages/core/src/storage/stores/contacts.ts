@@ -1,18 +1,52 @@
 import { and, asc, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { ContactRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { ContactFilter, ContactReads, ContactWrites, TagRow } from '../ports/contacts.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './dialect.ts'
 import { isBelow } from './pages.ts'
+
+/** Selects contacts; an absent field does not restrict the list. */
+export interface ContactFilter {
+  /** A part of `search_text`, also in lower case. */
+  search?: string | undefined
+  tag?: string | undefined
+  /** Only contacts that are newer than the contact with this id: of these, the oldest. */
+  newer_than?: string | undefined
+}
+
+/** The keys that are unique among the contacts of a workspace. */
+export interface ContactKeys {
+  phones: readonly string[]
+  email_keys: readonly string[]
+  external_ids: readonly string[]
+}
+
+/** Selects a page of the tags of a workspace, in their order. */
+export interface TagPage {
+  limit: number
+  /** Only tags after this one. */
+  after?: string | undefined
+  /** Only tags before this one: of these, the last. */
+  before?: string | undefined
+}
+
+/** A tag, and the oldest contact that has it. */
+export interface TagRow {
+  tag: string
+  oldest_id: string
+}
+
+/** What a list shows of a contact. */
+export type ContactName = Pick<ContactRow, 'id' | 'name' | 'phone' | 'email_key'>
 
 export function contactStore(
   db: Db,
   { contacts: t, contact_tags: tags, workspaces }: Tables,
   { locked }: { locked: <Q>(query: Q) => Q },
-): ContactReads & ContactWrites {
+) {
   const mine = (workspaceId: string, contactId: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, contactId))
   const tagsOf = ({ workspace_id, id }: Pick<ContactRow, 'workspace_id' | 'id'>) =>
@@ -61,50 +95,67 @@ export function contactStore(
   }
 
   return {
-    async byId(workspaceId, contactId) {
-      const [row] = await db.select().from(t).where(mine(workspaceId, contactId))
-      return row ?? null
-    },
-    byIds: (workspaceId, contactIds) => among(workspaceId, t.id, contactIds),
-    async holding(workspaceId, { phones, email_keys, external_ids }) {
-      const found = [
-        ...(await among(workspaceId, t.phone, phones)),
-        ...(await among(workspaceId, t.email_key, email_keys)),
-        ...(await among(workspaceId, t.external_id, external_ids)),
-      ]
-      return [...new Map(found.map((row) => [row.id, row])).values()]
-    },
-    async names(workspaceId, { phones, email_keys }) {
-      return [
-        ...(await namesAmong(workspaceId, t.phone, phones)),
-        ...(await namesAmong(workspaceId, t.email_key, email_keys)),
-      ]
-    },
-    async list(workspaceId, filter, { limit, offset, after }) {
-      const found = db
-        .select()
-        .from(t)
-        .where(and(matching(workspaceId, filter), isBelow(t.id, after)))
-      if (filter.newer_than) {
-        const rows = await found.orderBy(asc(t.id)).limit(limit).offset(offset)
-        return rows.reverse()
-      }
-      return found.orderBy(desc(t.id)).limit(limit).offset(offset)
-    },
-    async count(workspaceId, filter) {
-      const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
-      return (await found)[0]?.n ?? 0
-    },
-    async tags(workspaceId, { limit, after, before }) {
-      const mine = sql`from ${tags} where ${tags.workspace_id} = ${workspaceId}`
-      const isBackward = before !== undefined
-      const order = isBackward ? sql`desc` : sql`asc`
-      const beyond = (tag: SQL) =>
-        isBackward ? sql`${tags.tag} < ${tag}` : sql`${tags.tag} > ${tag}`
-      const next = (tag: SQL) =>
-        sql`(select ${tags.tag} ${mine} and ${beyond(tag)} order by ${tags.tag} ${order} limit 1)`
-      // A step of the index for each tag: `distinct` would read the entries of all contacts.
-      const found = sql`(
+    reads: {
+      async byId(workspaceId: string, contactId: string): Promise<ContactRow | null> {
+        const [row] = await db.select().from(t).where(mine(workspaceId, contactId))
+        return row ?? null
+      },
+      /** The contacts with these ids that exist, in any order. */
+      byIds: (workspaceId: string, contactIds: readonly string[]): Promise<ContactRow[]> =>
+        among(workspaceId, t.id, contactIds),
+      /** The contacts that have one of the keys. */
+      async holding(
+        workspaceId: string,
+        { phones, email_keys, external_ids }: ContactKeys,
+      ): Promise<ContactRow[]> {
+        const found = [
+          ...(await among(workspaceId, t.phone, phones)),
+          ...(await among(workspaceId, t.email_key, email_keys)),
+          ...(await among(workspaceId, t.external_id, external_ids)),
+        ]
+        return [...new Map(found.map((row) => [row.id, row])).values()]
+      },
+      /** The names of the contacts that have one of the addresses, without the rest of the contacts. */
+      async names(
+        workspaceId: string,
+        { phones, email_keys }: Pick<ContactKeys, 'phones' | 'email_keys'>,
+      ): Promise<ContactName[]> {
+        return [
+          ...(await namesAmong(workspaceId, t.phone, phones)),
+          ...(await namesAmong(workspaceId, t.email_key, email_keys)),
+        ]
+      },
+      /** Returns the newest first. */
+      async list(
+        workspaceId: string,
+        filter: ContactFilter,
+        { limit, offset, after }: Slice,
+      ): Promise<ContactRow[]> {
+        const found = db
+          .select()
+          .from(t)
+          .where(and(matching(workspaceId, filter), isBelow(t.id, after)))
+        if (filter.newer_than) {
+          const rows = await found.orderBy(asc(t.id)).limit(limit).offset(offset)
+          return rows.reverse()
+        }
+        return found.orderBy(desc(t.id)).limit(limit).offset(offset)
+      },
+      async count(workspaceId: string, filter: ContactFilter): Promise<number> {
+        const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
+        return (await found)[0]?.n ?? 0
+      },
+      /** Each tag once, in the order of the database. */
+      async tags(workspaceId: string, { limit, after, before }: TagPage): Promise<TagRow[]> {
+        const mine = sql`from ${tags} where ${tags.workspace_id} = ${workspaceId}`
+        const isBackward = before !== undefined
+        const order = isBackward ? sql`desc` : sql`asc`
+        const beyond = (tag: SQL) =>
+          isBackward ? sql`${tags.tag} < ${tag}` : sql`${tags.tag} > ${tag}`
+        const next = (tag: SQL) =>
+          sql`(select ${tags.tag} ${mine} and ${beyond(tag)} order by ${tags.tag} ${order} limit 1)`
+        // A step of the index for each tag: `distinct` would read the entries of all contacts.
+        const found = sql`(
         with recursive names(tag, n) as (
           select ${next(sql`${before ?? after ?? ''}`)}, 1
           union all
@@ -114,31 +165,36 @@ export function contactStore(
           (select min(${tags.contact_id}) ${mine} and ${tags.tag} = names.tag) as oldest_id
         from names where names.tag is not null
       ) as found`
-      const rows = await db
-        .select({ tag: sql<string>`found.tag`, oldest_id: sql<string>`found.oldest_id` })
-        .from(found)
-        .orderBy(sql`found.tag`)
-      return rows satisfies TagRow[]
+        const rows = await db
+          .select({ tag: sql<string>`found.tag`, oldest_id: sql<string>`found.oldest_id` })
+          .from(found)
+          .orderBy(sql`found.tag`)
+        return rows satisfies TagRow[]
+      },
     },
-    async lock(workspaceId) {
-      const workspace = db.select({ id: workspaces.id }).from(workspaces)
-      await locked(workspace.where(eq(workspaces.id, workspaceId)))
-    },
-    async insert(contacts) {
-      for (const block of blocksOf(contacts)) await db.insert(t).values(block)
-      await insertTags(contacts)
-    },
-    async update(contact) {
-      const { workspace_id, id, created_at: _, ...fields } = contact
-      await db.update(t).set(fields).where(mine(workspace_id, id))
-      await db.delete(tags).where(tagsOf(contact))
-      await insertTags([contact])
-    },
-    async remove(workspaceId, contactId) {
-      const gone = await db.delete(t).where(mine(workspaceId, contactId)).returning({ id: t.id })
-      if (gone.length === 0) return false
-      await db.delete(tags).where(tagsOf({ workspace_id: workspaceId, id: contactId }))
-      return true
+    writes: {
+      /** Blocks other changes of the workspace's contacts until the transaction ends, so that a free key stays free. */
+      async lock(workspaceId: string): Promise<void> {
+        const workspace = db.select({ id: workspaces.id }).from(workspaces)
+        await locked(workspace.where(eq(workspaces.id, workspaceId)))
+      },
+      async insert(contacts: readonly ContactRow[]): Promise<void> {
+        for (const block of blocksOf(contacts)) await db.insert(t).values(block)
+        await insertTags(contacts)
+      },
+      async update(contact: ContactRow): Promise<void> {
+        const { workspace_id, id, created_at: _, ...fields } = contact
+        await db.update(t).set(fields).where(mine(workspace_id, id))
+        await db.delete(tags).where(tagsOf(contact))
+        await insertTags([contact])
+      },
+      /** Returns false when there is no such contact. */
+      async remove(workspaceId: string, contactId: string): Promise<boolean> {
+        const gone = await db.delete(t).where(mine(workspaceId, contactId)).returning({ id: t.id })
+        if (gone.length === 0) return false
+        await db.delete(tags).where(tagsOf({ workspace_id: workspaceId, id: contactId }))
+        return true
+      },
     },
   }
 }

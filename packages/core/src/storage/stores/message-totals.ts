@@ -1,8 +1,25 @@
 import { and, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
+import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { dividedTime, type PartOfHour, type PeriodRange } from '../../rules/periods.ts'
-import type { MessageFilter } from '../ports/messages.ts'
+
+/** Filters of a list. Bounds are inclusive. */
+export interface MessageFilter {
+  channel?: Channel | undefined
+  status?: MessageStatus | undefined
+  from?: Date | undefined
+  until?: Date | undefined
+  bulk_id?: string | undefined
+  recipient?: string | undefined
+  sender?: string | undefined
+  /** Only messages of test keys: the cost does not depend on the number of live messages. */
+  livemode?: false | undefined
+  /** Only messages older than this one. */
+  before_id?: string | undefined
+  /** Only messages newer than this one: of these, the oldest. Not with `before_id`. */
+  newer_than?: string | undefined
+}
 
 type Row = Tables['message_counts']['$inferSelect']
 

@@ -14,21 +14,51 @@ import {
   sql,
 } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
+import type { Slice } from '../../contract/endpoints/paging.ts'
 import { units } from '../../contract/fields/units.ts'
 import { CHANNELS } from '../../contract/resources/content.ts'
+import type { MessageStatus } from '../../contract/resources/messages.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
-import type { MessageRow } from '../../rows/rows.ts'
-import type { Tables } from '../../rows/tables.ts'
 import type {
-  MessageFilter,
-  MessagePartReads,
-  MessageReads,
-  MessageWrites,
-} from '../ports/messages.ts'
+  MessageAttemptRow,
+  MessageEventRow,
+  MessagePartRow,
+  MessageRow,
+} from '../../rows/rows.ts'
+import type { Tables } from '../../rows/tables.ts'
 import { filledUp } from './batches.ts'
 import { includesIn } from './dialect.ts'
-import { idsAmong, type Kind, kindsAmong, messageTotals, totalOf } from './message-totals.ts'
+import {
+  idsAmong,
+  type Kind,
+  kindsAmong,
+  type MessageFilter,
+  messageTotals,
+  totalOf,
+} from './message-totals.ts'
 import { removeOldest } from './pages.ts'
+
+/** A message whose content is null if it is too long for a list. */
+export type ShortMessageRow = Omit<MessageRow, 'content'> & {
+  content: MessageRow['content'] | null
+}
+
+/** The numbers of messages of one status that were created in a period. */
+export interface PeriodCount {
+  /** The start of the period (UTC). */
+  since: Date
+  status: MessageStatus
+  count: number
+  /** The number of these messages that test keys created. */
+  test_count: number
+}
+
+/** The matching messages among the examined ones, newest first. */
+export interface SearchedRows {
+  rows: ShortMessageRow[]
+  /** The oldest examined message, if older ones remain. */
+  last: Pick<MessageRow, 'id' | 'created_at'> | null
+}
 
 /** Past this offset, sorting the ids costs more than reading through the messages. */
 const OFFSET_BY_KIND_MAX = 10_000
@@ -39,11 +69,7 @@ export const SEARCHED_LENGTH = 20_000
 /** The number of messages of a kind that may be added between the count and the query. */
 const CHANGED_MEANWHILE_MAX = 100
 
-export function messageStore(
-  db: Db,
-  tables: Tables,
-  { locked }: { locked: <Q>(query: Q) => Q },
-): MessageReads & MessageWrites {
+export function messageStore(db: Db, tables: Tables, { locked }: { locked: <Q>(query: Q) => Q }) {
   const { messages: t, message_attempts: attempts, message_events: events } = tables
   const { idempotency_keys: answers } = tables
 
@@ -220,111 +246,172 @@ export function messageStore(
   }
 
   return {
-    async byId(workspaceId, messageId) {
-      const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, messageId))
-      const [row] = await db.select().from(t).where(mine)
-      return row ?? null
-    },
-    async list(workspaceId, filter, page) {
-      const found = await listed(workspaceId, filter, page)
-      if (!found) return []
-      const { where, limit, offset } = found
-      return db.select().from(t).where(where).orderBy(newest(filter)).limit(limit).offset(offset)
-    },
-    async listShort(workspaceId, filter, { content_length, ...page }) {
-      const found = await listed(workspaceId, filter, page)
-      if (!found) return []
-      const { where, limit, offset } = found
-      const rows = shortRows(content_length)
-      return rows.where(where).orderBy(newest(filter)).limit(limit).offset(offset)
-    },
-    async search(workspaceId, { part, ...filter }, { limit, content_length, examine }) {
-      const found = await bounded(workspaceId, filter)
-      if (!found) return { rows: [], last: null }
-      const { before_id, bulk_id } = found.filter
-      const ids = bulk_id ? await rangeOfBulk(workspaceId, bulk_id) : found.filter.ids
-      // In the order of the key, whatever else the filter selects, so that the number of read messages has a bound.
-      const [last] = await db
-        .select({ id: t.id, created_at: t.created_at })
-        .from(t)
-        .where(matching(workspaceId, { ids, before_id }))
-        .orderBy(desc(t.id))
-        .limit(1)
-        .offset(examine - 1)
-      const examined = and(
-        matching(workspaceId, found.filter),
-        last && gte(t.id, last.id),
-        containing(part),
-      )
-      const rows = await shortRows(content_length).where(examined).orderBy(desc(t.id)).limit(limit)
-      return { rows, last: last ?? null }
-    },
-    async errorsSince(workspaceId, { status, since, first_id, livemode, examine }) {
-      const newest = CHANNELS.map((channel) => {
-        const mine = and(
-          eq(t.workspace_id, workspaceId),
-          eq(t.channel, channel),
-          eq(t.status, status),
-          gte(t.id, first_id),
-          livemode === false ? isTest : undefined,
+    reads: {
+      async byId(workspaceId: string, messageId: string): Promise<MessageRow | null> {
+        const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, messageId))
+        const [row] = await db.select().from(t).where(mine)
+        return row ?? null
+      },
+      /** Returns the newest first. */
+      async list(workspaceId: string, filter: MessageFilter, page: Slice): Promise<MessageRow[]> {
+        const found = await listed(workspaceId, filter, page)
+        if (!found) return []
+        const { where, limit, offset } = found
+        return db.select().from(t).where(where).orderBy(newest(filter)).limit(limit).offset(offset)
+      },
+      /** Like `list`, but a content longer than `content_length` is null and is not read into the calling thread. */
+      async listShort(
+        workspaceId: string,
+        filter: MessageFilter,
+        { content_length, ...page }: { limit: number; offset: number; content_length: number },
+      ): Promise<ShortMessageRow[]> {
+        const found = await listed(workspaceId, filter, page)
+        if (!found) return []
+        const { where, limit, offset } = found
+        const rows = shortRows(content_length)
+        return rows.where(where).orderBy(newest(filter)).limit(limit).offset(offset)
+      },
+      /**
+       * The messages in which `part` occurs: in recipient, sender, the provider's id, metadata or the first `SEARCHED_LENGTH`
+       * characters of the content as JSON. Upper and lower case of ASCII letters are equal. At most `examine` messages are read.
+       */
+      async search(
+        workspaceId: string,
+        { part, ...filter }: MessageFilter & { part: string },
+        {
+          limit,
+          content_length,
+          examine,
+        }: { limit: number; content_length: number; examine: number },
+      ): Promise<SearchedRows> {
+        const found = await bounded(workspaceId, filter)
+        if (!found) return { rows: [], last: null }
+        const { before_id, bulk_id } = found.filter
+        const ids = bulk_id ? await rangeOfBulk(workspaceId, bulk_id) : found.filter.ids
+        // In the order of the key, whatever else the filter selects, so that the number of read messages has a bound.
+        const [last] = await db
+          .select({ id: t.id, created_at: t.created_at })
+          .from(t)
+          .where(matching(workspaceId, { ids, before_id }))
+          .orderBy(desc(t.id))
+          .limit(1)
+          .offset(examine - 1)
+        const examined = and(
+          matching(workspaceId, found.filter),
+          last && gte(t.id, last.id),
+          containing(part),
         )
-        const { error_code, created_at } = t
-        const found = db.select({ error_code, created_at }).from(t).where(mine)
-        return sql`select * from (${found.orderBy(desc(t.id)).limit(examine)}) kind`
-      })
-      return db
-        .select({
-          error_code: sql<string | null>`error_code`,
-          count: sql<number>`cast(count(*) as bigint)`,
+        const rows = await shortRows(content_length)
+          .where(examined)
+          .orderBy(desc(t.id))
+          .limit(limit)
+        return { rows, last: last ?? null }
+      },
+      /**
+       * The numbers of messages of a status for each error, most frequent first, among the newest `examine` of each channel. Earlier
+       * messages than `since` are not counted, and ids below `first_id` not read.
+       */
+      async errorsSince(
+        workspaceId: string,
+        {
+          status,
+          since,
+          first_id,
+          livemode,
+          examine,
+        }: {
+          status: MessageStatus
+          since: Date
+          first_id: string
+          livemode?: false | undefined
+          examine: number
+        },
+      ): Promise<{ error_code: string | null; count: number }[]> {
+        const newest = CHANNELS.map((channel) => {
+          const mine = and(
+            eq(t.workspace_id, workspaceId),
+            eq(t.channel, channel),
+            eq(t.status, status),
+            gte(t.id, first_id),
+            livemode === false ? isTest : undefined,
+          )
+          const { error_code, created_at } = t
+          const found = db.select({ error_code, created_at }).from(t).where(mine)
+          return sql`select * from (${found.orderBy(desc(t.id)).limit(examine)}) kind`
         })
-        .from(sql`(${sql.join(newest, sql` union all `)}) failed`)
-        .where(sql`created_at >= ${sql.param(since, t.created_at)}`)
-        .groupBy(sql`error_code`)
-        .orderBy(sql`count(*) desc, error_code`)
+        return db
+          .select({
+            error_code: sql<string | null>`error_code`,
+            count: sql<number>`cast(count(*) as bigint)`,
+          })
+          .from(sql`(${sql.join(newest, sql` union all `)}) failed`)
+          .where(sql`created_at >= ${sql.param(since, t.created_at)}`)
+          .groupBy(sql`error_code`)
+          .orderBy(sql`count(*) desc, error_code`)
+      },
+      /** The exact number. Without `bulk_id`, `recipient` and `before_id`, the cost grows with days, not with messages. */
+      async count(workspaceId: string, filter: MessageFilter): Promise<number> {
+        const { channel: _, status: __, livemode: ___, from, until, ...others } = filter
+        const isDated = from !== undefined || until !== undefined
+        if (isEmpty(others)) {
+          if (isDated) return totals.exact(workspaceId, filter)
+          return totalOf(kindsAmong(await totals.ofTime(workspaceId, {}), filter))
+        }
+        const found = isDated ? await bounded(workspaceId, filter) : { filter }
+        if (!found) return 0
+        const where = await narrowed(workspaceId, found.filter)
+        return (await db.select({ n: rowCount }).from(t).where(where))[0]?.n ?? 0
+      },
+      /** The numbers of the days or hours from `from` on, from stored sums: the cost does not depend on the messages. */
+      countsSince: (
+        workspaceId: string,
+        period: { unit: 'day' | 'hour'; from: Date },
+      ): Promise<PeriodCount[]> => totals.since(workspaceId, period),
+      /** The history of one message, oldest first. */
+      async attempts(workspaceId: string, messageId: string): Promise<MessageAttemptRow[]> {
+        const mine = and(eq(attempts.workspace_id, workspaceId), eq(attempts.message_id, messageId))
+        return db.select().from(attempts).where(mine).orderBy(asc(attempts.number))
+      },
+      async events(workspaceId: string, messageId: string): Promise<MessageEventRow[]> {
+        const mine = and(eq(events.workspace_id, workspaceId), eq(events.message_id, messageId))
+        return db.select().from(events).where(mine).orderBy(asc(events.id))
+      },
+      /** The messages of a bulk, all messages or only one status, in the order of creation. */
+      async ofBulk(
+        workspaceId: string,
+        bulkId: string,
+        status?: MessageStatus,
+      ): Promise<MessageRow[]> {
+        const found = db
+          .select()
+          .from(t)
+          .where(matching(workspaceId, { bulk_id: bulkId, status }))
+        return found.orderBy(asc(t.id))
+      },
     },
-    async count(workspaceId, filter) {
-      const { channel: _, status: __, livemode: ___, from, until, ...others } = filter
-      const isDated = from !== undefined || until !== undefined
-      if (isEmpty(others)) {
-        if (isDated) return totals.exact(workspaceId, filter)
-        return totalOf(kindsAmong(await totals.ofTime(workspaceId, {}), filter))
-      }
-      const found = isDated ? await bounded(workspaceId, filter) : { filter }
-      if (!found) return 0
-      const where = await narrowed(workspaceId, found.filter)
-      return (await db.select({ n: rowCount }).from(t).where(where))[0]?.n ?? 0
-    },
-    countsSince: (workspaceId, period) => totals.since(workspaceId, period),
-    async attempts(workspaceId, messageId) {
-      const mine = and(eq(attempts.workspace_id, workspaceId), eq(attempts.message_id, messageId))
-      return db.select().from(attempts).where(mine).orderBy(asc(attempts.number))
-    },
-    async events(workspaceId, messageId) {
-      const mine = and(eq(events.workspace_id, workspaceId), eq(events.message_id, messageId))
-      return db.select().from(events).where(mine).orderBy(asc(events.id))
-    },
-    async ofBulk(workspaceId, bulkId, status) {
-      const found = db
-        .select()
-        .from(t)
-        .where(matching(workspaceId, { bulk_id: bulkId, status }))
-      return found.orderBy(asc(t.id))
-    },
-    async lock(workspaceId, messageIds) {
-      const some = and(eq(t.workspace_id, workspaceId), inArray(t.id, messageIds))
-      await locked(db.select({ id: t.id }).from(t).where(some).orderBy(asc(t.id)))
-    },
-    async uncharge(workspaceId, messageIds) {
-      const some = and(eq(t.workspace_id, workspaceId), inArray(t.id, messageIds))
-      const calls = and(some, eq(t.channel, 'voice'))
-      await db
-        .update(t)
-        .set({ credits_used: units(0) })
-        .where(calls)
-    },
-    async forgetAnswers(before, limit) {
-      const by = answers.created_at
-      return removeOldest(db, { from: answers, by, condition: lt(by, before) }, limit)
+    writes: {
+      /**
+       * Locks messages, so that settlements of them wait. Call it before locking the account, because settling locks in
+       * this order.
+       */
+      async lock(workspaceId: string, messageIds: readonly string[]): Promise<void> {
+        const some = and(eq(t.workspace_id, workspaceId), inArray(t.id, messageIds))
+        await locked(db.select({ id: t.id }).from(t).where(some).orderBy(asc(t.id)))
+      },
+      /** Sets the price of calls to 0 until their outcome is known. */
+      async uncharge(workspaceId: string, messageIds: readonly string[]): Promise<void> {
+        const some = and(eq(t.workspace_id, workspaceId), inArray(t.id, messageIds))
+        const calls = and(some, eq(t.channel, 'voice'))
+        await db
+          .update(t)
+          .set({ credits_used: units(0) })
+          .where(calls)
+      },
+      /** Removes responses to requests with an `Idempotency-Key` that are older than `before`; returns their number. */
+      async forgetAnswers(before: Date, limit: number): Promise<number> {
+        const by = answers.created_at
+        return removeOldest(db, { from: answers, by, condition: lt(by, before) }, limit)
+      },
     },
   }
 }
@@ -358,12 +445,16 @@ interface Listed extends Page {
   where: SQL | undefined
 }
 
-export function messagePartStore(db: Db, { message_parts: t }: Tables): MessagePartReads {
+export function messagePartStore(db: Db, { message_parts: t }: Tables) {
   return {
-    async byProvider(provider, ids) {
-      if (ids.length === 0) return []
-      const known = and(eq(t.provider, provider), inArray(t.provider_message_id, filledUp(ids)))
-      return db.select().from(t).where(known).orderBy(desc(t.created_at), desc(t.message_id))
+    reads: {
+      /** All parts to which a provider gave one of these ids, from all workspaces, newest first. */
+      async byProvider(provider: string, ids: readonly string[]): Promise<MessagePartRow[]> {
+        if (ids.length === 0) return []
+        const known = and(eq(t.provider, provider), inArray(t.provider_message_id, filledUp(ids)))
+        return db.select().from(t).where(known).orderBy(desc(t.created_at), desc(t.message_id))
+      },
     },
+    writes: {},
   }
 }

@@ -13,15 +13,95 @@ import {
   sql,
 } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
+import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
+import type { WebhookStatus } from '../../contract/resources/webhooks.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
+import { EMPTY_PART, type QueuePart } from '../../rows/operating.ts'
 import type { Tables } from '../../rows/tables.ts'
-import {
-  EMPTY_PART,
-  type OverviewReads,
-  type QueuePart,
-  type QueueState,
-  type QueueStates,
-} from '../ports/overview.ts'
+
+/** The length of a queue. A claimed row is due again when its lease ends. */
+export interface QueueState {
+  /** All rows, due or not. */
+  waiting: number
+  /** Rows that are due now. */
+  due: number
+  /** The earliest due time; null when no row is due. */
+  oldest_due_at: Date | null
+}
+
+/** The state of the queue of messages. */
+export interface MessageQueueState extends QueueState {
+  /** The messages for which it is unknown whether a provider has them. */
+  unknown: number
+}
+
+/** A message for which it is unknown whether a provider has it, without its content. */
+export interface UnknownMessage {
+  id: string
+  workspace_id: string
+  channel: Channel
+  recipient: string
+  provider: string | null
+  attempt: number
+  unknown_since: Date
+  /** The time of the next look-up. */
+  due_at: Date
+}
+
+/** The rows of a queue by their state. A row is in one state. */
+export interface QueueStates {
+  /** Claimed by a server. */
+  leased: number
+  /** Due, and not claimed. */
+  due: number
+  /** Due later: scheduled, or waiting for another attempt. */
+  later: number
+  /** The earliest time at which a row that is not claimed is due; null for none. */
+  first_due_at: Date | null
+}
+
+/** The number of messages of all workspaces that have this status now. */
+export interface MessageTotal {
+  channel: Channel
+  status: MessageStatus
+  count: number
+}
+
+/** Sums over all accounts, in micro-credits; rounded if a sum exceeds 2^53. */
+export interface CreditTotals {
+  workspaces: number
+  frozen: number
+  balance: number
+  held: number
+}
+
+/** The number of webhooks in each state. */
+export type WebhookTotals = Record<WebhookStatus, number>
+
+/** A webhook whose deliveries fail, or that the service disabled. */
+export interface TroubledWebhook {
+  id: string
+  workspace_id: string
+  url: string
+  status: WebhookStatus
+  disabled_reason: string | null
+  consecutive_failures: number
+  last_success_at: Date | null
+  last_failure_at: Date | null
+}
+
+/** A failed message, without its content. */
+export interface FailedMessage {
+  id: string
+  workspace_id: string
+  channel: Channel
+  recipient: string
+  provider: string | null
+  error_code: string | null
+  error_message: string | null
+  created_at: Date
+  failed_at: Date | null
+}
 
 /** The number of histories (workspace and channel) searched for the last failures: those with the most failures. */
 const HISTORIES_MAX = 100
@@ -33,7 +113,7 @@ const PARTS_MAX = 10_000
 const WAITING_MS = 60_000
 
 /** The operator's view of all workspaces: its queries name no workspace. */
-export function overviewStore(db: Db, tables: Tables): OverviewReads {
+export function overviewStore(db: Db, tables: Tables) {
   const {
     messages,
     message_counts: counts,
@@ -119,142 +199,161 @@ export function overviewStore(db: Db, tables: Tables): OverviewReads {
   }
 
   return {
-    async messageTotals() {
-      const count = sumOf(counts.count)
-      const found = db
-        .select({ channel: counts.channel, status: counts.status, count })
-        .from(counts)
-        .where(isWhole)
-        .groupBy(counts.channel, counts.status)
-      return found.orderBy(counts.channel, counts.status)
-    },
-    async messageQueue(now) {
-      const state = await queueState(message_queue, now)
-      const unknown = sql`${message_queue.unknown_since} is not null`
-      const [found] = await db.select({ unknown: countWhere(unknown) }).from(message_queue)
-      return { ...state, unknown: found?.unknown ?? 0 }
-    },
-    deliveryQueue: (now) => queueState(delivery_queue, now),
-    async queueParts(now) {
-      const { due_at, token, unknown_since, task } = message_queue
-      const isNear = lte(due_at, new Date(now.getTime() + WAITING_MS))
-      const isSend = and(eq(task, 'send'), isNull(unknown_since))
-      const [waiting, calls, unknown] = await Promise.all([
-        partsOf(and(isSend, isNull(token), isNear), 'waiting'),
-        // Leases end by the clock of the database, so they are not compared with `now`.
-        partsOf(and(isSend, isNotNull(token)), 'call'),
-        partsOf(isNotNull(unknown_since), 'unknown'),
-      ])
-      const parts = new Map<string, QueuePart>()
-      const partOf = ({ channel, livemode, provider }: (typeof waiting)[number]): QueuePart => {
-        const key = `${channel} ${livemode} ${provider ?? ''}`
-        const part = parts.get(key) ?? { channel, livemode, provider, ...EMPTY_PART }
-        parts.set(key, part)
-        return part
-      }
-      for (const row of waiting) {
-        Object.assign(partOf(row), { waiting: row.count, oldest_waiting_at: row.oldest_at })
-      }
-      for (const row of calls) {
-        Object.assign(partOf(row), { calls: row.count, oldest_call_at: row.oldest_at })
-      }
-      for (const row of unknown) {
-        Object.assign(partOf(row), { unknown: row.count, oldest_unknown_at: row.oldest_at })
-      }
-      return [...parts.values()]
-    },
-    messageQueueStates: (now) => queueStates(message_queue, now),
-    deliveryQueueStates: (now) => queueStates(delivery_queue, now),
-    async unknownMessages(limit) {
-      const { id, workspace_id, channel, recipient, provider } = messages
-      const { attempt, due_at, unknown_since } = message_queue
-      const rows = await db
-        .select({ id, workspace_id, channel, recipient, provider, attempt, due_at, unknown_since })
-        .from(message_queue)
-        .innerJoin(
-          messages,
-          and(
-            eq(messages.workspace_id, message_queue.workspace_id),
-            eq(messages.id, message_queue.message_id),
-          ),
+    reads: {
+      async messageTotals(): Promise<MessageTotal[]> {
+        const count = sumOf(counts.count)
+        const found = db
+          .select({ channel: counts.channel, status: counts.status, count })
+          .from(counts)
+          .where(isWhole)
+          .groupBy(counts.channel, counts.status)
+        return found.orderBy(counts.channel, counts.status)
+      },
+      async messageQueue(now: Date): Promise<MessageQueueState> {
+        const state = await queueState(message_queue, now)
+        const unknown = sql`${message_queue.unknown_since} is not null`
+        const [found] = await db.select({ unknown: countWhere(unknown) }).from(message_queue)
+        return { ...state, unknown: found?.unknown ?? 0 }
+      },
+      deliveryQueue: (now: Date): Promise<QueueState> => queueState(delivery_queue, now),
+      /**
+       * The queue of messages by channel and provider. Reads at most 10,000 rows of each kind, those that are due first, so that
+       * a long backlog does not make it slow.
+       */
+      async queueParts(now: Date): Promise<QueuePart[]> {
+        const { due_at, token, unknown_since, task } = message_queue
+        const isNear = lte(due_at, new Date(now.getTime() + WAITING_MS))
+        const isSend = and(eq(task, 'send'), isNull(unknown_since))
+        const [waiting, calls, unknown] = await Promise.all([
+          partsOf(and(isSend, isNull(token), isNear), 'waiting'),
+          // Leases end by the clock of the database, so they are not compared with `now`.
+          partsOf(and(isSend, isNotNull(token)), 'call'),
+          partsOf(isNotNull(unknown_since), 'unknown'),
+        ])
+        const parts = new Map<string, QueuePart>()
+        const partOf = ({ channel, livemode, provider }: (typeof waiting)[number]): QueuePart => {
+          const key = `${channel} ${livemode} ${provider ?? ''}`
+          const part = parts.get(key) ?? { channel, livemode, provider, ...EMPTY_PART }
+          parts.set(key, part)
+          return part
+        }
+        for (const row of waiting) {
+          Object.assign(partOf(row), { waiting: row.count, oldest_waiting_at: row.oldest_at })
+        }
+        for (const row of calls) {
+          Object.assign(partOf(row), { calls: row.count, oldest_call_at: row.oldest_at })
+        }
+        for (const row of unknown) {
+          Object.assign(partOf(row), { unknown: row.count, oldest_unknown_at: row.oldest_at })
+        }
+        return [...parts.values()]
+      },
+      messageQueueStates: (now: Date): Promise<QueueStates> => queueStates(message_queue, now),
+      deliveryQueueStates: (now: Date): Promise<QueueStates> => queueStates(delivery_queue, now),
+      /** The messages with an unknown outcome, the oldest first. */
+      async unknownMessages(limit: number): Promise<UnknownMessage[]> {
+        const { id, workspace_id, channel, recipient, provider } = messages
+        const { attempt, due_at, unknown_since } = message_queue
+        const rows = await db
+          .select({
+            id,
+            workspace_id,
+            channel,
+            recipient,
+            provider,
+            attempt,
+            due_at,
+            unknown_since,
+          })
+          .from(message_queue)
+          .innerJoin(
+            messages,
+            and(
+              eq(messages.workspace_id, message_queue.workspace_id),
+              eq(messages.id, message_queue.message_id),
+            ),
+          )
+          .where(isNotNull(unknown_since))
+          .orderBy(asc(unknown_since), asc(id))
+          .limit(limit)
+        return rows.flatMap(({ unknown_since: since, ...row }) =>
+          since ? [{ ...row, unknown_since: since }] : [],
         )
-        .where(isNotNull(unknown_since))
-        .orderBy(asc(unknown_since), asc(id))
-        .limit(limit)
-      return rows.flatMap(({ unknown_since: since, ...row }) =>
-        since ? [{ ...row, unknown_since: since }] : [],
-      )
-    },
-    async creditTotals() {
-      const [found] = await db
-        .select({
-          workspaces: rowCount,
-          frozen: countWhere(eq(accounts.status, 'frozen')),
-          balance: sumOf(accounts.balance),
-          held: sumOf(accounts.held),
-        })
-        .from(accounts)
-      return found ?? { workspaces: 0, frozen: 0, balance: 0, held: 0 }
-    },
-    async webhookTotals() {
-      const found = await db
-        .select({ status: webhooks.status, count: rowCount })
-        .from(webhooks)
-        .groupBy(webhooks.status)
-      const totals = { active: 0, failing: 0, disabled: 0 }
-      for (const { status, count } of found) totals[status] = count
-      return totals
-    },
-    async troubledWebhooks(limit) {
-      const { id, workspace_id, url, status, disabled_reason } = webhooks
-      const { consecutive_failures, last_success_at, last_failure_at } = webhooks
-      return db
-        .select({
-          ...{ id, workspace_id, url, status, disabled_reason },
-          ...{ consecutive_failures, last_success_at, last_failure_at },
-        })
-        .from(webhooks)
-        .where(ne(webhooks.status, 'active'))
-        .orderBy(sql`${last_failure_at} desc nulls last`, desc(id))
-        .limit(limit)
-    },
-    async failedMessages(limit, only) {
-      const failed = and(
-        isWhole,
-        eq(counts.status, 'failed'),
-        gt(counts.count, 0),
-        only && eq(counts.channel, only),
-      )
-      const histories = await db
-        .select({ workspace_id: counts.workspace_id, channel: counts.channel })
-        .from(counts)
-        .where(failed)
-        .orderBy(desc(counts.count), counts.workspace_id, counts.channel)
-        .limit(HISTORIES_MAX)
-      if (histories.length === 0) return []
-      const newest = histories.map(({ workspace_id, channel }) => {
-        const mine = and(
-          eq(messages.workspace_id, workspace_id),
-          eq(messages.channel, channel),
-          eq(messages.status, 'failed'),
+      },
+      async creditTotals(): Promise<CreditTotals> {
+        const [found] = await db
+          .select({
+            workspaces: rowCount,
+            frozen: countWhere(eq(accounts.status, 'frozen')),
+            balance: sumOf(accounts.balance),
+            held: sumOf(accounts.held),
+          })
+          .from(accounts)
+        return found ?? { workspaces: 0, frozen: 0, balance: 0, held: 0 }
+      },
+      async webhookTotals(): Promise<WebhookTotals> {
+        const found = await db
+          .select({ status: webhooks.status, count: rowCount })
+          .from(webhooks)
+          .groupBy(webhooks.status)
+        const totals = { active: 0, failing: 0, disabled: 0 }
+        for (const { status, count } of found) totals[status] = count
+        return totals
+      },
+      /** Failing or disabled webhooks, the latest failure first. */
+      async troubledWebhooks(limit: number): Promise<TroubledWebhook[]> {
+        const { id, workspace_id, url, status, disabled_reason } = webhooks
+        const { consecutive_failures, last_success_at, last_failure_at } = webhooks
+        return db
+          .select({
+            ...{ id, workspace_id, url, status, disabled_reason },
+            ...{ consecutive_failures, last_success_at, last_failure_at },
+          })
+          .from(webhooks)
+          .where(ne(webhooks.status, 'active'))
+          .orderBy(sql`${last_failure_at} desc nulls last`, desc(id))
+          .limit(limit)
+      },
+      /** Failed messages, newest first; with `channel`, only of this channel. */
+      async failedMessages(limit: number, only?: Channel): Promise<FailedMessage[]> {
+        const failed = and(
+          isWhole,
+          eq(counts.status, 'failed'),
+          gt(counts.count, 0),
+          only && eq(counts.channel, only),
         )
-        const ids = db.select({ id: messages.id }).from(messages).where(mine)
-        return sql`select id from (${ids.orderBy(desc(messages.id)).limit(limit)}) history`
-      })
-      const ids = sql`(${sql.join(newest, sql` union all `)} order by id desc limit ${limit})`
-      const { id, workspace_id, channel, recipient, provider } = messages
-      const { error_code, error_message, created_at, failed_at } = messages
-      const workspaces = [...new Set(histories.map((history) => history.workspace_id))]
-      return db
-        .select({
-          ...{ id, workspace_id, channel, recipient, provider },
-          ...{ error_code, error_message, created_at, failed_at },
+        const histories = await db
+          .select({ workspace_id: counts.workspace_id, channel: counts.channel })
+          .from(counts)
+          .where(failed)
+          .orderBy(desc(counts.count), counts.workspace_id, counts.channel)
+          .limit(HISTORIES_MAX)
+        if (histories.length === 0) return []
+        const newest = histories.map(({ workspace_id, channel }) => {
+          const mine = and(
+            eq(messages.workspace_id, workspace_id),
+            eq(messages.channel, channel),
+            eq(messages.status, 'failed'),
+          )
+          const ids = db.select({ id: messages.id }).from(messages).where(mine)
+          return sql`select id from (${ids.orderBy(desc(messages.id)).limit(limit)}) history`
         })
-        .from(messages)
-        .where(and(inArray(workspace_id, workspaces), inArray(id, ids)))
-        .orderBy(desc(id))
-        .limit(limit)
+        const ids = sql`(${sql.join(newest, sql` union all `)} order by id desc limit ${limit})`
+        const { id, workspace_id, channel, recipient, provider } = messages
+        const { error_code, error_message, created_at, failed_at } = messages
+        const workspaces = [...new Set(histories.map((history) => history.workspace_id))]
+        return db
+          .select({
+            ...{ id, workspace_id, channel, recipient, provider },
+            ...{ error_code, error_message, created_at, failed_at },
+          })
+          .from(messages)
+          .where(and(inArray(workspace_id, workspaces), inArray(id, ids)))
+          .orderBy(desc(id))
+          .limit(limit)
+      },
     },
+    writes: {},
   }
 }
 

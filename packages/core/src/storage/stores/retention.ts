@@ -1,11 +1,26 @@
 import { and, asc, eq, gt, gte, inArray, isNotNull, lt, lte, type SQL, sql } from 'drizzle-orm'
 import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
+import type { MessageRow, RetentionMarkRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { IdRange, RetentionKind, RetentionReads, RetentionWrites } from '../ports/retention.ts'
 import { filledUp } from './batches.ts'
 
-export function retentionStore(db: Db, tables: Tables): RetentionReads & RetentionWrites {
+/** The walks, oldest row first. `late_messages`: messages that were not finished when `messages` passed them. */
+export type RetentionKind = RetentionMarkRow['kind']
+
+/** A range of ids: from `from_id` up to, but not including, `before_id`. */
+export interface IdRange {
+  from_id: string
+  before_id: string
+}
+
+/** The columns of a message that decide whether its retention time is over. */
+export type AgedMessage = Pick<MessageRow, 'id' | 'channel' | 'recipient' | 'erased_at'> & {
+  /** The time at which the message reached its last known status; null while it is in the queue. */
+  ended_at: Date | null
+}
+
+export function retentionStore(db: Db, tables: Tables) {
   const { retention_marks: marks, workspaces, messages, message_queue: queue } = tables
   const { webhooks, deliveries, bulk_rejections: rejections } = tables
   const { events, received_messages: received, conversations, delivery_attempts: tries } = tables
@@ -49,107 +64,145 @@ export function retentionStore(db: Db, tables: Tables): RetentionReads & Retenti
   }
 
   return {
-    async due(kind, { before_id, latest_mark, after, limit }) {
-      const { t, id } = walked(kind)
-      const from_id = sql`coalesce((select ${marks.before_id} from ${marks}
+    reads: {
+      /**
+       * Workspaces that have rows of that kind between their mark and `before_id`, with ids above `after`, sorted by id.
+       * The id `''` means rows of no workspace. This is the only query here that names no workspace.
+       */
+      async due(
+        kind: RetentionKind,
+        {
+          before_id,
+          latest_mark,
+          after,
+          limit,
+        }: { before_id: string; latest_mark: string; after: string | null; limit: number },
+      ): Promise<string[]> {
+        const { t, id } = walked(kind)
+        const from_id = sql`coalesce((select ${marks.before_id} from ${marks}
         where ${marks.workspace_id} = ${workspaces.id} and ${marks.kind} = ${kind}
           and ${marks.before_id} <= ${latest_mark}), '')`
-      // One index look-up for each workspace: a join could read the whole table.
-      const first: SQL = sql`(select ${id} from ${t} where ${t.workspace_id} = ${workspaces.id}
+        // One index look-up for each workspace: a join could read the whole table.
+        const first: SQL = sql`(select ${id} from ${t} where ${t.workspace_id} = ${workspaces.id}
         and ${id} >= ${from_id} and ${id} < ${before_id} order by ${id} limit 1)`
-      const found = db
-        .select({ id: workspaces.id })
-        .from(workspaces)
-        .where(and(gt(workspaces.id, after ?? ''), sql`${first} is not null`))
-      const ids = (await found.orderBy(asc(workspaces.id)).limit(limit)).map(({ id }) => id)
-      const isFirst = after === null && kind === 'received_messages'
-      return isFirst && (await hasDue('', kind, { before_id, latest_mark })) ? ['', ...ids] : ids
-    },
-    mark,
-    async messages(workspaceId, range, limit) {
-      const { id, channel, recipient, erased_at } = messages
-      const { sent_at, delivered_at, failed_at, created_at } = messages
-      const found = await db
-        .select({
-          ...{ id, channel, recipient, erased_at },
-          ...{ sent_at, delivered_at, failed_at, created_at },
-          queued: queue.message_id,
+        const found = db
+          .select({ id: workspaces.id })
+          .from(workspaces)
+          .where(and(gt(workspaces.id, after ?? ''), sql`${first} is not null`))
+        const ids = (await found.orderBy(asc(workspaces.id)).limit(limit)).map(({ id }) => id)
+        const isFirst = after === null && kind === 'received_messages'
+        return isFirst && (await hasDue('', kind, { before_id, latest_mark })) ? ['', ...ids] : ids
+      },
+      /** The id at which a walk continues: `''` without a mark, or with a mark later than `latest`. */
+      mark,
+      /** Returns the oldest first. */
+      async messages(workspaceId: string, range: IdRange, limit: number): Promise<AgedMessage[]> {
+        const { id, channel, recipient, erased_at } = messages
+        const { sent_at, delivered_at, failed_at, created_at } = messages
+        const found = await db
+          .select({
+            ...{ id, channel, recipient, erased_at },
+            ...{ sent_at, delivered_at, failed_at, created_at },
+            queued: queue.message_id,
+          })
+          .from(messages)
+          .leftJoin(queue, eq(queue.message_id, id))
+          .where(within('messages', workspaceId, range))
+          .orderBy(asc(id))
+          .limit(limit)
+        return found.map(({ queued, sent_at, delivered_at, failed_at, created_at, ...row }) => {
+          const ended_at = failed_at ?? sent_at ?? delivered_at ?? created_at
+          return { ...row, ended_at: queued === null ? ended_at : null }
         })
-        .from(messages)
-        .leftJoin(queue, eq(queue.message_id, id))
-        .where(within('messages', workspaceId, range))
-        .orderBy(asc(id))
-        .limit(limit)
-      return found.map(({ queued, sent_at, delivered_at, failed_at, created_at, ...row }) => {
-        const ended_at = failed_at ?? sent_at ?? delivered_at ?? created_at
-        return { ...row, ended_at: queued === null ? ended_at : null }
-      })
+      },
+      /** Returns the oldest first. */
+      async events(
+        workspaceId: string,
+        range: IdRange,
+        limit: number,
+      ): Promise<{ id: string; body: string }[]> {
+        const { id, body } = events
+        const found = db
+          .select({ id, body })
+          .from(events)
+          .where(within('events', workspaceId, range))
+        return found.orderBy(asc(id)).limit(limit)
+      },
+      /** Returns ids, oldest first. */
+      async received(workspaceId: string, range: IdRange, limit: number): Promise<string[]> {
+        const { id } = received
+        const found = db
+          .select({ id })
+          .from(received)
+          .where(within('received_messages', workspaceId, range))
+        return (await found.orderBy(asc(id)).limit(limit)).map((row) => row.id)
+      },
     },
-    async events(workspaceId, range, limit) {
-      const { id, body } = events
-      const found = db
-        .select({ id, body })
-        .from(events)
-        .where(within('events', workspaceId, range))
-      return found.orderBy(asc(id)).limit(limit)
-    },
-    async received(workspaceId, range, limit) {
-      const { id } = received
-      const found = db
-        .select({ id })
-        .from(received)
-        .where(within('received_messages', workspaceId, range))
-      return (await found.orderBy(asc(id)).limit(limit)).map((row) => row.id)
-    },
-    async setMark(workspace_id, kind, before_id) {
-      const row = { workspace_id, kind, before_id }
-      const target = [marks.workspace_id, marks.kind]
-      await db.insert(marks).values(row).onConflictDoUpdate({ target, set: { before_id } })
-    },
-    async forgetResponses(workspaceId, { from_id, before_id }) {
-      const some = and(
-        eq(tries.workspace_id, workspaceId),
-        gte(tries.delivery_id, from_id),
-        lt(tries.delivery_id, before_id),
-        isNotNull(tries.response_body),
-      )
-      await db.update(tries).set({ response_body: null }).where(some)
-      const own = db
-        .select({ id: webhooks.id })
-        .from(webhooks)
-        .where(eq(webhooks.workspace_id, workspaceId))
-      const only = and(
-        eq(deliveries.workspace_id, workspaceId),
-        inArray(deliveries.webhook_id, own),
-        gte(deliveries.id, from_id),
-        lt(deliveries.id, before_id),
-        isNotNull(deliveries.response_body),
-      )
-      await db.update(deliveries).set({ response_body: null }).where(only)
-    },
-    async removeRejections(workspaceId, range, rows) {
-      const { bulk_id } = rejections
-      const some = within('bulk_rejections', workspaceId, range)
-      const oldest = db.select({ bulk_id }).from(rejections).where(some).orderBy(asc(bulk_id))
-      const last = (await oldest.limit(rows)).at(-1)?.bulk_id
-      if (last === undefined) return null
-      await db.delete(rejections).where(and(some, lte(bulk_id, last)))
-      return last
-    },
-    async forgetConversations(workspaceId, recipients, before) {
-      for (const channel of new Set(recipients.map((one) => one.channel))) {
-        const theirs = recipients.filter((one) => one.channel === channel)
-        const addresses = theirs.map(({ recipient }) =>
-          channel === 'email' ? emailKey(recipient) : recipient,
-        )
+    writes: {
+      async setMark(workspace_id: string, kind: RetentionKind, before_id: string): Promise<void> {
+        const row = { workspace_id, kind, before_id }
+        const target = [marks.workspace_id, marks.kind]
+        await db.insert(marks).values(row).onConflictDoUpdate({ target, set: { before_id } })
+      },
+      /** Removes the receivers' responses to the deliveries with these ids. */
+      async forgetResponses(workspaceId: string, { from_id, before_id }: IdRange): Promise<void> {
         const some = and(
-          eq(conversations.workspace_id, workspaceId),
-          eq(conversations.channel, channel),
-          inArray(conversations.address, filledUp(addresses)),
-          lt(conversations.last_sent_at, before),
+          eq(tries.workspace_id, workspaceId),
+          gte(tries.delivery_id, from_id),
+          lt(tries.delivery_id, before_id),
+          isNotNull(tries.response_body),
         )
-        await db.delete(conversations).where(some)
-      }
+        await db.update(tries).set({ response_body: null }).where(some)
+        const own = db
+          .select({ id: webhooks.id })
+          .from(webhooks)
+          .where(eq(webhooks.workspace_id, workspaceId))
+        const only = and(
+          eq(deliveries.workspace_id, workspaceId),
+          inArray(deliveries.webhook_id, own),
+          gte(deliveries.id, from_id),
+          lt(deliveries.id, before_id),
+          isNotNull(deliveries.response_body),
+        )
+        await db.update(deliveries).set({ response_body: null }).where(only)
+      },
+      /**
+       * Removes rejected recipients of the oldest bulks of the range: whole bulks, at least `rows` rows if the range has them.
+       * Returns the last of these bulks; null if the range has no more rows.
+       */
+      async removeRejections(
+        workspaceId: string,
+        range: IdRange,
+        rows: number,
+      ): Promise<string | null> {
+        const { bulk_id } = rejections
+        const some = within('bulk_rejections', workspaceId, range)
+        const oldest = db.select({ bulk_id }).from(rejections).where(some).orderBy(asc(bulk_id))
+        const last = (await oldest.limit(rows)).at(-1)?.bulk_id
+        if (last === undefined) return null
+        await db.delete(rejections).where(and(some, lte(bulk_id, last)))
+        return last
+      },
+      /** Removes conversations with these recipients whose last message is older than `before`. */
+      async forgetConversations(
+        workspaceId: string,
+        recipients: readonly Pick<MessageRow, 'channel' | 'recipient'>[],
+        before: Date,
+      ): Promise<void> {
+        for (const channel of new Set(recipients.map((one) => one.channel))) {
+          const theirs = recipients.filter((one) => one.channel === channel)
+          const addresses = theirs.map(({ recipient }) =>
+            channel === 'email' ? emailKey(recipient) : recipient,
+          )
+          const some = and(
+            eq(conversations.workspace_id, workspaceId),
+            eq(conversations.channel, channel),
+            inArray(conversations.address, filledUp(addresses)),
+            lt(conversations.last_sent_at, before),
+          )
+          await db.delete(conversations).where(some)
+        }
+      },
     },
   }
 }

@@ -1,6 +1,5 @@
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { Writes } from '../ports/stores.ts'
 import { accountTokenStore } from './account-tokens.ts'
 import { apiKeyStore } from './api-keys.ts'
 import { auditStore } from './audit.ts'
@@ -38,8 +37,8 @@ import { secondFactorStore, userStore } from './users.ts'
 import { webhookStore } from './webhooks.ts'
 import { workspaceStore } from './workspaces.ts'
 
-/** All stores on one database handle: the handle of a transaction or of the readers. */
-export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Writes {
+/** The stores: what is in this list is what `read` and `write` have. */
+function stores(db: Db, tables: Tables, dialect: StoreDialect) {
   const eventLog = eventLogStore(db, tables, dialect)
   return {
     workspaces: workspaceStore(db, tables, dialect),
@@ -81,6 +80,41 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     operators: operatorStore(db, tables, dialect),
     eventLog,
   }
+}
+
+type Stores = ReturnType<typeof stores>
+
+/** The stores that have a query. */
+type Read = {
+  [Name in keyof Stores]: keyof Stores[Name]['reads'] extends never ? never : Name
+}[keyof Stores]
+
+/**
+ * The queries of `read`: committed rows, and only rows of the named workspace. `NEAR_READS` names the queries that
+ * return at once; every other query may take long.
+ */
+export interface Reads extends ReadList {}
+
+/** The stores of a transaction: queries and changes. A change outside `write` does not compile. */
+export interface Writes extends WriteList {}
+
+type ReadList = { [Name in Read]: Stores[Name]['reads'] }
+type WriteList = { [Name in keyof Stores]: Stores[Name]['reads'] & Stores[Name]['writes'] }
+
+/** The queries of all stores on one database handle. */
+export function openReads(db: Db, tables: Tables, dialect: StoreDialect): Reads {
+  const all = Object.entries(stores(db, tables, dialect))
+  return Object.fromEntries(all.map(([name, { reads }]) => [name, reads])) as Reads
+}
+
+/** The queries and changes of all stores on the handle of a transaction. */
+export function openWrites(db: Db, tables: Tables, dialect: StoreDialect): Writes {
+  const all: [string, { reads: object; writes: object }][] = Object.entries(
+    stores(db, tables, dialect),
+  )
+  return Object.fromEntries(
+    all.map(([name, { reads, writes }]) => [name, { ...reads, ...writes }]),
+  ) as unknown as Writes
 }
 
 /** Runs the work of a transaction. The events that it stored get their positions at its end. */

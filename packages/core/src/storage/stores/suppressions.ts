@@ -1,21 +1,25 @@
 import { and, asc, desc, eq, gt, inArray, lt, or } from 'drizzle-orm'
-import { CHANNELS } from '../../contract/resources/content.ts'
+import { CHANNELS, type Channel } from '../../contract/resources/content.ts'
+import type { SuppressionReason } from '../../contract/resources/suppressions.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { SuppressionRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { suppressedForms } from '../../rules/suppression.ts'
-import type {
-  SuppressionFilter,
-  SuppressionPosition,
-  SuppressionReads,
-  SuppressionWrites,
-} from '../ports/contacts.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './dialect.ts'
 
-export function suppressionStore(
-  db: Db,
-  { suppressions: t }: Tables,
-): SuppressionReads & SuppressionWrites {
+/** Selects suppressions; an absent field does not restrict the list. */
+export interface SuppressionFilter {
+  channel?: Channel | undefined
+  reason?: SuppressionReason | undefined
+  /** A part of the address, in lower case. */
+  search?: string | undefined
+}
+
+/** The place of a suppression in the order of the list. */
+export type SuppressionPosition = Pick<SuppressionRow, 'created_at' | 'channel' | 'address'>
+
+export function suppressionStore(db: Db, { suppressions: t }: Tables) {
   const matching = (workspaceId: string, { channel, reason, search }: SuppressionFilter) =>
     and(
       eq(t.workspace_id, workspaceId),
@@ -32,44 +36,67 @@ export function suppressionStore(
       ),
     )
   return {
-    async of(workspaceId, addresses) {
-      if (addresses.length === 0) return []
-      // The condition names all channels, because the channel precedes the address in the key.
-      const known = and(
-        eq(t.workspace_id, workspaceId),
-        inArray(t.channel, [...CHANNELS]),
-        inArray(t.address, filledUp(addresses)),
-      )
-      return db.select().from(t).where(known)
+    reads: {
+      /** The suppressions of these addresses, on any channel. */
+      async of(workspaceId: string, addresses: readonly string[]): Promise<SuppressionRow[]> {
+        if (addresses.length === 0) return []
+        // The condition names all channels, because the channel precedes the address in the key.
+        const known = and(
+          eq(t.workspace_id, workspaceId),
+          inArray(t.channel, [...CHANNELS]),
+          inArray(t.address, filledUp(addresses)),
+        )
+        return db.select().from(t).where(known)
+      },
+      /** Returns the newest first; with `after`, only rows after that position. */
+      async list(
+        workspaceId: string,
+        filter: SuppressionFilter,
+        {
+          limit,
+          offset,
+          after,
+        }: { limit: number; offset: number; after?: SuppressionPosition | undefined },
+      ): Promise<SuppressionRow[]> {
+        const found = db
+          .select()
+          .from(t)
+          .where(and(matching(workspaceId, filter), after && isAfter(after)))
+        const newest = found.orderBy(desc(t.created_at), asc(t.channel), asc(t.address))
+        return newest.limit(limit).offset(offset)
+      },
+      async count(workspaceId: string, filter: SuppressionFilter): Promise<number> {
+        const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
+        return (await found)[0]?.n ?? 0
+      },
     },
-    async list(workspaceId, filter, { limit, offset, after }) {
-      const found = db
-        .select()
-        .from(t)
-        .where(and(matching(workspaceId, filter), after && isAfter(after)))
-      const newest = found.orderBy(desc(t.created_at), asc(t.channel), asc(t.address))
-      return newest.limit(limit).offset(offset)
-    },
-    async count(workspaceId, filter) {
-      const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
-      return (await found)[0]?.n ?? 0
-    },
-    async add(suppressions) {
-      const all = suppressions.flatMap((row) =>
-        suppressedForms(row).map((address) => ({ ...row, address })),
-      )
-      for (const block of blocksOf(all)) {
-        await db.insert(t).values(block).onConflictDoNothing()
-      }
-    },
-    async remove(workspaceId, { channel, address, reason }) {
-      const one = and(
-        eq(t.workspace_id, workspaceId),
-        eq(t.channel, channel),
-        inArray(t.address, suppressedForms({ channel, address })),
-        reason && eq(t.reason, reason),
-      )
-      return (await db.delete(t).where(one).returning({ address: t.address })).length > 0
+    writes: {
+      /** On WhatsApp all forms of a number are suppressed. An existing suppression stays unchanged. */
+      async add(suppressions: readonly SuppressionRow[]): Promise<void> {
+        const all = suppressions.flatMap((row) =>
+          suppressedForms(row).map((address) => ({ ...row, address })),
+        )
+        for (const block of blocksOf(all)) {
+          await db.insert(t).values(block).onConflictDoNothing()
+        }
+      },
+      /** Removes all forms of a number of WhatsApp. Returns false when no such suppression exists. With a `reason`, only a suppression with that reason is removed. */
+      async remove(
+        workspaceId: string,
+        {
+          channel,
+          address,
+          reason,
+        }: { channel: Channel; address: string; reason?: SuppressionReason | undefined },
+      ): Promise<boolean> {
+        const one = and(
+          eq(t.workspace_id, workspaceId),
+          eq(t.channel, channel),
+          inArray(t.address, suppressedForms({ channel, address })),
+          reason && eq(t.reason, reason),
+        )
+        return (await db.delete(t).where(one).returning({ address: t.address })).length > 0
+      },
     },
   }
 }

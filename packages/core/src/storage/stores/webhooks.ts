@@ -1,25 +1,47 @@
 import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm'
+import type { Slice } from '../../contract/endpoints/paging.ts'
+import type { Delivery } from '../../contract/resources/webhook-deliveries.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
-import type { DeliveryQueueRow } from '../../rows/rows.ts'
-import type { Tables } from '../../rows/tables.ts'
-import type { FanOut } from '../../rules/fan-out.ts'
-import { attemptInRow } from '../../rules/record.ts'
 import type {
-  DeliveryFilter,
-  WebhookFilter,
-  WebhookReads,
-  WebhookWrites,
-} from '../ports/webhooks.ts'
+  DeliveryAttemptRow,
+  DeliveryQueueRow,
+  DeliveryRow,
+  EventRow,
+  WebhookRow,
+} from '../../rows/rows.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { FanOut, Subscriber } from '../../rules/fan-out.ts'
+import { attemptInRow } from '../../rules/record.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import type { StoreDialect } from './dialect.ts'
 import { isBelow, removeOldest } from './pages.ts'
+
+/** Selects deliveries of a webhook. */
+export interface DeliveryFilter {
+  status?: Delivery['status'] | undefined
+  event?: string | undefined
+  livemode?: boolean | undefined
+}
+
+/** Selects webhooks. */
+export interface WebhookFilter {
+  mode?: 'all' | 'live' | 'test' | undefined
+}
+
+/** The columns that the owner or a rotation changes. */
+export type WebhookChange = Partial<
+  Omit<WebhookRow, 'id' | 'workspace_id' | 'last_success_at' | 'last_failure_at' | 'created_at'>
+>
+
+/** The body of an event's deliveries. */
+export type EventBody = Pick<EventRow, 'id' | 'body'>
 
 export function webhookStore(
   db: Db,
   tables: Tables,
   { locked, kept, present }: StoreDialect,
   eventLog: { note(stored: FanOut['events']): void },
-): WebhookReads & WebhookWrites {
+) {
   const { webhooks: t, deliveries, delivery_queue: queue, delivery_attempts: attempts } = tables
   const { events, receiver_hosts: hosts } = tables
 
@@ -51,200 +73,272 @@ export function webhookStore(
   }
 
   return {
-    async forgetHosts(before, limit) {
-      const isFree = or(isNull(hosts.held_until), lt(hosts.held_until, before))
-      const condition = and(lt(hosts.waits_until, before), isFree)
-      return removeOldest(db, { from: hosts, by: hosts.waits_until, condition }, limit)
+    reads: {
+      /** Also returns hidden webhooks. */
+      async byId(workspaceId: string, webhookId: string): Promise<WebhookRow | null> {
+        const [row] = await db.select().from(t).where(mine(workspaceId, webhookId))
+        return row ?? null
+      },
+      /** The hidden webhook that gets the callbacks for this origin, signed by this key. */
+      async byCallbackOrigin(
+        workspaceId: string,
+        { api_key_id, callback_origin }: { api_key_id: string; callback_origin: string },
+      ): Promise<WebhookRow | null> {
+        const one = and(
+          eq(t.workspace_id, workspaceId),
+          eq(t.api_key_id, api_key_id),
+          eq(t.callback_origin, callback_origin),
+        )
+        return (await db.select().from(t).where(one))[0] ?? null
+      },
+      /** Returns the newest first, without hidden webhooks. */
+      async list(
+        workspaceId: string,
+        { limit, offset, after, ...filter }: WebhookFilter & Slice,
+      ): Promise<WebhookRow[]> {
+        const all = db
+          .select()
+          .from(t)
+          .where(and(ofMode(workspaceId, filter), isBelow(t.id, after)))
+        return all.orderBy(desc(t.id)).limit(limit).offset(offset)
+      },
+      /** Without hidden webhooks. */
+      async count(workspaceId: string, filter: WebhookFilter = {}): Promise<number> {
+        const all = db.select({ n: rowCount }).from(t).where(ofMode(workspaceId, filter))
+        return (await all)[0]?.n ?? 0
+      },
+      /** Returns the newest first. */
+      async deliveries(
+        workspaceId: string,
+        webhookId: string,
+        { limit, offset, after, ...filter }: DeliveryFilter & Slice,
+      ): Promise<DeliveryRow[]> {
+        const found = db
+          .select()
+          .from(deliveries)
+          .where(and(matching(workspaceId, webhookId, filter), isBelow(deliveries.id, after)))
+        return found.orderBy(desc(deliveries.id)).limit(limit).offset(offset)
+      },
+      async countDeliveries(
+        workspaceId: string,
+        webhookId: string,
+        filter: DeliveryFilter = {},
+      ): Promise<number> {
+        const found = db
+          .select({ n: rowCount })
+          .from(deliveries)
+          .where(matching(workspaceId, webhookId, filter))
+        return (await found)[0]?.n ?? 0
+      },
+      async delivery(
+        workspaceId: string,
+        webhookId: string,
+        deliveryId: string,
+      ): Promise<DeliveryRow | null> {
+        const one = and(deliveriesTo(workspaceId, webhookId), eq(deliveries.id, deliveryId))
+        return (await db.select().from(deliveries).where(one))[0] ?? null
+      },
+      /** When the next of the waiting deliveries is due; null if none waits. Deliveries in flight do not wait. */
+      async nextDue(workspaceId: string, webhookId: string): Promise<Date | null> {
+        const to = and(eq(queue.webhook_id, webhookId), eq(queue.workspace_id, workspaceId))
+        const waiting = db
+          .select({ due_at: queue.due_at })
+          .from(queue)
+          .where(and(to, isNull(queue.token)))
+        return (await waiting.orderBy(asc(queue.due_at)).limit(1))[0]?.due_at ?? null
+      },
+      /** At most `limit` deliveries with ids above `after_id`, of any status, oldest first. */
+      async deliveriesAfter(
+        workspaceId: string,
+        webhookId: string,
+        { after_id, limit }: { after_id: string; limit: number },
+      ): Promise<Pick<DeliveryRow, 'id' | 'event_id' | 'status' | 'livemode' | 'created_at'>[]> {
+        const { id, event_id, status, livemode, created_at } = deliveries
+        const later = and(deliveriesTo(workspaceId, webhookId), gt(id, after_id))
+        const row = { id, event_id, status, livemode, created_at }
+        const found = db.select(row).from(deliveries).where(later)
+        return found.orderBy(asc(id)).limit(limit)
+      },
+      /** All deliveries about one message, oldest first. */
+      async deliveriesOf(workspaceId: string, messageId: string): Promise<DeliveryRow[]> {
+        const about = and(
+          eq(deliveries.workspace_id, workspaceId),
+          eq(deliveries.message_id, messageId),
+        )
+        return db.select().from(deliveries).where(about).orderBy(asc(deliveries.id))
+      },
+      /** The bodies of these events, in any order; missing events are left out. */
+      async eventBodies(workspaceId: string, eventIds: readonly string[]): Promise<EventBody[]> {
+        if (eventIds.length === 0) return []
+        const some = and(eq(events.workspace_id, workspaceId), inArray(events.id, [...eventIds]))
+        return db.select({ id: events.id, body: events.body }).from(events).where(some)
+      },
+      /** The tries of one delivery, oldest first. */
+      async attempts(
+        workspaceId: string,
+        webhookId: string,
+        deliveryId: string,
+      ): Promise<DeliveryAttemptRow[]> {
+        const one = and(deliveriesTo(workspaceId, webhookId), eq(deliveries.id, deliveryId))
+        const [row] = await db.select().from(deliveries).where(one)
+        const only = row && attemptInRow(row)
+        if (only) return [only]
+        const of = and(eq(attempts.workspace_id, workspaceId), eq(attempts.delivery_id, deliveryId))
+        return db.select().from(attempts).where(of).orderBy(asc(attempts.number))
+      },
     },
-    async byId(workspaceId, webhookId) {
-      const [row] = await db.select().from(t).where(mine(workspaceId, webhookId))
-      return row ?? null
-    },
-    async byCallbackOrigin(workspaceId, { api_key_id, callback_origin }) {
-      const one = and(
-        eq(t.workspace_id, workspaceId),
-        eq(t.api_key_id, api_key_id),
-        eq(t.callback_origin, callback_origin),
-      )
-      return (await db.select().from(t).where(one))[0] ?? null
-    },
-    async list(workspaceId, { limit, offset, after, ...filter }) {
-      const all = db
-        .select()
-        .from(t)
-        .where(and(ofMode(workspaceId, filter), isBelow(t.id, after)))
-      return all.orderBy(desc(t.id)).limit(limit).offset(offset)
-    },
-    async count(workspaceId, filter = {}) {
-      const all = db.select({ n: rowCount }).from(t).where(ofMode(workspaceId, filter))
-      return (await all)[0]?.n ?? 0
-    },
-    async deliveries(workspaceId, webhookId, { limit, offset, after, ...filter }) {
-      const found = db
-        .select()
-        .from(deliveries)
-        .where(and(matching(workspaceId, webhookId, filter), isBelow(deliveries.id, after)))
-      return found.orderBy(desc(deliveries.id)).limit(limit).offset(offset)
-    },
-    async countDeliveries(workspaceId, webhookId, filter = {}) {
-      const found = db
-        .select({ n: rowCount })
-        .from(deliveries)
-        .where(matching(workspaceId, webhookId, filter))
-      return (await found)[0]?.n ?? 0
-    },
-    async delivery(workspaceId, webhookId, deliveryId) {
-      const one = and(deliveriesTo(workspaceId, webhookId), eq(deliveries.id, deliveryId))
-      return (await db.select().from(deliveries).where(one))[0] ?? null
-    },
-    async nextDue(workspaceId, webhookId) {
-      const to = and(eq(queue.webhook_id, webhookId), eq(queue.workspace_id, workspaceId))
-      const waiting = db
-        .select({ due_at: queue.due_at })
-        .from(queue)
-        .where(and(to, isNull(queue.token)))
-      return (await waiting.orderBy(asc(queue.due_at)).limit(1))[0]?.due_at ?? null
-    },
-    async deliveriesAfter(workspaceId, webhookId, { after_id, limit }) {
-      const { id, event_id, status, livemode, created_at } = deliveries
-      const later = and(deliveriesTo(workspaceId, webhookId), gt(id, after_id))
-      const row = { id, event_id, status, livemode, created_at }
-      const found = db.select(row).from(deliveries).where(later)
-      return found.orderBy(asc(id)).limit(limit)
-    },
-    async deliveriesOf(workspaceId, messageId) {
-      const about = and(
-        eq(deliveries.workspace_id, workspaceId),
-        eq(deliveries.message_id, messageId),
-      )
-      return db.select().from(deliveries).where(about).orderBy(asc(deliveries.id))
-    },
-    async eventBodies(workspaceId, eventIds) {
-      if (eventIds.length === 0) return []
-      const some = and(eq(events.workspace_id, workspaceId), inArray(events.id, [...eventIds]))
-      return db.select({ id: events.id, body: events.body }).from(events).where(some)
-    },
-    async attempts(workspaceId, webhookId, deliveryId) {
-      const one = and(deliveriesTo(workspaceId, webhookId), eq(deliveries.id, deliveryId))
-      const [row] = await db.select().from(deliveries).where(one)
-      const only = row && attemptInRow(row)
-      if (only) return [only]
-      const of = and(eq(attempts.workspace_id, workspaceId), eq(attempts.delivery_id, deliveryId))
-      return db.select().from(attempts).where(of).orderBy(asc(attempts.number))
-    },
-    async targets(workspaceId) {
-      const all = and(eq(t.workspace_id, workspaceId), isListed)
-      return db.select({ id: t.id, url: t.url }).from(t).where(all)
-    },
-    async insert(webhook) {
-      await db.insert(t).values(webhook)
-    },
-    async lock(workspaceId, webhookId) {
-      const [row] = await locked(db.select().from(t).where(mine(workspaceId, webhookId)))
-      return row ?? null
-    },
-    async lockSignedBy(workspaceId, keyId) {
-      const signed = keyId === null ? isNotNull(t.api_key_id) : eq(t.api_key_id, keyId)
-      const found = db.select().from(t)
-      return locked(found.where(and(eq(t.workspace_id, workspaceId), signed)).orderBy(asc(t.id)))
-    },
-    async countCallbacks(workspaceId) {
-      const used = or(eq(t.is_active, true), inArray(t.disabled_reason, ['gone', 'failing']))
-      const all = and(eq(t.workspace_id, workspaceId), isNotNull(t.callback_origin), used)
-      return (await db.select({ n: rowCount }).from(t).where(all))[0]?.n ?? 0
-    },
-    async change(workspaceId, webhookId, change) {
-      await db.update(t).set(change).where(mine(workspaceId, webhookId))
-    },
-    async disableAll(workspaceId, { reason, at }) {
-      const active = and(eq(t.workspace_id, workspaceId), eq(t.is_active, true))
-      // The webhooks are locked in the same order as by delivery results.
-      await locked(db.select({ id: t.id }).from(t).where(active).orderBy(asc(t.id)))
-      const disabled = { is_active: false, status: 'disabled', disabled_reason: reason } as const
-      const changed = await db
-        .update(t)
-        .set({ ...disabled, updated_at: at })
-        .where(active)
-        .returning({ callback_origin: t.callback_origin })
-      return changed.filter(({ callback_origin }) => callback_origin === null).length
-    },
-    async subscribers(workspaceId) {
-      const { id, workspace_id, events, mode, format } = t
-      const active = and(eq(workspace_id, workspaceId), eq(t.is_active, true), isListed)
-      const found = db.select({ id, workspace_id, events, mode, format }).from(t).where(active)
-      return kept(found.orderBy(asc(id)))
-    },
-    async queue(announced) {
-      for (const block of blocksOf(announced.events)) await db.insert(events).values(block)
-      eventLog.note(announced.events)
-      for (const block of blocksOf(announced.deliveries)) await db.insert(deliveries).values(block)
-      await enqueue(announced.delivery_queue)
-    },
-    async requeue(workspaceId, webhookId, deliveryIds, { at, tries }) {
-      if (deliveryIds.length === 0) return 0
-      const due = { trigger: 'manual', next_attempt_at: at, updated_at: at } as const
-      const oneMore = sql`${deliveries.max_attempts} + 1`
-      const to = deliveriesTo(workspaceId, webhookId)
-      const ids = filledUp(deliveryIds)
-      const queued = and(
-        eq(queue.workspace_id, workspaceId),
-        eq(queue.webhook_id, webhookId),
-        inArray(queue.delivery_id, ids),
-      )
-      const held = db
-        .select({ id: queue.delivery_id })
-        .from(queue)
-        .where(and(queued, isNotNull(queue.token)))
-      const inFlight = await db
-        .update(deliveries)
-        .set({ ...due, next_attempt_at: null, max_attempts: oneMore })
-        .where(and(to, inArray(deliveries.id, held), isNotNull(deliveries.next_attempt_at)))
-        .returning({ id: deliveries.id })
-      const waiting = await db
-        .update(queue)
-        .set({ due_at: present(at), set_at: present(at) })
-        .where(and(queued, isNull(queue.token), gt(queue.due_at, present(at))))
-        .returning({ id: queue.delivery_id })
-      const earlier = filledUp(waiting.map(({ id }) => id))
-      if (earlier.length > 0) {
-        await db
+    writes: {
+      /**
+       * Removes hosts at whose gates no attempt began or was held since `before`: those of deleted webhooks too. Returns their
+       * number, at most `limit`.
+       */
+      async forgetHosts(before: Date, limit: number): Promise<number> {
+        const isFree = or(isNull(hosts.held_until), lt(hosts.held_until, before))
+        const condition = and(lt(hosts.waits_until, before), isFree)
+        return removeOldest(db, { from: hosts, by: hosts.waits_until, condition }, limit)
+      },
+      /** The URLs of the workspace's webhooks, even if disabled, without hidden ones. The list is exact while the workspace is locked. */
+      async targets(workspaceId: string): Promise<Pick<WebhookRow, 'id' | 'url'>[]> {
+        const all = and(eq(t.workspace_id, workspaceId), isListed)
+        return db.select({ id: t.id, url: t.url }).from(t).where(all)
+      },
+      async insert(webhook: WebhookRow): Promise<void> {
+        await db.insert(t).values(webhook)
+      },
+      /** The webhook, locked until the transaction ends. */
+      async lock(workspaceId: string, webhookId: string): Promise<WebhookRow | null> {
+        const [row] = await locked(db.select().from(t).where(mine(workspaceId, webhookId)))
+        return row ?? null
+      },
+      /**
+       * The webhooks that this API key signs, hidden ones included, locked until the transaction ends; null: that any key
+       * signs. Sorted by id.
+       */
+      async lockSignedBy(workspaceId: string, keyId: string | null): Promise<WebhookRow[]> {
+        const signed = keyId === null ? isNotNull(t.api_key_id) : eq(t.api_key_id, keyId)
+        const found = db.select().from(t)
+        return locked(found.where(and(eq(t.workspace_id, workspaceId), signed)).orderBy(asc(t.id)))
+      },
+      /** The number of the hidden webhooks that get callbacks, or will again. It is exact while the workspace is locked. */
+      async countCallbacks(workspaceId: string): Promise<number> {
+        const used = or(eq(t.is_active, true), inArray(t.disabled_reason, ['gone', 'failing']))
+        const all = and(eq(t.workspace_id, workspaceId), isNotNull(t.callback_origin), used)
+        return (await db.select({ n: rowCount }).from(t).where(all))[0]?.n ?? 0
+      },
+      async change(workspaceId: string, webhookId: string, change: WebhookChange): Promise<void> {
+        await db.update(t).set(change).where(mine(workspaceId, webhookId))
+      },
+      /** Disables every active webhook of the workspace; returns their number without hidden ones. */
+      async disableAll(
+        workspaceId: string,
+        { reason, at }: { reason: string; at: Date },
+      ): Promise<number> {
+        const active = and(eq(t.workspace_id, workspaceId), eq(t.is_active, true))
+        // The webhooks are locked in the same order as by delivery results.
+        await locked(db.select({ id: t.id }).from(t).where(active).orderBy(asc(t.id)))
+        const disabled = { is_active: false, status: 'disabled', disabled_reason: reason } as const
+        const changed = await db
+          .update(t)
+          .set({ ...disabled, updated_at: at })
+          .where(active)
+          .returning({ callback_origin: t.callback_origin })
+        return changed.filter(({ callback_origin }) => callback_origin === null).length
+      },
+      /** The active webhooks without hidden ones. None of them can be removed until the transaction ends. */
+      async subscribers(workspaceId: string): Promise<Subscriber[]> {
+        const { id, workspace_id, events, mode, format } = t
+        const active = and(eq(workspace_id, workspaceId), eq(t.is_active, true), isListed)
+        const found = db.select({ id, workspace_id, events, mode, format }).from(t).where(active)
+        return kept(found.orderBy(asc(id)))
+      },
+      /** Stores an event and queues its deliveries. */
+      async queue(announced: FanOut): Promise<void> {
+        for (const block of blocksOf(announced.events)) await db.insert(events).values(block)
+        eventLog.note(announced.events)
+        for (const block of blocksOf(announced.deliveries))
+          await db.insert(deliveries).values(block)
+        await enqueue(announced.delivery_queue)
+      },
+      /**
+       * Makes deliveries due at `at`, with the trigger `manual`. Waiting deliveries keep their remaining tries, finished
+       * deliveries get `tries` more. A delivery in flight gets one more try, directly after the try in flight if that fails;
+       * until then its `next_attempt_at` is null. Lock the webhook first. Returns the number of changed deliveries.
+       */
+      async requeue(
+        workspaceId: string,
+        webhookId: string,
+        deliveryIds: readonly string[],
+        { at, tries }: { at: Date; tries: number },
+      ): Promise<number> {
+        if (deliveryIds.length === 0) return 0
+        const due = { trigger: 'manual', next_attempt_at: at, updated_at: at } as const
+        const oneMore = sql`${deliveries.max_attempts} + 1`
+        const to = deliveriesTo(workspaceId, webhookId)
+        const ids = filledUp(deliveryIds)
+        const queued = and(
+          eq(queue.workspace_id, workspaceId),
+          eq(queue.webhook_id, webhookId),
+          inArray(queue.delivery_id, ids),
+        )
+        const held = db
+          .select({ id: queue.delivery_id })
+          .from(queue)
+          .where(and(queued, isNotNull(queue.token)))
+        const inFlight = await db
           .update(deliveries)
-          .set({ ...due, max_attempts: oneMore })
-          .where(and(to, inArray(deliveries.id, earlier)))
-      }
-      const finished = await db
-        .update(deliveries)
-        .set({
-          ...due,
-          status: 'pending',
-          max_attempts: sql`${deliveries.attempt_count} + ${tries}`,
-        })
-        .where(and(to, inArray(deliveries.id, ids), ne(deliveries.status, 'pending')))
-        .returning({ delivery_id: deliveries.id })
-      const again = finished.map(({ delivery_id }) => ({
-        delivery_id,
-        workspace_id: workspaceId,
-        webhook_id: webhookId,
-        due_at: at,
-        set_at: at,
-        token: null,
-      }))
-      await enqueue(again)
-      return inFlight.length + waiting.length + finished.length
-    },
-    async remove(workspaceId, webhookId) {
-      const removed = await db.delete(t).where(mine(workspaceId, webhookId)).returning({ id: t.id })
-      if (removed.length === 0) return false
-      await db.delete(queue).where(eq(queue.webhook_id, webhookId))
-      const gone = db
-        .select({ id: deliveries.id })
-        .from(deliveries)
-        .where(deliveriesTo(workspaceId, webhookId))
-      await db
-        .delete(attempts)
-        .where(and(eq(attempts.workspace_id, workspaceId), inArray(attempts.delivery_id, gone)))
-      await db.delete(deliveries).where(deliveriesTo(workspaceId, webhookId))
-      return true
+          .set({ ...due, next_attempt_at: null, max_attempts: oneMore })
+          .where(and(to, inArray(deliveries.id, held), isNotNull(deliveries.next_attempt_at)))
+          .returning({ id: deliveries.id })
+        const waiting = await db
+          .update(queue)
+          .set({ due_at: present(at), set_at: present(at) })
+          .where(and(queued, isNull(queue.token), gt(queue.due_at, present(at))))
+          .returning({ id: queue.delivery_id })
+        const earlier = filledUp(waiting.map(({ id }) => id))
+        if (earlier.length > 0) {
+          await db
+            .update(deliveries)
+            .set({ ...due, max_attempts: oneMore })
+            .where(and(to, inArray(deliveries.id, earlier)))
+        }
+        const finished = await db
+          .update(deliveries)
+          .set({
+            ...due,
+            status: 'pending',
+            max_attempts: sql`${deliveries.attempt_count} + ${tries}`,
+          })
+          .where(and(to, inArray(deliveries.id, ids), ne(deliveries.status, 'pending')))
+          .returning({ delivery_id: deliveries.id })
+        const again = finished.map(({ delivery_id }) => ({
+          delivery_id,
+          workspace_id: workspaceId,
+          webhook_id: webhookId,
+          due_at: at,
+          set_at: at,
+          token: null,
+        }))
+        await enqueue(again)
+        return inFlight.length + waiting.length + finished.length
+      },
+      /** Removes the webhook with all its deliveries. Returns false when there is no such webhook. */
+      async remove(workspaceId: string, webhookId: string): Promise<boolean> {
+        const removed = await db
+          .delete(t)
+          .where(mine(workspaceId, webhookId))
+          .returning({ id: t.id })
+        if (removed.length === 0) return false
+        await db.delete(queue).where(eq(queue.webhook_id, webhookId))
+        const gone = db
+          .select({ id: deliveries.id })
+          .from(deliveries)
+          .where(deliveriesTo(workspaceId, webhookId))
+        await db
+          .delete(attempts)
+          .where(and(eq(attempts.workspace_id, workspaceId), inArray(attempts.delivery_id, gone)))
+        await db.delete(deliveries).where(deliveriesTo(workspaceId, webhookId))
+        return true
+      },
     },
   }
 }

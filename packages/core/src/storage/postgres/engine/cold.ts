@@ -5,7 +5,7 @@ import { type Db, dialects } from '../../../rows/dialect.ts'
 import { tables } from '../../../rows/tables.ts'
 import type { Reads, Storage } from '../../ports/storage.ts'
 import type { StoreDialect } from '../../stores/dialect.ts'
-import { inTransaction, openStores } from '../../stores/stores.ts'
+import { inTransaction, openReads, openWrites } from '../../stores/stores.ts'
 import type { Clock } from './clock.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { withoutData } from './failure.ts'
@@ -75,13 +75,13 @@ export function openCold(
   const runSoon = (text: string) => runWithin(max_ms, text)
   const run: Run = (query, values) => runWithin(undefined, query, values)
   return {
-    read: discreet(openStores(handle(run), t, dialect)),
+    read: discreet(openReads(handle(run), t, dialect)),
     async write(work) {
       const { result, has_logged } = await again((fate) =>
         transact(
           pool,
           eachAlone,
-          (run) => inTransaction(openStores(handle(run), t, dialect), work),
+          (run) => inTransaction(openWrites(handle(run), t, dialect), work),
           fate,
           onCommit,
         ),
@@ -109,18 +109,20 @@ function handle(run: Run): Db {
 /** The stores, with errors that do not contain the values of rows. */
 function discreet(stores: Reads): Reads {
   type Verbs = Record<string, (...values: unknown[]) => Promise<unknown>>
-  const wrapped = Object.entries(stores).map(([name, store]: [string, Verbs]) => {
-    const verbs = Object.entries(store).map(([verb, run]) => [
-      verb,
-      async (...values: unknown[]) => {
-        try {
-          return await run(...values)
-        } catch (error) {
-          throw withoutData(error)
-        }
-      },
-    ])
-    return [name, Object.fromEntries(verbs)]
-  })
+  const wrapped = Object.entries(stores as unknown as Record<string, Verbs>).map(
+    ([name, store]) => {
+      const verbs = Object.entries(store).map(([verb, run]) => [
+        verb,
+        async (...values: unknown[]) => {
+          try {
+            return await run(...values)
+          } catch (error) {
+            throw withoutData(error)
+          }
+        },
+      ])
+      return [name, Object.fromEntries(verbs)]
+    },
+  )
   return Object.fromEntries(wrapped)
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { dialects } from '../../../rows/dialect.ts'
 import { tables } from '../../../rows/tables.ts'
 import { NEAR_READS, type Reads } from '../../ports/storage.ts'
-import { openStores } from '../../stores/stores.ts'
+import { openReads } from '../../stores/stores.ts'
 import { dbOver } from './db.ts'
 import { divideReads } from './reads.ts'
 
@@ -16,8 +16,8 @@ function stores(side: string): Reads {
     kept: <Q>(query: Q) => query,
     alone: async () => {},
   }
-  const real = openStores(db, tables(dialects.sqlite), { ...dialect, present: (at) => at })
-  const named = Object.entries(real).map(([name, store]: [string, object]) => [
+  const real = openReads(db, tables(dialects.sqlite), { ...dialect, present: (at) => at })
+  const named = Object.entries(real as unknown as Record<string, Verbs>).map(([name, store]) => [
     name,
     Object.fromEntries(Object.keys(store).map((verb) => [verb, async () => side])),
   ])
@@ -26,8 +26,10 @@ function stores(side: string): Reads {
 
 describe('divideReads', () => {
   it('runs exactly the queries of NEAR_READS near', async () => {
-    const divided = Object.entries(divideReads(stores('near'), stores('far')))
-    const verbs = divided.flatMap(([store, own]: [string, Verbs]) =>
+    const divided = Object.entries(
+      divideReads(stores('near'), stores('far')) as unknown as Record<string, Verbs>,
+    )
+    const verbs = divided.flatMap(([store, own]) =>
       Object.entries(own).map(([verb, run]) => ({ name: `${store}.${verb}`, run })),
     )
     const sides = await Promise.all(verbs.map(async ({ name, run }) => [name, await run()]))

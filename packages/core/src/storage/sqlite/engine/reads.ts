@@ -5,7 +5,7 @@ type Verbs = Record<string, (...values: unknown[]) => Promise<unknown>>
 /** Combines two equal sets of stores: `near` runs the queries of `NEAR_READS`, `far` runs all others. */
 export function divideReads(near: Reads, far: Reads): Reads {
   const nearVerbs: { [store: string]: readonly string[] } = NEAR_READS
-  const stores = Object.entries(near).map(([name, store]: [string, Verbs]) => {
+  const stores = Object.entries(near as unknown as Record<string, Verbs>).map(([name, store]) => {
     const others = far[name as keyof Reads] as unknown as Verbs
     const verbs = Object.keys(store).map((verb) => [
       verb,
