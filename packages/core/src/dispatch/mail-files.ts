@@ -42,11 +42,10 @@ export function createMailFiles(
 
   return {
     async reserve({ content }, wait_ms) {
-      const end = AbortSignal.any([
-        stopping.signal,
-        AbortSignal.timeout(Math.max(0, Math.floor(wait_ms))),
-      ])
+      // An error here must not end the lane's work: the mail would be in doubt, although it was not sent.
       try {
+        const wait = AbortSignal.timeout(Math.max(0, Math.floor(wait_ms)))
+        const end = AbortSignal.any([stopping.signal, wait])
         return await budget.reserve(storedLength(content), end)
       } catch {
         return null

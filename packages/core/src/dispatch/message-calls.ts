@@ -23,7 +23,6 @@ import {
   UNAVAILABLE,
 } from './message-results.ts'
 import type { Performer } from './performer.ts'
-
 import { type SignedJob, sendSigned, signJobs } from './signed-jobs.ts'
 
 export interface CallParts extends SettleParts {
@@ -129,14 +128,14 @@ async function loadFiles(
 /** Before any call may start: the provider is not called. */
 const NEVER = 0
 
-/** Returns null if the database did not answer: no provider was called then. */
+/** Returns null if the jobs could not be made, for example because the database did not answer: no provider was called then. */
 async function signBatch(
   { runtime, routing, signing }: CallParts,
   provider: string,
   messages: readonly ClaimedMessage[],
 ): Promise<SignedJob[] | null> {
-  const jobs = messages.map((message) => sendJob(routing, message))
   try {
+    const jobs = messages.map((message) => sendJob(routing, message))
     return await signJobs(signing, { name: provider, signs: routing.signs(provider) }, jobs)
   } catch (error) {
     runtime.log.warn({ err: error, provider }, 'the keys of sending domains were not read')
