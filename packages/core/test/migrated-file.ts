@@ -7,10 +7,15 @@ import { testRuntime } from './fixtures.ts'
 /** One for all test files of a process. */
 let migrated: Promise<string> | undefined
 
+/** The file that is copied. */
+export function migratedOnce(): Promise<string> {
+  migrated ??= migrateOne()
+  return migrated
+}
+
 /** Makes an empty database file with all migrations. A copy costs a third of the CPU of a migration, or less. */
 export async function makeMigratedFile(file: string): Promise<void> {
-  migrated ??= migrateOne()
-  copyFileSync(await migrated, file)
+  copyFileSync(await migratedOnce(), file)
 }
 
 async function migrateOne(): Promise<string> {

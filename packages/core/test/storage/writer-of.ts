@@ -1,10 +1,13 @@
 import type Database from 'better-sqlite3'
 import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
+import { migratedOnce } from '../migrated-file.ts'
 
 /** What `open` opens, and the connection by which it writes to its SQLite file: the first of those that it opens. */
 export async function writerOf<T>(
   open: () => T | Promise<T>,
 ): Promise<{ opened: T; writer: Database.Database }> {
+  // The file that the new one is a copy of is opened before.
+  await migratedOnce()
   const { prototype } = Sqlite
   const { pragma } = prototype
   let writer: Database.Database | undefined
