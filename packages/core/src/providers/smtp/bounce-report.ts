@@ -127,13 +127,16 @@ function addressesIn(field: string | undefined): string[] {
 /**
  * The statuses of a recipient. What the refusing server itself answered counts before the status of the server that reports
  * (RFC 3464, section 2.3.6), if both are of one class, and a status with a meaning counts before a general one: many reports
- * have 5.0.0 (RFC 3463, section 3.1).
+ * have 5.0.0 (RFC 3463, section 3.1). An answer of another class comes last: it only makes the report less certain.
  */
 function statusesOf(own: EnhancedStatus | null, diagnostic: string): EnhancedStatus[] {
   const first = statusIn(diagnostic)
   const answered = [...statusesIn(diagnostic), ...(first ? [first] : [])]
-  const kept = own ? answered.filter(([kind]) => kind === own[0]) : answered
-  return [...kept, ...(own ? [own] : [])].toSorted((a, b) => weight(b) - weight(a))
+  if (answered.length === 0 && /^\s*4\d\d\b/.test(diagnostic)) answered.push([4, 0, 0])
+  const [kind] = own ?? answered[0] ?? []
+  const all = own ? [...answered, own] : answered
+  const isOther = (one: EnhancedStatus) => Number(one[0] !== kind)
+  return all.toSorted((a, b) => isOther(a) - isOther(b) || weight(b) - weight(a))
 }
 
 function statusIn(text = ''): EnhancedStatus | null {

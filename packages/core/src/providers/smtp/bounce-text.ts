@@ -27,6 +27,8 @@ const DELIVERED = /\bsuccess(?:ful)?\b|has been delivered|delivery confirmation|
 /** An answer of a person or a program, also one that forwards or quotes a report. */
 const ANSWER = /^\s*(?:re|aw|sv|antw|fwd?|wg|tr|rv|auto(?:matic)?[ -]?(?:reply|response))\s*:/i
 
+const ANSWER_FIELDS = ['in-reply-to', 'x-auto-response-suppress', 'x-autoreply', 'x-autorespond']
+
 /** A status in the words of a server: `550 5.1.1 …`, `550-5.1.1`, `(#5.1.1)`, `Status: 5.1.1`. Not a version or an address. */
 const STATUS = /(?:\b[45]\d\d[ -]|[#(:'"])\s?['"(#<]{0,2}([245])\.(\d{1,3})\.(\d{1,3})(?!\.?\d)/g
 /** A reply (RFC 5321), or a word for a fault. */
@@ -57,7 +59,18 @@ export function isOfServer(mail: Email): boolean {
   if (/\breport-type="?delivery-status/i.test(type)) return true
   const subject = mail.subject ?? ''
   if (ANSWER.test(subject)) return false
-  return FAILED.test(subject) || (hasReturned(mail) && FAILED.test(wordsOf(mail)))
+  const words = wordsOf(mail)
+  // The answer of a person who is away repeats our subject, which may be about a delivery that failed.
+  if (isAutomaticAnswer(mail) && statusesIn(words).length === 0) return false
+  return FAILED.test(subject) || (hasReturned(mail) && FAILED.test(words))
+}
+
+/** Whether a program answers our mail for its recipient. Sources: RFC 3834, section 3.1; the fields of well-known programs. */
+function isAutomaticAnswer(mail: Email): boolean {
+  const submitted = fieldOf(mail, 'auto-submitted')
+  if (submitted !== '' && !/^\s*no\b/i.test(submitted)) return true
+  if (/\bauto_?reply\b/i.test(fieldOf(mail, 'precedence'))) return true
+  return ANSWER_FIELDS.some((name) => fieldOf(mail, name) !== '')
 }
 
 /**

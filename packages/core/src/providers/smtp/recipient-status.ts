@@ -10,7 +10,7 @@ export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 /** The status of one recipient. */
 export interface RecipientStatus {
   action: Action
-  /** All statuses that the report has for it; the one that says most is the first. Empty if none is readable. */
+  /** All statuses that the report has for it: first those of the class that it reports, the one that says most before others. Empty if none is readable. */
   statuses: readonly EnhancedStatus[]
   /** The cause that the words of the refusing server state. */
   cause: Cause | null
@@ -35,7 +35,7 @@ export function isGone([kind, subject, detail]: EnhancedStatus): boolean {
 const WORDS: readonly (readonly [Cause, RegExp])[] = [
   [
     'full',
-    /\b(?:over ?quota|quota|mail ?box (?:is )?full|full mail ?box|insufficient (?:system |disk )?(?:storage|space)|(?:exceeded|out of) storage|disk full)\b/i,
+    /\b(?:over ?quota|quota|(?:mail|in)[ -]?box[ -](?:is )?full|full (?:mail|in)[ -]?box|insufficient (?:system |disk )?(?:storage|space)|(?:exceeded|out of) storage|disk full)\b/i,
   ],
   [
     'rate',
@@ -43,7 +43,7 @@ const WORDS: readonly (readonly [Cause, RegExp])[] = [
   ],
   [
     'policy',
-    /\b(?:spam\w*|block(?:ed|list\w*)?|black ?list\w*|reputation|polic(?:y|ies)|spf|dkim|dmarc|not allowed|not permitted|denied|refused|virus|listed|banned|unauthori[sz]ed|not authori[sz]ed|authenticat\w*|preferences|sender|mail ?from|reverse dns|ptr)\b/i,
+    /\b(?:spam\w*|block(?:ed|list\w*)?|black ?list\w*|gr[ae]y ?list\w*|reputation|polic(?:y|ies)|spf|dkim|dmarc|not allowed|not permitted|denied|refused|virus|listed|banned|unauthori[sz]ed|not authori[sz]ed|authenticat\w*|preferences|sender|mail ?from|reverse dns|ptr)\b/i,
   ],
 ]
 

@@ -190,6 +190,15 @@ describe('a bounce in the words of a server', () => {
     expect(await brief(mail)).toEqual(expected)
   })
 
+  it('is read from a server with any name that states a status, also as an automatic mail', async () => {
+    const mail = plain({
+      from: 'no-reply@mx.example',
+      subject: 'Undelivered Mail Returned to Sender',
+      more: 'Auto-Submitted: auto-generated\n',
+    })('Remote host said: 550 5.1.1 User unknown')
+    expect(await brief(mail)).toEqual(GONE)
+  })
+
   it('names each recipient with its own status', async () => {
     const receipt = await receiptOf(
       qmail(
@@ -245,6 +254,38 @@ describe('a bounce in the words of a server', () => {
           headers: 'From: postmaster@mx.example\nSubject: Undeliverable? No, read\n',
         },
         [{ type: 'text/plain', body: 'It was read, without error 550 5.1.1.\n' }],
+      ),
+    ],
+    ...(
+      [
+        ['another language', 'Abwesenheitsnotiz: Your parcel could not be delivered', ''],
+        ['an automatic answer', 'Away: Delivery failed', 'X-Auto-Response-Suppress: All\n'],
+        [
+          'a request',
+          '[Ticket 12] Your mail was not delivered',
+          'In-Reply-To: <m1@example.test>\n',
+        ],
+        ['a program of old', 'Away: message failed', 'Precedence: auto_reply\n'],
+      ] as const
+    ).map(([name, subject, more]): [string, string] => [
+      `an answer that repeats our subject: ${name}`,
+      plain({
+        from: 'ben@receiver.example',
+        subject,
+        more: more || 'Auto-Submitted: auto-generated\n',
+      })('I am away.'),
+    ]),
+    [
+      'an absence with our mail as a part',
+      multipart(
+        {
+          type: 'multipart/mixed',
+          headers: 'From: ben@receiver.example\nSubject: Away\nAuto-Submitted: auto-replied\n',
+        },
+        [
+          { type: 'text/plain', body: 'I can not be reached until Monday.\n' },
+          { type: 'message/rfc822', body: RETURNED },
+        ],
       ),
     ],
     ['a greeting of a postmaster', plain({ from: 'postmaster@mx.example', subject: 'Hi' })('Hi')],
@@ -387,6 +428,10 @@ describe('the status of a report', () => {
       '5.2.0 The mail violates a policy of the mail server',
     ],
     ['5.0.0', 'smtp; 550 mailbox full', 'bounced', '5.0.0 The mailbox is full'],
+    ['5.1.1', 'smtp; 550 Mailbox-full', 'bounced', '5.1.1 The mailbox is full'],
+    // The other server did not refuse it for ever.
+    ['5.1.1', 'smtp; 450 4.2.1 Try later', 'bounced', '5.1.1 The recipient does not exist'],
+    ['5.1.1', 'smtp; 451 Try later', 'bounced', '5.1.1 The recipient does not exist'],
   ])('%s with %j suppresses no recipient', async (status, diagnostic, code, text) => {
     expect(await brief(mail(status, diagnostic))).toEqual(['failed', code, `smtp:${text}`])
   })
@@ -423,6 +468,8 @@ describe('words of another cause', () => {
     'Over quota',
     'user is overquota',
     'The mailbox is full',
+    'Inbox full',
+    'Greylisted',
     'mailbox full',
     'Insufficient system storage',
     'The recipient receives mail at a rate that prevents delivery',
