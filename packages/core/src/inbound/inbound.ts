@@ -1,9 +1,16 @@
 import { createHash } from 'node:crypto'
+import { E164 } from '../contract/fields/e164.ts'
 import type { Received } from '../contract/outside/provider.ts'
-import type { ReceivedMessageRow, ReceivedPartRow, SuppressionRow } from '../rows/rows.ts'
+import type {
+  ConversationRow,
+  ReceivedMessageRow,
+  ReceivedPartRow,
+  SuppressionRow,
+} from '../rows/rows.ts'
 import { countNew } from '../rules/count-changes.ts'
 import type { Settlement } from '../rules/settlement.ts'
 import { isReply, suppressionKey } from '../rules/suppression.ts'
+import { whatsappForms } from '../rules/whatsapp-numbers.ts'
 import { type Runtime, uuidAt } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { isRepeated, isValidPart, joined, PARTS_KEPT_MAX, PARTS_WAIT_MS } from './parts.ts'
@@ -309,12 +316,46 @@ async function takeIn(
   const plan = planReceived(arrival, parties, state, context)
   // A concurrent transaction with the same arrival waits here, and then finds it.
   if (!(await receivedMessages.insert(plan.received))) return null
+  await conversations.note(renamed(arrival, await theirsOf(stores, arrival, known)))
   await suppressions.add(plan.opt_outs)
   for (const { workspace_id, ...opted } of plan.lifted) {
     await suppressions.remove(workspace_id, { ...opted, reason: 'opt_out' })
   }
   await webhooks.queue(plan)
   return plan
+}
+
+/** The known conversations with the author; without any, those with the recipient of the message that the author quoted. */
+async function theirsOf(
+  { conversations }: Writes,
+  { channel, recipient, quoted }: Arrival,
+  known: readonly ConversationRow[],
+): Promise<readonly ConversationRow[]> {
+  if (channel !== 'whatsapp' || known.length > 0 || !quoted) return known
+  const names = namesOf({ channel, sender: quoted.recipient })
+  const found = await conversations.with({ channel, names, sender: recipient })
+  return found.filter(({ workspace_id }) => workspace_id === quoted.workspace_id)
+}
+
+/**
+ * The conversations to which the arrival adds a name of the author. The next message may have this name alone: people hide
+ * their number, and answer without a quote.
+ */
+function renamed(
+  { channel, sender, identities = [] }: Arrival,
+  conversations: readonly ConversationRow[],
+): ConversationRow[] {
+  if (channel !== 'whatsapp') return []
+  const names = [sender, ...identities]
+  const user = names.find((name) => !E164.test(name))
+  return conversations.flatMap((one) => {
+    const known = whatsappForms(one.address)
+    const number = names.find((name) => E164.test(name) && !known.includes(name))
+    const user_id = user ?? one.user_id
+    const other_number = one.other_number ?? number ?? null
+    const isSame = user_id === one.user_id && other_number === one.other_number
+    return isSame ? [] : [{ ...one, user_id, other_number }]
+  })
 }
 
 async function lookUp(

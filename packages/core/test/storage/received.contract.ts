@@ -737,6 +737,25 @@ export function receivedContract(open: OpenStorage): void {
       }
     })
 
+    it('is known later by an id that came beside the number', async () => {
+      const workspaceId = await writer(whatsapp)
+      await says('Hello', { sender: KNOWN_AS, identities: [USER] })
+      await says('STOP', { sender: USER })
+      expect(await reasonsOf(workspaceId, WROTE_TO)).toEqual(['opt_out'])
+      await says('START', { sender: USER })
+      expect(await reasonsOf(workspaceId, WROTE_TO)).toEqual([])
+    })
+
+    it.each([USER, '+19995550100'])('is known later by the name of a quote: %s', async (name) => {
+      const workspaceId = await bench.workspace()
+      await accepted(workspaceId, { sender: NUMBER })
+      await says('STOP', { sender: name, answers: 'wamid.1' })
+      await says('START', { sender: name })
+      expect(await reasonsOf(workspaceId, WROTE_TO)).toEqual([])
+      await says('STOP', { sender: name })
+      expect(await reasonsOf(workspaceId, WROTE_TO)).toEqual(['opt_out'])
+    })
+
     it('does not join numbers of SMS', async () => {
       const workspaceId = await writer({ address: WROTE_TO })
       await arrives('STOP', { sender: KNOWN_AS })
