@@ -25,8 +25,10 @@ const RECOVERY_MAX_MS = 15_000
 
 /** The maximum wait for any answer. */
 const ANSWER_MAX_MS = 25_000
-/** Long, because a busy machine first completes the messages in flight. */
-const HAND_OVER_MAX_MS = 120_000
+/** Long, because a busy machine first sends the queued messages. */
+const EMPTY_MAX_MS = 120_000
+/** From the return of the callers to an empty queue until a commit claims a message. */
+const HAND_OVER_MAX_MS = 30_000
 
 /** Several servers on one PostgreSQL. Faults hit a server, the database, or the connections. */
 export async function openPostgresStage(options: PostgresStageOptions): Promise<Stage> {
@@ -54,11 +56,18 @@ async function openStage(postgres: PostgresServer, options: PostgresStageOptions
     'a server was killed': (play) => killOne(servers, victims, play),
     'a server was killed between a commit and its hand-over': (play) =>
       killOne(servers, victims, play, async (victim) => {
-        const late = play.violations.rule('a server under load claims messages as it accepts them')
         // A module in place of the service's own may not do it.
-        if (options.entry) await victim.killAtCommit(HAND_OVER)
-        else if (!(await victim.killAtCommit(HAND_OVER, { within_ms: HAND_OVER_MAX_MS })))
-          late(`no such commit in ${HAND_OVER_MAX_MS / 1_000} s`)
+        if (options.entry) return void (await victim.killAtCommit(HAND_OVER))
+        // Servers that are slower than their callers hand nothing over, so the callers wait until the queue is empty.
+        play.traffic.aim([])
+        await emptied(postgres, play)
+        const provoke = async () => play.traffic.aim(urls())
+        const isKilled = await victim.killAtCommit(HAND_OVER, {
+          provoke,
+          within_ms: HAND_OVER_MAX_MS,
+        })
+        const late = play.violations.rule('a server claims messages as it accepts them')
+        if (!isKilled) late(`no such commit in ${HAND_OVER_MAX_MS / 1_000} s`)
       }),
     'the database was killed': ({ chance }) => restart(postgres, 'kill', chance),
     'the database was restarted': ({ chance }) => restart(postgres, 'shutDown', chance),
@@ -125,6 +134,18 @@ async function freeze(postgres: PostgresServer, ms: number) {
   await postgres.pause()
   await pause(ms)
   await postgres.resume()
+}
+
+/** Resolves when no message is queued. */
+async function emptied(postgres: PostgresServer, { violations }: Play): Promise<void> {
+  const never = violations.rule('the queue becomes empty without callers')
+  const until = performance.now() + EMPTY_MAX_MS
+  const waiting = () =>
+    queryRows<{ n: string }>(postgres, 'select count(*) as n from message_queue')
+  for (let n = 1; n > 0; n = Number((await waiting())[0]?.n)) {
+    if (performance.now() > until) return never(`${n} messages after ${EMPTY_MAX_MS / 1_000} s`)
+    await pause(100)
+  }
 }
 
 /** Ends about half of the servers' sessions, several times. */
