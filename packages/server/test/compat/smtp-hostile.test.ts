@@ -75,11 +75,11 @@ it('large mails beyond 100 that wait for the thread are deferred: 451 4.4.5', as
   const reader = createMailReader()
   const mail = Buffer.from(`Subject: Hi\r\n\r\n${`${'x'.repeat(70)}\r\n`.repeat(1_000)}`)
   const readings = await Promise.allSettled(
-    Array.from({ length: 102 }, () => reader.read(mail, OWNER)),
+    Array.from({ length: 102 }, () => reader.read(new Uint8Array(mail), OWNER)),
   )
   expect(readings.slice(0, 101).every(({ status }) => status === 'fulfilled')).toBe(true)
   expect(readings[101]).toMatchObject({ reason: { responseCode: '451 4.4.5' } })
-  expect(await reader.read(mail, OWNER)).toMatchObject({ mail: { subject: 'Hi' } })
+  expect(await reader.read(new Uint8Array(mail), OWNER)).toMatchObject({ mail: { subject: 'Hi' } })
   await reader.close()
 })
 
@@ -141,12 +141,25 @@ it('1,000 named addresses and 60 KB of brackets and commas in the text are read'
   await reader.close()
 })
 
+it('a large mail is moved to the thread, and not copied', async () => {
+  const reader = createMailReader()
+  const large = Buffer.from(`Subject: Hi\r\n\r\n${`${'x'.repeat(70)}\r\n`.repeat(1_000)}`)
+  // Short mails stand in memory that Node shares among buffers.
+  const short = Buffer.from(`Subject: Hi\r\n\r\n${'\r\n'.repeat(1_000)}`)
+  const [neighbour, length] = [Buffer.from('neighbour'), short.length]
+  expect(await reader.read(large, OWNER)).toMatchObject({ mail: { subject: 'Hi' } })
+  expect(await reader.read(short, OWNER)).toMatchObject({ mail: { subject: 'Hi' } })
+  await reader.close()
+  expect([large.length, short.length]).toEqual([0, length])
+  expect(neighbour.toString()).toBe('neighbour')
+})
+
 it('the workspaces take turns, and the one with the most waiting mails makes room', async () => {
   const reader = createMailReader()
   const mail = Buffer.from(`Subject: Hi\r\n\r\n${`${'x'.repeat(70)}\r\n`.repeat(1_000)}`)
   const order: string[] = []
   const read = (id: string) =>
-    reader.read(mail, { workspace_id: id, client: OWNER.client }).then(
+    reader.read(new Uint8Array(mail), { workspace_id: id, client: OWNER.client }).then(
       () => order.push(id),
       (error: { responseCode: string }) => order.push(`${id} ${error.responseCode}`),
     )
@@ -164,7 +177,7 @@ it('clients take turns too, so that many workspaces of one client are one among 
   const mail = Buffer.from(`Subject: Hi\r\n\r\n${`${'x'.repeat(70)}\r\n`.repeat(1_000)}`)
   const order: string[] = []
   const read = (workspace_id: string, client: string) =>
-    reader.read(mail, { workspace_id, client }).then(
+    reader.read(new Uint8Array(mail), { workspace_id, client }).then(
       () => order.push(workspace_id),
       (error: { responseCode: string }) => order.push(`${workspace_id} ${error.responseCode}`),
     )

@@ -12,7 +12,10 @@ export interface MailOwner {
 
 /** Reads mails of any content so that the event loop stays free. */
 export interface MailReader {
-  /** @throws Refusal if too many mails of the workspace or the client wait, or this mail takes too long. */
+  /**
+   * Takes the memory of a large mail: its bytes are empty afterwards.
+   * @throws Refusal if too many mails of the workspace or the client wait, or this mail takes too long.
+   */
   read(raw: Uint8Array, owner: MailOwner): Promise<Reading>
   close(): Promise<void>
 }
@@ -128,7 +131,7 @@ export function createMailReader(): MailReader {
     worker.ref()
     const mib = running.raw.length / 2 ** 20
     timer = setTimeout(lose, READ_MAX_MS + READ_MAX_MS_PER_MIB * mib)
-    worker.postMessage(running.raw)
+    worker.postMessage(running.raw, ownMemory(running.raw))
   }
 
   return {
@@ -152,6 +155,11 @@ export function createMailReader(): MailReader {
       worker = null
     },
   }
+}
+
+/** The memory of a mail that no other value shares, to be moved to the thread: a short one may stand in Node's pool. */
+function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer[] {
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : []
 }
 
 function keysOf({ workspace_id, client }: MailOwner): string[] {
