@@ -69,6 +69,14 @@ export function createOutstanding(response_ms: number, first = 1) {
       }
       return isAny
     },
+    /** Ends the wait of the submissions that can be taken back. */
+    giveUpUnsent(reason: string): void {
+      for (const [sequence, { answered, cancel }] of [...waiting]) {
+        if (!cancel()) continue
+        waiting.delete(sequence)
+        answered({ type: 'unsent', reason })
+      }
+    },
     /** Ends the wait of all submissions. */
     giveUpAll(reason: string): void {
       const all = [...waiting.values()]

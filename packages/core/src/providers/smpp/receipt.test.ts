@@ -214,6 +214,7 @@ describe('ids', () => {
     ['a TLV of digits that differs has it too', '12', 'id:18', '12'],
     ['a TLV beside an empty label has the form of the text', '26', 'id: sub:001', '1a'],
     ['the same, with the date next', '26', 'id: submit date:2604301200', '1a'],
+    ['the same, with a date of another spelling', '26', 'id: submit_date:2604301200', '1a'],
     ['the same, without a blank', '26', 'id:stat:DELIVRD', '1a'],
     ['the same, at the end', '26', 'err:000 id:', '1a'],
     ['a TLV may end with a NUL', '26\0', null, '1a'],

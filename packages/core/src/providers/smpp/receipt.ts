@@ -34,7 +34,7 @@ interface Labels {
 /** The value of a label is empty if the next label follows. */
 const label = (name: string, value: string) =>
   new RegExp(
-    `\\b${name}:\\s*(?!(?:id|sub|dlvrd|submit date|done date|stat|err|text):)(${value})`,
+    `\\b${name}:\\s*(?!(?:id|sub|dlvrd|submit[ _]?date|done[ _]?date|stat|err|text):)(${value})`,
     'i',
   )
 

@@ -118,12 +118,14 @@ export function openSession(
   }
 
   /**
-   * The SMSC unbound: it accepts no more PDUs, but may still answer earlier ones. Many SMSCs close the connection at the
-   * answer to their unbind, so that answer comes last. An SMSC that answers nothing gets it after `response_ms`.
+   * The SMSC unbound: it accepts no more PDUs, so those that are not written yet are taken back. It may still answer earlier
+   * ones. Many SMSCs close the connection at the answer to their unbind, so that answer comes last. An SMSC that answers
+   * nothing gets it after `response_ms`.
    */
   async function unbound(answer: () => void): Promise<void> {
     phase = 'ending'
     closing = 'unbound by the SMSC'
+    window.withdraw(closing)
     await settled(timing.response_ms)
     if (isOver()) return
     answer()
@@ -262,6 +264,8 @@ function createSendWindow(
         roomMade()
       }, timing.throttle_ms)
     },
+    /** Takes back the submissions that are not written yet. */
+    withdraw: outstanding.giveUpUnsent,
     /** Ends the wait of all submissions. */
     close(reason: string): void {
       if (throttled) clearTimeout(throttled)

@@ -387,6 +387,28 @@ describe('an unbind while answers are outstanding', () => {
     },
   )
 
+  test('takes back what was not written: the SMSC accepts no more', async () => {
+    const raw = await startRaw(({ command, sequence }, socket, reply) => {
+      if (command === UNBIND_RESP) socket.destroy()
+      if (command !== SUBMIT_SM || sequence > 2) return
+      // The answer makes room, so the next message is submitted before the client reads the unbind.
+      socket.cork()
+      reply(SUBMIT_SM_RESP, 0, sequence, id(`id${sequence}`))
+      if (raw.sockets.size === 1) reply(UNBIND, 0, 700)
+      socket.uncork()
+    })
+    const one = await client(
+      { binds: [bindTo(raw)], window: 1 },
+      { response_ms: 500, send_ms: 3000 },
+    )
+    await one.up()
+    const outcomes = await one.provider.send([jobOf('a'), jobOf('b')])
+    expect(outcomes.map(({ type }) => type)).not.toContain('ambiguous')
+    expect(
+      raw.got.filter(({ sequence, command }) => command === SUBMIT_SM && sequence > 2),
+    ).toEqual([])
+  })
+
   test('of an SMSC that never answers ends at the timeout', async () => {
     const raw = await startRaw(({ command }, _socket, reply) => {
       if (command === SUBMIT_SM) reply(UNBIND, 0, 700)
