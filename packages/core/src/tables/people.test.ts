@@ -107,6 +107,11 @@ describe('readPerson', () => {
     })
   })
 
+  it('takes the first address of a row that is one', () => {
+    const { person } = read(['Name', 'E-mail 1 - Value'], ['Ada', 'none ::: ada@example.com'])
+    expect(person).toMatchObject({ email: 'ada@example.com', fault: null })
+  })
+
   it("reads Outlook's export: the mobile phone before others, and no fax or street", () => {
     const header = [
       'First Name',

@@ -212,7 +212,10 @@ describe.each(engines)('events in the process on %s', (_, newDatabase) => {
           if ('message_id' in data) about.push(`${data.message_id}`)
         after = page.next_after
       }
-      expect(await core.eventPage(viewer, { after })).toEqual({ events: [], next_after: after })
+      const rest = await core.eventPage(viewer, { after })
+      expect(rest.events).toEqual([])
+      // Events of the other workspace may still come.
+      expect(Number(rest.next_after)).toBeGreaterThanOrEqual(Number(after))
       return about.sort()
     }
     const all = [...ids, tested as string]
