@@ -184,6 +184,22 @@ export function receiverGateContract(open: OpenStorage): void {
     await next.release()
   })
 
+  it('keeps what a killed process had in flight by request, while the host waits', async () => {
+    const workspaceId = await bench.workspace()
+    const row = await gated(workspaceId)
+    await events(workspaceId, 6)
+    await refuseAll()
+    const right = await bench.storage.startDispatch()
+    const lost = only(await bench.claimDeliveries({ requested: [row.id] }))
+    await right.release()
+    await bench.reopen()
+    const next = await bench.storage.startDispatch()
+    expect(await bench.claimDeliveries()).toEqual([])
+    const all = await bench.storage.read.webhooks.deliveries(workspaceId, row.id, EVERYTHING)
+    expect(all.find(({ id }) => id === lost.delivery_id)).toMatchObject({ status: 'pending' })
+    await next.release()
+  })
+
   it('is one for all names of an address after their first failed attempts, and opens for each alone', async () => {
     const workspaceId = await bench.workspace()
     const names = ['a', 'b', 'c', 'd'].map((name) => `${name}.wild.example`)
