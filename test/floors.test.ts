@@ -134,7 +134,7 @@ describe('violationsOf', () => {
     ['core/src/contract/signing/sign.ts', 'zod', 'signatures need node:crypto alone'],
     [
       'console/pages.ts',
-      '../src/console/wire.ts',
+      '../src/console-api/console-answers.ts',
       'the pages of the console know the server by its',
     ],
     ['console/pages.ts', '@svc/core/contract', 'the pages of the console know the client alone'],
@@ -177,7 +177,9 @@ describe('violationsOf', () => {
 
   it('lets the pages of the console know types of the server, and finds their cycles', () => {
     const path = 'packages/server/console/pages.ts'
-    expect(check(path, "import type { Need } from '../src/console/wire.ts'")).toEqual([])
+    expect(
+      check(path, "import type { Need } from '../src/console-api/console-answers.ts'"),
+    ).toEqual([])
     const pages = new Map([
       [path, "import { Home } from './pages/home.tsx'"],
       ['packages/server/console/pages/home.tsx', "import { PAGES } from '../pages.ts'"],

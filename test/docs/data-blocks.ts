@@ -7,7 +7,7 @@ import { SETTINGS } from '@svc/server/settings'
 import { parse as parseYaml } from 'yaml'
 import { readConfigFile } from '../../packages/cli/src/settings/config-file.ts'
 import { allCommands } from '../../packages/cli/test/commands-in.ts'
-import { readProvider, readProviders } from '../../packages/core/src/channels/read-providers.ts'
+import { readProvider, readProviders } from '../../packages/core/src/carriers/read-providers.ts'
 import type { Block, Page } from './pages.ts'
 
 /** Throws when a block is wrong. */

@@ -17,8 +17,6 @@ export type {
 export type { Decision } from './billing/sandbox.ts'
 export { createSandboxPayments, type SandboxPayments } from './billing/sandbox.ts'
 export { createStripePayments, type StripeOptions } from './billing/stripe.ts'
-export type { CountryRule } from './channels/country-rule.ts'
-export type { ChannelPrice, Prices } from './channels/price.ts'
 export type {
   Addressee,
   ContactQuery,
@@ -43,6 +41,8 @@ export type {
   RecipientReceipt,
 } from './contract/outside/provider.ts'
 export type { RecipientRole } from './contract/resources/mail-recipients.ts'
+export type { DispatchControl } from './control/dispatch-control.ts'
+export type { Checked, ProviderDesk } from './control/provider-desk.ts'
 export { type Core, createCore, type Mails } from './core.ts'
 export type { CoreOptions } from './core-options.ts'
 export type { Adjustment, Booked, Grant } from './credits/bookings.ts'
@@ -59,7 +59,6 @@ export type {
   HandledEvent,
   HandlerOptions,
 } from './events/feed.ts'
-export type { DocumentRequest, Files } from './files/files.ts'
 export { type Closable, type ClosableHost, closeGracefully } from './http/close-gracefully.ts'
 export type { Keyword } from './inbound/keywords.ts'
 export type {
@@ -89,15 +88,15 @@ export type { FoundMessage, FoundMessages } from './messages/search.ts'
 export type { SequenceLimit } from './messages/sequence-detector.ts'
 export type { ShortMessage } from './messages/shown.ts'
 export type { TimelineEntry } from './messages/timeline.ts'
-export type { DispatchControl } from './operating/dispatch-control.ts'
-export type { Recipients } from './operating/erasure.ts'
-export type { Overviews, Queues } from './operating/overview.ts'
-export type { Checked, ProviderDesk } from './operating/provider-desk.ts'
-export type { SecretsAtRest } from './operating/secrets-at-rest.ts'
 export type { Operators } from './operators/operators.ts'
+export type { Overviews, Queues } from './overview/overview.ts'
+export type { CountryRule } from './prices/country-rule.ts'
+export type { ChannelPrice, Prices } from './prices/price.ts'
 export * from './provider.ts'
 export type { ProviderModule, ProviderOption } from './providers/install.ts'
 export type { ProviderSettings, ProviderSettingsInput, Schema } from './providers/registry.ts'
+export type { DocumentRequest, Files } from './remote-files/remote-files.ts'
+export type { Recipients } from './retention/erasure.ts'
 export type { EntryKind } from './rows/credits.ts'
 export type { Account, Entry, Refusal } from './rules/decide.ts'
 export { type Log, type Runtime, systemRuntime } from './runtime/runtime.ts'
@@ -109,6 +108,7 @@ export type {
   PasskeySite,
 } from './second-factor/passkeys.ts'
 export type { SecondFactorState, TotpSecret } from './second-factor/second-factor.ts'
+export type { SecretsAtRest } from './secrets-at-rest/secrets-at-rest.ts'
 export type { Durability } from './storage/database-url.ts'
 export type { Counter, Counting } from './storage/ports/hot.ts'
 export type {

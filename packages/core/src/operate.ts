@@ -8,14 +8,12 @@ export type { OperatorAuditEntry } from './audit/audit.ts'
 export { signNotification } from './billing/notification-signature.ts'
 export type { SyncChange, SyncOptions, SyncProgress, SyncReport } from './billing/sync-all.ts'
 export { transactionOf } from './billing/transactions.ts'
-export { readCountries } from './channels/countries.ts'
-export { readPrices } from './channels/read-prices.ts'
 export {
   assertNames,
   type ListedProvider,
   readProvider,
   readProviders,
-} from './channels/read-providers.ts'
+} from './carriers/read-providers.ts'
 export {
   type FileOfContacts,
   type FileOptions,
@@ -24,7 +22,25 @@ export {
 } from './contacts/read-contacts.ts'
 export type { WireContact } from './contacts/write-csv.ts'
 export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
+export {
+  agoText,
+  countedText,
+  countText,
+  creditsText,
+  durationText,
+  rateText,
+  sparkline,
+} from './contract/fields/amounts.ts'
 export type { WebhookStatus } from './contract/resources/webhooks.ts'
+export type {
+  DispatchPause,
+  DoubtfulChoice,
+  Resumed,
+  Standstill,
+  StandstillOptions,
+} from './control/dispatch-control.ts'
+export type { ProviderStatus } from './control/provider-desk.ts'
+export type { RecentOutcomes } from './control/provider-record.ts'
 export { type DecodedCore, decodedOf } from './core.ts'
 export type { Booked } from './credits/ledger-lines.ts'
 export { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './credits/ledger-lines.ts'
@@ -63,41 +79,22 @@ export type {
 } from './maintenance/ledger/report.ts'
 export { type VerifyOptions, verifyLedger } from './maintenance/ledger/verify-ledger.ts'
 export { readSequenceLimit } from './messages/sequence-detector.ts'
-export {
-  agoText,
-  countedText,
-  countText,
-  creditsText,
-  durationText,
-  rateText,
-  sparkline,
-} from './operating/amounts.ts'
-export { AUDIT_DAYS_DEFAULT } from './operating/audit-retention.ts'
-export type { DiscardReport } from './operating/discard-secrets.ts'
-export type {
-  DispatchPause,
-  DoubtfulChoice,
-  Resumed,
-  Standstill,
-  StandstillOptions,
-} from './operating/dispatch-control.ts'
-export type { ErasureOptions, ErasureReport } from './operating/erasure.ts'
-export type { Pause } from './operating/findings.ts'
-export { type Finding, findingsOf, isSilent, pauseText } from './operating/findings.ts'
-export type { Sample, Series, Totals } from './operating/history.ts'
-export { createHistory, type History, type Rates, SERIES } from './operating/history.ts'
-export { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from './operating/late.ts'
-export type { Overview, ProviderQueue, Troubles } from './operating/overview.ts'
-export type { ProviderStatus } from './operating/provider-desk.ts'
-export type { RecentOutcomes } from './operating/provider-record.ts'
-export { type Reading, readOnce } from './operating/reading.ts'
-export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './operating/retention.ts'
-export type { ResealOptions, ResealReport, SecretsStatus } from './operating/secrets-at-rest.ts'
-export type { BatchOptions } from './operating/secrets-batches.ts'
 export type { Operator, OperatorSession } from './operators/operators.ts'
+export type { Pause } from './overview/findings.ts'
+export { type Finding, findingsOf, isSilent, pauseText } from './overview/findings.ts'
+export type { Sample, Series, Totals } from './overview/history.ts'
+export { createHistory, type History, type Rates, SERIES } from './overview/history.ts'
+export { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from './overview/late.ts'
+export type { Overview, ProviderQueue, Troubles } from './overview/overview.ts'
+export { type Reading, readOnce } from './overview/reading.ts'
+export { readCountries } from './prices/countries.ts'
+export { readPrices } from './prices/read-prices.ts'
 export { makesCallbacks } from './providers/registry.ts'
 export { headFault } from './providers/smtp/mail-head.ts'
 export { messageSource, ownerMailSource } from './providers/smtp/mail-source.ts'
+export { AUDIT_DAYS_DEFAULT } from './retention/audit-retention.ts'
+export type { ErasureOptions, ErasureReport } from './retention/erasure.ts'
+export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './retention/retention.ts'
 export type { StatusCallbackRequest } from './rows/messages.ts'
 export type { QueuePart } from './rows/operating.ts'
 export { RESEND_EVENTS } from './rules/formats/resend.ts'
@@ -112,6 +109,13 @@ export { readJsonWithFiles } from './runtime/read-with-files.ts'
 export { within } from './runtime/within.ts'
 export type { SecretsKey } from './secrets/keys.ts'
 export { readSecretsKeys } from './secrets/keys.ts'
+export type { DiscardReport } from './secrets-at-rest/discard-secrets.ts'
+export type {
+  ResealOptions,
+  ResealReport,
+  SecretsStatus,
+} from './secrets-at-rest/secrets-at-rest.ts'
+export type { BatchOptions } from './secrets-at-rest/secrets-batches.ts'
 export type { MigrationStatus } from './storage/migrations.ts'
 export type {
   CreditTotals,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createCarriers, createPace, createPauses } from '../src/channels/carriers.ts'
+import { createCarriers, createPace, createPauses } from '../src/carriers/carriers.ts'
 
 import { type Dispatcher, startDispatcher } from '../src/dispatch/dispatcher.ts'
 import { createPerformer, createProviders } from '../src/dispatch/performer.ts'

@@ -1,5 +1,5 @@
-import type { Overview, Troubles } from '../src/operating/overview.ts'
-import type { Reading } from '../src/operating/reading.ts'
+import type { Overview, Troubles } from '../src/overview/overview.ts'
+import type { Reading } from '../src/overview/reading.ts'
 
 export const START = new Date('2026-05-04T09:00:00Z')
 

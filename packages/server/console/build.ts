@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { brotliCompress } from 'node:zlib'
 import { build, type Metafile, type Plugin } from 'esbuild'
 import { minify } from 'terser'
-import type { Bundle } from '../src/console/bundle.ts'
+import type { Bundle } from '../src/console-api/bundle.ts'
 
 /** The maximum size of all files of the console together, compressed. A larger console makes the first visit slow. */
 export const BUNDLE_MAX_BYTES = 80_000

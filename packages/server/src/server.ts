@@ -18,16 +18,16 @@ import { buildApp } from './app.ts'
 import type { Inlet } from './compat/smtp/inlet.ts'
 import { inletSettings } from './compat/smtp/settings.ts'
 import { atFreePort } from './connections/free-port.ts'
-import type { ConsoleOptions } from './console/console.ts'
-import { ownService } from './console/operator/own-service.ts'
+import type { ConsoleOptions } from './console-api/console.ts'
+import { ownService } from './console-api/operator/own-service.ts'
 import { devPerson } from './dev/person.ts'
 import type { DevToolsOptions } from './dev/tools.ts'
+import { stdoutLog } from './logging/log-destination.ts'
+import { logOptions } from './logging/log-options.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { OnAnswered } from './metrics/request-metrics.ts'
 import { versionOf } from './pages/docs.ts'
-import type { Backups } from './service/backups.ts'
-import { stdoutLog } from './service/log-destination.ts'
-import { logOptions } from './service/log-options.ts'
+import type { Backups } from './scheduled-backups.ts'
 import { type Config, urlOf } from './settings/config.ts'
 import { nameServersOf } from './settings/name-servers.ts'
 import type { ShownSetting } from './settings/shown.ts'
@@ -268,7 +268,7 @@ async function scheduledBackups(
   { log, now }: Runtime,
 ): Promise<Backups | null> {
   if (!backups) return null
-  const { startBackups } = await import('./service/backups.ts')
+  const { startBackups } = await import('./scheduled-backups.ts')
   const made_by = `svc ${versionOf('@svc/server')}`
   return startBackups(backups, { database_url, made_by, log, now })
 }

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startBackups } from '../src/scheduled-backups.ts'
 import { startServer } from '../src/server.ts'
-import { startBackups } from '../src/service/backups.ts'
 import { readConfig } from '../src/settings/config.ts'
 
 const HOUR_MS = 3_600_000

@@ -7,14 +7,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type * as z from 'zod'
 import { totpCode } from '../../core/src/second-factor/second-factor.ts'
 import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
-import type { ConsoleOperator, ConsoleUser } from '../src/console/access.ts'
+import type { ConsoleOperator, ConsoleUser } from '../src/console-api/access.ts'
 import type {
   OperatorAuditEntry,
   OperatorFinding,
   OperatorProvider,
-} from '../src/console/operator/answers.ts'
-import { operatorEndpoints } from '../src/console/operator/endpoints.ts'
-import type { OperatorService } from '../src/console/operator/service.ts'
+} from '../src/console-api/operator/answers.ts'
+import { operatorEndpoints } from '../src/console-api/operator/endpoints.ts'
+import type { OperatorService } from '../src/console-api/operator/service.ts'
 import { type Account, sms } from './accounts.ts'
 import { openShop } from './stripe-shop.ts'
 import { openWorld, useWorld, type World } from './world.ts'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { ContactsPreview, ReadRecipients } from '../src/console/wire.ts'
+import type { ContactsPreview, ReadRecipients } from '../src/console-api/console-answers.ts'
 import type { Account } from './accounts.ts'
 import { useWorld } from './world.ts'
 

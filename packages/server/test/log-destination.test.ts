@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createLogDestination } from '../src/service/log-destination.ts'
+import { createLogDestination } from '../src/logging/log-destination.ts'
 
 type Refusal = 'ENOSPC' | 'EAGAIN' | 'EIO' | 'EPIPE'
 

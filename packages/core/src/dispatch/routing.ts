@@ -1,7 +1,7 @@
-import type { Carrier, Carriers, Pace, Pauses } from '../channels/carriers.ts'
+import type { Carrier, Carriers, Pace, Pauses } from '../carriers/carriers.ts'
 
 import type { Outcome } from '../contract/outside/provider.ts'
-import type { ProviderRecord } from '../operating/provider-record.ts'
+import type { ProviderRecord } from '../control/provider-record.ts'
 import type { Route, Routed } from '../rules/claim.ts'
 import type { Settlement } from '../rules/settlement.ts'
 import type { Busy } from './in-flight.ts'

@@ -7,9 +7,9 @@ import {
   createPace,
   createPauses,
   type Pauses,
-} from '../../src/channels/carriers.ts'
+} from '../../src/carriers/carriers.ts'
 
-import { readProvider } from '../../src/channels/read-providers.ts'
+import { readProvider } from '../../src/carriers/read-providers.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
 import { type Dispatcher, startDispatcher } from '../../src/dispatch/dispatcher.ts'

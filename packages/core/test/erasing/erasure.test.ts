@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
-import { createRecipients } from '../../src/operating/erasure.ts'
+import { createRecipients } from '../../src/retention/erasure.ts'
 import { benchFor, EVERYTHING } from '../storage/bench.ts'
 import { ENGINES } from './engines.ts'
 import { historySteps, SECRET } from './history.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
-import { createRetention } from '../../src/operating/retention.ts'
+import { createRetention } from '../../src/retention/retention.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { benchFor, EVERYTHING, only } from '../storage/bench.ts'
 import { ENGINES } from './engines.ts'

@@ -3,7 +3,7 @@ import { createAudit } from '../../src/audit/audit.ts'
 import { auditRow, SERVICE } from '../../src/audit/entry.ts'
 import type { AuditAction } from '../../src/contract/resources/audit.ts'
 import { createCredits } from '../../src/credits/credits.ts'
-import { createAuditRetention } from '../../src/operating/audit-retention.ts'
+import { createAuditRetention } from '../../src/retention/audit-retention.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 

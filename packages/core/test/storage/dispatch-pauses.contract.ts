@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createDispatchControl, createDispatchGate } from '../../src/operating/dispatch-control.ts'
+import { createDispatchControl, createDispatchGate } from '../../src/control/dispatch-control.ts'
 
 import type { DispatchPauseRow } from '../../src/rows/rows.ts'
 import { SMS_PRICE } from '../fixtures.ts'

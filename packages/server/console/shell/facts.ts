@@ -1,4 +1,4 @@
-import type { ConsoleFacts } from '../../src/console/wire.ts'
+import type { ConsoleFacts } from '../../src/console-api/console-answers.ts'
 
 const META = document.querySelector<HTMLMetaElement>('meta[name=svc-console]')
 

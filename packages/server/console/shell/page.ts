@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import type { Need } from '../../src/console/wire.ts'
+import type { Need } from '../../src/console-api/console-answers.ts'
 
 /** What a page gets. */
 export interface PageProps {

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { ConsoleSession, Need } from '../../src/console/wire.ts'
+import type { ConsoleSession, Need } from '../../src/console-api/console-answers.ts'
 import { base, facts } from './facts.ts'
 
 /** `live` or `test`: which data requests see. */

@@ -11,7 +11,7 @@ import {
   chosenWorkspace,
   cookieToken,
   operatorToken,
-} from '../console/access.ts'
+} from '../console-api/access.ts'
 
 /** The identity behind a request: a workspace's session, or one of its API keys. */
 export type Identity =

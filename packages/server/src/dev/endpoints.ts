@@ -1,6 +1,12 @@
 import { CHANNELS, endpoint, LIMITS, phone, text } from '@svc/core/contract'
 import * as z from 'zod'
-import type { CapturedMail, PhoneItem, RequestLine, WholeMail, WholeRequest } from './wire.ts'
+import type {
+  CapturedMail,
+  PhoneItem,
+  RequestLine,
+  WholeMail,
+  WholeRequest,
+} from './dev-answers.ts'
 
 const captured = {
   id: z.string(),

@@ -1,7 +1,7 @@
 import type { KeptMail, Viewer } from '@svc/core'
 import { type EmailContent, type Message, SvcError, uuid } from '@svc/core/contract'
 import { type DecodedCore, messageSource, ownerMailSource } from '@svc/core/operate'
-import type { CapturedMail, WholeMail } from './wire.ts'
+import type { CapturedMail, WholeMail } from './dev-answers.ts'
 
 const MESSAGES_MAX = 100
 

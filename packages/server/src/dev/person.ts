@@ -1,7 +1,7 @@
 import { uuid } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
-import { type ConsoleOperator, type ConsoleUser, chosenWorkspace } from '../console/access.ts'
-import type { ConsoleOptions } from '../console/console.ts'
+import { type ConsoleOperator, type ConsoleUser, chosenWorkspace } from '../console-api/access.ts'
+import type { ConsoleOptions } from '../console-api/console.ts'
 import { isLocal } from './local-only.ts'
 import type { DevToolsOptions } from './tools.ts'
 

@@ -2,7 +2,7 @@ import type { Viewer } from '@svc/core'
 import type { Content, Message, ReceivedMessage } from '@svc/core/contract'
 import type { DecodedCore } from '@svc/core/operate'
 import { GSM7_EXTENSION, nonGsmCharacters, segments } from '@svc/core/sms'
-import type { PhoneItem } from './wire.ts'
+import type { PhoneItem } from './dev-answers.ts'
 
 const ITEMS_MAX = 50
 const NON_GSM_MAX = 20

@@ -1,6 +1,6 @@
 import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { RequestLine, WholeRequest } from './wire.ts'
+import type { RequestLine, WholeRequest } from './dev-answers.ts'
 
 /** The last requests to the API, in memory. */
 export interface RequestLog {

@@ -1,6 +1,6 @@
 import type { BulksSendBody } from '@svc/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { ReadRecipient, ReadRecipients } from '../../../src/console/wire.ts'
+import type { ReadRecipient, ReadRecipients } from '../../../src/console-api/console-answers.ts'
 import { csvText } from '../../parts/csv.ts'
 import {
   Button,

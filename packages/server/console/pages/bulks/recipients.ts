@@ -1,4 +1,4 @@
-import type { ReadRecipient } from '../../../src/console/wire.ts'
+import type { ReadRecipient } from '../../../src/console-api/console-answers.ts'
 
 /** A value that fills a placeholder; an object fills none. */
 export function textOf(value: unknown): string {

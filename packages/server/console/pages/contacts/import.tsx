@@ -1,6 +1,6 @@
 import type { ContactsImportData } from '@svc/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { ContactsPreview } from '../../../src/console/wire.ts'
+import type { ContactsPreview } from '../../../src/console-api/console-answers.ts'
 import { csvText } from '../../parts/csv.ts'
 import { download } from '../../parts/download.ts'
 

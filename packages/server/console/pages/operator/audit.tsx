@@ -1,4 +1,4 @@
-import type { OperatorAuditEntry } from '../../../src/console/operator/answers.ts'
+import type { OperatorAuditEntry } from '../../../src/console-api/operator/answers.ts'
 import { Badge, Loaded, PageHead, Pager, Time } from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'

@@ -1,4 +1,4 @@
-import type { OperatorBackups, OperatorLedger } from '../../../src/console/operator/answers.ts'
+import type { OperatorBackups, OperatorLedger } from '../../../src/console-api/operator/answers.ts'
 import { Badge, Button, Loaded, PageHead, Table, Time } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import type { Load } from '../../shell/load.ts'

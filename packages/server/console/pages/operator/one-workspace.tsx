@@ -1,7 +1,7 @@
 import type {
   OperatorAuditEntry,
   OperatorWorkspace,
-} from '../../../src/console/operator/answers.ts'
+} from '../../../src/console-api/operator/answers.ts'
 import { Button, Copy, Drawer, Facts, Loaded, Money } from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'

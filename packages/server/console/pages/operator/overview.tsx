@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { OperatorCheck, OperatorOverview } from '../../../src/console/operator/answers.ts'
+import type { OperatorCheck, OperatorOverview } from '../../../src/console-api/operator/answers.ts'
 import {
   Badge,
   Button,

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { OperatorProvider } from '../../../src/console/operator/answers.ts'
+import type { OperatorProvider } from '../../../src/console-api/operator/answers.ts'
 import { Badge, Table, Time } from '../../parts/index.ts'
 import { number } from '../../shell/format.ts'
 

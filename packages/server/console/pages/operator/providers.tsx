@@ -1,4 +1,4 @@
-import type { OperatorProvider } from '../../../src/console/operator/answers.ts'
+import type { OperatorProvider } from '../../../src/console-api/operator/answers.ts'
 import { Badge, Button, Empty, Facts, Loaded, PageHead, Time, toast } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import { useAct } from './acts.tsx'

@@ -1,4 +1,4 @@
-import type { OperatorPurchase } from '../../../src/console/operator/answers.ts'
+import type { OperatorPurchase } from '../../../src/console-api/operator/answers.ts'
 import {
   Button,
   Copy,

@@ -1,4 +1,4 @@
-import type { OperatorQueues } from '../../../src/console/operator/answers.ts'
+import type { OperatorQueues } from '../../../src/console-api/operator/answers.ts'
 import { Button, confirm, Empty, Loaded, PageHead, Table, Time, toast } from '../../parts/index.ts'
 import { count, number } from '../../shell/format.ts'
 import { useAct } from './acts.tsx'

@@ -1,4 +1,4 @@
-import type { OperatorSetting } from '../../../src/console/operator/answers.ts'
+import type { OperatorSetting } from '../../../src/console-api/operator/answers.ts'
 import {
   Badge,
   ChangePassword,

@@ -1,4 +1,4 @@
-import type { OperatorWorkspace } from '../../../src/console/operator/answers.ts'
+import type { OperatorWorkspace } from '../../../src/console-api/operator/answers.ts'
 import { Badge, Empty, ListPage, Money, PageHead, Search, Time } from '../../parts/index.ts'
 import { useLoad } from '../../shell/load.ts'
 import { ownApi } from '../../shell/own-api.ts'

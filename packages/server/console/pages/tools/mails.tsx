@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
-import type { CapturedMail, WholeMail } from '../../../src/dev/wire.ts'
+import type { CapturedMail, WholeMail } from '../../../src/dev/dev-answers.ts'
 import {
   Badge,
   Empty,

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { PhoneItem } from '../../../src/dev/wire.ts'
+import type { PhoneItem } from '../../../src/dev/dev-answers.ts'
 import { Button, ErrorBox, Loaded, PageHead, Select, TextInput, Time } from '../../parts/index.ts'
 import { api } from '../../shell/api.ts'
 import { useLiveReload } from '../../shell/live.ts'

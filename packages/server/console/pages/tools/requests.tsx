@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { RequestLine, WholeRequest } from '../../../src/dev/wire.ts'
+import type { RequestLine, WholeRequest } from '../../../src/dev/dev-answers.ts'
 import {
   Badge,
   type Column,

@@ -1,4 +1,6 @@
 import type { Channel } from '../contract/resources/content.ts'
+import type { DispatchPause } from '../control/dispatch-control.ts'
+import type { ProviderStatus } from '../control/provider-desk.ts'
 import { SANDBOX } from '../providers/installed.ts'
 import { EMPTY_PART, type QueuePart } from '../rows/operating.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -14,8 +16,6 @@ import type {
   UnknownMessage,
   WebhookTotals,
 } from '../storage/ports/stores.ts'
-import type { DispatchPause } from './dispatch-control.ts'
-import type { ProviderStatus } from './provider-desk.ts'
 
 /** Totals and queues over all workspaces, for the operator. */
 export interface Overview {

@@ -15,7 +15,7 @@ import {
   findingsOf,
   reasonOf,
 } from '../../doctor/doctor.ts'
-import { fileOf } from '../../service/backups.ts'
+import { fileOf } from '../../scheduled-backups.ts'
 import type { Config } from '../../settings/config.ts'
 import type { ShownSetting } from '../../settings/shown.ts'
 import { SETTINGS } from '../../settings/table.ts'

@@ -14,15 +14,15 @@ import {
   passkeyAssertion,
   passkeyRegistration,
 } from '../contract/resources/passkeys.ts'
+import type { DoubtfulChoice, StandstillOptions } from '../control/dispatch-control.ts'
 import type { Adjustment, Grant } from '../credits/bookings.ts'
 import type { HoldRequest } from '../credits/holding.ts'
 import type { TermsChange } from '../credits/terms.ts'
 import type { KeptMail } from '../mail/sandbox-mailer.ts'
-import type { DoubtfulChoice, StandstillOptions } from '../operating/dispatch-control.ts'
-import type { ErasureOptions } from '../operating/erasure.ts'
-import type { ResealOptions } from '../operating/secrets-at-rest.ts'
 import type { Operators } from '../operators/operators.ts'
+import type { ErasureOptions } from '../retention/erasure.ts'
 import type { PasskeySite } from '../second-factor/passkeys.ts'
+import type { ResealOptions } from '../secrets-at-rest/secrets-at-rest.ts'
 import type { Counting } from '../storage/ports/hot.ts'
 import type { OperatorAuditFilter, WhichPurchases } from '../storage/ports/stores.ts'
 import type { Inactivity } from '../workspaces/sessions.ts'

@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { invalid } from '../contract/errors.ts'
+import { countedText } from '../contract/fields/amounts.ts'
 import type { DispatchPauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../storage/ports/stores.ts'
-import { countedText } from './amounts.ts'
 
 /** A pause of all sending and delivering. */
 export interface DispatchPause {

@@ -1,8 +1,8 @@
-import { countedText, countText, durationText } from './amounts.ts'
+import { countedText, countText, durationText } from '../contract/fields/amounts.ts'
+import type { ProviderStatus } from '../control/provider-desk.ts'
 import type { History } from './history.ts'
 import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from './late.ts'
 import type { ProviderQueue } from './overview.ts'
-import type { ProviderStatus } from './provider-desk.ts'
 import type { Reading } from './reading.ts'
 
 /** A state that needs action (`problem`) or attention (`notice`). */

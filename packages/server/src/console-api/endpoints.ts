@@ -1,7 +1,7 @@
 import { CAPABILITIES, endpoint, LIMITS, text, timestamp, uuid } from '@svc/core/contract'
 import * as z from 'zod'
+import type { ConsoleSession } from './console-answers.ts'
 import { options, passkeySignIn } from './passkey-requests.ts'
-import type { ConsoleSession } from './wire.ts'
 
 const membership = z.object({ id: uuid, name: z.string(), role: z.string() })
 

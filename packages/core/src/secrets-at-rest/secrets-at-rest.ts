@@ -1,5 +1,6 @@
 import { placeOfKey } from '../api-keys/sealed-key.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
+import { countedText } from '../contract/fields/amounts.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
 import { placeOfDomainKey } from '../domains/sealed-domain.ts'
 import { partsOf, type Sealed } from '../rows/sealed.ts'
@@ -15,7 +16,6 @@ import {
   placeOfWebhook,
   sealHeaders,
 } from '../webhooks/sealed-webhook.ts'
-import { countedText } from './amounts.ts'
 import { type DiscardReport, discardUnreadable } from './discard-secrets.ts'
 import { type BatchOptions, inBatches, type Rows } from './secrets-batches.ts'
 

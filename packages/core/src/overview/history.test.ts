@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { reading } from '../../test/operating-readings.ts'
-import { sparkline } from './amounts.ts'
+import { sparkline } from '../contract/fields/amounts.ts'
 import { createHistory, HISTORY_MS } from './history.ts'
 
 function history(...samples: [after_s: number, delivered: number, queued?: number][]) {

@@ -22,7 +22,7 @@ import {
 } from '@svc/core/operate'
 import * as z from 'zod'
 import type { Handlers } from '../routes/mount.ts'
-import type { ContactsPreview, ReadRecipient, ReadRecipients } from './wire.ts'
+import type { ContactsPreview, ReadRecipient, ReadRecipients } from './console-answers.ts'
 
 const reading = {
   method: 'POST',

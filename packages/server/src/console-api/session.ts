@@ -10,11 +10,11 @@ import {
   cookieToken,
   type Membership,
 } from './access.ts'
+import type { ConsoleSession } from './console-answers.ts'
 import type { personEndpoints, sessionEndpoints } from './endpoints.ts'
 import { operatorOf } from './operator/handlers.ts'
 import { originOf } from './passkey-requests.ts'
 import { clearedSessionCookie, hasOldSessionCookie, sessionCookie } from './session-cookie.ts'
-import type { ConsoleSession } from './wire.ts'
 
 type SessionIdentity = Identity & { kind: 'session' }
 

@@ -8,6 +8,7 @@ import { notice } from '../pages/plain-page.ts'
 import { type Handlers, mount } from '../routes/mount.ts'
 import type { ConsoleAccess } from './access.ts'
 import { BUNDLE_FOLDER, type Bundle, indexHtml, readBundle } from './bundle.ts'
+import type { ConsoleFacts } from './console-answers.ts'
 import { creditEndpoints, creditHandlers } from './credits.ts'
 import { historyEndpoints, personEndpoints, sessionEndpoints } from './endpoints.ts'
 import { findingEndpoints, findingHandlers } from './findings.ts'
@@ -21,17 +22,14 @@ import {
   sentRequestEndpoints,
   sentRequestHandlers,
 } from './messages.ts'
-
 import { operatorEndpoints, operatorSessionEndpoints } from './operator/endpoints.ts'
 import { operatorHandlers, operatorSessionHandlers } from './operator/handlers.ts'
 import { createBackgroundWork, type OperatorService } from './operator/service.ts'
 import { hasPasskeys } from './passkey-requests.ts'
 import { secondFactorEndpoints, secondFactorHandlers } from './second-factor.ts'
-
 import { personHandlers, sessionHandlers } from './session.ts'
 import { streamEndpoints, streamHandlers } from './stream.ts'
 import { tableEndpoints, tableHandlers } from './tables.ts'
-import type { ConsoleFacts } from './wire.ts'
 
 /** The options of the console. */
 export interface ConsoleOptions {

@@ -2,8 +2,8 @@ import { accessSync, constants } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Log } from '@svc/core'
 import { type BackupOptions, backupDatabase, backupsIn, makeFolder } from '@svc/core/operate'
-import type { BackupSettings } from '../settings/backups.ts'
-import { ConfigError } from '../settings/variables.ts'
+import type { BackupSettings } from './settings/backups.ts'
+import { ConfigError } from './settings/variables.ts'
 
 /** The backups that the server makes by itself. */
 export interface Backups {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { packageFile } from '../pages/page.ts'
 import { escapeHtml } from '../pages/plain-page.ts'
-import type { ConsoleFacts } from './wire.ts'
+import type { ConsoleFacts } from './console-answers.ts'
 
 /** The files of the built console. */
 export interface Bundle {

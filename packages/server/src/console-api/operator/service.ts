@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Core } from '@svc/core'
 import { backupDatabase, backupsIn, makeFolder, verifyLedgerApart } from '@svc/core/operate'
 import type * as z from 'zod'
-import { fileOf } from '../../service/backups.ts'
+import { fileOf } from '../../scheduled-backups.ts'
 import type { backups, ledger, OperatorCheck, OperatorSetting } from './answers.ts'
 
 type Ledger = z.output<typeof ledger>
