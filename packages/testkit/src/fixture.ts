@@ -59,7 +59,7 @@ export function eventIdOf(event: string, data: unknown, seed = 0): string {
 }
 
 /** Derives a UUIDv7 from a time and a name. */
-export function uuidOf(at_ms: number, name: string): string {
+function uuidOf(at_ms: number, name: string): string {
   const time = at_ms.toString(16).padStart(12, '0')
   const digest = createHash('sha256').update(name).digest('hex')
   const variant = (8 + (Number.parseInt(digest.slice(3, 4), 16) % 4)).toString(16)

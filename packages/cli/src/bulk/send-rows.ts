@@ -18,7 +18,7 @@ const ANSWER_KEPT_MS = 23 * 3_600_000
 const CLOCK_DIFFERENCE_MS = 60_000
 
 /** The parts of a send besides the rows. */
-export interface Sending {
+interface Sending {
   client: Svc
   message: BulkMessage
   limits: BatchLimits

@@ -141,7 +141,7 @@ function fileOfDatabase(url: string, instead: string): string {
 }
 
 /** The size and contents of a backup, as part of a sentence. */
-export function contentOf({ bytes, ledger }: Pick<BackupCheck, 'bytes' | 'ledger'>): string {
+function contentOf({ bytes, ledger }: Pick<BackupCheck, 'bytes' | 'ledger'>): string {
   const size = `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`
   if (!ledger) return size
   const { messages, entries } = ledger

@@ -119,7 +119,7 @@ function purchaseDocument(
 }
 
 /** The status as a cell of a table. */
-export function statusCell({ status }: Pick<Purchase, 'status'>): Cell {
+function statusCell({ status }: Pick<Purchase, 'status'>): Cell {
   return { text: status, style: STATUS_STYLES[status] }
 }
 

@@ -146,10 +146,7 @@ function amountOf({ tables }: MoveReport): string {
 }
 
 /** The counts and checksums in JSON. */
-export function documentOf(
-  { tables, ...more }: MoveReport,
-  file: string | null,
-): Record<string, unknown> {
+function documentOf({ tables, ...more }: MoveReport, file: string | null): Record<string, unknown> {
   return { ...(file !== null && { file }), ...more, tables }
 }
 

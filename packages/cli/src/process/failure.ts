@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 
 /** 1: the command failed. 2: the usage or the configuration is wrong. 3: the server cannot be reached. */
-export type ExitCode = 1 | 2 | 3
+type ExitCode = 1 | 2 | 3
 
 /** The failure of a command. The message is one line and says what to do. */
 export class Failure extends Error {

@@ -16,7 +16,7 @@ export function barText(share: number, width: number, style: Style = (_, text) =
 }
 
 /** Progress of work with a known number of steps. */
-export interface Progress {
+interface Progress {
   name: string
   done: number
   total: number

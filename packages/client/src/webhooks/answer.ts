@@ -22,7 +22,7 @@ export interface Reply {
 }
 
 /** The options of `createAnswering`. */
-export interface Answering {
+interface Answering {
   /** The secrets for a delivery; none refuses it. */
   secretsOf(delivery: IncomingDelivery): Promise<readonly string[]>
   tolerance_s: number | false

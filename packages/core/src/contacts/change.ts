@@ -45,7 +45,7 @@ export function indexOf(contacts: readonly ContactRow[]): ContactIndex {
   return index
 }
 
-export interface ChangeState {
+interface ChangeState {
   index: ContactIndex
   suppressed: Suppressed
   /** Whether `subscribed` ends an opt-out. */
@@ -53,7 +53,7 @@ export interface ChangeState {
 }
 
 /** The rows to write, or the error. */
-export type ChangeResult =
+type ChangeResult =
   | ({ ok: true; contact: ContactRow; is_change: boolean } & Omit<
       SubscriptionChange,
       'subscriptions'

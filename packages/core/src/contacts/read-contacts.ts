@@ -60,7 +60,7 @@ export interface RowOfContact {
 }
 
 /** A file of contacts, whose rows are read one by one. */
-export interface OpenedContacts extends Pick<FileOfContacts, 'file' | 'warnings'> {
+interface OpenedContacts extends Pick<FileOfContacts, 'file' | 'warnings'> {
   /** @throws TableFault with the line. */
   rows: AsyncGenerator<RowOfContact>
 }
@@ -70,7 +70,7 @@ export interface OpenedContacts extends Pick<FileOfContacts, 'file' | 'warnings'
  * the values of cells, except phone numbers.
  * @throws TableFault when the file cannot be read; SvcError `validation_error` for an unknown country.
  */
-export async function openContacts(
+async function openContacts(
   source: Source,
   { charset, default_country, columns: chosen }: FileOptions,
 ): Promise<OpenedContacts> {

@@ -7,10 +7,10 @@ import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 export type Suppressed = ReadonlyMap<string, SuppressionRow['reason']>
 
 /** The addresses of a contact, in the same form as in suppressions. */
-export type Addresses = Pick<ContactRow, 'phone' | 'email_key'>
+type Addresses = Pick<ContactRow, 'phone' | 'email_key'>
 
 /** A contact's address on a channel: E.164, or an e-mail address in lower case. */
-export function addressOn(channel: Channel, { phone, email_key }: Addresses): string | null {
+function addressOn(channel: Channel, { phone, email_key }: Addresses): string | null {
   return channel === 'email' ? email_key : phone
 }
 

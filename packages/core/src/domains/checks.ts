@@ -15,7 +15,7 @@ export interface CheckParts {
 }
 
 /** The result of a check. */
-export interface Checked {
+interface Checked {
   row: SendingDomainRow
   /** Whether another workspace holds the claim of the name, so that the domain was not verified. */
   is_taken: boolean

@@ -75,7 +75,7 @@ export interface EventPageOptions {
 }
 
 /** The feed of an open core. */
-export interface OpenFeed extends EventFeed {
+interface OpenFeed extends EventFeed {
   /** Begins (true) or ends (false) the storing of events in this database; undefined changes nothing. */
   open(keeps: boolean | undefined): Promise<void>
   stop(): void

@@ -2,7 +2,7 @@ import type { Received } from '../contract/outside/provider.ts'
 import type { ReceivedPartRow } from '../rows/rows.ts'
 
 /** One part of a long text: 3GPP TS 23.040, clause 9.2.3.24.1. */
-export type Part = NonNullable<Received['part']>
+type Part = NonNullable<Received['part']>
 
 /** The waiting time for missing parts; parts are deleted after it. */
 export const PARTS_WAIT_MS = 24 * 3_600_000

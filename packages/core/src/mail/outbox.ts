@@ -3,10 +3,10 @@ import type { Log } from '../runtime/runtime.ts'
 import { within } from '../runtime/within.ts'
 
 /** Composes the mail when a worker takes it; null when there is no mail to send. */
-export type Compose = () => Promise<Mail | null>
+type Compose = () => Promise<Mail | null>
 
 /** A mail before it is composed, with its workspace or its address or both. */
-export interface About {
+interface About {
   kind: MailKind
   workspace_id?: string
   /** The address as `emailAddress` returns it. */

@@ -9,7 +9,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 import { type ShortMessage, shown, shownShort } from './shown.ts'
 
 /** The numbers of messages that one query of a search reads, and one call. */
-export interface Bounds {
+interface Bounds {
   step: number
   max: number
 }

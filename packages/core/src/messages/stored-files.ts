@@ -15,7 +15,7 @@ export type FileUse = Pick<MessageFileRow, 'number' | 'sha256'>
 type Attachment = NonNullable<EmailContent['attachments']>[number]
 
 /** An attachment of a stored message. With `size_bytes` instead of `content`, its file is stored apart. */
-export type StoredAttachment = Omit<Attachment, 'content'> &
+type StoredAttachment = Omit<Attachment, 'content'> &
   ({ content: string; size_bytes?: undefined } | { content?: undefined; size_bytes: number })
 
 /** The attachments of the content of a stored message. */

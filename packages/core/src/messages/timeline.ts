@@ -16,7 +16,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 export type { TimelineEntry } from '../contract/resources/timeline.ts'
 
 /** The history of one message; `reports` has the order of `reportsOf`, the other lists that of writing. */
-export interface History {
+interface History {
   attempts: readonly MessageAttemptRow[]
   reports: readonly StatusReport[]
   entries: readonly Entry[]

@@ -16,7 +16,7 @@ export interface InstalledProvider {
 }
 
 /** Opens a provider in this thread. `onFault` receives the faults of code that is not ours. */
-export type OpenProvider = (
+type OpenProvider = (
   context: ProviderContext,
   onFault: (fault: ProviderFault) => void,
 ) => Promise<Provider>

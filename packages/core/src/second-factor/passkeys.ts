@@ -75,7 +75,7 @@ export interface HeldPasskeys<Credentials, Session> {
 }
 
 /** A signature of a passkey that is right. */
-export interface ProvedPasskey {
+interface ProvedPasskey {
   /** The person: a login or an operator. */
   holder_id: string
   /**

@@ -21,7 +21,7 @@ export interface SecondFactorState {
 }
 
 /** The columns of a second factor. */
-export type Factor = Omit<SecondFactorRow, 'user_id'>
+type Factor = Omit<SecondFactorRow, 'user_id'>
 
 /** Where the second factors of one kind of people are stored. */
 export interface FactorPlace {
@@ -35,7 +35,7 @@ export interface FactorPlace {
 }
 
 /** The key of an app, which is read before the transaction that checks a code. */
-export interface OpenedFactor {
+interface OpenedFactor {
   totp_secret: string
   key: Uint8Array
 }

@@ -9,7 +9,7 @@ import {
   type SecretsAtRest,
 } from './secrets-at-rest.ts'
 
-export interface OpenedSecrets {
+interface OpenedSecrets {
   sealer: Sealer
   /** A secret that the service generated. */
   secret: (name: string) => Promise<string>

@@ -21,7 +21,7 @@ import {
 } from './read-verbs.ts'
 
 /** A delivery of a received message, and the TwiML that its receiver answered. */
-export interface AnsweredDelivery {
+interface AnsweredDelivery {
   workspace_id: string
   delivery_id: string
   /** The API key that signed the request. */

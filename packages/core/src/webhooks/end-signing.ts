@@ -5,7 +5,7 @@ import type { Writes } from '../storage/ports/storage.ts'
 import { sealWebhook } from './sealed-webhook.ts'
 
 /** The `disabled_reason` of a webhook that a deactivated API key signed. */
-export const KEY_DEACTIVATED = 'key_deactivated'
+const KEY_DEACTIVATED = 'key_deactivated'
 
 /** Ends the webhooks that an API key signs, in the transaction that deactivates the key. */
 export type EndSigning = (

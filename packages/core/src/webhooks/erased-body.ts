@@ -50,7 +50,7 @@ export function isErasedBody(body: string): boolean {
 }
 
 /** The person in a message event: the sender of a received message, otherwise the recipient. Null for other events. */
-export function nameOf({ event, data }: ReturnType<typeof read>): unknown {
+function nameOf({ event, data }: ReturnType<typeof read>): unknown {
   return (event === 'message.received' ? data?.sender : data?.recipient) ?? null
 }
 

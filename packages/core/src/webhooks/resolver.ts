@@ -7,7 +7,7 @@ import { within } from '../runtime/within.ts'
 export type Dns = 'system' | readonly string[] | null
 
 /** Finds all addresses of a host name. Rejects with `ENOTFOUND` if there is none, `ETIMEOUT` if no server answered. */
-export type Resolve = (hostname: string) => Promise<LookupAddress[]>
+type Resolve = (hostname: string) => Promise<LookupAddress[]>
 
 const QUERY_MS = 3_000
 /** The timeout for the system's resolver, which has no timeout of its own. */

@@ -21,7 +21,7 @@ export type OpenedWebhook = Opened<WebhookRow>
 export type Opened<Row> = Omit<Row, SecretColumn> & WebhookSecrets
 
 /** A webhook, or a change of one, with its secrets sealed. */
-export type SealedOf<Change> = Omit<Change, SecretColumn> & {
+type SealedOf<Change> = Omit<Change, SecretColumn> & {
   [Column in keyof Change & SecretColumn]: WebhookRow[Column]
 }
 
@@ -104,7 +104,7 @@ export function isFingerprint(text: string): boolean {
   return text.startsWith(FINGERPRINT)
 }
 
-export interface SigningSecrets {
+interface SigningSecrets {
   /** The secret that signs the first request. */
   secret: string
   /** The secret that signs the second request, after a refusal of the first. Null outside the overlap of a rotation. */

@@ -78,7 +78,7 @@ export interface Members<F extends Form = 'given'>
   ): Promise<void>
 }
 
-export interface MemberParts {
+interface MemberParts {
   storage: Storage
   runtime: Runtime
   passwords: Passwords

@@ -29,7 +29,7 @@ export const NOTHING_REVOKED: Revoked = {
 }
 
 /** The `disabled_reason` of a disabled webhook. */
-export type RevocationReason = 'email_verified' | 'password_reset'
+type RevocationReason = 'email_verified' | 'password_reset'
 
 /** Revokes every API key and disables every webhook of a workspace. */
 export async function revokeAll(

@@ -4,7 +4,7 @@ import { chosenWorkspace, may, mode, session } from './session.ts'
 import { openStream } from './stream.ts'
 
 /** An event of the workspace, with the body that a webhook gets. */
-export interface LiveEvent {
+interface LiveEvent {
   event: string
   data: Record<string, unknown>
   id: string

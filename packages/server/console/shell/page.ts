@@ -10,7 +10,7 @@ export interface PageProps {
 }
 
 /** What the module of a page exports as `default`. */
-export interface PageModule {
+interface PageModule {
   /** The heading of the page and of the browser's tab. */
   title: string
   Page: ComponentType<PageProps>

@@ -3,7 +3,7 @@ import type { ConsoleSession, Need } from '../../src/console-api/console-answers
 import { base, facts } from './facts.ts'
 
 /** `live` or `test`: which data requests see. */
-export type Mode = 'live' | 'test'
+type Mode = 'live' | 'test'
 
 type Signed = ConsoleSession & {
   user: NonNullable<ConsoleSession['user']>
@@ -28,7 +28,7 @@ export const mode = signal<Mode>(stored(STORED_MODE) === 'test' ? 'test' : 'live
 export const chosenWorkspace = signal<string | null>(stored(STORED_WORKSPACE))
 
 /** A value that this tab stored; null for none. */
-export function stored(name: string): string | null {
+function stored(name: string): string | null {
   try {
     return sessionStorage.getItem(name)
   } catch {
@@ -37,7 +37,7 @@ export function stored(name: string): string | null {
 }
 
 /** Stores a value until the tab is closed; null removes it. */
-export function store(name: string, value: string | null): void {
+function store(name: string, value: string | null): void {
   try {
     if (value === null) sessionStorage.removeItem(name)
     else sessionStorage.setItem(name, value)

@@ -49,7 +49,7 @@ export interface ConsoleSession {
 }
 
 /** How a file or a text was read as a table. */
-export interface ReadTable {
+interface ReadTable {
   /** As `TextDecoder` names it. */
   encoding: string
   separator: string

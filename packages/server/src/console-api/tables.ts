@@ -142,7 +142,7 @@ interface ReadOptions {
  * cell.
  * @throws TableFault with the line.
  */
-export async function recipientsIn(
+async function recipientsIn(
   bytes: Uint8Array,
   { channel, country, charset, max }: ReadOptions,
 ): Promise<ReadRecipients> {

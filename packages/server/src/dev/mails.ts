@@ -6,7 +6,7 @@ import type { CapturedMail, WholeMail } from './dev-answers.ts'
 const MESSAGES_MAX = 100
 
 /** The mails that were sent to no mail server: those of the sandbox, and those of the service itself. */
-export interface Mails {
+interface Mails {
   /** The last ones, newest first. */
   list(viewer: Viewer): Promise<CapturedMail[]>
   get(viewer: Viewer, id: string): Promise<WholeMail>

@@ -1,7 +1,7 @@
 import { write as writeAsync, writeSync } from 'node:fs'
 
 /** The destination of log lines. Writing to it never waits and never throws. */
-export interface LogDestination {
+interface LogDestination {
   /** Takes a line with its newline; a line that does not fit in the buffer is dropped and counted. */
   write(line: string): void
   /** The number of lines dropped so far. */
@@ -32,7 +32,7 @@ interface Line {
 }
 
 /** The writing functions of a file, with the meaning of `fs.write` and `fs.writeSync`. */
-export interface Writing {
+interface Writing {
   write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void
   /** @throws the system's error. */
   writeSync(bytes: Buffer): number

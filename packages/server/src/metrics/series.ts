@@ -1,7 +1,7 @@
 import type { Metric, Registry } from 'prom-client'
 
 /** The name of a metric and its labels. */
-export interface Named<Label extends string> {
+interface Named<Label extends string> {
   name: string
   help: string
   labels?: readonly Label[]
@@ -16,12 +16,12 @@ export interface Sample {
 }
 
 /** A number that only increases. */
-export interface Count {
+interface Count {
   value: number
 }
 
 /** A distribution of durations or other values. */
-export interface Durations {
+interface Durations {
   /** Adds a value, in seconds or in the histogram's unit. */
   observe(value: number): void
 }

@@ -12,7 +12,7 @@ export interface Checks {
 }
 
 /** A client of one OIDC provider: the code flow with PKCE, state and nonce. */
-export interface OidcClient {
+interface OidcClient {
   /** The URL of the provider for a new sign-in, and the checks of its answer. @throws Error if the provider cannot be reached. */
   begin(redirectUri: string): Promise<{ url: string; checks: Checks }>
   /**

@@ -10,7 +10,7 @@ import { referenceHtml } from './reference/reference.ts'
 const FILES = ['docs.css', 'docs.js']
 
 /** What the reference needs besides the API. */
-export interface DocsOptions {
+interface DocsOptions {
   public_url: () => string
   /** The name of the service. */
   brand: string

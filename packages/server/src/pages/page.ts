@@ -16,7 +16,7 @@ declare module 'fastify' {
 }
 
 /** The route of a page or file. */
-export interface PageRoute {
+interface PageRoute {
   path: string
   /** How requests of the page count; default: `anonymous`. */
   rate?: PageRate | undefined
@@ -27,7 +27,7 @@ export interface PageRoute {
 }
 
 /** A page, or a file that belongs to one. */
-export type Page = PageRoute & {
+type Page = PageRoute & {
   /** The media type. Default: HTML; for a file, the type of its extension. */
   type?: string
   /** The header `Cache-Control`; default: a browser asks for changes before it uses the page again. */

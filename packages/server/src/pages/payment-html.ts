@@ -3,10 +3,10 @@ import { creditsOf, UNITS_MAX, units } from '@svc/core/contract'
 import { consoleWay, escapeHtml, type Frame, notice, plainPage, type Way } from './plain-page.ts'
 
 /** The status that a payment page shows. */
-export type PaymentStatus = 'open' | 'paid' | 'failed' | 'expired'
+type PaymentStatus = 'open' | 'paid' | 'failed' | 'expired'
 
 /** What the payer buys, for the summary. */
-export interface Order {
+interface Order {
   purchase: Purchase
   package_name: string
   workspace_name: string
@@ -15,7 +15,7 @@ export interface Order {
 }
 
 /** What the result of a payment needs to know. */
-export interface Outcome {
+interface Outcome {
   purchase: Purchase
   /** The balance of the workspace now, in micro-credits; null if it is not shown. */
   balance: Purchase['credits'] | null

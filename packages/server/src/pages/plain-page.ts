@@ -17,7 +17,7 @@ export interface Way {
 }
 
 /** The content of a page. */
-export interface PageContent {
+interface PageContent {
   title: string
   /** HTML. */
   body: string

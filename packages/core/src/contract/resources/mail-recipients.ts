@@ -25,7 +25,7 @@ export const copies = notLongerThan(
 )
 
 /** How an e-mail names a recipient: in `To`, in `Cc`, or not at all. */
-export const RECIPIENT_ROLES = ['to', 'cc', 'bcc'] as const
+const RECIPIENT_ROLES = ['to', 'cc', 'bcc'] as const
 
 /** How an e-mail names a recipient. */
 export type RecipientRole = (typeof RECIPIENT_ROLES)[number]

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { MessageRef } from '../outside/provider.ts'
 
 /** The purpose of a token; a token is invalid for the other purpose. */
-export type TokenPurpose = 'bounce' | 'unsubscribe'
+type TokenPurpose = 'bounce' | 'unsubscribe'
 
 const ID_BYTES = 16
 const REF_BYTES = 2 * ID_BYTES

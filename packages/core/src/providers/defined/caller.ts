@@ -4,7 +4,7 @@ import { faultOf, ruleText } from '../parse.ts'
 import type { ProviderFault } from './definition.ts'
 
 /** A result of foreign code: a value, or why there is none. */
-export type Got<T> = { value: T } | Failed
+type Got<T> = { value: T } | Failed
 
 export interface Failed {
   fault: string

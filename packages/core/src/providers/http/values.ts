@@ -104,6 +104,6 @@ function memberOf(value: unknown, name: string): Json | undefined {
 }
 
 /** Identifies a message in 73 characters, for gateways that return a reference in their callbacks. */
-export function referenceOf({ workspace_id, message_id }: SendJob): string {
+function referenceOf({ workspace_id, message_id }: SendJob): string {
   return `${workspace_id}.${message_id}`
 }

@@ -6,7 +6,7 @@ import type { BindSettings, Timing } from './settings.ts'
 import type { StatusMeaning } from './status-table.ts'
 import { statusText } from './status-table.ts'
 
-export interface BindEvents {
+interface BindEvents {
   /** The free room in the window, or the state of the connection, may have changed. */
   changed(): void
   deliver(pdu: Pdu, answer: (status: number) => void): void

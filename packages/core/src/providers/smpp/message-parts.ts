@@ -11,7 +11,7 @@ import {
 import { TLV, tlv } from './pdu.ts'
 
 /** The fields of a submit_sm that differ between the parts of a text. */
-export interface MessagePart {
+interface MessagePart {
   esm_class: number
   data_coding: number
   short_message: Uint8Array
@@ -19,7 +19,7 @@ export interface MessagePart {
 }
 
 /** `alphabet`: the SMSC's alphabet lacks a character, and in UCS-2 the text would have more parts than are charged. */
-export type PartsResult = MessagePart[] | 'too_many_parts' | 'alphabet'
+type PartsResult = MessagePart[] | 'too_many_parts' | 'alphabet'
 
 export interface PartsOptions {
   alphabet: Alphabet
@@ -67,7 +67,7 @@ function encoderFor(text: string, { encoding, segments: count }: Segmentation, a
 const UCS2_SINGLE = 70
 
 /** The text of each segment, in order. */
-export function piecesOf(text: string, { encoding, parts }: Segmentation): string[] {
+function piecesOf(text: string, { encoding, parts }: Segmentation): string[] {
   const pieces: string[] = []
   let begin = 0
   for (const units of parts) {

@@ -107,7 +107,7 @@ export interface Address {
   digits: string
 }
 
-export interface Submission {
+interface Submission {
   service_type: string
   source: Address
   destination: Address

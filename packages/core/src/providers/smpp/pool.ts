@@ -7,7 +7,7 @@ import type { PartResult } from './verdict.ts'
 const QUEUE_MAX = 4096
 const SWEEP_MS = 100
 
-export type Unwritten = Extract<PartResult, { type: 'unwritten' }>
+type Unwritten = Extract<PartResult, { type: 'unwritten' }>
 
 /** Called like `OnAnswer`, or once with `Unwritten` for a PDU that will not be written. */
 export type OnResult = (result: Exclude<Answer, { type: 'unsent' }> | Unwritten) => void

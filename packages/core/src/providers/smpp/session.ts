@@ -14,7 +14,7 @@ export interface Ending {
   idle_ms: number | null
 }
 
-export interface SessionEvents {
+interface SessionEvents {
   /** The session is bound. */
   up(): void
   /** The session ended. Called once, after all outstanding submissions have their results. */

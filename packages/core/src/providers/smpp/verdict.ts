@@ -18,7 +18,7 @@ export type PartResult =
       not_begun?: true
     }
 
-export interface Verdict {
+interface Verdict {
   outcome: Outcome
   /** The receipts of the missing parts, if the message is partly sent and will never be complete. */
   missing: Receipt[]

@@ -9,7 +9,7 @@ import { reportsOf } from './bounce-outcome.ts'
 import { REPORT_BYTES_READ, readMailReport } from './bounce-report.ts'
 
 /** The address and limit of the mail intake. */
-export interface IntakeSettings {
+interface IntakeSettings {
   host: string
   /** The port to listen on; 0 for any free port. */
   port: number

@@ -2,7 +2,7 @@
 export type EnhancedStatus = readonly [number, number, number]
 
 /** A cause that the words of a server state. */
-export type Cause = 'full' | 'rate' | 'policy'
+type Cause = 'full' | 'rate' | 'policy'
 
 /** The result for one recipient. RFC 3464, section 2.3.3. */
 export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'

@@ -5,7 +5,7 @@ import { isLoopback, type MailServer, mailServer } from './server-url.ts'
 import type { SmtpSettings } from './settings.ts'
 
 /** The result of sending one mail. `refused`: the recipients that the server refused in the envelope. */
-export type SendResult = { refused: readonly RefusedRecipient[] } & (
+type SendResult = { refused: readonly RefusedRecipient[] } & (
   | { type: 'accepted' }
   | { type: 'failed'; failure: Failure }
 )

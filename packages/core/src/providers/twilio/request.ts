@@ -5,7 +5,7 @@ import type { Channel, VoiceContent, WhatsappContent } from '../../contract/reso
 import { isLoopback, isMessagingService, isNumber, type TwilioSettings } from './settings.ts'
 
 /** The parameters of the resource that is created for a message, or the reason why it is not created. */
-export type Request =
+type Request =
   | { type: 'message'; params: MessageListInstanceCreateOptions }
   | { type: 'call'; params: CallListInstanceCreateOptions }
   | Refused

@@ -1,5 +1,5 @@
 /** The meaning of an error of Meta for a message. */
-export type ErrorKind =
+type ErrorKind =
   /** Meta will never accept this message. */
   | 'rejected'
   /** Meta may accept the same message later. */

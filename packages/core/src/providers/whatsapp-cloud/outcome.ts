@@ -6,7 +6,7 @@ import { type Answered, isNotBegun, type ProviderAnswer } from '../http-client.t
 import { type CodeMeaning, errorText, meaningOf } from './codes.ts'
 
 /** The time and number of an attempt, from which delays follow. */
-export interface Attempt {
+interface Attempt {
   attempt: number
   now_ms: number
 }

@@ -8,7 +8,7 @@ import type { WhatsappCloudSettings } from './settings.ts'
 
 type Sender = WhatsappCloudSettings['senders'][number]
 
-export interface WhatsappCloudOptions {
+interface WhatsappCloudOptions {
   now_ms?: () => number
   http?: ProviderClient
 }

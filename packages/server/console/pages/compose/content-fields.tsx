@@ -6,7 +6,7 @@ import { SENT_CHANNELS } from '../messages/channels.ts'
 import { timeZone } from '../messages/schedule.ts'
 import type { Attachment, Draft } from './draft.ts'
 
-export interface Editing {
+interface Editing {
   draft: Draft
   set(change: Partial<Draft>): void
   errorOf(path: string): string | undefined

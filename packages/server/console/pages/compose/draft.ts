@@ -44,7 +44,7 @@ export const EMPTY: Draft = {
 }
 
 /** A fault that the page finds itself, in the form of the API's faults. */
-export interface Fault {
+interface Fault {
   path: string
   message: string
 }

@@ -2,7 +2,7 @@ import { email, emailAddress, LIMITS, senderName } from '@svc/core/contract'
 import * as z from 'zod'
 
 /** A name and an address, or an address alone: `Acme <shop@acme.example>`. */
-export interface Mailbox {
+interface Mailbox {
   name: string | null
   address: string
 }
@@ -14,7 +14,7 @@ const MAILBOX_TEXT =
   'The email address needs to follow the `email@example.com` or `Name <email@example.com>` format.'
 
 /** Reads `Name <address>`, `"Name" <address>` or `address`; null for any other text. */
-export function readMailbox(text: string): Mailbox | null {
+function readMailbox(text: string): Mailbox | null {
   if (text.length > MAILBOX_LENGTH) return null
   const trimmed = text.trim()
   const open = trimmed.endsWith('>') ? trimmed.lastIndexOf('<') : -1

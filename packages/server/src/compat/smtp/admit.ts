@@ -12,7 +12,7 @@ export interface Shared {
 }
 
 /** Decides which clients and mails may enter, by the rules of the API. */
-export interface Admission {
+interface Admission {
   /** The identity of a key now. @throws SvcError 401, 403; 429 instead after too many wrong keys of one address. */
   identify(key: string, address: string): Promise<KeyIdentity>
   /** Counts a mail, as a request of its key. @throws SvcError 429. */

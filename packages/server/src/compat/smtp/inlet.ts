@@ -29,7 +29,7 @@ export interface InletSettings extends InletDomains {
 }
 
 /** The inlet's log. No line has an address or a content of a mail. */
-export interface InletLog {
+interface InletLog {
   info(fields: object, text: string): void
   warn(fields: object, text: string): void
   error(fields: object, text: string): void

@@ -10,7 +10,7 @@ import { closing, refusal } from './reply.ts'
 import { type InletDomains, type Recipients, requestOf } from './request.ts'
 
 /** A mail that was received, in memory. */
-export interface ReceivedMail {
+interface ReceivedMail {
   raw: Uint8Array
   owner: MailOwner
   /** Ends the count of its memory. */

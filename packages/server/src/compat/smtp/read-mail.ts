@@ -138,7 +138,7 @@ function hasManyParts(raw: Uint8Array): boolean {
   return false
 }
 
-export function partsOf(mail: Parsed): ReadMail {
+function partsOf(mail: Parsed): ReadMail {
   const { name, address } = addressesIn(mail.from ? [mail.from] : [])[0] ?? {
     name: '',
     address: '',

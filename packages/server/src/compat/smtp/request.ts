@@ -24,7 +24,7 @@ export interface InletDomains {
 }
 
 /** The send that a mail asks for, as JSON that is not checked yet. */
-export interface MailRequest {
+interface MailRequest {
   body: Record<string, unknown>
   idempotency_key: string | undefined
 }

@@ -5,7 +5,7 @@ import { failureOf, noteFailure } from '../../failures.ts'
 import { drainBody } from '../../requests/drain-body.ts'
 
 /** The numbers of Twilio's errors that the door answers. Source: https://www.twilio.com/docs/api/errors */
-export const CODES = {
+const CODES = {
   invalid_parameter: 20001,
   unauthorized: 20003,
   inactive_account: 20005,

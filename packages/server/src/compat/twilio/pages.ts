@@ -20,7 +20,7 @@ export interface Page {
 }
 
 /** A kind of list: the name of its items, its place below the account, and the parameters that its pages repeat. */
-export interface Listing<Filter extends string> {
+interface Listing<Filter extends string> {
   name: string
   place: string
   kind: 'message' | 'call' | 'phone_number'

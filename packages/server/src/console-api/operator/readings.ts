@@ -14,7 +14,7 @@ import { priceText } from '../../pages/payment-html.ts'
 import type { auditEntry, overview, provider, purchase, Rates } from './answers.ts'
 
 /** The state of the service for the pages of operators, with the rates of the last minutes. */
-export interface Readings {
+interface Readings {
   /** A reading of the database of at most a second ago: several pages share it. */
   read(): Promise<Reading>
   overview(): Promise<z.output<typeof overview>>

@@ -33,7 +33,7 @@ export const LANGUAGES = {
 } as const
 
 /** The name of a language of the samples. */
-export type LanguageName = keyof typeof LANGUAGES
+type LanguageName = keyof typeof LANGUAGES
 
 /** It is in no text of the contract. */
 const KEY = '\u0001'
