@@ -42,7 +42,7 @@ const COMMAND_FLOORS: readonly RegExp[] = [
   /^cli\/context\.ts$/,
   /^cli\/settings\//,
   /^cli\/connect\//,
-  /^cli\/(dev|doctor|messages|top|webhooks)\//,
+  /^cli\/(dev|messages|top|webhooks)\//,
   /^cli\/bulk\//,
   /^cli\/views\//,
   /^cli\/commands\//,

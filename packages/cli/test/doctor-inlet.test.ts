@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CERTIFICATE, CERTIFICATE_KEY } from '../../core/test/providers/smtp/send-certificate.ts'
 import { openInletStage } from '../../server/test/compat/inlet-stage.ts'
-import { checkInlet } from '../src/doctor/checks.ts'
+import { checkInlet } from '../src/commands/doctor-checks.ts'
 
 /** A certificate of `smtp.example.com` and `mail.example.com` that another key signed, only for tests. */
 const SIGNED = `-----BEGIN CERTIFICATE-----

@@ -60,7 +60,7 @@ async function* checks(
     '@svc/server/doctor'
   )
   yield checkProgram(process.version)
-  const { checkInlet, checkServer, checkSettings } = await import('../doctor/checks.ts')
+  const { checkInlet, checkServer, checkSettings } = await import('./doctor-checks.ts')
   const { findings, config } = await checkSettings(io)
   yield findings
   if (config === null) return
