@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { parsers } from '../src/storage/postgres/engine/parsers.ts'
+import { parsers } from '../src/storage/postgres/engine/database.ts'
 
 /** A separate connection with the value parsers of the storage; after its loss the next query fails. */
 export async function connectTo(url: string): Promise<pg.Client> {

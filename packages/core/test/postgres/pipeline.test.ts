@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { databaseOn, statement } from '../../src/storage/postgres/engine/database.ts'
-import { parsers } from '../../src/storage/postgres/engine/parsers.ts'
-import { pipelineOn } from '../../src/storage/postgres/engine/pipeline.ts'
+import { databaseOn, statement, parsers, pipelineOn } from '../../src/storage/postgres/engine/database.ts'
+
+
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 
 let database: TestDatabase

@@ -8,8 +8,8 @@ import type { StoreDialect } from '../../stores/dialect.ts'
 import { inTransaction, openReads, openWrites } from '../../stores/stores.ts'
 import type { Clock } from './clock.ts'
 import { IS_WRITABLE } from './connection.ts'
+import { parsers } from './database.ts'
 import { withoutData } from './failure.ts'
-import { parsers } from './parsers.ts'
 import { eachAlone, type OnCommit, type Run, retrying, transact, using } from './transaction.ts'
 
 /** Rows that a change depends on are locked until its transaction ends. */

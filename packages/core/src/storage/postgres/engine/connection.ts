@@ -4,8 +4,8 @@ import pg from 'pg'
 import { isLoopback } from '../../../contract/fields/client-network.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import { within } from '../../../runtime/within.ts'
+import { parsers } from './database.ts'
 import { textOf, withoutPassword } from './failure.ts'
-import { parsers } from './parsers.ts'
 
 /** The oldest tested server version. Older versions get no fixes. */
 const VERSION_MIN = 15

@@ -1,5 +1,5 @@
 import { getTableColumns, getTableName, type Table } from 'drizzle-orm'
-import type { RowsStatement } from './database.ts'
+import { batchesOf, type RowsStatement } from './database.ts'
 
 /**
  * Statements for batches of rows, their columns derived from the table definition. The rows travel as JSON, which the
@@ -11,11 +11,6 @@ import type { RowsStatement } from './database.ts'
  */
 type Columns<T extends Table> = T['_']['columns']
 type RowOf<T extends Table> = T['$inferSelect']
-
-/**
- * The maximum length of such a text, unless a single row is longer: a batch of e-mails can exceed the longest string.
- */
-const TEXT_MAX = 8 * 1024 * 1024
 
 /** SQL: the rows of a batch with the types of the table: their own values in `$1`, the shared ones in `$2`. */
 function rowsOf(table: Table): string {
@@ -74,56 +69,6 @@ export function removeFrom<T extends Table, Key extends keyof Columns<T> & strin
     text: `delete from ${getTableName(table)} t using ${rowsOf(table)} r where ${matching(key)}`,
     batchesOf: batchesOf(key),
   }
-}
-
-/** The parameters `$1` and `$2` for these columns of the rows; `$1` is of a bounded size. */
-function batchesOf(columns: readonly string[]): (rows: readonly object[]) => [string, string][] {
-  return (rows) => {
-    const [first, ...others] = rows as readonly Values[]
-    if (!first) return []
-    const isShared = (column: string) => others.every((row) => isSame(row[column], first[column]))
-    const shared = columns.filter(isShared)
-    const own = columns.filter((column) => !shared.includes(column))
-    const sharedText = JSON.stringify(pick(first, shared))
-    return textsOf([first, ...others], own).map((text) => [text, sharedText])
-  }
-}
-
-type Values = Record<string, unknown>
-
-/** The values of these columns, without nulls: an absent value is null. */
-function pick(row: Values, columns: readonly string[]): Values {
-  const picked: Values = {}
-  for (const column of columns) {
-    const value = row[column]
-    if (value !== null) picked[column] = value
-  }
-  return picked
-}
-
-/** Whether two values are written alike, for sure: equal objects may count as different. */
-function isSame(a: unknown, b: unknown): boolean {
-  return a === b || (a instanceof Date && b instanceof Date && a.getTime() === b.getTime())
-}
-
-/** These columns of the rows as JSON arrays of a bounded size. */
-function textsOf(rows: readonly Values[], columns: readonly string[]): string[] {
-  const texts: string[] = []
-  let size = 0
-  let some: string[] = []
-  const flush = () => {
-    if (some.length > 0) texts.push(`[${some.join(',')}]`)
-    some = []
-    size = 0
-  }
-  for (const row of rows) {
-    const text = JSON.stringify(pick(row, columns))
-    if (size + text.length > TEXT_MAX) flush()
-    some.push(text)
-    size += text.length
-  }
-  flush()
-  return texts
 }
 
 function matching(key: readonly string[]): string {
