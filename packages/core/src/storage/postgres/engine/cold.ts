@@ -10,7 +10,7 @@ import type { Clock } from './clock.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { parsers } from './database.ts'
 import { withoutData } from './failure.ts'
-import { eachAlone, type OnCommit, type Run, retrying, transact, using } from './transaction.ts'
+import { type Bounds, eachAlone, type Run, worker } from './transaction.ts'
 
 /** Rows that a change depends on are locked until its transaction ends. */
 const locked = <Q>(query: Q) => lock(query, 'update')
@@ -51,40 +51,24 @@ export function openCold(
   pool: pg.Pool,
   {
     clock,
-    onCommit,
     onLogged,
     ...bounds
-  }: {
+  }: Bounds & {
     clock: Clock
     /** Called after a commit that added events to the log. */
     onLogged: () => void
-    random: () => number
-    answer_max_ms: number
-    onCommit?: OnCommit | undefined
-    onError?: ((error: unknown) => void) | undefined
   },
 ): Pick<Storage, 'read' | 'write'> & Record<'assertWritable' | 'probe', () => Promise<void>> {
   const dialect = dialectFor(clock)
-  const again = retrying(bounds)
+  const { lend, transact } = worker(pool, bounds)
   const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
-  const runWithin = (max_ms: number | undefined, ...[query, values]: Parameters<Run>) =>
-    again(
-      ({ until }) => using(pool, until, (client) => client.query(query as string, values)),
-      max_ms,
-    )
-  const runSoon = (text: string) => runWithin(max_ms, text)
-  const run: Run = (query, values) => runWithin(undefined, query, values)
+  const runSoon = (text: string) => lend((client) => client.query(text), max_ms)
+  const run: Run = (query, values) => lend((client) => client.query(query as string, values))
   return {
     read: discreet(openReads(handle(run), t, dialect)),
     async write(work) {
-      const { result, has_logged } = await again((fate) =>
-        transact(
-          pool,
-          eachAlone,
-          (run) => inTransaction(openWrites(handle(run), t, dialect), work),
-          fate,
-          onCommit,
-        ),
+      const { result, has_logged } = await transact(eachAlone, (run) =>
+        inTransaction(openWrites(handle(run), t, dialect), work),
       )
       if (has_logged) onLogged()
       return result

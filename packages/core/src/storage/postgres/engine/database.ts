@@ -1,6 +1,7 @@
 import pg from 'pg'
-import { isEndedByServer } from './failure.ts'
-import { type OnCommit, retrying, type Sender, transact, using } from './transaction.ts'
+import type { HandOver } from '../../hand-over.ts'
+import { isCommitUnknown, isEndedByServer } from './failure.ts'
+import { type Bounds, type Sender, worker } from './transaction.ts'
 
 /** A prepared statement with the type of its rows. */
 export interface Statement<Row = unknown> extends Prepared {
@@ -24,6 +25,8 @@ export interface Transaction {
   rows<Row>(statement: Statement<Row>, ...values: unknown[]): Promise<Row[]>
   /** Sends a statement for these rows, if there are any. If the statement fails, the transaction fails. */
   write<Row>(statement: RowsStatement<Row>, rows: readonly Row[], ...values: unknown[]): void
+  /** Hands over this work, for which room is reserved, once the transaction is durable. */
+  hold(handOver: HandOver): void
 }
 
 /** Prepared statements on a pool, alone or in transactions. */
@@ -43,50 +46,53 @@ export interface Database {
 }
 
 /** The prepared statements of a pool. Errors do not contain the values of rows. */
-export function databaseOn(
-  pool: pg.Pool,
-  {
-    onCommit,
-    ...bounds
-  }: {
-    random: () => number
-    answer_max_ms: number
-    onCommit?: OnCommit | undefined
-    onError?: ((error: unknown) => void) | undefined
-  },
-): Database {
-  const again = retrying(bounds)
-  const sendTogether = (statements: readonly (readonly [Statement, ...unknown[]])[]) =>
-    again(({ until }) =>
-      using(pool, until, (client) => {
-        const { run } = pipelineOn(client)
-        return Promise.all(statements.map(([statement, ...values]) => run(statement, values)))
-      }),
-    )
+export function databaseOn(pool: pg.Pool, bounds: Bounds): Database {
+  const { lend, transact } = worker(pool, bounds)
+  const together = (...statements: readonly (readonly [Statement, ...unknown[]])[]) =>
+    lend((client) => {
+      const { run } = pipelineOn(client)
+      return Promise.all(statements.map(([statement, ...values]) => run(statement, values)))
+    })
   return {
     rows: async <Row>(...statement: [Statement<Row>, ...unknown[]]) =>
-      (await sendTogether([statement]))[0] as Row[],
-    together: (...statements) => sendTogether(statements),
-    transact: (work) =>
-      again((fate) =>
-        transact(pool, together, (send) => work(transactionOf(send)), fate, onCommit),
-      ),
+      (await together(statement))[0] as Row[],
+    together,
+    async transact(work) {
+      const held: HandOver[] = []
+      try {
+        const done = await transact(pipelined, (run) => {
+          // The transaction may be a repetition.
+          for (const before of held.splice(0)) before.release()
+          return work(transactionOf(run, held))
+        })
+        for (const each of held) each.handOver()
+        return done
+      } catch (error) {
+        for (const each of held) {
+          if (isCommitUnknown(error)) each.giveBack()
+          else each.release()
+        }
+        throw error
+      }
+    },
   }
 }
 
 /** Sends the statements of one turn together. */
-function together(client: pg.ClientBase): Sender<Pipeline['run']> {
+function pipelined(client: pg.ClientBase): Sender<Pipeline['run']> {
   const { run, ...pipeline } = pipelineOn(client)
   return { send: run, command: (text) => void run({ name: text, text }), ...pipeline }
 }
 
-function transactionOf(run: Pipeline['run']): Transaction {
+function transactionOf(run: Pipeline['run'], held: HandOver[]): Transaction {
   return {
     rows: <Row>(statement: Statement<Row>, ...values: unknown[]) =>
       run(statement, values) as Promise<Row[]>,
     write(statement, rows, ...values) {
+      if (rows.length === 0) return
       for (const batch of statement.batchesOf(rows)) void run(statement, [...batch, ...values])
     },
+    hold: (handOver) => held.push(handOver),
   }
 }
 
@@ -125,14 +131,8 @@ interface Prepared {
 }
 
 /** Sends statements in order. Statements of one turn of the event loop travel together. */
-interface Pipeline {
+interface Pipeline extends Omit<Sender<unknown>, 'send' | 'command'> {
   run(statement: Prepared, values?: readonly unknown[]): Promise<unknown[]>
-  /** Resolves when all statements so far have succeeded; rejects with the first error. */
-  succeeded(): Promise<unknown>
-  /** Resolves when all statements so far have ended. */
-  ended(): Promise<unknown>
-  /** Whether the server certainly did not run the last statement: it ended the session at an earlier one. */
-  lastSkipped(): boolean
 }
 
 /**

@@ -26,7 +26,7 @@ export function createQueue({
   const waiting: (() => Promise<void>)[] = []
   let running = 0
   let closed = false
-  let onIdle: () => void = () => {}
+  let onIdle: (() => void) | null = null
 
   async function next(): Promise<void> {
     const job = waiting.shift()
@@ -36,7 +36,7 @@ export function createQueue({
     await job()
     running -= 1
     if (waiting.length > 0) void next()
-    else if (running === 0) onIdle()
+    else if (running === 0) onIdle?.()
   }
 
   return {

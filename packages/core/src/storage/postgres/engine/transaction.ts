@@ -19,20 +19,36 @@ export interface Try {
   until: number
 }
 
+/** The bounds of the work on a pool. */
+export interface Bounds {
+  random: () => number
+  /** The time limit of all tries together. */
+  answer_max_ms: number
+  onCommit?: OnCommit | undefined
+  /** Called for each error, also for errors after which the work is repeated. */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+/** Work on a pool, repeated as `retrying` says. */
+export function worker(pool: pg.Pool, { onCommit, ...bounds }: Bounds) {
+  const again = retrying(bounds)
+  return {
+    /** Lends a connection. */
+    lend: <T>(use: (client: pg.PoolClient) => Promise<T>, max_ms?: number): Promise<T> =>
+      again(({ until }) => using(pool, until, use), max_ms),
+    /** Runs `work` in a transaction, which `open` sends. */
+    transact: <Send, T>(
+      open: (client: pg.ClientBase) => Sender<Send>,
+      work: (send: Send) => Promise<T>,
+    ): Promise<T> => again((fate) => transact(pool, open, work, fate, onCommit)),
+  }
+}
+
 /**
  * Repeats work that conflicted with another transaction, or lost its connection before the commit was sent: such work
  * had no effect. All tries together take at most `answer_max_ms`. Errors do not contain the values of rows.
  */
-export function retrying({
-  random,
-  answer_max_ms,
-  onError = () => {},
-}: {
-  random: () => number
-  answer_max_ms: number
-  /** Called for each error, also for errors after which the work is repeated. */
-  onError?: ((error: unknown) => void) | undefined
-}) {
+export function retrying({ random, answer_max_ms, onError = () => {} }: Omit<Bounds, 'onCommit'>) {
   return async <T>(attempt: (fate: Try) => Promise<T>, max_ms = answer_max_ms): Promise<T> => {
     const until = performance.now() + max_ms
     for (let tries = 1; ; tries++) {
@@ -53,7 +69,7 @@ export function retrying({
 }
 
 /** Called for each commit; the duration excludes the wait for a connection. */
-export type OnCommit = (jobs: number, duration_ms: number) => void
+type OnCommit = (jobs: number, duration_ms: number) => void
 
 /** How the statements of a transaction are sent. */
 export interface Sender<Send> {
@@ -95,7 +111,7 @@ export function transact<Send, T>(
   open: (client: pg.ClientBase) => Sender<Send>,
   work: (send: Send) => Promise<T>,
   fate: Try = { commit_sent: false, until: Number.POSITIVE_INFINITY },
-  onCommit: OnCommit = () => {},
+  onCommit?: OnCommit,
 ): Promise<T> {
   return using(pool, fate.until, async (client, spoil) => {
     const began = performance.now()
@@ -106,7 +122,7 @@ export function transact<Send, T>(
       fate.commit_sent = true
       sender.command('commit')
       await sender.succeeded()
-      onCommit(1, performance.now() - began)
+      onCommit?.(1, performance.now() - began)
       return result
     } catch (error) {
       // A rollback that travels with a statement that fails would be skipped.
@@ -122,7 +138,7 @@ export function transact<Send, T>(
  * Lends a connection. When the time is over, the connection is cut and not used again, so that every pending response
  * fails.
  */
-export async function using<T>(
+async function using<T>(
   pool: pg.Pool,
   until: number,
   use: (client: pg.PoolClient, spoil: (fault: Error) => void) => Promise<T>,
@@ -132,7 +148,7 @@ export async function using<T>(
   const spoil = (error: Error) => {
     fault = error
   }
-  const cancel = at(until, () => {
+  const cut = at(until, () => {
     spoil(new Error('it took too long'))
     client.connection.stream.destroy()
   })
@@ -142,7 +158,7 @@ export async function using<T>(
     if (isGone(error)) spoil(error as Error)
     throw error
   } finally {
-    cancel()
+    clearTimeout(cut)
     client.release(fault)
   }
 }
@@ -151,9 +167,9 @@ export async function using<T>(
 async function acquire(pool: pg.Pool, until: number): Promise<pg.PoolClient> {
   if (pool.waitingCount >= WAITING_MAX) throw tooBusy()
   const coming = pool.connect()
-  let cancel = () => {}
+  let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    cancel = at(until, () => {
+    timer = at(until, () => {
       coming.then((client) => client.release()).catch(() => {})
       reject(tooBusy())
     })
@@ -163,16 +179,15 @@ async function acquire(pool: pg.Pool, until: number): Promise<pg.PoolClient> {
   } catch (error) {
     throw (error as Error).message === NONE_FREE ? tooBusy() : error
   } finally {
-    cancel()
+    clearTimeout(timer)
   }
 }
 
 /** The pool's message when no connection is free. */
 const NONE_FREE = 'timeout exceeded when trying to connect'
 
-/** Calls back at that moment; returns a function that cancels the call. */
-function at(moment: number, callback: () => void): () => void {
-  if (moment === Number.POSITIVE_INFINITY) return () => {}
-  const timer = setTimeout(callback, Math.max(0, moment - performance.now()))
-  return () => clearTimeout(timer)
+/** Calls back at that moment; never for infinity. */
+function at(moment: number, callback: () => void): NodeJS.Timeout | undefined {
+  if (moment === Number.POSITIVE_INFINITY) return
+  return setTimeout(callback, Math.max(0, moment - performance.now()))
 }

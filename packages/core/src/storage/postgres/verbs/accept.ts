@@ -31,7 +31,6 @@ import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 import { answeredKeyOf, arraysOf, findAnswers, type Key } from './find-answers.ts'
 import { findSuppressed } from './find-suppressed.ts'
-import { queueing } from './queueing.ts'
 import {
   assertPlan,
   assertReachable,
@@ -165,7 +164,7 @@ export function prepareAccept(
     requests: readonly AcceptRequest[],
     expected: ReturnType<SeenAccounts['expect']>,
   ) {
-    return queueing(database, async (tx, hold) => {
+    return database.transact(async (tx) => {
       const state = expected ? assumedState(expected) : await lookUp(tx, requests)
       // The plan changes its state.
       const before = new Map(state.accounts)
@@ -173,7 +172,7 @@ export function prepareAccept(
       const large = isLarge(requests)
       if (large) await nextTurn()
       const queued = queueMessages(plan.messages, lane(), steps)
-      hold(queued)
+      tx.hold(queued)
       if (expected) assertReachable(tx, requests)
       // No other transaction waits for these rows, so they come before the lock of the accounts.
       if (large) await writeInTurns(tx, plan, queued)

@@ -31,7 +31,6 @@ import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 import { placeEvents } from './event-log.ts'
-import { queueing } from './queueing.ts'
 
 /**
  * The verbs `settle` and `cancel` on PostgreSQL: lock, look up, plan, write; two round trips. Rows are locked kind by
@@ -66,11 +65,11 @@ export function prepareSettle(
     settlements: readonly Settlement[],
     planned: (state: SettleState) => Planned,
   ): Promise<Planned> {
-    const { done, waiting, has_logged } = await queueing(database, async (tx, hold) => {
+    const { done, waiting, has_logged } = await database.transact(async (tx) => {
       const state = await lookUp(tx, settlements)
       const done = planned(state)
       const queued = queueDeliveries(done.plan, state.subscribers, lane(), steps)
-      hold(queued)
+      tx.hold(queued)
       write(tx, { ...done.plan, delivery_queue: queued.queue }, settlements)
       const has_logged = state.keeps_events === true && done.plan.events.length > 0
       // The log comes last: its lock delays every other transaction that adds events.
