@@ -1,7 +1,11 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { databaseOn, statement, parsers, pipelineOn } from '../../src/storage/postgres/engine/database.ts'
-
+import {
+  databaseOn,
+  parsers,
+  pipelineOn,
+  statement,
+} from '../../src/storage/postgres/engine/database.ts'
 
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 

@@ -49,7 +49,7 @@ function limits(answer_max_ms: number): Record<string, string> {
 
 /**
  * The verbs of `hot` look up rows by key, in the order in which they name the tables, and read a queue in the order of
- * its index. Their plans fit any parameters; `pipeline.ts` makes them again for the current size of the tables.
+ * its index. Their plans fit any parameters; `database.ts` makes them again for the current size of the tables.
  */
 const HOT_SESSION = {
   plan_cache_mode: 'force_generic_plan',

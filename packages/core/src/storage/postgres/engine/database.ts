@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { HandOver } from '../../hand-over.ts'
+import type { HandOver } from '../../queueing.ts'
 import { isCommitUnknown, isEndedByServer } from './failure.ts'
 import { type Bounds, type Sender, worker } from './transaction.ts'
 

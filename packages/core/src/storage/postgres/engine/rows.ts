@@ -85,3 +85,16 @@ export function namesOf<T extends Table>(
     (name) => !left.includes(name),
   ) as (keyof Columns<T> & string)[]
 }
+
+/**
+ * SQL: the time in the parameter, or the server's time. It is never rounded up, so that the next claim finds rows that
+ * are due now. It is constant within a statement, so that an index can serve it.
+ */
+export function present(parameter: string): string {
+  return `coalesce(${parameter}::timestamptz, date_trunc('milliseconds', statement_timestamp()))`
+}
+
+/** SQL: the due time that was sent as `column`, counted from the origin in `parameter`. */
+export function dueAt(column: string, parameter: string): string {
+  return `${present(parameter)} + (${column} - 'epoch'::timestamptz)`
+}

@@ -15,10 +15,9 @@ import {
 import type { NewQueueRow, QueuePlan } from '../../../rules/claim.ts'
 import { inTurns } from '../../../runtime/in-turns.ts'
 import { isLarge, slicesOf, weightOf } from '../../accept-slices.ts'
-import type { ClockSteps } from '../../clock-steps.ts'
-import { queueMessages } from '../../hand-over.ts'
 import type { Lanes } from '../../ports/hot.ts'
-import { type Clock, dueAt } from '../engine/clock.ts'
+import { type Clock, type ClockSteps, queueMessages } from '../../queueing.ts'
+
 import {
   type Database,
   type RowsStatement,
@@ -26,7 +25,7 @@ import {
   statement,
   type Transaction,
 } from '../engine/database.ts'
-import { insertInto } from '../engine/rows.ts'
+import { dueAt, insertInto } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 import { answeredKeyOf, arraysOf, findAnswers, type Key } from './find-answers.ts'

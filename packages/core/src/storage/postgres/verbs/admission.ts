@@ -1,7 +1,7 @@
 import type { ApiKeyRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import type { Counter, Counting } from '../../ports/hot.ts'
-import type { Clock } from '../engine/clock.ts'
+import type { Clock } from '../../queueing.ts'
 import { type Database, statement } from '../engine/database.ts'
 import { namesOf } from '../engine/rows.ts'
 import { countingOf, type Found } from './counters.ts'

@@ -3,10 +3,11 @@ import { dayOf } from '../../../rules/decide.ts'
 import { GATE_WAIT_MAX_MS, GATES_MAX } from '../../../rules/receiver-gate.ts'
 import { SCHEDULE_MS } from '../../../rules/schedule.ts'
 import { TEST_LIMIT } from '../../../rules/test-deliveries.ts'
-import type { ClockSteps } from '../../clock-steps.ts'
 import type { DeliveryClaim } from '../../ports/hot.ts'
-import { type Clock, present } from '../engine/clock.ts'
+import type { Clock, ClockSteps } from '../../queueing.ts'
+
 import { type Database, statement } from '../engine/database.ts'
+import { present } from '../engine/rows.ts'
 
 /**
  * SQL: the first webhook with a due delivery that meets the condition. Deliveries that are due later are skipped within

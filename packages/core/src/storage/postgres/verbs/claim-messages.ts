@@ -9,11 +9,11 @@ import {
   planClaim,
 } from '../../../rules/claim.ts'
 import type { Log } from '../../../runtime/runtime.ts'
-import { type ClockSteps, REDATED } from '../../clock-steps.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
-import { type Clock, present } from '../engine/clock.ts'
+import { type Clock, type ClockSteps, REDATED } from '../../queueing.ts'
+
 import { type Database, statement, type Transaction } from '../engine/database.ts'
-import { insertInto, updateOf } from '../engine/rows.ts'
+import { insertInto, present, updateOf } from '../engine/rows.ts'
 import { findSuppressed } from './find-suppressed.ts'
 import type { prepareRedate } from './redate.ts'
 

@@ -1,6 +1,7 @@
 import type { Counter, Counting, HotVerbs } from '../../ports/hot.ts'
-import { type Clock, present } from '../engine/clock.ts'
+import type { Clock } from '../../queueing.ts'
 import { type Database, statement } from '../engine/database.ts'
+import { present } from '../engine/rows.ts'
 
 /** The counter of a key after a statement. */
 export interface Found extends Counter {

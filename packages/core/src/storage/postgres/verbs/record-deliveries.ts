@@ -13,15 +13,15 @@ import {
   type WebhookHealth,
 } from '../../../rules/record.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
+import type { Clock } from '../../queueing.ts'
 import { reportRecorded } from '../../report-plans.ts'
-import { type Clock, dueAt, present } from '../engine/clock.ts'
 import {
   type Database,
   type RowsStatement,
   statement,
   type Transaction,
 } from '../engine/database.ts'
-import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
+import { dueAt, insertInto, namesOf, present, removeFrom, updateOf } from '../engine/rows.ts'
 
 /** SQL: the time since which a webhook has had no success. */
 const SINCE =

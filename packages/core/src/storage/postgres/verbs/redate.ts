@@ -1,6 +1,7 @@
-import { REDATED_MAX, STEP_MIN_MS } from '../../clock-steps.ts'
-import { type Clock, present } from '../engine/clock.ts'
+import { type Clock, REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
+
 import { type Database, statement } from '../engine/database.ts'
+import { present } from '../engine/rows.ts'
 
 const AHEAD = `interval '${STEP_MIN_MS} milliseconds'`
 

@@ -8,9 +8,9 @@ import {
   type RescheduleRequest,
 } from '../../../rules/reschedule.ts'
 import type { SettleContext, SettledMessage } from '../../../rules/settlement.ts'
-import { type Clock, dueAt } from '../engine/clock.ts'
+import type { Clock } from '../../queueing.ts'
 import { type Database, statement } from '../engine/database.ts'
-import { insertInto, namesOf, updateOf } from '../engine/rows.ts'
+import { dueAt, insertInto, namesOf, updateOf } from '../engine/rows.ts'
 
 /** The verb `reschedule` on PostgreSQL: lock, look up, plan, write. The order of the locks is the order of `settle`. */
 export function prepareReschedule(

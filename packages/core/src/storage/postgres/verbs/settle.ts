@@ -20,14 +20,13 @@ import {
   type SettleState,
 } from '../../../rules/settlement.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
-import type { ClockSteps } from '../../clock-steps.ts'
-import { queueDeliveries } from '../../hand-over.ts'
 import type { Lanes } from '../../ports/hot.ts'
+import { type Clock, type ClockSteps, queueDeliveries } from '../../queueing.ts'
 import { reportSettled } from '../../report-plans.ts'
 import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
-import { type Clock, dueAt } from '../engine/clock.ts'
+
 import { type Database, statement, type Transaction } from '../engine/database.ts'
-import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
+import { dueAt, insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 import { placeEvents } from './event-log.ts'

@@ -3,8 +3,8 @@ import { dayOf } from '../../../rules/decide.ts'
 import { GATE_WAIT_MAX_MS, GATES_MAX } from '../../../rules/receiver-gate.ts'
 import { SCHEDULE_MS } from '../../../rules/schedule.ts'
 import { TEST_LIMIT } from '../../../rules/test-deliveries.ts'
-import type { ClockSteps } from '../../clock-steps.ts'
 import type { DeliveryClaim } from '../../ports/hot.ts'
+import type { ClockSteps } from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
 
 /** A text that sorts after every id. */

@@ -9,8 +9,8 @@ import {
   planClaim,
 } from '../../../rules/claim.ts'
 import type { Log } from '../../../runtime/runtime.ts'
-import { type ClockSteps, REDATED } from '../../clock-steps.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
+import { type ClockSteps, REDATED } from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
 import { decoder, insertInto, selectFrom, updateOf } from '../engine/rows.ts'
 import { prepareFindSuppressed } from './find-suppressed.ts'

@@ -1,4 +1,4 @@
-import { REDATED_MAX, STEP_MIN_MS } from '../../clock-steps.ts'
+import { REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
 
 interface QueuedMessage {

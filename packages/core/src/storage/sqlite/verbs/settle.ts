@@ -15,9 +15,8 @@ import {
   type SettlePlan,
   type SettleState,
 } from '../../../rules/settlement.ts'
-import type { ClockSteps } from '../../clock-steps.ts'
-import { queueDeliveries } from '../../hand-over.ts'
 import type { Lanes } from '../../ports/hot.ts'
+import { type ClockSteps, queueDeliveries } from '../../queueing.ts'
 import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'

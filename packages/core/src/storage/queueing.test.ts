@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type ClockSteps, createClockSteps, STEP_MIN_MS } from './clock-steps.ts'
+import { type ClockSteps, createClockSteps, STEP_MIN_MS } from './queueing.ts'
 
 const LEASE_MS = 30_000
 const HOUR_MS = 3_600_000
