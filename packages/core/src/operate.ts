@@ -98,7 +98,7 @@ export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './retention/retention.ts
 export type { StatusCallbackRequest } from './rows/messages.ts'
 export type { QueuePart } from './rows/operating.ts'
 export { RESEND_EVENTS } from './rules/formats/resend.ts'
-export { SUPPRESSED_TEXT } from './rules/suppression.ts'
+export { SUPPRESSED_TEXT } from './rules/recipients.ts'
 export { type Awaitable, whenReady } from './runtime/awaitable.ts'
 export { builtFile } from './runtime/built-file.ts'
 export { type ByteBudget, createByteBudget } from './runtime/byte-budget.ts'

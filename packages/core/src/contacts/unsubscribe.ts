@@ -1,6 +1,6 @@
 import { readMessageToken } from '../contract/signing/mail-address-token.ts'
 import type { MessageRow, SuppressionRow } from '../rows/rows.ts'
-import { suppressedAddress } from '../rules/suppression.ts'
+import { suppressedAddress } from '../rules/recipients.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Reads, Storage } from '../storage/ports/storage.ts'
 

@@ -1,7 +1,7 @@
 import { LIMITS } from '../contract/limits.ts'
 import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../rules/claim-deliveries.ts'
+import type { TestDeliveryQuotas } from '../rules/delivery-times.ts'
 import type { DeliveryResult } from '../rules/record.ts'
-import type { TestDeliveryQuotas } from '../rules/test-deliveries.ts'
 import { gather } from '../runtime/gather.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'

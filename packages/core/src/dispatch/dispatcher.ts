@@ -10,8 +10,12 @@ import type { Incoming } from '../inbound/inbound.ts'
 import { PARTS_WAIT_MS } from '../inbound/parts.ts'
 import type { AuditRetention } from '../retention/audit-retention.ts'
 import type { Retention } from '../retention/retention.ts'
-import { GATE_FORGETS_MS } from '../rules/receiver-gate.ts'
-import { createTestPace, type TestDeliveryQuotas } from '../rules/test-deliveries.ts'
+import {
+  createTestPace,
+  GATE_FORGETS_MS,
+  type TestDeliveryQuotas,
+} from '../rules/delivery-times.ts'
+
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Sealer } from '../secrets/sealer.ts'

@@ -8,9 +8,9 @@ import type {
   SuppressionRow,
 } from '../rows/rows.ts'
 import { countNew } from '../rules/count-changes.ts'
+import { isReply, suppressionKey, whatsappForms } from '../rules/recipients.ts'
 import type { Settlement } from '../rules/settlement.ts'
-import { isReply, suppressionKey } from '../rules/suppression.ts'
-import { whatsappForms } from '../rules/whatsapp-numbers.ts'
+
 import { type Runtime, uuidAt } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { isRepeated, isValidPart, joined, PARTS_KEPT_MAX, PARTS_WAIT_MS } from './parts.ts'

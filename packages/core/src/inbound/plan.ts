@@ -7,8 +7,8 @@ import type {
   SuppressionRow,
 } from '../rows/rows.ts'
 import { type FanOut, fanOut, type Subscriber } from '../rules/fan-out.ts'
-import { suppressedAddress, suppressionKey } from '../rules/suppression.ts'
-import { whatsappForms } from '../rules/whatsapp-numbers.ts'
+import { suppressedAddress, suppressionKey, whatsappForms } from '../rules/recipients.ts'
+
 import { type Keyword, keywordOf } from './keywords.ts'
 import { type ReplyTexts, replyText, replyTo } from './reply.ts'
 

@@ -1,5 +1,5 @@
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
-import { HOUR_MS, hourOf, startOfDay } from '../rules/periods.ts'
+import { HOUR_MS, hourOf, startOfDay } from '../rules/count-changes.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 /** The messages that were created in one period, by their status now. */

@@ -14,7 +14,7 @@ import type { SendRequest } from '../contract/resources/send-request.ts'
 import { priceForSeveral } from '../prices/price.ts'
 import type { StatusCallbackRequest } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
-import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
+import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import {
   acceptOne,

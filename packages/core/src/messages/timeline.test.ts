@@ -4,8 +4,8 @@ import type { TimelineEntry } from '../contract/resources/timeline.ts'
 import type { EntryKind } from '../rows/credits.ts'
 import type { DeliveryRow, MessageAttemptRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
-import type { NextAttempt } from '../rules/next-attempt.ts'
-import { reportsOf, type StatusReport } from '../rules/status.ts'
+import type { NextAttempt } from '../rules/delivery-times.ts'
+import { reportsOf, type StatusReport } from '../rules/step.ts'
 import { timelineFrom } from './timeline.ts'
 
 const NOON = Date.parse('2026-05-04T12:00:00.000Z')

@@ -2,15 +2,9 @@ import type { Units } from '../contract/fields/units.ts'
 import type { TimelineEntry } from '../contract/resources/timeline.ts'
 import type { DeliveryRow, MessageAttemptRow, MessageRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
-import { type NextAttempt, nextAttempt } from '../rules/next-attempt.ts'
-import {
-  advance,
-  type Reported,
-  reportsOf,
-  STATUS_EVENTS,
-  STATUSES,
-  type StatusReport,
-} from '../rules/status.ts'
+import { type NextAttempt, nextAttempt } from '../rules/delivery-times.ts'
+import { advance, type Reported, STATUS_EVENTS, STATUSES } from '../rules/settlement.ts'
+import { reportsOf, type StatusReport } from '../rules/step.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 export type { TimelineEntry } from '../contract/resources/timeline.ts'

@@ -1,6 +1,6 @@
 import { parseCredits, type Units, units } from '../contract/fields/units.ts'
 import type { Channel, Content, SmsContent, VoiceContent } from '../contract/resources/content.ts'
-import { heldMinutes } from '../rules/voice-minutes.ts'
+import { heldMinutes } from '../rules/money.ts'
 import { countSegments, encodingOf } from '../sms/index.ts'
 
 /**

@@ -1,9 +1,15 @@
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { ERASED } from '../contract/resources/message.ts'
 import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
-import { isAbout, isTo, type Recipient, readRecipient } from '../rules/recipient.ts'
-import { addressesOf } from '../rules/recipients.ts'
-import { whatsappForms } from '../rules/whatsapp-numbers.ts'
+import {
+  addressesOf,
+  isAbout,
+  isTo,
+  type Recipient,
+  readRecipient,
+  whatsappForms,
+} from '../rules/recipients.ts'
+
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { IdWindow, SearchedTable } from '../storage/ports/stores.ts'

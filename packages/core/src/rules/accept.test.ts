@@ -3,7 +3,7 @@ import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/fields/units.ts'
 import { type AcceptState, planAccept, spendingKey } from './accept.ts'
 import { type Account, newAccount } from './decide.ts'
-import { suppressionKey } from './suppression.ts'
+import { suppressionKey } from './recipients.ts'
 
 const make = builders(testRuntime('accept'))
 

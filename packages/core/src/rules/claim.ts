@@ -1,6 +1,5 @@
 import type { MessageAttemptRow, MessageQueueRow, MessageRow } from '../rows/rows.ts'
-import { isDue } from './recipients.ts'
-import { isReply, suppressedAddress, suppressionKey } from './suppression.ts'
+import { isDue, isReply, suppressedAddress, suppressionKey } from './recipients.ts'
 
 /** The columns of `message_queue` and of `messages` that a claim reads. */
 export const CLAIMED_QUEUE_COLUMNS = [

@@ -1,15 +1,9 @@
 import type { Channel } from '../contract/resources/content.ts'
 import { type EventData, type EventKind, eventBody } from '../contract/resources/events.ts'
 import type { StatusCallback } from '../rows/messages.ts'
-import type {
-  DeliveryQueueRow,
-  DeliveryRow,
-  EventRow,
-  MessageRow,
-  WebhookRow,
-} from '../rows/rows.ts'
+import type { DeliveryQueueRow, DeliveryRow, EventRow, WebhookRow } from '../rows/rows.ts'
+import { MAX_ATTEMPTS } from './delivery-times.ts'
 import { FORMATS } from './formats/formats.ts'
-import { MAX_ATTEMPTS } from './schedule.ts'
 
 /** The columns of a webhook that decide whether it gets an event. */
 export type Subscriber = Pick<WebhookRow, 'id' | 'workspace_id' | 'events' | 'mode' | 'format'>
@@ -102,31 +96,5 @@ export function fanOut<Kind extends EventKind>(
       set_at: at,
       token: null,
     })
-  }
-}
-
-/** The `data` of an event about a message's status. `duration_s`: of a call that ended. */
-export function statusData(
-  message: Omit<MessageRow, 'content'>,
-  at: Date,
-  { duration_s }: { duration_s?: number | undefined } = {},
-): EventData<'message.sent'> {
-  return {
-    message_id: message.id,
-    recipient: message.recipient,
-    channel: message.channel,
-    status: message.status,
-    credits_used: message.credits_used,
-    metadata: message.metadata,
-    bulk_id: message.bulk_id,
-    livemode: message.livemode,
-    provider_message_id: message.provider_message_id,
-    error_code: message.error_code,
-    error_message: message.error_message,
-    occurred_at: at,
-    sequence: message.sequence,
-    ...(message.recipients && { recipients: message.recipients }),
-    ...(message.tags && { tags: message.tags }),
-    ...(duration_s !== undefined && { duration_s }),
   }
 }

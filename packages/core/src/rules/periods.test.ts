@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { dividedTime, HOUR_MS, type PartOfHour, type PeriodRange } from './periods.ts'
+import { dividedTime, HOUR_MS, type PartOfHour, type PeriodRange } from './count-changes.ts'
 
 const at = (text: string) => new Date(`2026-05-${text}Z`)
 const span = ({ from, before }: { from: Date | null; before: Date | null }) =>

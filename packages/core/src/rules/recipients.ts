@@ -1,9 +1,12 @@
-import { emailKey } from '../contract/fields/email-address.ts'
+import { invalid } from '../contract/errors.ts'
+import { emailAddress, emailKey } from '../contract/fields/email-address.ts'
+import { phone } from '../contract/fields/fields.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import type { RecipientOutcome, RecipientReceipt } from '../contract/outside/provider.ts'
+import type { Channel } from '../contract/resources/messages.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
-import { advance, type Reported } from './status.ts'
+import { advance, type Reported } from './settlement.ts'
 
 /** The reason of a failure. */
 interface Failure {
@@ -146,4 +149,106 @@ function failed(
   { accepted }: { accepted: boolean },
 ): StoredRecipient {
   return { ...recipient, status: 'failed', accepted, error_code, error_message }
+}
+
+export function suppressionKey(suppression: {
+  workspace_id: string
+  channel: Channel
+  address: string
+}): string {
+  return `${suppression.workspace_id}\n${suppression.channel}\n${suppression.address}`
+}
+
+/** The text of the error, which must not name the recipient. */
+export const SUPPRESSED_TEXT = 'The recipient is suppressed on this channel'
+
+/** The address under which a recipient is suppressed: for e-mail, in the form of `emailKey`. */
+export function suppressedAddress(to: { channel: Channel; recipient: string }): string {
+  return to.channel === 'email' ? emailKey(to.recipient) : to.recipient
+}
+
+/** The addresses for which a suppression of the address holds: on WhatsApp all forms of the number. */
+export function suppressedForms(to: { channel: Channel; address: string }): string[] {
+  return to.channel === 'whatsapp' ? whatsappForms(to.address) : [to.address]
+}
+
+/** The addresses under which the recipients of a message are suppressed. */
+export function suppressedAddresses(
+  message: Pick<MessageRow, 'channel' | 'recipient' | 'recipients'>,
+): string[] {
+  const { channel } = message
+  return addressesOf(message).map((recipient) => suppressedAddress({ channel, recipient }))
+}
+
+/**
+ * Whether the message is the service's own answer to STOP, START or HELP, which suppressed recipients get too. Only
+ * such messages have no API key and cost nothing.
+ */
+export function isReply({
+  api_key_id,
+  credits_used,
+}: Pick<MessageRow, 'api_key_id' | 'credits_used'>): boolean {
+  return api_key_id === null && credits_used === 0
+}
+
+export interface Recipient {
+  kind: 'phone' | 'email'
+  /** A phone number in E.164, or an e-mail address in lower case with its domain as A-labels. */
+  address: string
+}
+
+/** @throws SvcError `validation_error` for a text that is neither a phone number nor an e-mail address. */
+export function readRecipient(text: string): Recipient {
+  if (phone.safeParse(text).success) return { kind: 'phone', address: text }
+  if (emailAddress(text) !== null) return { kind: 'email', address: emailKey(text) }
+  throw invalid(
+    'address',
+    'The address must be a phone number in E.164 format, such as +14155552671, or an e-mail address',
+  )
+}
+
+/** Whether `text` is the recipient's address, in any spelling. */
+export function isTo({ kind, address }: Recipient, text: unknown): boolean {
+  if (typeof text !== 'string') return false
+  return kind === 'email' ? emailKey(text) === address : text === address
+}
+
+/** What may stand around an address, but is no part of it. */
+const AROUND = /[\s<>()[\]:;,"']+/
+
+/**
+ * Whether a text that is no valid address names the recipient: a phone number with the same digits, apart from leading
+ * zeros, or a text that contains the e-mail address.
+ */
+export function isAbout(recipient: Recipient, text: string): boolean {
+  if (isTo(recipient, text)) return true
+  if (recipient.kind === 'email') return text.split(AROUND).some((part) => isTo(recipient, part))
+  const digits = digitsOf(recipient.address)
+  return digits !== '' && digitsOf(text) === digits
+}
+
+function digitsOf(text: string): string {
+  return text.replace(/\D/g, '').replace(/^0+/, '')
+}
+
+/**
+ * WhatsApp knows some people by another form of their number than the one that networks use: Mexico with a 1 after 52, Argentina
+ * with a 9 after 54, and Brazil with or without the ninth digit of mobile numbers. Each entry: the form, with the digits that may
+ * be missing as its second group, and these digits.
+ */
+const FORMS: readonly [RegExp, string][] = [
+  [/^(\+52)(1?)(\d{10})$/, '1'],
+  [/^(\+54)(9?)(\d{10})$/, '9'],
+  [/^(\+55[1-9]{2})(9?)([6-9]\d{7})$/, '9'],
+]
+
+/** All forms under which WhatsApp may know the person with an address, the given form first. Sources: public reports on the wa_id of the Cloud API. */
+export function whatsappForms(address: string): string[] {
+  for (const [form, digits] of FORMS) {
+    const [, country, , rest] = form.exec(address) ?? []
+    if (rest === undefined) continue
+    const forms = [`${country}${digits}${rest}`, `${country}${rest}`]
+    return [address, ...forms.filter((one) => one !== address)]
+  }
+  return [address]
 }

@@ -1,7 +1,14 @@
 import { LIMITS } from '../contract/limits.ts'
 import type { DeliveryAttemptRow, DeliveryRow, ReceiverHostRow, WebhookRow } from '../rows/rows.ts'
-import { GATE_CLOSES_AFTER, gateHostOf, gateOfAddress, hostAfter } from './receiver-gate.ts'
-import { MAX_ATTEMPTS, nextWaitMs, SCHEDULE_MS } from './schedule.ts'
+import {
+  GATE_CLOSES_AFTER,
+  gateHostOf,
+  gateOfAddress,
+  hostAfter,
+  MAX_ATTEMPTS,
+  nextWaitMs,
+  SCHEDULE_MS,
+} from './delivery-times.ts'
 
 /** The result of one try of a delivery. It is plain data, because it is passed between threads. */
 export interface DeliveryResult {

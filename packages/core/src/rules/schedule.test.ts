@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MAX_ATTEMPTS, nextWaitMs } from './schedule.ts'
+import { MAX_ATTEMPTS, nextWaitMs } from './delivery-times.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

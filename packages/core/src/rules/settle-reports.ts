@@ -5,7 +5,7 @@ import type { MessagePartRow } from '../rows/rows.ts'
 import { chargeCall } from './money.ts'
 import { isDue, reported, reportsFor, withAcceptance } from './recipients.ts'
 import type { Step } from './settlement.ts'
-import { advance } from './status.ts'
+import { advance } from './settlement.ts'
 import {
   addParts,
   apply,

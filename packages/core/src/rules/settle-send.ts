@@ -2,9 +2,15 @@ import { E164 } from '../contract/fields/e164.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import type { Outcome, RecipientOutcome } from '../contract/outside/provider.ts'
 import { backoffMs } from '../runtime/backoff.ts'
-import { isDue, resultsByAddress, withAcceptance, withRejections } from './recipients.ts'
+import {
+  isDue,
+  resultsByAddress,
+  suppressedAddress,
+  withAcceptance,
+  withRejections,
+} from './recipients.ts'
 import type { Step } from './settlement.ts'
-import { advance } from './status.ts'
+import { advance } from './settlement.ts'
 import {
   addParts,
   apply,
@@ -27,7 +33,6 @@ import {
   unknownSince,
   wasRefunded,
 } from './step.ts'
-import { suppressedAddress } from './suppression.ts'
 
 /** Applies the outcome of an attempt. `holds`: whether the claim that made the attempt still holds the row. */
 export function settleSend(step: Step, attempt: number, outcome: Outcome, holds: boolean): boolean {

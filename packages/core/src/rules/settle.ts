@@ -1,5 +1,6 @@
 import { countChanges, type StatusChange } from './count-changes.ts'
 import type { Account } from './decide.ts'
+import { SUPPRESSED_TEXT } from './recipients.ts'
 import { settleCallback, settleLookup, settleRefused } from './settle-reports.ts'
 import { settleSend } from './settle-send.ts'
 import type {
@@ -19,7 +20,6 @@ import {
   UNKNOWN_MAX_MS,
   unknownMaxMs,
 } from './step.ts'
-import { SUPPRESSED_TEXT } from './suppression.ts'
 
 /**
  * Plans the rows for settlements. Statuses only go forward. A message is refunded at most once, and only if no provider
@@ -168,4 +168,40 @@ function moved(message: SettledMessage, { messages }: SettleState): StatusChange
   const { id, workspace_id, channel, livemode, created_at, status } = message
   const from = messages.get(id)?.status ?? null
   return { id, workspace_id, channel, livemode, created_at, from, to: status }
+}
+
+export interface CancelRequest {
+  workspace_id: string
+  message_ids: readonly string[]
+  at: Date
+}
+
+/** `not_cancelable`: the message was sent, has failed or was canceled, or a provider may have it. */
+export type CancelOutcome = 'canceled' | 'not_cancelable' | 'not_found'
+
+export function cancellations({ workspace_id, message_ids, at }: CancelRequest): Settlement[] {
+  return message_ids.map((message_id) => ({
+    workspace_id,
+    message_id,
+    token: null,
+    provider: '',
+    abilities: { idempotent: false, lookup: false },
+    result: { task: 'cancel' },
+    at,
+  }))
+}
+
+/** Cancels messages, if possible: each fails and is refunded once. Outcomes are in the order of `settlements`. */
+export function planCancel(
+  settlements: readonly Settlement[],
+  state: SettleState,
+  context: SettleContext,
+): { plan: SettlePlan; outcomes: CancelOutcome[] } {
+  const known = settlements.map(({ message_id }) => state.messages.has(message_id))
+  const plan = planSettle(settlements, state, context)
+  const outcomes = plan.counted.map((isCanceled, i): CancelOutcome => {
+    if (isCanceled) return 'canceled'
+    return known[i] ? 'not_cancelable' : 'not_found'
+  })
+  return { plan, outcomes }
 }

@@ -4,7 +4,7 @@ import type {
   Receipt,
   SuppressionReason,
 } from '../contract/outside/provider.ts'
-import type { Channel } from '../contract/resources/messages.ts'
+import type { Channel, MessageStatus } from '../contract/resources/messages.ts'
 import type { SettledColumn } from '../rows/messages.ts'
 import type {
   ConversationRow,
@@ -18,7 +18,45 @@ import type {
 import type { CountChange } from './count-changes.ts'
 import type { Account, Entry } from './decide.ts'
 import type { FanOut, Subscriber } from './fan-out.ts'
-import type { Reported } from './status.ts'
+
+/** The order in which statuses are applied; `delivered` and `read` correct a failure that a provider reported. */
+export const STATUSES: readonly Reported[] = ['sent', 'failed', 'delivered', 'read']
+
+/** The event of each status; `queued` has none, because the 201 response reported it. */
+export const STATUS_EVENTS = {
+  sent: 'message.sent',
+  delivered: 'message.delivered',
+  read: 'message.read',
+  failed: 'message.failed',
+} as const satisfies Record<Exclude<MessageStatus, 'queued'>, string>
+
+export type Reported = Exclude<MessageStatus, 'queued'>
+
+/**
+ * The statuses that a message passes through, in order, when `reported` arrives; none for a late, repeated or
+ * contradictory report. A delivery replaces a failure that came after the provider accepted the message, but not an
+ * earlier failure, whose credits were refunded. A `read` without an earlier `delivered` passes through both.
+ */
+export function advance(
+  current: { status: MessageStatus; accepted: boolean },
+  reported: Reported,
+): Reported[] {
+  switch (current.status) {
+    case 'queued':
+      return reported === 'read' ? ['delivered', 'read'] : [reported]
+    case 'sent':
+      if (reported === 'sent') return []
+      return reported === 'read' ? ['delivered', 'read'] : [reported]
+    case 'delivered':
+      return reported === 'read' ? ['read'] : []
+    case 'read':
+      return []
+    case 'failed':
+      if (!current.accepted) return []
+      if (reported === 'delivered') return ['delivered']
+      return reported === 'read' ? ['delivered', 'read'] : []
+  }
+}
 
 /**
  * One report about a message: the outcome of an attempt or a look-up, a callback or late refusal of its provider, its

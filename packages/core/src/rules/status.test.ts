@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { EVENT_KINDS } from '../contract/resources/events.ts'
 import { MESSAGE_STATUSES, type MessageStatus } from '../contract/resources/messages.ts'
-import { advance, type Reported, STATUS_EVENTS } from './status.ts'
+import { advance, type Reported, STATUS_EVENTS } from './settlement.ts'
 
 const REPORTED = ['sent', 'delivered', 'read', 'failed'] as const
 

@@ -1,11 +1,24 @@
 import type { Receipt, SuppressionReason } from '../contract/outside/provider.ts'
+import type { EventData } from '../contract/resources/events.ts'
 import type { Channel } from '../contract/resources/messages.ts'
-import { fanOut, statusData } from './fan-out.ts'
+import type { MessageEventRow, MessageRow } from '../rows/rows.ts'
+import { fanOut } from './fan-out.ts'
 import { giveBack, giveBackShares } from './money.ts'
-import { newlyFailed, statusOfAll, withoutDue } from './recipients.ts'
-import type { SettledMessage, Step } from './settlement.ts'
-import { advance, isInColumns, type Reported, STATUS_EVENTS, type StatusReport } from './status.ts'
-import { suppressedAddress, suppressedForms } from './suppression.ts'
+import {
+  newlyFailed,
+  statusOfAll,
+  suppressedAddress,
+  suppressedForms,
+  withoutDue,
+} from './recipients.ts'
+import {
+  advance,
+  type Reported,
+  type SettledMessage,
+  STATUS_EVENTS,
+  STATUSES,
+  type Step,
+} from './settlement.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -76,6 +89,32 @@ export function apply(
     ...statusData(message, at, { duration_s }),
     ...(failed && { failed_recipients: failed.map(({ address }) => address) }),
   })
+}
+
+/** The `data` of an event about a message's status. `duration_s`: of a call that ended. */
+function statusData(
+  message: Omit<MessageRow, 'content'>,
+  at: Date,
+  { duration_s }: { duration_s?: number | undefined } = {},
+): EventData<'message.sent'> {
+  return {
+    message_id: message.id,
+    recipient: message.recipient,
+    channel: message.channel,
+    status: message.status,
+    credits_used: message.credits_used,
+    metadata: message.metadata,
+    bulk_id: message.bulk_id,
+    livemode: message.livemode,
+    provider_message_id: message.provider_message_id,
+    error_code: message.error_code,
+    error_message: message.error_message,
+    occurred_at: at,
+    sequence: message.sequence,
+    ...(message.recipients && { recipients: message.recipients }),
+    ...(message.tags && { tags: message.tags }),
+    ...(duration_s !== undefined && { duration_s }),
+  }
 }
 
 type MessageChange = ReturnType<typeof statusData>
@@ -290,4 +329,37 @@ export function addParts({ settlement, message, plan }: Step, attempt: number, i
       created_at: settlement.at,
     })
   }
+}
+
+/** The columns of a message with the times of statuses that need no row in `message_events`. */
+const TIMES = { sent: 'sent_at', delivered: 'delivered_at', read: 'read_at' } as const
+
+/** A report about a message's status; it changed the message only if `applied` is true. */
+export type StatusReport = Pick<
+  MessageEventRow,
+  'status' | 'applied' | 'error_code' | 'error_message' | 'at'
+>
+
+/** Whether the columns of the message have everything about this report, so that no row is stored. */
+function isInColumns({ status, applied, error_code, error_message }: StatusReport): boolean {
+  return applied && status in TIMES && error_code === null && error_message === null
+}
+
+/**
+ * The reports about a message, from its columns and the stored rows: first new times of the queued message, then the
+ * applied statuses in their possible order, because two servers have two clocks, then the others in the order of the rows.
+ */
+export function reportsOf(
+  message: Pick<MessageRow, (typeof TIMES)[keyof typeof TIMES]>,
+  rows: readonly StatusReport[],
+): StatusReport[] {
+  const none = { error_code: null, error_message: null }
+  const applied = STATUSES.flatMap((status): StatusReport[] => {
+    const row = rows.find((each) => each.applied && each.status === status)
+    const at = status === 'failed' ? null : message[TIMES[status]]
+    if (row) return [row]
+    return at ? [{ status, applied: true, ...none, at }] : []
+  })
+  const queued = rows.filter((row) => row.applied && row.status === 'queued')
+  return [...queued, ...applied, ...rows.filter((row) => !row.applied)]
 }

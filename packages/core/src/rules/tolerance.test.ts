@@ -1,8 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Units, units } from '../contract/fields/units.ts'
-import { type Account, dayOf, decide, newAccount, type Operation } from './decide.ts'
-import { accountChange, relativeEntry, toleranceOf } from './tolerance.ts'
+import {
+  type Account,
+  accountChange,
+  dayOf,
+  decide,
+  newAccount,
+  type Operation,
+  relativeEntry,
+  toleranceOf,
+} from './decide.ts'
 
 const AT = new Date('2026-05-04T09:00:00.000Z')
 const DAY = dayOf(AT)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { whatsappForms } from './whatsapp-numbers.ts'
+import { whatsappForms } from './recipients.ts'
 
 it.each([
   ['+525512345678', '+5215512345678'],

@@ -9,7 +9,7 @@ import type { WireEventData } from '../contract/resources/events.ts'
 import { readTwilioAddress } from '../contract/twilio/addresses.ts'
 import { mediaTypeOf } from '../contract/twilio/media-type.ts'
 import type { Messages } from '../messages/messages.ts'
-import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
+import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import {

@@ -11,8 +11,8 @@ import type {
   webhookDeliveries as endpoints,
 } from '../contract/resources/webhook-deliveries.ts'
 import type { DeliveryRow, WebhookRow } from '../rows/rows.ts'
+import { MAX_ATTEMPTS } from '../rules/delivery-times.ts'
 import { type FanOut, fanOut } from '../rules/fan-out.ts'
-import { MAX_ATTEMPTS } from '../rules/schedule.ts'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'

@@ -1,5 +1,5 @@
 import type { Delivery } from '../contract/resources/webhook-deliveries.ts'
-import { nextAttempt } from '../rules/next-attempt.ts'
+import { nextAttempt } from '../rules/delivery-times.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 /** A delivery with its request and its attempts. */

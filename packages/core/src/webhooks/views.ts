@@ -3,7 +3,7 @@ import { SvcError } from '../contract/errors.ts'
 import type { Delivery } from '../contract/resources/webhook-deliveries.ts'
 import type { Subscription, Webhook, WebhookMode } from '../contract/resources/webhooks.ts'
 import type { DeliveryRow, WebhookRow } from '../rows/rows.ts'
-import { nextAttempt } from '../rules/next-attempt.ts'
+import { nextAttempt } from '../rules/delivery-times.ts'
 import type { OpenedWebhook } from './sealed-webhook.ts'
 
 /**

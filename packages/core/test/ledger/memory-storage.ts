@@ -12,11 +12,10 @@ import {
   planAccept,
   spendingKey,
 } from '../../src/rules/accept.ts'
-import { cancellations, planCancel } from '../../src/rules/cancel.ts'
-import type { ClaimedMessage } from '../../src/rules/claim.ts'
-import { queuedRow } from '../../src/rules/claim.ts'
+import { type ClaimedMessage, queuedRow } from '../../src/rules/claim.ts'
 import type { Account } from '../../src/rules/decide.ts'
-import { planSettle } from '../../src/rules/settle.ts'
+import { cancellations, planCancel, planSettle } from '../../src/rules/settle.ts'
+
 import type { Settlement, SettlePlan, SettleState } from '../../src/rules/settlement.ts'
 import type { Runtime } from '../../src/runtime/runtime.ts'
 import type { HotVerbs } from '../../src/storage/ports/hot.ts'

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
 import type { MessageRow } from '../../src/rows/rows.ts'
-import type { CancelOutcome } from '../../src/rules/cancel.ts'
+import type { CancelOutcome } from '../../src/rules/settle.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, LEASE_MS, type OpenStorage, only } from './bench.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { UNITS_MAX } from '../../src/contract/fields/units.ts'
 import { ENTRY_KINDS } from '../../src/rows/credits.ts'
-import type { Reported } from '../../src/rules/status.ts'
+import type { Reported } from '../../src/rules/settlement.ts'
 
 /** How many workspaces a history has. */
 export const WORKSPACES = 3

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect, it } from 'vitest'
 import type { MessageRow } from '../../src/rows/rows.ts'
-import type { Reported } from '../../src/rules/status.ts'
+import type { Reported } from '../../src/rules/settlement.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, LEASE_MS, type OpenStorage, only } from './bench.ts'
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import type { WebhookRow } from '../../src/rows/rows.ts'
 import type { ClaimedDelivery } from '../../src/rules/claim-deliveries.ts'
-import { gateHostOf } from '../../src/rules/receiver-gate.ts'
-import { SCHEDULE_MS } from '../../src/rules/schedule.ts'
+import { gateHostOf, SCHEDULE_MS } from '../../src/rules/delivery-times.ts'
+
 import type { DeliveryClaim } from '../../src/storage/ports/hot.ts'
 import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 

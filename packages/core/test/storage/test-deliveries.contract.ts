@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createTestPace } from '../../src/rules/test-deliveries.ts'
+import { createTestPace } from '../../src/rules/delivery-times.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 const DAY_MS = 24 * 3_600_000

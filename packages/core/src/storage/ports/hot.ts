@@ -1,12 +1,12 @@
 import type { ApiKeyRow } from '../../rows/rows.ts'
 import type { AcceptRequest, AcceptResult } from '../../rules/accept.ts'
-import type { CancelOutcome, CancelRequest } from '../../rules/cancel.ts'
 import type { ClaimedMessage, Route, Routed } from '../../rules/claim.ts'
 import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../../rules/claim-deliveries.ts'
+import type { TestPace } from '../../rules/delivery-times.ts'
 import type { DeliveryResult } from '../../rules/record.ts'
 import type { RescheduleOutcome, RescheduleRequest } from '../../rules/reschedule.ts'
+import type { CancelOutcome, CancelRequest } from '../../rules/settle.ts'
 import type { Settlement } from '../../rules/settlement.ts'
-import type { TestPace } from '../../rules/test-deliveries.ts'
 import type { Awaitable } from '../../runtime/awaitable.ts'
 
 /**
@@ -52,7 +52,7 @@ export interface HotVerbs {
    * Leases due deliveries, within the claim's limits for each webhook and each workspace, so that no backlog blocks the
    * others. Discards the due deliveries of a disabled webhook, except tests.
    *
-   * A webhook that never got a 2xx waits at the gate of its host (`rules/receiver-gate.ts`): of all such webhooks of a host, the
+   * A webhook that never got a 2xx waits at the gate of its host (`rules/delivery-times.ts`): of all such webhooks of a host, the
    * one whose last attempt is the oldest gets one delivery, while none is in flight. Deliveries that waited there for
    * longer than the schedule of tries are discarded.
    */

@@ -2,7 +2,7 @@ import { and, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { dividedTime, type PartOfHour, type PeriodRange } from '../../rules/periods.ts'
+import { dividedTime, type PartOfHour, type PeriodRange } from '../../rules/count-changes.ts'
 
 /** Filters of a list. Bounds are inclusive. */
 export interface MessageFilter {

@@ -8,13 +8,16 @@ import {
   type AcceptState,
   fileKey,
   idempotencyKeyOf,
+  isLarge,
   planAccept,
   type Spending,
+  slicesOf,
   spendingKey,
+  weightOf,
 } from '../../../rules/accept.ts'
 import type { NewQueueRow, QueuePlan } from '../../../rules/claim.ts'
 import { inTurns } from '../../../runtime/in-turns.ts'
-import { isLarge, slicesOf, weightOf } from '../../accept-slices.ts'
+
 import type { Lanes } from '../../ports/hot.ts'
 import { type Clock, type ClockSteps, queueMessages } from '../../queueing.ts'
 

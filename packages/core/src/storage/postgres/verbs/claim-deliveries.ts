@@ -1,8 +1,12 @@
 import type { ClaimedDelivery } from '../../../rules/claim-deliveries.ts'
 import { dayOf } from '../../../rules/decide.ts'
-import { GATE_WAIT_MAX_MS, GATES_MAX } from '../../../rules/receiver-gate.ts'
-import { SCHEDULE_MS } from '../../../rules/schedule.ts'
-import { TEST_LIMIT } from '../../../rules/test-deliveries.ts'
+import {
+  GATE_WAIT_MAX_MS,
+  GATES_MAX,
+  SCHEDULE_MS,
+  TEST_LIMIT,
+} from '../../../rules/delivery-times.ts'
+
 import type { DeliveryClaim } from '../../ports/hot.ts'
 import type { Clock, ClockSteps } from '../../queueing.ts'
 

@@ -1,7 +1,13 @@
 import type { Tables } from '../../../rows/tables.ts'
-import type { Account, Entry } from '../../../rules/decide.ts'
-import { accountChange, relativeEntry } from '../../../rules/tolerance.ts'
-import { ACCOUNT_CHANGES, ACCOUNT_COLUMNS } from '../../account-columns.ts'
+import {
+  ACCOUNT_CHANGES,
+  ACCOUNT_COLUMNS,
+  type Account,
+  accountChange,
+  type Entry,
+  relativeEntry,
+} from '../../../rules/decide.ts'
+
 import { statement, type Transaction } from '../engine/database.ts'
 import { insertInto, updateOf } from '../engine/rows.ts'
 

@@ -1,5 +1,5 @@
 import type { MessageRow, SuppressionRow } from '../../../rows/rows.ts'
-import { suppressedAddresses, suppressionKey } from '../../../rules/suppression.ts'
+import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
 import { statement, type Transaction } from '../engine/database.ts'
 
 /** SQL: the suppressed recipients, as `s`, of messages whose values `suppressedOf` returns. */

@@ -1,6 +1,6 @@
 import type { AcceptPlan, AcceptRequest, AcceptState } from '../../../rules/accept.ts'
-import type { Account } from '../../../rules/decide.ts'
-import { type Tolerance, toleranceOf } from '../../../rules/tolerance.ts'
+import { type Account, type Tolerance, toleranceOf } from '../../../rules/decide.ts'
+
 import { statement, type Transaction } from '../engine/database.ts'
 import { ANSWERED, answeredKeyOf, arraysOf } from './find-answers.ts'
 import { SUPPRESSED, suppressedOf } from './find-suppressed.ts'

@@ -2,15 +2,16 @@ import type { Receipt } from '../../../contract/outside/provider.ts'
 import { SETTLED_COLUMNS } from '../../../rows/messages.ts'
 import type { MessagePartRow, MessageQueueRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
+import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/claim-deliveries.ts'
+import type { Entry } from '../../../rules/decide.ts'
 import {
   type CancelOutcome,
   type CancelRequest,
   cancellations,
   planCancel,
-} from '../../../rules/cancel.ts'
-import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/claim-deliveries.ts'
-import type { Entry } from '../../../rules/decide.ts'
-import { planSettle } from '../../../rules/settle.ts'
+  planSettle,
+} from '../../../rules/settle.ts'
+
 import {
   FINISHED_ATTEMPT_COLUMNS,
   type SettleContext,

@@ -1,6 +1,11 @@
 import type { Tables } from '../../../rows/tables.ts'
-import type { Account, Entry } from '../../../rules/decide.ts'
-import { ACCOUNT_CHANGES, ACCOUNT_COLUMNS } from '../../account-columns.ts'
+import {
+  ACCOUNT_CHANGES,
+  ACCOUNT_COLUMNS,
+  type Account,
+  type Entry,
+} from '../../../rules/decide.ts'
+
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, selectFrom, updateOf } from '../engine/rows.ts'
 

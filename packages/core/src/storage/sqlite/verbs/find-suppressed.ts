@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../../rows/rows.ts'
-import { suppressedAddresses, suppressionKey } from '../../../rules/suppression.ts'
+import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
 import type { Connection } from '../engine/connection.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../contract/limits.ts'
 import type { Tables } from '../../../rows/tables.ts'
-import { GATE_FORGETS_MS } from '../../../rules/receiver-gate.ts'
+import { GATE_FORGETS_MS } from '../../../rules/delivery-times.ts'
 import {
   type DeliveryResult,
   endOf,

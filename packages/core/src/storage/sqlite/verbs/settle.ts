@@ -1,13 +1,14 @@
 import { SETTLED_COLUMNS } from '../../../rows/messages.ts'
 import type { Tables } from '../../../rows/tables.ts'
+import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/claim-deliveries.ts'
 import {
   type CancelOutcome,
   type CancelRequest,
   cancellations,
   planCancel,
-} from '../../../rules/cancel.ts'
-import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/claim-deliveries.ts'
-import { planSettle } from '../../../rules/settle.ts'
+  planSettle,
+} from '../../../rules/settle.ts'
+
 import {
   FINISHED_ATTEMPT_COLUMNS,
   type SettleContext,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createTestPace } from './test-deliveries.ts'
+import { createTestPace } from './delivery-times.ts'
 
 it('lets the first deliveries begin at once, then keeps the pace, also after the clock was set back', () => {
   let elapsed_ms = 0
