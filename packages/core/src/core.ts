@@ -342,7 +342,9 @@ function bindApi(parts: Parts) {
     storage,
     runtime,
     gate: {
-      isPaused: gate.isPaused,
+      get is_paused() {
+        return gate.is_paused
+      },
       async refresh() {
         await gate.refresh()
         await dispatching.readPauses()
@@ -503,7 +505,7 @@ function bindIntake({ options, storage, runtime, tracing, carriers, dispatching 
     },
   })
   const receive = (name: string, incoming: readonly Incoming[]) => {
-    const { handles_stop = false } = carriers.traits(name) ?? {}
+    const { handles_stop = false } = carriers.traits.get(name) ?? {}
     return inbound.receive({ name, handles_stop }, incoming)
   }
   const reports = createReportIntake({

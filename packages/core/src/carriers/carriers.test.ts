@@ -112,9 +112,12 @@ describe('traits', () => {
   const carriers = carriersOf(gateway('a', { messages_per_second: 5 }))
 
   it('exist for every provider and the sandbox, and for no other name', () => {
-    expect(carriers.traits('a')).toMatchObject({ channels: ['sms'], messages_per_second: 5 })
-    expect(carriers.traits('sandbox')).toMatchObject({ lookup: true, messages_per_second: null })
-    expect(carriers.traits('gone')).toBeUndefined()
+    expect(carriers.traits.get('a')).toMatchObject({ channels: ['sms'], messages_per_second: 5 })
+    expect(carriers.traits.get('sandbox')).toMatchObject({
+      lookup: true,
+      messages_per_second: null,
+    })
+    expect(carriers.traits.get('gone')).toBeUndefined()
   })
 
   it('decide whether a channel is served', () => {

@@ -35,8 +35,8 @@ export interface Carriers {
   listedSenders(channel: Channel): string[]
   /** Whether the settings of the provider list the sender. */
   isListed(provider: string, sender: string): boolean
-  /** The traits of a provider; undefined if the provider is no longer configured. */
-  traits(provider: string): Traits | undefined
+  /** The traits of the providers in the settings, and of the sandbox. */
+  traits: ReadonlyMap<string, Traits>
   /** Whether a provider other than the sandbox serves the channel. */
   serves(channel: Channel): boolean
 }
@@ -89,7 +89,7 @@ export function createCarriers(
     listedSenders,
     isListed: (provider, sender) =>
       Object.values(traits.get(provider)?.senders ?? {}).some((listed) => listed.includes(sender)),
-    traits: (provider) => traits.get(provider),
+    traits,
     serves: (channel) => serving(channel).length > 0,
   }
 }

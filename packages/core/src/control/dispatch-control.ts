@@ -2,7 +2,6 @@ import { setTimeout } from 'node:timers/promises'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { invalid } from '../contract/errors.ts'
 import { countedText } from '../contract/fields/amounts.ts'
-import type { DispatchPauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../storage/ports/stores.ts'
@@ -163,7 +162,7 @@ export function createDispatchControl({
 
   return {
     pause,
-    isPaused: gate.isPaused,
+    isPaused: () => gate.is_paused,
     doubtful,
     doubtfulMessages,
     async stop({ reason, backup_at }, actor = SERVICE) {
@@ -228,7 +227,8 @@ const ALL = 'all'
 
 /** Whether this process may claim due work. The database holds the gate, so all servers read it and it survives a restart. */
 export interface DispatchGate {
-  isPaused(): boolean
+  /** Whether dispatch was paused at the last reading. */
+  readonly is_paused: boolean
   /** Reads the pause from the database. */
   refresh(): Promise<void>
 }
@@ -243,23 +243,24 @@ export function createDispatchGate({
   log: Runtime['log']
   onOpened: () => void
 }): DispatchGate {
-  let pause: DispatchPauseRow | null = null
-
-  async function refresh(): Promise<void> {
-    const before = pause
-    pause = await storage.read.dispatchPauses.byScope(ALL)
-    if (pause && !before) {
-      const { cause, reason, backup_at } = pause
-      log.warn(
-        { cause, reason, backup_at },
-        'nothing is sent or delivered. See: svc resume --dry-run',
-      )
-    }
-    if (before && !pause) {
-      log.info({}, 'sending and delivering continue')
-      onOpened()
-    }
+  const gate = {
+    is_paused: false,
+    async refresh(): Promise<void> {
+      const was_paused = gate.is_paused
+      const pause = await storage.read.dispatchPauses.byScope(ALL)
+      gate.is_paused = pause !== null
+      if (pause && !was_paused) {
+        const { cause, reason, backup_at } = pause
+        log.warn(
+          { cause, reason, backup_at },
+          'nothing is sent or delivered. See: svc resume --dry-run',
+        )
+      }
+      if (was_paused && !pause) {
+        log.info({}, 'sending and delivering continue')
+        onOpened()
+      }
+    },
   }
-
-  return { isPaused: () => pause !== null, refresh }
+  return gate
 }

@@ -35,17 +35,18 @@ interface Kept {
 export function createProviderRecord(runtime: Pick<Runtime, 'now' | 'elapsed'>): ProviderRecord {
   const began_ms = runtime.elapsed()
   const providers = new Map<string, Kept>()
-  const minute = () => Math.floor(runtime.elapsed() / MINUTE_MS)
+  const minuteNow = () => Math.floor(runtime.elapsed() / MINUTE_MS)
 
   return {
     note(provider, outcomes) {
       const kept = providers.get(provider) ?? { minutes: new Map(), last_error: null }
       providers.set(provider, kept)
       const { minutes } = kept
-      const counts = minutes.get(minute()) ?? none()
-      minutes.set(minute(), counts)
+      const minute = minuteNow()
+      const counts = minutes.get(minute) ?? none()
+      minutes.set(minute, counts)
       const [oldest] = minutes.keys()
-      if (oldest !== undefined && oldest <= minute() - MINUTES) minutes.delete(oldest)
+      if (oldest !== undefined && oldest <= minute - MINUTES) minutes.delete(oldest)
       for (const outcome of outcomes) {
         counts[outcome.type] += 1
         if (outcome.type === 'accepted') continue
@@ -56,8 +57,9 @@ export function createProviderRecord(runtime: Pick<Runtime, 'now' | 'elapsed'>):
     of(provider) {
       const kept = providers.get(provider)
       const sum = none()
+      const minute = minuteNow()
       for (const [at, counts] of kept?.minutes ?? []) {
-        if (at <= minute() - MINUTES) continue
+        if (at <= minute - MINUTES) continue
         for (const type of Object.keys(sum) as Outcome['type'][]) sum[type] += counts[type]
       }
       const { accepted, rejected, retry: retried, ambiguous: unknown } = sum

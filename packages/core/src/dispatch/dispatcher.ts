@@ -60,7 +60,7 @@ export function startDispatcher({
   routing,
   gate,
   lease_ms,
-  connectionsOf,
+  connections,
   callsOf,
   receive,
   sendReplies = null,
@@ -81,10 +81,10 @@ export function startDispatcher({
   performer: Performer
   routing: Routing
   /** Nothing is claimed while the gate is paused. */
-  gate?: Pick<DispatchGate, 'isPaused'>
+  gate?: Pick<DispatchGate, 'is_paused'>
   /** The length of a claim's lease; each lane has its default. */
   lease_ms?: number | undefined
-  connectionsOf?: LoadParts['connectionsOf']
+  connections?: LoadParts['connections']
   callsOf?: LoadParts['callsOf']
   /** Stores the replies of recipients. */
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
@@ -117,8 +117,7 @@ export function startDispatcher({
     quotas,
     lease_ms,
   })
-  const isPaused = gate?.isPaused
-  const deliveries = startLane(lane, log, telemetry, isPaused)
+  const deliveries = startLane(lane, log, telemetry, gate)
   const sending = messageLane({
     storage,
     runtime,
@@ -128,10 +127,10 @@ export function startDispatcher({
     signing: createSigningKeys({ storage, runtime, sealer }),
     tracing,
     lease_ms,
-    connectionsOf,
+    connections,
     callsOf,
   })
-  const messages = startLane(sending, log, telemetry, isPaused)
+  const messages = startLane(sending, log, telemetry, gate)
   const sweeper = startSweeper({ storage, runtime, retention, auditRetention, txtLookup })
   const lowBalances = startLowBalanceWatch({
     storage,

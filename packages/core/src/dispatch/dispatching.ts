@@ -157,7 +157,7 @@ export function createDispatching({
     readPauses = async () => {
       const read_at_ms = uptimeMs()
       await gate.refresh()
-      callGate.noteDispatch(read_at_ms, gate.isPaused())
+      callGate.noteDispatch(read_at_ms, gate.is_paused)
       await pauses.refresh()
       callGate.noteProviders(read_at_ms, (name) => pauses.isStopped(name, null))
     }
@@ -188,12 +188,11 @@ export function createDispatching({
       lease_ms,
       tracing,
       quotas,
-      connectionsOf(provider) {
-        const { connections } = carriers.traits(provider) ?? {}
-        return connections === undefined
-          ? null
-          : { each: connections, all: connections * Math.max(1, threads) }
-      },
+      connections: new Map(
+        providers.flatMap(({ name, traits: { connections: each } }) =>
+          each === undefined ? [] : [[name, { each, all: each * Math.max(1, threads) }]],
+        ),
+      ),
       callsOf: callGate.callsOf,
       ...parts,
     })

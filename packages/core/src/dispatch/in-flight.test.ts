@@ -65,7 +65,7 @@ function simulate(
   const load = createInFlight({
     max: 384,
     elapsed: () => elapsed_ms,
-    connectionsOf: () => ({ each: connections, all: connections }),
+    connections: new Map([['a', { each: connections, all: connections }]]),
     callsOf: () => ({ ...count }),
   })
   interface Batch {
@@ -212,7 +212,7 @@ describe('the messages of a provider with a limited number of connections', () =
     const load = createInFlight({
       max: 10,
       elapsed: () => elapsed_ms,
-      connectionsOf: () => ({ each: 50, all: 50 }),
+      connections: new Map([['a', { each: 50, all: 50 }]]),
       callsOf: () => ({ ...count }),
     })
     const ended = load.began('a', 10)
@@ -228,7 +228,7 @@ describe('the messages of a provider with a limited number of connections', () =
     const load = createInFlight({
       max: 384,
       elapsed: () => elapsed_ms,
-      connectionsOf: () => ({ each: 50, all: 50 }),
+      connections: new Map([['a', { each: 50, all: 50 }]]),
       callsOf: () => ({ ...count }),
     })
     const answered = load.began('a', 1)

@@ -29,8 +29,8 @@ export interface Busy {
 
 /** What is known of the load that a provider carries. */
 export interface LoadParts {
-  /** The requests that a provider makes at once, in each thread and in all; null: any number. */
-  connectionsOf?: ((provider: string) => { each: number; all: number } | null) | undefined
+  /** The requests that each provider makes at once, in each thread and in all; a provider that is not listed: any number. */
+  connections?: ReadonlyMap<string, { each: number; all: number }> | undefined
   /** The requests of the provider that have ended. */
   callsOf?: ((provider: string) => CallCount) | undefined
 }
@@ -130,7 +130,7 @@ interface Width {
 export function createInFlight({
   max,
   elapsed,
-  connectionsOf = () => null,
+  connections = new Map(),
   callsOf = () => ({ calls: 0, took_ms: 0 }),
 }: LoadParts & { max: number; elapsed: () => number }): InFlight {
   const providers = new Map<string, Calls>()
@@ -223,9 +223,9 @@ export function createInFlight({
         calls.messages -= messages
         calls.ended_at_ms = elapsed()
         calls.wasSlow = elapsed() - call.at_ms >= SLOW_MS
-        const { all } = connectionsOf(provider) ?? { all: 0 }
-        const ended = noteLatency(provider, calls)
+        const { all = 0 } = connections.get(provider) ?? {}
         if (all === 0) return
+        const ended = noteLatency(provider, calls)
         noteUnanswered(calls.width, messages, unanswered)
         if (calls.width.unanswered_share > UNANSWERED_MAX) {
           lower(calls.width, { began: call.at_ms, at: elapsed(), all })
@@ -233,29 +233,26 @@ export function createInFlight({
       }
     },
     roomOf(provider) {
-      const connections = connectionsOf(provider)
-      if (!connections) return { messages: Number.POSITIVE_INFINITY, batch: BATCH_MAX }
+      const own = connections.get(provider)
+      if (!own) return { messages: Number.POSITIVE_INFINITY, batch: BATCH_MAX }
       const calls = callsTo(provider)
-      const limit = limitOf(calls, connections.all)
+      const limit = limitOf(calls, own.all)
       const latency_ms = latencyOf(calls)
-      const queued =
-        limit < connections.all || latency_ms === null ? 0 : (limit * QUEUED_MS) / latency_ms
+      const queued = limit < own.all || latency_ms === null ? 0 : (limit * QUEUED_MS) / latency_ms
       const room = Math.max(0, Math.floor(limit + queued) - calls.messages)
       if (room === 0) calls.width.round.was_full = true
       const isQuick = latency_ms !== null && latency_ms < QUICK_MS
-      const batch = isQuick
-        ? Math.floor((connections.each * BATCH_MS) / Math.max(1, latency_ms))
-        : 1
+      const batch = isQuick ? Math.floor((own.each * BATCH_MS) / Math.max(1, latency_ms)) : 1
       return { messages: room, batch: Math.min(BATCH_MAX, Math.max(1, batch)) }
     },
     busy(provider, more = 0) {
       const calls = providers.get(provider)
       if (!calls) return null
-      const connections = connectionsOf(provider)
-      if (!connections) {
+      const own = connections.get(provider)
+      if (!own) {
         return isFull(calls, more) ? { wait_ms: BUSY_WAIT_MS, is_slow: true } : null
       }
-      const { all } = connections
+      const { all } = own
       const capacity = capacityOf(calls, all)
       if (calls.messages + calls.waiting + more < capacity) return null
       const limit = limitOf(calls, all)

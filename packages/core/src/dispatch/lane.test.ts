@@ -12,11 +12,11 @@ afterEach(async () => {
 function openLane({
   slots = 4,
   batch = 2,
-  isPaused = () => false,
+  gate = { is_paused: false },
 }: {
   slots?: number
   batch?: number
-  isPaused?: () => boolean
+  gate?: { is_paused: boolean }
 } = {}) {
   const queue: string[] = []
   const ran: { items: string[]; claimed_ms: number }[] = []
@@ -51,7 +51,7 @@ function openLane({
       onDone?.()
     },
   }
-  const running = startLane(lane, log, undefined, isPaused)
+  const running = startLane(lane, log, undefined, gate)
   opened.push(running)
   return {
     running,
@@ -146,18 +146,18 @@ describe('room in a lane', () => {
   })
 
   it('is not given from the moment of a pause, before the next claim', async () => {
-    let paused = false
-    const { running } = openLane({ isPaused: () => paused })
+    const gate = { is_paused: false }
+    const { running } = openLane({ gate })
     await running.quiet()
-    paused = true
+    gate.is_paused = true
     expect(running.reserve(1)).toBeNull()
   })
 
   it('is not given after a pause until a claim has found the items of the pause', async () => {
-    let paused = true
-    const { running } = openLane({ isPaused: () => paused })
+    const gate = { is_paused: true }
+    const { running } = openLane({ gate })
     await running.quiet()
-    paused = false
+    gate.is_paused = false
     expect(running.reserve(1)).toBeNull()
     running.wake()
     await running.quiet()
@@ -266,20 +266,20 @@ describe('a lane that is behind', () => {
   })
 
   it('begins held items when it stops, and when a pause begins', async () => {
-    let paused = false
+    const gate = { is_paused: false }
     const { running, queue, items, onClaim } = openLane({
       slots: 100,
       batch: 10,
-      isPaused: () => paused,
+      gate,
     })
     await running.quiet()
     onClaim(() => [])
     queue.push('old')
     running.queued([])
     running.reserve(1)?.handOver(['a'])
-    paused = true
+    gate.is_paused = true
     await expect.poll(items).toEqual(['a'])
-    paused = false
+    gate.is_paused = false
     running.wake()
     await turn()
     running.queued([])

@@ -1,4 +1,5 @@
 import { uptime } from 'node:os'
+import type { DispatchGate } from '../control/dispatch-control.ts'
 import type { Log } from '../runtime/runtime.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
 import type { LaneEntry, Reservation } from '../storage/ports/hot.ts'
@@ -56,12 +57,12 @@ const FAULT_PAUSE_MS = 1_000
 const SLOW_CLAIM_MS = 25
 const CLAIM_GROWTH = 4
 
-/** Claims and runs items until it is stopped. While it is paused, it claims nothing and has no room. */
+/** Claims and runs items until it is stopped. While the gate is paused, it claims nothing and has no room. */
 export function startLane<Item, Terms>(
   lane: Lane<Item, Terms>,
   log: Log,
   telemetry?: Telemetry,
-  isPaused: () => boolean = () => false,
+  gate: Pick<DispatchGate, 'is_paused'> = { is_paused: false },
 ): RunningLane<Item, Terms> {
   /** The items in flight, and the room that is reserved for a claim or a transaction. */
   let inFlight = 0
@@ -140,7 +141,7 @@ export function startLane<Item, Terms>(
   }
 
   function noteClaim(isFull: boolean, took_ms: number): void {
-    isCatchingUp = !isFull && !isPaused()
+    isCatchingUp = !isFull && !gate.is_paused
     isBehind = !isCatchingUp || hasQueued
     if (isCatchingUp) taken = claims
     if (!isFull) size = lane.batch
@@ -151,7 +152,7 @@ export function startLane<Item, Terms>(
     const limit = Math.min(lane.slots - inFlight, size)
     woken = false
     // The call of paused items is refused, so that they return to the queue.
-    if (isPaused()) beginHeld(Number.POSITIVE_INFINITY)
+    if (gate.is_paused) beginHeld(Number.POSITIVE_INFINITY)
     if (limit <= 0) return sleep(POLL_MS)
     hasQueued = false
     claims += 1
@@ -159,7 +160,7 @@ export function startLane<Item, Terms>(
     try {
       const claimed_ms = uptimeMs()
       const began = performance.now()
-      const items = isPaused() ? [] : await lane.claim(limit)
+      const items = gate.is_paused ? [] : await lane.claim(limit)
       const took_ms = performance.now() - began
       telemetry?.claimed(lane.name, items.length, took_ms)
       inFlight -= limit - items.length
@@ -191,7 +192,7 @@ export function startLane<Item, Terms>(
   function reserve(count: number): Reservation<Terms, Item> | null {
     // A claim needs slots too, because the held items wait for it.
     const slots = isBehind ? lane.slots - lane.batch : lane.slots
-    if (stopping || isPaused() || (isBehind && !isCatchingUp) || inFlight + count > slots) {
+    if (stopping || gate.is_paused || (isBehind && !isCatchingUp) || inFlight + count > slots) {
       // The items that are queued now come first.
       if (!isBehind) isCatchingUp = false
       isBehind = true

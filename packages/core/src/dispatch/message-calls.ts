@@ -1,8 +1,19 @@
-import type { Outcome } from '../contract/outside/provider.ts'
-import type { Content } from '../contract/resources/content.ts'
-import type { SigningKeys } from '../domains/signing-keys.ts'
+import type {
+  DkimKey,
+  JobRecipient,
+  LookupJob,
+  Outcome,
+  SendJob,
+} from '../contract/outside/provider.ts'
+import type { Content, VoiceContent } from '../contract/resources/content.ts'
+import { fromAddressOf } from '../domains/from-address.ts'
+import type { SigningKey, SigningKeys } from '../domains/signing-keys.ts'
 import type { Incoming } from '../inbound/inbound.ts'
+import { SANDBOX } from '../providers/installed.ts'
+import type { StoredRecipient } from '../rows/messages.ts'
 import type { ClaimedMessage } from '../rules/claim.ts'
+import { heldMinutes } from '../rules/money.ts'
+import { isDue } from '../rules/recipients.ts'
 import type { Log } from '../runtime/runtime.ts'
 import type { InFlight } from './in-flight.ts'
 import { uptimeMs } from './lane.ts'
@@ -10,20 +21,20 @@ import type { MailFiles } from './mail-files.ts'
 import {
   FILE_MISSING,
   isNotAccepted,
-  lookupJob,
   NOT_CALLED,
   repliesIn,
   reportAttempts,
   type SendResult,
   type SettleParts,
-  sendJob,
+  senderOf,
   sendResult,
   settleMessages,
   UNANSWERED,
   UNAVAILABLE,
+  UNVERIFIED,
 } from './message-results.ts'
 import type { Performer } from './performer.ts'
-import { type SignedJob, sendSigned, signJobs } from './signed-jobs.ts'
+import type { Routing } from './routing.ts'
 
 export interface CallParts extends SettleParts {
   performer: Performer
@@ -37,6 +48,13 @@ export interface CallParts extends SettleParts {
   call_max_ms: number
 }
 
+const UNREADABLE: Outcome = {
+  type: 'retry',
+  error_code: 'sender_key_unreadable',
+  error_message: 'The DKIM key of the sending domain cannot be decrypted',
+  delay_ms: null,
+}
+
 /** Sends a batch through a provider and stores its outcomes. The provider is not called after `start_by_ms`. */
 export async function sendBatch(
   parts: CallParts,
@@ -44,30 +62,15 @@ export async function sendBatch(
   messages: readonly ClaimedMessage[],
   start_by_ms: number,
 ): Promise<void> {
-  const { runtime, routing, performer, inFlight, tracing, call_max_ms } = parts
+  const { runtime, routing, inFlight, tracing, call_max_ms } = parts
   const end = inFlight.began(provider, messages.length)
-  const isStopped = (i: number) => routing.isStopped(provider, messages[i] as ClaimedMessage)
   const began_at = runtime.now()
   const began = performance.now()
-  const outcomes = await callProvider(
-    async () => {
-      const signed = await signBatch(parts, provider, messages)
-      // The time is checked here too: while the performer loads, a lease may end and the lane may claim the message again.
-      const isLate = signed === null || uptimeMs() > start_by_ms
-      const outcomes = isLate
-        ? null
-        : await sendSigned(
-            signed.map((one, i) => (isStopped(i) ? { outcome: NOT_CALLED } : one)),
-            (jobs) => performer.send(provider, jobs, start_by_ms),
-          )
-      return messages.map((_, i) => (outcomes === null ? NOT_CALLED : (outcomes[i] ?? UNANSWERED)))
-    },
-    {
-      call_max_ms,
-      log: runtime.log,
-      onLate: (late) => settleLate(parts, messages, late),
-    },
-  )
+  const outcomes = await callProvider(() => sendJobs(parts, provider, messages, start_by_ms), {
+    call_max_ms,
+    log: runtime.log,
+    onLate: (late) => settleLate(parts, messages, late),
+  })
   end(outcomes === null ? messages.length : outcomes.filter(isUnanswered).length)
   const took = { began_at, duration_ms: performance.now() - began }
   const results = messages.map((message, i) =>
@@ -76,6 +79,27 @@ export async function sendBatch(
   const links = reportAttempts({ runtime, tracing }, provider, messages, results, took)
   await noteOutcomes(parts, provider, results)
   await settleMessages(parts, messages, results, links)
+}
+
+/** Returns the outcome of each message; the provider gets only those that may be sent now. */
+async function sendJobs(
+  parts: CallParts,
+  provider: string,
+  messages: readonly ClaimedMessage[],
+  start_by_ms: number,
+): Promise<Outcome[]> {
+  const { routing, performer } = parts
+  const signed = await signJobs(parts, provider, messages)
+  // The time is checked here too: while the performer loads, a lease may end and the lane may claim the message again.
+  if (signed === null || uptimeMs() > start_by_ms) return messages.map(() => NOT_CALLED)
+  const outcomes = signed.map(({ job, outcome }) =>
+    routing.isStopped(provider, job.sender) ? NOT_CALLED : outcome,
+  )
+  const jobs = signed.flatMap(({ job }, i) => (outcomes[i] === null ? [job] : []))
+  const sent = jobs.length === 0 ? [] : await performer.send(provider, jobs, start_by_ms)
+  if (sent === null) return messages.map(() => NOT_CALLED)
+  const answers = sent[Symbol.iterator]()
+  return outcomes.map((outcome) => outcome ?? answers.next().value ?? UNANSWERED)
 }
 
 function isUnanswered(outcome: Outcome): boolean {
@@ -128,19 +152,101 @@ async function loadFiles(
 /** Before any call may start: the provider is not called. */
 const NEVER = 0
 
-/** Returns null if the jobs could not be made, for example because the database did not answer: no provider was called then. */
-async function signBatch(
+/** A job with its key. A job with an outcome is not sent. */
+interface SignedJob {
+  job: SendJob
+  outcome: Outcome | null
+}
+
+/**
+ * Gives each job with a sender address of its own the key of its domain. Only a provider that signs gets keys. A domain may
+ * have been removed since the message was accepted; then no mail leaves the service. Returns null if the jobs could not be
+ * made, for example because the database did not answer.
+ */
+async function signJobs(
   { runtime, routing, signing }: CallParts,
   provider: string,
   messages: readonly ClaimedMessage[],
 ): Promise<SignedJob[] | null> {
+  const { signs = false } = routing.traits.get(provider) ?? {}
+  const known = new Map<string, Promise<SigningKey>>()
+  const keyOf = (keys: SigningKeys, workspaceId: string, address: string) => {
+    const place = `${workspaceId} ${address.slice(address.indexOf('@') + 1)}`
+    const key = known.get(place) ?? keys.of(workspaceId, address)
+    known.set(place, key)
+    return key
+  }
   try {
     const jobs = messages.map((message) => sendJob(routing, message))
-    return await signJobs(signing, { name: provider, signs: routing.signs(provider) }, jobs)
+    if (signing === null || provider === SANDBOX.name) {
+      return jobs.map((job) => ({ job, outcome: null }))
+    }
+    return await Promise.all(
+      jobs.map(async (job) => {
+        const address = fromAddressOf(job)
+        if (address === null) return { job, outcome: null }
+        return signedJob(job, await keyOf(signing, job.workspace_id, address), signs)
+      }),
+    )
   } catch (error) {
     runtime.log.warn({ err: error, provider }, 'the keys of sending domains were not read')
     return null
   }
+}
+
+function signedJob(job: SendJob, key: SigningKey, signs: boolean): SignedJob {
+  if (key === 'unverified') return { job, outcome: UNVERIFIED }
+  if (!signs) return { job, outcome: null }
+  if (key === 'unreadable') return { job, outcome: UNREADABLE }
+  return { job: { ...job, dkim: key satisfies DkimKey }, outcome: null }
+}
+
+function sendJob(routing: Routing, message: ClaimedMessage): SendJob {
+  const { workspace_id, message_id, channel, recipient, content, attempt } = message
+  return {
+    workspace_id,
+    message_id,
+    channel,
+    sender: senderOf(routing, message),
+    recipient,
+    ...(message.recipients && { recipients: message.recipients.map(jobRecipient(message)) }),
+    content,
+    attempt,
+    created_at_ms: message.created_at.getTime(),
+    // A call must not cost more than the credits held for it.
+    max_duration_s: channel === 'voice' ? heldMinutes(content as VoiceContent) * 60 : null,
+  }
+}
+
+function jobRecipient({ left_out }: ClaimedMessage): (one: StoredRecipient) => JobRecipient {
+  return (one) => {
+    const { address, role } = one
+    return { address, role, is_due: isDue(one) && !left_out.includes(address) }
+  }
+}
+
+function lookupJob(
+  routing: Routing,
+  message: ClaimedMessage,
+  { now, lease_ms }: { now: Date; lease_ms: number },
+): LookupJob {
+  const { provider_message_id, unknown_since } = message
+  return {
+    ...sendJob(routing, message),
+    provider_message_id,
+    attempted_at_ms: attemptedAtMs(message, lease_ms),
+    ...(unknown_since && { unknown_since_ms: unknown_since.getTime() }),
+    now_ms: now.getTime(),
+  }
+}
+
+/** The start of the attempt, or up to one lease earlier: with an unknown outcome, the exact start is not recorded. */
+function attemptedAtMs(
+  { sent_at, unknown_since, created_at }: ClaimedMessage,
+  lease_ms: number,
+): number {
+  if (sent_at) return sent_at.getTime()
+  return unknown_since ? unknown_since.getTime() - lease_ms : created_at.getTime()
 }
 
 /** An error here must not prevent the storing of the outcomes. */

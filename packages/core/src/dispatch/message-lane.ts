@@ -1,3 +1,4 @@
+import type { LookupResult, Outcome } from '../contract/outside/provider.ts'
 import { SANDBOX } from '../providers/installed.ts'
 import type { ClaimedMessage, Route, Routed } from '../rules/claim.ts'
 import type { MessageClaim } from '../storage/ports/hot.ts'
@@ -9,9 +10,10 @@ import {
   NOT_BEGUN,
   providerOf,
   type Result,
-  resultWithoutCall,
+  senderOf,
   sendResult,
   settleMessages,
+  UNAVAILABLE,
 } from './message-results.ts'
 import type { Routing } from './routing.ts'
 
@@ -42,9 +44,9 @@ export function messageLane({
 }: MessageLaneParts): Lane<ClaimedMessage, MessageClaim> {
   const { storage, runtime, routing } = others
   const call_max_ms = Math.min(CALL_MAX_MS, lease_ms / 2)
-  const { connectionsOf, callsOf } = others
+  const { connections, callsOf } = others
   const { elapsed } = runtime
-  const inFlight = createInFlight({ max: SLOW_MAX, elapsed, connectionsOf, callsOf })
+  const inFlight = createInFlight({ max: SLOW_MAX, elapsed, connections, callsOf })
   const files = createMailFiles(storage.read)
   const parts: CallParts = { ...others, inFlight, files, lease_ms, call_max_ms }
   /** The number of messages of each provider in transactions that claim them as they queue them. */
@@ -90,7 +92,7 @@ export function messageLane({
           const sent = sendWithFiles(parts, provider, message, start_by_ms)
           work.push(sent.finally(() => done(1)))
         }
-        if (connectionsOf?.(provider)) {
+        if (connections?.has(provider)) {
           work.push(waiting.add(provider, rest, { start_by_ms, done }))
           continue
         }
@@ -275,4 +277,45 @@ function splitClaim(parts: CallParts, messages: readonly ClaimedMessage[]): Spli
     else groups.set(provider, [message])
   }
   return split
+}
+
+const INTERRUPTED: Outcome = {
+  type: 'ambiguous',
+  error_code: 'interrupted',
+  error_message: 'The service stopped while the provider was being called',
+}
+const EXPIRED: Outcome = {
+  type: 'rejected',
+  error_code: 'expired',
+  error_message: 'The message was not sent before it expired',
+}
+const NOTHING_MORE: LookupResult = {
+  type: 'found',
+  receipts: [],
+  replies: [],
+  lookup_after_ms: null,
+}
+
+/** The result of a message for which no provider is called now; null if a provider must be called. */
+function resultWithoutCall(
+  { routing, inFlight, runtime }: CallParts,
+  message: ClaimedMessage,
+): Result | null {
+  const { task, attempt, route, expires_at } = message
+  if (task !== 'send') {
+    const isFull = inFlight.isFull(providerOf(message))
+    return isFull ? { task: 'lookup', found: UNAVAILABLE } : null
+  }
+  if (message.interrupted) {
+    return { task: 'send', attempt, outcome: INTERRUPTED, sender: senderOf(routing, message) }
+  }
+  if (message.status !== 'queued') return { task: 'lookup', found: NOTHING_MORE }
+  if (message.suppressed) return { task: 'suppressed' }
+  if (route?.provider === null) {
+    return { task: 'postponed', wait_ms: route.wait_ms, error_message: route.error_message }
+  }
+  if (expires_at && expires_at <= runtime.now()) {
+    return { task: 'send', attempt, outcome: EXPIRED, by_service: true }
+  }
+  return null
 }

@@ -1,27 +1,20 @@
 import type {
-  JobRecipient,
-  LookupJob,
   LookupResult,
   Outcome,
   RecipientOutcome,
   Reply,
-  SendJob,
+  Traits,
 } from '../contract/outside/provider.ts'
-import type { VoiceContent } from '../contract/resources/content.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import { SANDBOX } from '../providers/installed.ts'
-import type { StoredRecipient } from '../rows/messages.ts'
 import type { ClaimedMessage } from '../rules/claim.ts'
-import { heldMinutes } from '../rules/money.ts'
-import { isDue, SUPPRESSED_TEXT } from '../rules/recipients.ts'
+import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import type { Settlement } from '../rules/settlement.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Link, Stretch, Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import type { InFlight } from './in-flight.ts'
 import { persist } from './lane.ts'
 import type { Routing } from './routing.ts'
-import { UNVERIFIED } from './signed-jobs.ts'
 
 export type Result = Settlement['result']
 export type SendResult = Extract<Result, { task: 'send' }> & { sender: string | null }
@@ -50,79 +43,24 @@ export const FILE_MISSING: Outcome = {
   error_code: 'invalid_content',
   error_message: 'A file of the message is missing',
 }
-const INTERRUPTED: Outcome = {
-  type: 'ambiguous',
-  error_code: 'interrupted',
-  error_message: 'The service stopped while the provider was being called',
-}
-const EXPIRED: Outcome = {
+/** The domain of the sender is not verified: no provider was called. */
+export const UNVERIFIED: Outcome = {
   type: 'rejected',
-  error_code: 'expired',
-  error_message: 'The message was not sent before it expired',
+  error_code: 'sender_not_verified',
+  error_message: 'The domain of from_address is not a verified sending domain of this workspace',
 }
 export const UNAVAILABLE: LookupResult = { type: 'unavailable' }
-const NOTHING_MORE: LookupResult = {
-  type: 'found',
-  receipts: [],
-  replies: [],
-  lookup_after_ms: null,
-}
 
 /** For a send, the provider that the claim chose; for a look-up, the provider that has the message. */
 export function providerOf({ task, route, provider }: ClaimedMessage): string {
   return (task === 'send' ? route?.provider : null) ?? provider ?? SANDBOX.name
 }
 
-function senderOf(routing: Routing, message: ClaimedMessage): string | null {
+/** The message's sender with its provider: for a send, the claim chose the sender with the provider. */
+export function senderOf(routing: Routing, message: ClaimedMessage): string | null {
+  const { task, route, interrupted } = message
+  if (task === 'send' && route && route.provider !== null && !interrupted) return route.sender
   return routing.senderOf(providerOf(message), message)
-}
-
-export function sendJob(routing: Routing, message: ClaimedMessage): SendJob {
-  const { workspace_id, message_id, channel, recipient, content, attempt } = message
-  return {
-    workspace_id,
-    message_id,
-    channel,
-    sender: senderOf(routing, message),
-    recipient,
-    ...(message.recipients && { recipients: message.recipients.map(jobRecipient(message)) }),
-    content,
-    attempt,
-    created_at_ms: message.created_at.getTime(),
-    // A call must not cost more than the credits held for it.
-    max_duration_s: channel === 'voice' ? heldMinutes(content as VoiceContent) * 60 : null,
-  }
-}
-
-function jobRecipient({ left_out }: ClaimedMessage): (one: StoredRecipient) => JobRecipient {
-  return (one) => {
-    const { address, role } = one
-    return { address, role, is_due: isDue(one) && !left_out.includes(address) }
-  }
-}
-
-export function lookupJob(
-  routing: Routing,
-  message: ClaimedMessage,
-  { now, lease_ms }: { now: Date; lease_ms: number },
-): LookupJob {
-  const { provider_message_id, unknown_since } = message
-  return {
-    ...sendJob(routing, message),
-    provider_message_id,
-    attempted_at_ms: attemptedAtMs(message, lease_ms),
-    ...(unknown_since && { unknown_since_ms: unknown_since.getTime() }),
-    now_ms: now.getTime(),
-  }
-}
-
-/** The start of the attempt, or up to one lease earlier: with an unknown outcome, the exact start is not recorded. */
-function attemptedAtMs(
-  { sent_at, unknown_since, created_at }: ClaimedMessage,
-  lease_ms: number,
-): number {
-  if (sent_at) return sent_at.getTime()
-  return unknown_since ? unknown_since.getTime() - lease_ms : created_at.getTime()
 }
 
 export function sendResult(routing: Routing, message: ClaimedMessage, given: Outcome): SendResult {
@@ -163,30 +101,6 @@ function optedOut(address: string): RecipientOutcome {
     error_code: 'suppressed',
     error_message: SUPPRESSED_TEXT,
   }
-}
-
-/** The result of a message for which no provider is called now; null if a provider must be called. */
-export function resultWithoutCall(
-  { routing, inFlight, runtime }: { routing: Routing; inFlight: InFlight; runtime: Runtime },
-  message: ClaimedMessage,
-): Result | null {
-  const { task, attempt, route, expires_at } = message
-  if (task !== 'send') {
-    const isFull = inFlight.isFull(providerOf(message))
-    return isFull ? { task: 'lookup', found: UNAVAILABLE } : null
-  }
-  if (message.interrupted) {
-    return { task: 'send', attempt, outcome: INTERRUPTED, sender: senderOf(routing, message) }
-  }
-  if (message.status !== 'queued') return { task: 'lookup', found: NOTHING_MORE }
-  if (message.suppressed) return { task: 'suppressed' }
-  if (route?.provider === null) {
-    return { task: 'postponed', wait_ms: route.wait_ms, error_message: route.error_message }
-  }
-  if (expires_at && expires_at <= runtime.now()) {
-    return { task: 'send', attempt, outcome: EXPIRED, by_service: true }
-  }
-  return null
 }
 
 /** The replies of recipients that the look-ups found. */
@@ -241,7 +155,7 @@ export async function settleMessages(
       message_id: message.message_id,
       token: hasNoLease(message) ? null : message.token,
       provider,
-      abilities: routing.abilitiesOf(provider),
+      abilities: abilitiesOf(routing.traits.get(provider)),
       result: results[i] as Result,
       at,
     }
@@ -249,6 +163,11 @@ export async function settleMessages(
   const store = () => persist(settlements, storage.hot.settle, runtime.log)
   await (tracing ? tracing.settle(settlements.length, links, store) : store())
   for (const [i, message] of messages.entries()) logAttempt(runtime, message, results[i] as Result)
+}
+
+/** The abilities of a provider with these traits; a provider that is not in the settings has none. */
+export function abilitiesOf({ idempotent = false, lookup = false }: Partial<Traits> = {}) {
+  return { idempotent, lookup }
 }
 
 /** The claim writes no lease token into the row of a message that is not sent now. */

@@ -115,7 +115,10 @@ export function createPerformer({
   return {
     async send(name, jobs, start_by_ms) {
       const provider = await providers.open(name)
-      return uptimeMs() > start_by_ms || !mayStart(name) ? null : provider.send(jobs.map(withTexts))
+      const at_ms = uptimeMs()
+      if (at_ms > start_by_ms || !mayStart(name, at_ms)) return null
+      // Only mails have files.
+      return provider.send(jobs.map((job) => (job.channel === 'email' ? withTexts(job) : job)))
     },
     async lookup(name, jobs) {
       const provider = await providers.open(name)
@@ -126,7 +129,8 @@ export function createPerformer({
     async deliver(jobs, start_by_ms) {
       loading ??= load()
       const deliverer = await loading
-      return uptimeMs() > start_by_ms || !mayStart(null) ? null : deliverer.deliver(jobs)
+      const at_ms = uptimeMs()
+      return at_ms > start_by_ms || !mayStart(null, at_ms) ? null : deliverer.deliver(jobs)
     },
     async close() {
       await Promise.all([loading?.then((deliverer) => deliverer.close()), providers.close()])
@@ -144,8 +148,8 @@ export const FRESH_MS = 5_000
  */
 interface CallGate {
   cells: SharedArrayBuffer
-  /** Whether a call to the provider may begin; null: a webhook delivery. */
-  mayStart(provider: string | null): boolean
+  /** Whether a call to the provider may begin; null: a webhook delivery. @param at_ms the `uptimeMs`, if it is known */
+  mayStart(provider: string | null, at_ms?: number): boolean
   /** Notes a reading that began at `read_at_ms` (`uptimeMs`). */
   noteDispatch(read_at_ms: number, is_paused: boolean): void
   noteProviders(read_at_ms: number, isPaused: (provider: string) => boolean): void
@@ -173,8 +177,7 @@ export function createCallGate(names: readonly string[], cells = newCells(names)
   const places = new Map(names.map((name, i) => [name, FIRST_PROVIDER + i]))
   return {
     cells,
-    mayStart(provider) {
-      const at_ms = uptimeMs()
+    mayStart(provider, at_ms = uptimeMs()) {
       if (at_ms >= (values[DISPATCH_UNTIL] as number)) return false
       if (provider === null) return true
       const place = places.get(provider)

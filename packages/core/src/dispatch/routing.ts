@@ -3,7 +3,6 @@ import type { Carrier, Carriers, Pace, Pauses } from '../carriers/carriers.ts'
 import type { Outcome } from '../contract/outside/provider.ts'
 import type { ProviderRecord } from '../control/provider-record.ts'
 import type { Route, Routed } from '../rules/claim.ts'
-import type { Settlement } from '../rules/settlement.ts'
 import type { Busy } from './in-flight.ts'
 
 /** Chooses the provider of each message. */
@@ -13,13 +12,12 @@ export interface Routing {
    * provider that `busyOf` reports as busy; if it is slow, the next provider that can carry the message gets it.
    */
   route(message: Routed, busyOf?: (provider: string) => Busy | null): Route
-  /** Whether an operator paused the provider or the sender of the message. */
-  isStopped(provider: string, message: Pick<Routed, 'channel' | 'sender'>): boolean
+  /** Whether an operator paused the provider or this sender. */
+  isStopped: Pauses['isStopped']
   /** The message's sender with this provider. */
   senderOf(provider: string, message: Pick<Routed, 'channel' | 'sender'>): string | null
-  /** Whether the provider signs mails with the keys of sending domains. */
-  signs(provider: string): boolean
-  abilitiesOf(provider: string): Settlement['abilities']
+  /** The traits of the providers in the settings, and of the sandbox. */
+  traits: Carriers['traits']
   /** Counts a provider's outcomes, and starts and ends pauses according to them. */
   noteOutcomes(
     provider: string,
@@ -91,7 +89,7 @@ export function createRouting({
           if (!found.is_slow) break
           continue
         }
-        const per_second = carriers.traits(provider)?.messages_per_second ?? null
+        const per_second = carriers.traits.get(provider)?.messages_per_second ?? null
         const isRetry = message.attempt > 0
         const wait_ms = pace.take({ provider, sender, per_second, isRetry, at_ms })
         if (wait_ms === 0) {
@@ -111,14 +109,9 @@ export function createRouting({
       const wait_ms = spread(null, PAUSED_WAIT_MS, at_ms)
       return { provider: null, wait_ms, error_message: waitReason(message, able) }
     },
-    isStopped: (provider, message) =>
-      pauses.isStopped(provider, carriers.senderOf(provider, message)),
+    isStopped: pauses.isStopped,
     senderOf: carriers.senderOf,
-    signs: (provider) => carriers.traits(provider)?.signs ?? false,
-    abilitiesOf(provider) {
-      const { idempotent = false, lookup = false } = carriers.traits(provider) ?? {}
-      return { idempotent, lookup }
-    },
+    traits: carriers.traits,
     async noteOutcomes(provider, results) {
       record?.note(
         provider,

@@ -11,6 +11,7 @@ import {
 
 import { readProvider } from '../../src/carriers/read-providers.ts'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
+import { abilitiesOf } from '../../src/dispatch/message-results.ts'
 import { createRouting, type Routing } from '../../src/dispatch/routing.ts'
 import { installSettings } from '../../src/providers/installed.ts'
 import type { PauseRow } from '../../src/rows/rows.ts'
@@ -294,8 +295,8 @@ describe('the pace', () => {
 
 describe('abilities', () => {
   it('are those of the provider; an unknown provider has none', () => {
-    expect(routing.abilitiesOf('b')).toEqual({ idempotent: true, lookup: false })
-    expect(routing.abilitiesOf('sandbox')).toEqual({ idempotent: true, lookup: true })
-    expect(routing.abilitiesOf('gone')).toEqual({ idempotent: false, lookup: false })
+    expect(abilitiesOf(routing.traits.get('b'))).toEqual({ idempotent: true, lookup: false })
+    expect(abilitiesOf(routing.traits.get('sandbox'))).toEqual({ idempotent: true, lookup: true })
+    expect(abilitiesOf(routing.traits.get('gone'))).toEqual({ idempotent: false, lookup: false })
   })
 })

@@ -21,14 +21,14 @@ export function handOverContract(open: OpenStorage): void {
   /** The messages that a claim of the lane found. */
   let found: ClaimedMessage[]
   let route: MessageClaim['route']
-  let isPaused: boolean
+  let gate: { is_paused: boolean }
   /** Whether the claims of the lane find nothing. */
   let isBlind: boolean
 
   beforeEach(async () => {
     handed = []
     found = []
-    isPaused = false
+    gate = { is_paused: false }
     isBlind = false
     route = () => ({ provider: 'carrier', sender: 'Acme' })
     const { storage } = bench
@@ -61,7 +61,7 @@ export function handOverContract(open: OpenStorage): void {
       },
       systemRuntime().log,
       undefined,
-      () => isPaused,
+      gate,
     )
     await lane.quiet()
     storage.hot.setLanes({ messages: lane })
@@ -152,13 +152,13 @@ export function handOverContract(open: OpenStorage): void {
 
   it('overtake no older message', async () => {
     const workspaceId = await bench.workspace()
-    isPaused = true
+    gate.is_paused = true
     const many = Array.from({ length: 9 }, () => bench.make.send(workspaceId))
     await bench.storage.hot.accept(many)
     bench.clock.advance(1)
     const last = await bench.queued(workspaceId)
     expect(handed).toEqual([])
-    isPaused = false
+    gate.is_paused = false
     lane.wake()
     await lane.quiet()
     expect([found.length, found.at(-1)?.message_id]).toEqual([10, last.id])

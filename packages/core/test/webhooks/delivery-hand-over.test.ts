@@ -21,7 +21,7 @@ let answer: (job: DeliverJob) => Promise<Partial<DeliverAnswer>>
 let jobs: DeliverJob[]
 /** The number of deliveries that claims found. */
 let found: number
-let isPaused: boolean
+let gate: { is_paused: boolean }
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-hand-over-'))
@@ -29,7 +29,7 @@ beforeEach(async () => {
   storage = await openStorage(`file:${join(folder, 'svc.db')}`, runtime, { reading_threads: 0 })
   jobs = []
   found = 0
-  isPaused = false
+  gate = { is_paused: false }
   answer = async () => ok
   const performer: Pick<Performer, 'deliver'> = {
     async deliver(batch) {
@@ -59,7 +59,7 @@ beforeEach(async () => {
     found += claimed.length
     return claimed
   }
-  const running = startLane({ ...deliveries, claim }, runtime.log, undefined, () => isPaused)
+  const running = startLane({ ...deliveries, claim }, runtime.log, undefined, gate)
   lane = running
   // The first claim of messages ends the doubt about the clock.
   const route = () => ({ provider: 'carrier', sender: null })
@@ -193,10 +193,10 @@ it('leaves to the claim what goes to a failing receiver, and sends a dead one pr
 
 it('leaves to the claim what is raised while dispatch is paused', async () => {
   const to = await known()
-  isPaused = true
+  gate.is_paused = true
   const ids = await raise(to)
   expect(jobs).toEqual([])
-  isPaused = false
+  gate.is_paused = false
   ids.push(...(await raise(to)))
   await lane.quiet()
   expect(messagesOf()).toEqual(ids)
