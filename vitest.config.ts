@@ -59,8 +59,8 @@ export default defineConfig({
   ...source,
   test: {
     reporters: ['default', './test/report-skipped.ts'],
-    // One PostgreSQL for the whole run.
-    globalSetup: ['packages/core/test/postgres-server.ts'],
+    // Files in memory, and one PostgreSQL for the whole run.
+    globalSetup: ['test/files-in-memory.ts', 'packages/core/test/postgres-server.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [
       project('computing', {

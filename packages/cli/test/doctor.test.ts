@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { checkDatabase } from '@svc/server/doctor'
@@ -28,6 +29,7 @@ interface Report {
   findings: { check: string; level: string; message: string; advice: string | null }[]
 }
 
+const onDisk = process.platform === 'win32' ? tmpdir() : '/var/tmp'
 const healthy = newFolder()
 let folder: ReturnType<typeof newFolder>
 let here: { cwd: string; env: NodeJS.ProcessEnv }
@@ -38,7 +40,8 @@ beforeAll(async () => {
   await svcJson([...argv, '--password-stdin'], { ...at, stdin: 'correct horse battery\n' })
 })
 beforeEach(() => {
-  folder = newFolder()
+  // Temporary files may be in memory, which svc doctor reports.
+  folder = newFolder(onDisk)
   mkdirSync(join(folder.path, 'data'), { mode: 0o700 })
   copyFileSync(join(healthy.path, 'data/svc.db'), file())
   chmodSync(file(), 0o600)

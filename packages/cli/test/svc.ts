@@ -34,8 +34,8 @@ export interface RunOptions {
 const TIMEOUT_MS = 20_000
 
 /** Creates a temporary folder; `remove` it. */
-export function newFolder(): { path: string; remove(): void } {
-  const path = mkdtempSync(join(tmpdir(), 'svc-cli-'))
+export function newFolder(parent = tmpdir()): { path: string; remove(): void } {
+  const path = mkdtempSync(join(parent, 'svc-cli-'))
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
