@@ -27,7 +27,7 @@ export function writeSettings(folder: string, postgresUrl: string | null): void 
     resolve: { conditions: ['source'] },
     test: {
       include: ['packages/core/src/**/*.test.ts', 'packages/core/test/**/*.test.ts'],
-      provide: { postgresUrl: postgresUrl ?? '' },
+      provide: { postgresUrl: postgresUrl ?? '', postgresTemplate: 'svc_template' },
       testTimeout: 60_000,
       hookTimeout: 60_000,
       // One failure is enough.

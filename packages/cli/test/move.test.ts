@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
+import { createEmptyDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
 import { run } from '../src/program.ts'
 import { BIN } from './spawned.ts'
 import { newFolder, start, svc, svcJson } from './svc.ts'
@@ -24,7 +24,7 @@ let database: TestDatabase
 beforeEach(async () => {
   folder = newFolder()
   here = { cwd: folder.path }
-  database = await createDatabase()
+  database = await createEmptyDatabase()
   const argv = ['workspaces', 'create', '--name', 'Example', '--email', 'ops@example.com']
   await svc([...argv, '--password-stdin'], { ...here, stdin: `${password}\n` })
   await svc(['credits', 'grant', '12.345678', '--reason', '"Größe" 👋'], here)

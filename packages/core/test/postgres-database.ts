@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
+import { migrateDatabase } from '../src/maintenance/archive/open.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
     /** The PostgreSQL server of the test run, with a user that may create databases. */
     postgresUrl: string
+    /** The database there of which `createDatabase` makes copies; the first copy makes it. */
+    postgresTemplate: string
   }
 }
 
@@ -42,8 +45,36 @@ begin
   end loop;
 end $$`
 
-/** Creates an empty database on the server of the test run. */
-export async function createDatabase(options = ''): Promise<TestDatabase> {
+/** Creates a database with all migrations and no rows. A copy takes an eighth of the time of the migrations. */
+export async function createDatabase(): Promise<TestDatabase> {
+  template ??= makeTemplate(inject('postgresUrl'), inject('postgresTemplate'))
+  return createEmptyDatabase(`template ${await template}`)
+}
+
+/** The name of the database to copy, once it is made. */
+let template: Promise<string> | undefined
+
+async function makeTemplate(server: string, name: string): Promise<string> {
+  const client = new pg.Client({ connectionString: server })
+  await client.connect()
+  try {
+    // The first process makes it, and the others wait.
+    await client.query('select pg_advisory_lock(hashtext($1))', [name])
+    const made = await client.query('select from pg_database where datname = $1', [name])
+    if (made.rowCount === 0) {
+      await client.query(`drop database if exists ${name}_new`)
+      await client.query(`create database ${name}_new`)
+      await migrateDatabase(databaseUrl(server, `${name}_new`))
+      await client.query(`alter database ${name}_new rename to ${name}`)
+    }
+    return name
+  } finally {
+    await client.end()
+  }
+}
+
+/** Creates a database without tables on the server of the test run. */
+export async function createEmptyDatabase(options = ''): Promise<TestDatabase> {
   const server = inject('postgresUrl')
   const name = `svc_test_${randomBytes(6).toString('hex')}`
   await onServer(server, `create database ${name} ${options}`)

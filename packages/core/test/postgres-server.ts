@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chownSync, cpSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -90,16 +91,23 @@ export async function startPostgres({
  * `SVC_TEST_POSTGRES_URL` is a server to use instead.
  */
 export async function setup(project: {
-  provide(key: 'postgresUrl', value: string): void
+  provide(key: 'postgresUrl' | 'postgresTemplate', value: string): void
 }): Promise<() => Promise<void>> {
+  const template = `svc_template_${randomBytes(6).toString('hex')}`
+  project.provide('postgresTemplate', template)
   const external = process.env.SVC_TEST_POSTGRES_URL
-  if (external) {
-    project.provide('postgresUrl', external)
-    return async () => {}
-  }
-  const { url, stop } = await startPostgres()
+  const { url, stop } = external
+    ? { url: external, stop: () => drop(external, template) }
+    : await startPostgres()
   project.provide('postgresUrl', url)
   return stop
+}
+
+async function drop(url: string, database: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(`drop database if exists ${database}`)
+  await client.end()
 }
 
 type Owner = { uid: number; gid: number } | Record<string, never>

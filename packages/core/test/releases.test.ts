@@ -11,7 +11,7 @@ import { migrationStatus } from '../src/maintenance/archive/open.ts'
 import { inspectDatabase } from '../src/maintenance/inspect/inspect.ts'
 import { verifyLedger } from '../src/maintenance/ledger/verify-ledger.ts'
 import { type Runtime, systemRuntime } from '../src/runtime/runtime.ts'
-import { createDatabase, type TestDatabase } from './postgres-database.ts'
+import { createEmptyDatabase, type TestDatabase } from './postgres-database.ts'
 
 const FOLDER = fileURLToPath(new URL('fixtures/releases', import.meta.url))
 const RELEASES = readdirSync(FOLDER).flatMap((name) => /^(.+)\.json$/.exec(name)?.[1] ?? [])
@@ -32,7 +32,7 @@ const WHOLE_PAGE = { limit: 100, offset: 0 }
 function onEngine(engine: string, release: string): () => Promise<string> {
   if (engine === 'SQLite') return () => sqliteOf(release)
   return async () => {
-    postgres = await createDatabase()
+    postgres = await createEmptyDatabase()
     const client = await postgres.connect()
     await client.query(gunzipSync(keptOf(`${release}.sql.gz`)).toString())
     return postgres.url

@@ -12,7 +12,7 @@ import { openStorage } from '../../src/storage/open.ts'
 import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
 import { takeDispatchLock } from '../../src/storage/sqlite/engine/file-lock.ts'
 import { builders, testRuntime } from '../fixtures.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { createEmptyDatabase, type TestDatabase } from '../postgres-database.ts'
 import { archiveOf, exported, imported, linesOf, rowsOf } from './move.ts'
 import { fillAtRandom } from './random-rows.ts'
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   source = await mkdtemp(join(tmpdir(), 'svc-archive-source-'))
   fillAtRandom(join(source, 'a.db'), 'refusals', ROWS)
   bytes = (await exported(`file:${join(source, 'a.db')}`)).bytes
-  database = await createDatabase()
+  database = await createEmptyDatabase()
 })
 afterAll(async () => {
   await database.drop()
@@ -41,7 +41,7 @@ afterEach(async () => {
   // What was refused has left nothing there.
   if ((await tablesThere()).length === 0) return
   await database.drop()
-  database = await createDatabase()
+  database = await createEmptyDatabase()
 })
 
 const file = (name = 'svc.db') => join(folder, name)

@@ -11,7 +11,7 @@ import { tables } from '../../src/rows/tables.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
 import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
 import { migrate } from '../../src/storage/sqlite/engine/migrate.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { createEmptyDatabase, type TestDatabase } from '../postgres-database.ts'
 import { archiveOf, exported, imported, linesOf, rowsOf } from './move.ts'
 import { fillAtRandom } from './random-rows.ts'
 
@@ -25,7 +25,7 @@ let folder: string
 let database: TestDatabase
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-archive-'))
-  database = await createDatabase()
+  database = await createEmptyDatabase()
 })
 afterEach(async () => {
   await database.drop()

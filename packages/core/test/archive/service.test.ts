@@ -7,14 +7,14 @@ import { messages } from '../../src/contract/resources/messages.ts'
 import { createCore } from '../../src/core.ts'
 import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
 import { connect } from '../../src/storage/sqlite/engine/connection.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { createEmptyDatabase, type TestDatabase } from '../postgres-database.ts'
 import { exported, imported } from './move.ts'
 
 let folder: string
 let database: TestDatabase
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-archive-'))
-  database = await createDatabase()
+  database = await createEmptyDatabase()
 })
 afterEach(async () => {
   await database.drop()

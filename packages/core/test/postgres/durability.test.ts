@@ -5,7 +5,7 @@ import { systemRuntime } from '../../src/runtime/runtime.ts'
 import { assertDurable, connect } from '../../src/storage/postgres/engine/connection.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { SMS_PRICE } from '../fixtures.ts'
-import { createDatabase } from '../postgres-database.ts'
+import { createEmptyDatabase } from '../postgres-database.ts'
 import { startPostgres } from '../postgres-server.ts'
 import { postgresBench } from './bench.ts'
 
@@ -66,7 +66,7 @@ describe('a commit', () => {
 
 describe('a database', () => {
   it('that cannot hold every text is refused', async () => {
-    const ascii = await createDatabase("encoding 'SQL_ASCII' template template0")
+    const ascii = await createEmptyDatabase("encoding 'SQL_ASCII' template template0")
     try {
       expect((await faultOf(ascii.url)).message).toMatch(
         /its encoding is SQL_ASCII; svc needs UTF8$/,

@@ -1,12 +1,10 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { migrateDatabase } from '../../src/maintenance/archive/open.ts'
 import { findDamage, inspectDatabase } from '../../src/maintenance/inspect/inspect.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 
 let database: TestDatabase
 beforeEach(async () => {
   database = await createDatabase()
-  await migrateDatabase(database.url)
 })
 afterEach(() => database.drop())
 

@@ -4,14 +4,14 @@ import { systemRuntime } from '../../src/runtime/runtime.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { builders } from '../fixtures.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { createEmptyDatabase, type TestDatabase } from '../postgres-database.ts'
 import { sendOnThreeDays } from '../storage/three-days.ts'
 
 const runtime = systemRuntime()
 
 let database: TestDatabase
 beforeEach(async () => {
-  database = await createDatabase()
+  database = await createEmptyDatabase()
 })
 afterEach(() => database?.drop())
 

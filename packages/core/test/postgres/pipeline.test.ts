@@ -7,12 +7,12 @@ import {
   statement,
 } from '../../src/storage/postgres/engine/database.ts'
 
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { createEmptyDatabase, type TestDatabase } from '../postgres-database.ts'
 
 let database: TestDatabase
 let pool: pg.Pool
 beforeAll(async () => {
-  database = await createDatabase()
+  database = await createEmptyDatabase()
   pool = new pg.Pool({
     connectionString: database.url,
     types: parsers,

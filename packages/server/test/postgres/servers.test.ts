@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Svc } from '@svc/client'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { createDatabase, type TestDatabase } from '../../../core/test/postgres-database.ts'
+import { createEmptyDatabase, type TestDatabase } from '../../../core/test/postgres-database.ts'
 import { type RunningServer, readConfig, startServer } from '../../src/index.ts'
 
 let folder: string
@@ -12,7 +12,7 @@ let servers: RunningServer[] = []
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-servers-'))
-  database = await createDatabase()
+  database = await createEmptyDatabase()
   // Only the URL of the database is set: each server has a folder of its own, as on two machines.
   const start = (name: string) =>
     startServer({
