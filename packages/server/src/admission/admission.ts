@@ -14,8 +14,7 @@ import {
   type Identity,
   missingCredential,
 } from './authenticator.ts'
-import { type Gate, priorityOf } from './gate.ts'
-
+import type { Gate } from './gate.ts'
 import { clientOf, type RateLimiter, type State } from './rate-limiter.ts'
 
 declare module 'fastify' {
@@ -123,6 +122,13 @@ function assertMay(identity: Identity, endpoint: Endpoint): void {
   requireCapability(identity.role, endpoint.needs)
 }
 
+/** Lets an identity enter that may. @throws SvcError `forbidden`. */
+function enter(request: FastifyRequest, endpoint: Endpoint, identity: Identity): void {
+  assertMay(identity, endpoint)
+  request.svcIdentity = identity
+  request.svcAwaitsBody = !request.raw.complete
+}
+
 /** Whether work failed because of the code of a second factor, which members send as `otp` and operators as `code`. */
 function isWrongCode(error: unknown): boolean {
   const details = error instanceof SvcError ? error.details : undefined
@@ -168,27 +174,12 @@ export function createAdmission(
       isConsole && (request.method === 'GET' || request.method === 'HEAD')
         ? limiter.count(request, reply, ...own)
         : limiter.countShared(request, reply, own, ['workspace', workspace_id])
-    return whenReady(counted, () => {
-      if (endpoint.rate === 'bulk') return limiter.count(request, reply, 'bulk', workspace_id)
-      if (endpoint.rate === 'auth') {
-        return limiter.count(request, reply, 'auth', clientOf(request, endpoint.path))
-      }
-    })
-  }
-
-  /** Checks a credential before any bucket, so that other clients of the address cannot block its owner. */
-  function identified(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    credential: Credential,
-  ): Awaitable<Identity> {
-    const refuse = (error: unknown) => refuseBadCredential(request, reply, error)
-    try {
-      const identity = authenticator.identify(credential, request)
-      return identity instanceof Promise ? identity.catch(refuse) : identity
-    } catch (error) {
-      return refuse(error)
-    }
+    if (endpoint.rate !== 'bulk' && endpoint.rate !== 'auth') return counted
+    const [bucket, who] =
+      endpoint.rate === 'bulk'
+        ? (['bulk', workspace_id] as const)
+        : (['auth', clientOf(request, endpoint.path)] as const)
+    return whenReady(counted, () => limiter.count(request, reply, bucket, who))
   }
 
   /**
@@ -209,45 +200,55 @@ export function createAdmission(
   }
 
   /**
-   * Counts the request while its key is checked, which saves a wait. The first request after the end of a key has then
-   * counted in the key's buckets too; its response shows only the buckets of a wrong credential.
+   * Counts a request whose credential needs a query. Where the identity is expected, it counts meanwhile, which saves a wait: the
+   * first request after the end of a key has then counted in the key's buckets too; its response shows only the buckets of a wrong
+   * credential.
    */
-  async function admitExpected(
+  async function countIdentified(
     request: FastifyRequest,
     reply: FastifyReply,
     endpoint: Endpoint,
-    credential: Credential,
-    expected: Expected,
+    { identifying, expected }: { identifying: Promise<Identity>; expected: Expected | null },
   ): Promise<Identity> {
-    const identifying = authenticator.identify(credential, request)
-    const counting = Promise.resolve(admitKnown(request, reply, endpoint, expected))
+    const counting = expected && Promise.resolve(admitKnown(request, reply, endpoint, expected))
     const [identity, counted] = await Promise.allSettled([identifying, counting])
     if (identity.status === 'rejected') {
       request.svcTightest = null
       return refuseBadCredential(request, reply, identity.reason)
     }
     if (counted.status === 'rejected') throw counted.reason
+    if (!expected) await admitKnown(request, reply, endpoint, identity.value)
     return identity.value
   }
 
-  /** Finds the identity of a request, and counts the request. */
-  function identifiedAndCounted(
+  /**
+   * Finds the identity of a request, and counts the request. The credential is checked before any bucket, so that other clients
+   * of the address cannot block its owner.
+   */
+  function identified(
     request: FastifyRequest,
     reply: FastifyReply,
     endpoint: Endpoint,
     credential: Credential,
   ): Awaitable<Identity> {
-    const expected = authenticator.expectedOf(credential, request)
-    if (expected) return admitExpected(request, reply, endpoint, credential, expected)
-    return whenReady(identified(request, reply, credential), (identity) =>
-      whenReady(admitKnown(request, reply, endpoint, identity), () => identity),
-    )
+    let identity: Awaitable<Identity>
+    try {
+      identity = authenticator.identify(credential, request)
+    } catch (error) {
+      return refuseBadCredential(request, reply, error)
+    }
+    if (identity instanceof Promise) {
+      const expected = authenticator.expectedOf(credential, request)
+      return countIdentified(request, reply, endpoint, { identifying: identity, expected })
+    }
+    const counted = admitKnown(request, reply, endpoint, identity)
+    return counted instanceof Promise ? counted.then(() => identity) : identity
   }
 
-  function admit(
-    endpoint: Endpoint | null,
+  function assertAdmitted(
     request: FastifyRequest,
     reply: FastifyReply,
+    endpoint: Endpoint | null,
   ): Awaitable<void> {
     const credential = endpoint && authenticator.credentialOf(request, endpoint)
     if (!credential) {
@@ -255,39 +256,28 @@ export function createAdmission(
         if (endpoint && endpoint.auth !== 'none') throw missingCredential(endpoint)
       })
     }
-    return whenReady(identifiedAndCounted(request, reply, endpoint, credential), (identity) => {
-      assertMay(identity, endpoint)
-      request.svcIdentity = identity
-      request.svcAwaitsBody = !request.raw.complete
-    })
+    const identity = identified(request, reply, endpoint, credential)
+    if (identity instanceof Promise)
+      return identity.then((found) => enter(request, endpoint, found))
+    enter(request, endpoint, identity)
   }
 
   return {
     admit: (endpoint, request, reply) =>
-      gate.during(() => {
-        const priority = endpoint ? priorityOf(endpoint) : 'lists'
-        return whenReady(gate.turn(priority), () =>
-          whenReady(admit(endpoint, request, reply), () => {
-            if (endpoint) gate.check(priority, request)
-          }),
-        )
-      }),
+      gate.admit(endpoint, request, () => assertAdmitted(request, reply, endpoint)),
     confirm(endpoint, request) {
       if (!request.svcAwaitsBody) return
       const credential = authenticator.credentialOf(request, endpoint)
       if (!credential) return
-      return whenReady(authenticator.identify(credential, request), (identity) => {
-        assertMay(identity, endpoint)
-        request.svcIdentity = identity
-      })
+      const identity = authenticator.identify(credential, request)
+      if (identity instanceof Promise)
+        return identity.then((found) => enter(request, endpoint, found))
+      enter(request, endpoint, identity)
     },
     admitVisitor: (rate, request, reply) =>
-      gate.during(async () => {
-        const priority = priorityOf({ rate })
-        await gate.turn(priority)
-        await admitAnonymous(request, reply, rate === 'exempt' ? { path: '/', rate } : null)
-        gate.check(priority, request)
-      }),
+      gate.admit({ rate }, request, () =>
+        admitAnonymous(request, reply, rate === 'exempt' ? { path: '/', rate } : null),
+      ),
     countFor: async (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),
     async countMore(request, reply) {

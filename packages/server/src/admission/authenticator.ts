@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import jwt from '@fastify/jwt'
 import type { Actor, KeyIdentity, NewSession, Viewer } from '@svc/core'
 import { type Endpoint, LIMITS, type Role, SvcError, scopesOf, uuid } from '@svc/core/contract'
-import { type Awaitable, type DecodedCore, whenReady } from '@svc/core/operate'
+import type { Awaitable, DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
   type ConsoleUser,
@@ -234,15 +234,11 @@ export async function createAuthenticator(
       if (credential.kind === 'jwt') return bySession(credential.header, request)
       if (credential.kind === 'host') return byHost(request)
       if (credential.kind !== 'api_key') return byOperator(credential, request)
-      const { ip } = request
-      const { authenticateKnown, authenticate } = core.apiKeys
-      const { key, belongsTo } = credential
-      return whenReady(authenticateKnown(key, ip) ?? authenticate(key, ip), (identity) => {
-        if (belongsTo && !belongsTo(identity)) {
-          throw new SvcError('unauthorized', 'The API key belongs to another user name')
-        }
-        return { kind: 'api_key', ...identity }
-      })
+      const { key } = credential
+      const known = core.apiKeys.authenticateKnown(key, request.ip)
+      if (known) return ofKey(credential, known)
+      const authenticating = core.apiKeys.authenticate(key, request.ip)
+      return authenticating.then((identity) => ofKey(credential, identity))
     },
     async endReplaced(request, actor) {
       const token = cookieToken(request)
@@ -326,6 +322,13 @@ function trusted({ workspace_id, user_id = workspace_id, role = 'owner' }: Conso
   const never = new Date(8.64e15)
   const session = { user_id, workspace_id, role, session_hash: '', token_version: 0 }
   return { kind: 'session', ...session, ends_at: never, is_trusted: true } as const
+}
+
+function ofKey({ belongsTo }: KeyCredential, identity: KeyIdentity): Identity {
+  if (belongsTo && !belongsTo(identity)) {
+    throw new SvcError('unauthorized', 'The API key belongs to another user name')
+  }
+  return { kind: 'api_key', ...identity }
 }
 
 /** The identity with which a caller sends. A member acts in the console as a key with the scopes of the role. */

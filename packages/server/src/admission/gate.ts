@@ -7,11 +7,17 @@ import { readSetting } from '../settings/readers.ts'
 
 /** Refuses requests while the service is overloaded or about to stop. */
 export interface Gate {
-  /** Resolves when a request of this priority may begin; undefined if it may begin at once, as every `kept` request. */
-  turn(priority: Priority): Promise<void> | undefined
-  /** @throws SvcError 429 while requests of this priority are refused. */
-  check(priority: Priority, request: Pick<FastifyRequest, 'raw'>): void
-  /** The same for work that came by no HTTP request. @throws SvcError 429. */
+  /**
+   * Runs the admission of a request in its turn, and then checks whether there is room. A request to no endpoint gets its refusal
+   * even without room; requests that are `kept` wait for no turn.
+   * @throws the errors of `admission`; SvcError 429 while requests of this priority are refused.
+   */
+  admit(
+    endpoint: Rated | null,
+    request: Pick<FastifyRequest, 'raw'>,
+    admission: () => Awaitable<void>,
+  ): Awaitable<void>
+  /** Checks whether there is room for work that came by no HTTP request. @throws SvcError 429. */
   checkLoad(priority: Priority): void
   /** Runs work of a request, which counts as load until it ends or fails. */
   during<T>(work: () => Awaitable<T>): Awaitable<T>
@@ -50,27 +56,35 @@ export function createGate(
   const checkLoad = (priority: Priority) => {
     if (isEnding() || isShed(priority, load(), bounds)) throw tooBusy()
   }
+  const check = (priority: Priority | null, { raw }: Pick<FastifyRequest, 'raw'>) => {
+    if (priority === null || priority === 'kept') return
+    if (connections.isBeyond(raw.socket)) throw tooBusy()
+    checkLoad(priority)
+  }
+  // Counted when work begins and ends, because the sockets of pipelined requests may close without an event.
+  const during: Gate['during'] = (work) => {
+    own.requests += 1
+    let isPending = false
+    try {
+      const result = work()
+      if (!(result instanceof Promise)) return result
+      isPending = true
+      return result.finally(leave)
+    } finally {
+      if (!isPending) leave()
+    }
+  }
   return {
-    turn: (priority) => (priority === 'kept' ? undefined : turns.next()),
-    check(priority, { raw }) {
-      if (priority === 'kept') return
-      if (connections.isBeyond(raw.socket)) throw tooBusy()
-      checkLoad(priority)
-    },
+    admit: (endpoint, request, admission) =>
+      during(() => {
+        const priority = endpoint && priorityOf(endpoint)
+        const turn = priority === 'kept' ? undefined : turns.next()
+        const admitted = turn ? turn.then(admission) : admission()
+        if (admitted instanceof Promise) return admitted.then(() => check(priority, request))
+        check(priority, request)
+      }),
     checkLoad,
-    // Counted when work begins and ends, because the sockets of pipelined requests may close without an event.
-    during(work) {
-      own.requests += 1
-      let isPending = false
-      try {
-        const result = work()
-        if (!(result instanceof Promise)) return result
-        isPending = true
-        return result.finally(leave)
-      } finally {
-        if (!isPending) leave()
-      }
-    },
+    during,
   }
 }
 
@@ -148,10 +162,11 @@ const SHARES: Record<Priority, number> = {
   kept: Number.POSITIVE_INFINITY,
 }
 
+/** What decides the priority of an endpoint's requests. */
+type Rated = Pick<Endpoint, 'rate' | 'signed_by' | 'idempotent'>
+
 /** The priority of an endpoint's requests. Sends and purchases are the endpoints that take an idempotency key. */
-export function priorityOf(
-  endpoint: Pick<Endpoint, 'rate' | 'signed_by' | 'idempotent'>,
-): Priority {
+export function priorityOf(endpoint: Rated): Priority {
   // Payment notifications, callbacks with receipts, and probes are `kept`.
   if (endpoint.signed_by || endpoint.rate === 'exempt') return 'kept'
   if (endpoint.rate === 'bulk') return 'bulk'

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
+import type { Counter } from '@svc/core'
 import {
   CLIENT_BITS,
   networkOf,
@@ -250,13 +251,16 @@ interface Limit {
 }
 
 function hotLook(core: Pick<DecodedCore, 'count'>, { max, window_ms }: Limit): Look {
-  return (key, add) =>
-    whenReady(core.count({ key, window_ms, add }), ({ count, ends_in_ms }) => ({
-      max,
-      remaining: Math.max(0, max - count),
-      reset_s: Math.ceil(ends_in_ms / 1000),
-      exceeded: count > max,
-    }))
+  const stateOf = ({ count, ends_in_ms }: Counter): State => ({
+    max,
+    remaining: Math.max(0, max - count),
+    reset_s: Math.ceil(ends_in_ms / 1000),
+    exceeded: count > max,
+  })
+  return (key, add) => {
+    const counter = core.count({ key, window_ms, add })
+    return counter instanceof Promise ? counter.then(stateOf) : stateOf(counter)
+  }
 }
 
 /** What a limiter gets in place of a request: mails and refused connections are no requests. */
