@@ -35,7 +35,7 @@ import { createReportIntake } from './messages/reports.ts'
 import { createSequenceGuard } from './messages/sequence-guard.ts'
 import { createOperators, type Operators } from './operators/operators.ts'
 import { createOverviews, type Overviews } from './overview/overview.ts'
-import { atBorder, behindBorder, linkDecoded, throwingOf } from './parameters/at-border.ts'
+import { atBorder, behindBorder } from './parameters/at-border.ts'
 import { bordersOf, closeOptions } from './parameters/borders.ts'
 import { openCountryRule } from './prices/country-rule.ts'
 import { installProviders } from './providers/install.ts'
@@ -45,8 +45,7 @@ import { createFiles, type Files } from './remote-files/remote-files.ts'
 import { createAuditRetention } from './retention/audit-retention.ts'
 import { createRecipients, type Recipients } from './retention/erasure.ts'
 import { createRetention } from './retention/retention.ts'
-import { type Awaitable, whenReady } from './runtime/awaitable.ts'
-import { createGate } from './runtime/closing.ts'
+import type { Awaitable } from './runtime/awaitable.ts'
 import { withHarmlessTelemetry } from './runtime/harmless-telemetry.ts'
 import { systemRuntime } from './runtime/runtime.ts'
 import { openTracing } from './runtime/tracing.ts'
@@ -208,9 +207,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
 function coreOf(parts: Parts): Core {
   const api = bindApi(parts)
   const borders = bordersOf({ voice: api.carriedChannels.includes('voice') })
-  const entrance = createGate(throwingOf(borders))
-  const checked = entrance.guard(atBorder(api, borders))
-  linkDecoded(checked, entrance.guard(api))
+  const entrance = atBorder(api, borders)
   let closing: Promise<void> | null = null
 
   async function closeAll(grace_ms: number): Promise<void> {
@@ -243,7 +240,7 @@ function coreOf(parts: Parts): Core {
 
   return {
     // Their parameters may have any form, because they are decoded first.
-    ...(checked as unknown as Omit<Core, 'close' | 'isDispatching'>),
+    ...(entrance.api as unknown as Omit<Core, 'close' | 'isDispatching'>),
     isDispatching: parts.dispatching.isRunning,
     close,
     [Symbol.asyncDispose]: () => close(),
@@ -446,12 +443,11 @@ function bindApi(parts: Parts) {
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),
     sharesCounters: storage.hot.sweepCounters !== undefined,
     count({ key, window_ms, add }) {
-      const elapsed_ms = runtime.elapsed()
-      const counting = { key, window_ms, add, now: runtime.now(), elapsed_ms }
-      return whenReady(storage.hot.count([counting]), ([counter]) => {
-        if (!counter) throw new Error('the storage returned no counter')
-        return counter
-      })
+      const counting = { key, window_ms, add, now: runtime.now(), elapsed_ms: runtime.elapsed() }
+      const counters = storage.hot.count([counting])
+      return counters instanceof Promise
+        ? counters.then(([counter]) => counter as Counter)
+        : (counters[0] as Counter)
     },
     secret,
     secretsAtRest,

@@ -33,7 +33,7 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 export function systemRuntime(log: Log = silent, telemetry?: Telemetry): Runtime {
   const now = () => new Date()
   const id = idGenerator(now, randomBytes)
-  const elapsed = () => performance.now()
+  const elapsed = performance.now.bind(performance)
   return { now, elapsed, id, bytes: randomBytes, random: Math.random, log, telemetry }
 }
 
