@@ -85,6 +85,9 @@ interface Begun<Delivery> {
 
 type OpenedDelivery = Begun<Opened<ClaimedDelivery>>
 
+/** A delivery whose `secret` signs its first request. */
+type SignedDelivery = OpenedDelivery['delivery'] & ReturnType<typeof signingSecrets>
+
 /** Opens the lane. */
 export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
   const { storage, runtime, lease_ms = LEASE_MS, quotas } = options
@@ -110,15 +113,16 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
     batch: CLAIM_MAX,
     queued: shares.queued,
     async claim(limit) {
-      const rooms = shares.rooms(runtime.elapsed())
+      const time = { now: runtime.now(), elapsed_ms: runtime.elapsed() }
+      const token = runtime.id()
+      const rooms = shares.rooms(time.elapsed_ms)
       const noteTaken = shares.beginClaim(rooms, limit)
       const claimed = await storage.hot.claimDeliveries({
-        now: runtime.now(),
-        elapsed_ms: runtime.elapsed(),
+        ...time,
         limit,
         ...rooms,
         lease_ms,
-        token: runtime.id(),
+        token,
         requested: [...requested],
         ...(quotas && { test_deliveries_per_day: quotas.test_deliveries_per_day }),
       })
@@ -129,13 +133,14 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
     },
     offer() {
       const admitted: ReceiverRef[] = []
+      const at = runtime.elapsed()
       return {
         terms: {
           now: runtime.now(),
           lease_ms,
           token: runtime.id(),
           admits(delivery) {
-            const isAdmitted = shares.reserve(delivery, runtime.elapsed())
+            const isAdmitted = shares.reserve(delivery, at)
             if (isAdmitted) admitted.push(delivery)
             return isAdmitted
           },
@@ -158,7 +163,7 @@ export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
       for (const group of groups.values()) {
         const { readable, unreadable } = openSecrets(parts, group)
         for (const batch of batches(readable, BATCH_MAX)) {
-          const delivered = deliverBatch(parts, batch, look, start_by_ms)
+          const delivered = deliverBatch(parts, batch, look, { began: at, start_by_ms })
           work.push(delivered.finally(() => done(batch.length)))
         }
         if (unreadable.length > 0) {
@@ -175,11 +180,12 @@ async function deliverBatch(
   parts: BatchParts,
   batch: readonly OpenedDelivery[],
   look: () => void,
-  start_by_ms: number,
+  { began, start_by_ms }: { began: number; start_by_ms: number },
 ): Promise<void> {
   const { storage, runtime, performer, tracing, shares, recordTogether } = parts
-  const began = runtime.elapsed()
-  const jobs = batch.map(({ delivery }) => ({ ...delivery, ...signingSecrets(delivery) }))
+  const jobs = batch.map(
+    ({ delivery }): SignedDelivery => ({ ...delivery, ...signingSecrets(delivery) }),
+  )
   const received = await performer
     .deliver(jobs, start_by_ms)
     .catch((error): (DeliverAnswer | null)[] => {
@@ -190,7 +196,10 @@ async function deliverBatch(
   const answers = received ?? batch.map(() => null)
   const mayWait = freeSlots(shares, batch, answers, { began, at: runtime.elapsed() })
   const replied = await Promise.all(batch.map((each, i) => reply(parts, each, answers[i] ?? null)))
-  const results = batch.map((each, i) => resultOf(parts, each, replied[i] ?? null, was_called))
+  const results = jobs.map((job, i) => {
+    const { is_probe } = batch[i] as OpenedDelivery
+    return resultOf(parts, { delivery: job, is_probe }, replied[i] ?? null, was_called)
+  })
   const waits_until = receiverWait(parts, batch)
   for (const result of results) result.receiver_waits_until = waits_until
   const record = mayWait ? storage.hot.recordDeliveries : recordTogether
@@ -276,7 +285,7 @@ async function reply(
 /** `was_called`: whether the batch started in time. `answer` is null if the thread died. */
 function resultOf(
   { runtime, losses }: BatchParts,
-  { delivery, is_probe }: OpenedDelivery,
+  { delivery, is_probe }: Begun<SignedDelivery>,
   answer: DeliverAnswer | null,
   was_called: boolean,
 ): DeliveryResult {
@@ -288,8 +297,7 @@ function resultOf(
     ...rest
   } = answer ?? lostAnswer(runtime.now().getTime())
   if (answer) losses.forget(delivery_id)
-  const turn = signingSecrets(delivery)
-  const signed_with = used_other_secret ? turn.other_secret : turn.secret
+  const signed_with = used_other_secret ? delivery.other_secret : delivery.secret
   return {
     workspace_id,
     webhook_id,

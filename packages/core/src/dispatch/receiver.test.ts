@@ -9,7 +9,7 @@ import {
   type Receiver,
   type ReceiverAnswer,
   roomOf,
-} from './receiver.ts'
+} from './shares.ts'
 
 const ok: ReceiverAnswer = { status: 200, error: null, retry_after_ms: null, duration_ms: 20 }
 const timeout: ReceiverAnswer = { ...ok, status: null, error: 'timeout', duration_ms: 15_000 }

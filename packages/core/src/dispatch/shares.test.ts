@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { ReceiverAnswer } from './receiver.ts'
-import { createShares, type ReceiverRef, type Shares } from './shares.ts'
+import { createShares, type ReceiverAnswer, type ReceiverRef, type Shares } from './shares.ts'
 
 const ok: ReceiverAnswer = { status: 200, error: null, retry_after_ms: null, duration_ms: 20 }
 const timeout: ReceiverAnswer = { ...ok, status: null, error: 'timeout' }
