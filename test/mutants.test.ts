@@ -1,12 +1,13 @@
 import { expect, it } from 'vitest'
-import { FIRST } from '../scripts/mutants/list.ts'
-import { runMutants } from '../scripts/mutants/run.ts'
-import { RUNS_ALL_CASES } from './all-cases.ts'
+import { runArea } from '../proof/mutants/run.ts'
 
-// `npm run mutants` has more of them.
-it('notices a missing guard of the ledger', { timeout: 300_000 }, async () => {
-  const mutants = RUNS_ALL_CASES ? FIRST : FIRST.slice(0, 1)
-  const fates = await runMutants(mutants, { postgresUrl: null })
-  const outcomes = fates.map(({ mutant, outcome }) => [mutant.name, outcome])
-  expect(outcomes).toEqual(mutants.map(({ name }) => [name, 'noticed']))
+const DECIDE = 'packages/core/src/rules/decide'
+
+// `npm run mutants` has hundreds of them, of five folders.
+it('notices changes of what decides about money', { timeout: 300_000 }, async () => {
+  const area = { name: 'decide', folder: 'packages/core/src/rules', tests: [`${DECIDE}.test.ts`] }
+  const fates = await runArea(area, { count: 10, seed: 1, only: `${DECIDE}.ts`, postgres_url: '' })
+  expect(fates).toHaveLength(10)
+  const survivors = fates.filter(({ by }) => by === null).map(({ mutant }) => mutant)
+  expect(survivors.length, JSON.stringify(survivors)).toBeLessThanOrEqual(1)
 })

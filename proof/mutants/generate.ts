@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, sep } from 'node:path'
+import { Instrumenter } from '@stryker-mutator/instrumenter'
+import type { Area } from './areas.ts'
+
+/** One change of the code that `npm run mutants` may make. */
+export interface Mutant {
+  id: string
+  /** Relative to the repository. */
+  file: string
+  line: number
+  /** The kind of change, as Stryker names it. */
+  kind: string
+  replacement: string
+}
+
+/** The sources of an area with all mutants in them, each behind a switch that is read at run time. */
+export interface Instrumented {
+  /** Text of each source by its absolute path. */
+  texts: Record<string, string>
+  mutants: readonly Mutant[]
+}
+
+/** Generates all mutants of an area. Texts for people are left out: the arguments of plain errors and of the log. */
+export async function instrument(root: string, { folder }: Area): Promise<Instrumented> {
+  const sources = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+    .sort()
+  const files = sources.map((path) => {
+    const name = join(root, folder, path)
+    return { name, mutate: true, content: readFileSync(name, 'utf8') }
+  })
+  const options = { plugins: null, excludedMutations: [], ignorers: [TEXTS_FOR_PEOPLE] }
+  const result = await new Instrumenter(SILENT).instrument(files, options)
+  const texts = Object.fromEntries(result.files.map(({ name, content }) => [name, content]))
+  const mutants = result.mutants
+    .filter(({ status }) => status !== 'Ignored')
+    .map(({ id, fileName, location, mutatorName, replacement }) => ({
+      id,
+      file: fileName.slice(root.length).split(sep).join('/').replace(/^\//, ''),
+      line: location.start.line + 1,
+      kind: mutatorName,
+      replacement,
+    }))
+  return { texts, mutants }
+}
+
+/** A node of Babel's syntax tree, as far as it is read here. */
+interface Node {
+  type: string
+  callee?: { name?: string; object?: { name?: string } }
+}
+
+const TEXTS_FOR_PEOPLE = {
+  shouldIgnore(path: object): string | undefined {
+    const { type, callee } = (path as { node: Node }).node
+    const is_error = type === 'NewExpression' && /^(Type|Range)?Error$/.test(callee?.name ?? '')
+    const is_log = type === 'CallExpression' && callee?.object?.name === 'log'
+    return is_error || is_log ? 'a text for people' : undefined
+  },
+}
+
+const silent = () => {}
+const no = () => false
+const SILENT = {
+  isTraceEnabled: no,
+  isDebugEnabled: no,
+  isInfoEnabled: no,
+  isWarnEnabled: no,
+  isErrorEnabled: no,
+  isFatalEnabled: no,
+  trace: silent,
+  debug: silent,
+  info: silent,
+  warn: silent,
+  error: silent,
+  fatal: silent,
+}
+
+/** `count` of the mutants, the same ones for a seed: one of each file in turn, so that a long file is not all. */
+export function sample(mutants: readonly Mutant[], count: number, seed: number): Mutant[] {
+  const rank = ({ file, id }: Mutant) =>
+    createHash('sha256').update(`${seed} ${file} ${id}`).digest('hex')
+  const ranked = mutants
+    .map((mutant) => ({ mutant, rank: rank(mutant) }))
+    .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+  const files = [...new Set(mutants.map(({ file }) => file))]
+  const queues = files.map((file) => ranked.filter(({ mutant }) => mutant.file === file))
+  const chosen: Mutant[] = []
+  while (chosen.length < Math.min(count, mutants.length)) {
+    for (const queue of queues) {
+      const next = queue.shift()
+      if (next && chosen.length < count) chosen.push(next.mutant)
+    }
+  }
+  return chosen
+}
