@@ -256,7 +256,9 @@ function receiverWait(
   { shares, runtime }: BatchParts,
   [first]: readonly Begun<ReceiverRef>[],
 ): Date | null {
-  const wait_ms = first ? shares.waitsUntil(first.delivery.webhook_id) - runtime.elapsed() : 0
+  const until = first ? shares.waitsUntil(first.delivery.webhook_id) : 0
+  // Most receivers wait for nothing.
+  const wait_ms = until > 0 ? until - runtime.elapsed() : 0
   return wait_ms > 0 ? new Date(runtime.now().getTime() + wait_ms) : null
 }
 

@@ -25,10 +25,10 @@ import type { SendReplies } from '../twiml/send-replies.ts'
 import { deliveryLane } from './delivery-lane.ts'
 import type { LoadParts } from './in-flight.ts'
 import { type RunningLane, startLane } from './lane.ts'
-import type { Listeners } from './listening.ts'
 import { messageLane } from './message-lane.ts'
 import type { Performer } from './performer.ts'
-import type { ProviderWatch } from './provider-watch.ts'
+import type { Listeners, ProviderWatch } from './provider-watch.ts'
+
 import type { Routing } from './routing.ts'
 
 /** The time for listeners to store the reports that arrived; connections that stay open longer are closed. */

@@ -20,18 +20,17 @@ import type { SendReplies } from '../twiml/send-replies.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
 import { type Dispatcher, startDispatcher } from './dispatcher.ts'
 import { uptimeMs } from './lane.ts'
-import { type Listeners, startListening } from './listening.ts'
-import { logProviderFault } from './log-provider-fault.ts'
 import {
   createCallGate,
   createPerformer,
   createProviders,
+  logProviderFault,
   type MayStart,
   type Performer,
   type PerformerSettings,
 } from './performer.ts'
+import { type Listeners, startListening, startProviderWatch } from './provider-watch.ts'
 
-import { startProviderWatch } from './provider-watch.ts'
 import { createRouting } from './routing.ts'
 
 /** Starts and stops dispatching in this process, and opens the providers on first use. */

@@ -221,14 +221,15 @@ export function createInFlight({
       return (unanswered = 0) => {
         if (!calls.began.delete(call)) return
         calls.messages -= messages
-        calls.ended_at_ms = elapsed()
-        calls.wasSlow = elapsed() - call.at_ms >= SLOW_MS
+        const at = elapsed()
+        calls.ended_at_ms = at
+        calls.wasSlow = at - call.at_ms >= SLOW_MS
         const { all = 0 } = connections.get(provider) ?? {}
         if (all === 0) return
         const ended = noteLatency(provider, calls)
         noteUnanswered(calls.width, messages, unanswered)
         if (calls.width.unanswered_share > UNANSWERED_MAX) {
-          lower(calls.width, { began: call.at_ms, at: elapsed(), all })
+          lower(calls.width, { began: call.at_ms, at, all })
         } else learn(calls.width, ended, all)
       }
     },

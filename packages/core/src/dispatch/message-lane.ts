@@ -242,9 +242,9 @@ function claimRouter(
   inFlight: InFlight,
   routed: Map<string, number>,
 ): (message: Routed) => Route {
-  const busyOf = (provider: string) => inFlight.busy(provider, routed.get(provider))
+  const load = { inFlight, routed }
   return (message) => {
-    const route = routing.route(message, busyOf)
+    const route = routing.route(message, load)
     if (route.provider !== null) {
       routed.set(route.provider, (routed.get(route.provider) ?? 0) + 1)
     }

@@ -7,6 +7,7 @@ import type {
 } from '../contract/outside/provider.ts'
 import type { ProviderFault } from '../providers/defined/definition.ts'
 import type { InstalledProvider, ProviderSource } from '../providers/installed.ts'
+import type { Log } from '../runtime/runtime.ts'
 import type { DeliverAnswer, Deliverer, DeliverJob } from '../webhooks/deliver.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
 import { uptimeMs } from './lane.ts'
@@ -210,4 +211,9 @@ function newCells(names: readonly string[]): SharedArrayBuffer {
   const cells = new SharedArrayBuffer(floats + counts)
   new Float64Array(cells, 0, FIRST_PROVIDER).fill(Number.POSITIVE_INFINITY)
   return cells
+}
+
+/** Logs that the code of a provider broke a promise; the text of an exception is not part of the fault. */
+export function logProviderFault(log: Log, fault: ProviderFault): void {
+  log.error({ ...fault }, 'the code of a provider failed')
 }

@@ -3,9 +3,8 @@ import type { ProviderFault } from '../providers/defined/definition.ts'
 import { builtFile } from '../runtime/built-file.ts'
 import type { Log } from '../runtime/runtime.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
-import { logProviderFault } from './log-provider-fault.ts'
 import { memoryOf } from './mail-files.ts'
-import type { Performer, PerformerSettings } from './performer.ts'
+import { logProviderFault, type Performer, type PerformerSettings } from './performer.ts'
 
 /**
  * This limit is above the number of slots of both lanes, because a batch uses up its deadline while it waits in the pool's

@@ -3,15 +3,15 @@ import type { Carrier, Carriers, Pace, Pauses } from '../carriers/carriers.ts'
 import type { Outcome } from '../contract/outside/provider.ts'
 import type { ProviderRecord } from '../control/provider-record.ts'
 import type { Route, Routed } from '../rules/claim.ts'
-import type { Busy } from './in-flight.ts'
+import type { InFlight } from './in-flight.ts'
 
 /** Chooses the provider of each message. */
 export interface Routing {
   /**
    * Returns the provider and counts the message for its pace, or returns how long the message waits. A message waits for a
-   * provider that `busyOf` reports as busy; if it is slow, the next provider that can carry the message gets it.
+   * provider that `load` reports as busy; if it is slow, the next provider that can carry the message gets it.
    */
-  route(message: Routed, busyOf?: (provider: string) => Busy | null): Route
+  route(message: Routed, load?: RoutedLoad): Route
   /** Whether an operator paused the provider or this sender. */
   isStopped: Pauses['isStopped']
   /** The message's sender with this provider. */
@@ -23,6 +23,13 @@ export interface Routing {
     provider: string,
     results: readonly { sender: string | null; outcome: Outcome; by_service?: boolean }[],
   ): Promise<void>
+}
+
+/** The load of the providers while the messages of a claim are routed. */
+export interface RoutedLoad {
+  inFlight: Pick<InFlight, 'busy'>
+  /** The number of messages that were routed to each provider and are not in flight yet. */
+  routed: ReadonlyMap<string, number>
 }
 
 /**
@@ -74,14 +81,17 @@ export function createRouting({
   }
 
   return {
-    route(message, busyOf = () => null) {
+    route(message, load) {
       const at_ms = elapsed()
-      const able = inOrder(carriers.of(message), message)
+      const { attempt, unknown_since, accepted } = message
+      const isFirst = attempt === 0 && unknown_since === null && !accepted
+      const carriersOf = carriers.of(message)
+      const able = isFirst ? carriersOf : inOrder(carriersOf, message)
       let soonest = Number.POSITIVE_INFINITY
       let busy: { provider: string; wait_ms: number } | null = null
       for (const { provider, sender } of able) {
         if (!pauses.allows(provider, sender)) continue
-        const found = busyOf(provider)
+        const found = load?.inFlight.busy(provider, load.routed.get(provider))
         if (found) {
           if (busy === null || found.wait_ms < busy.wait_ms) {
             busy = { provider, wait_ms: found.wait_ms }
@@ -90,7 +100,7 @@ export function createRouting({
           continue
         }
         const per_second = carriers.traits.get(provider)?.messages_per_second ?? null
-        const isRetry = message.attempt > 0
+        const isRetry = attempt > 0
         const wait_ms = pace.take({ provider, sender, per_second, isRetry, at_ms })
         if (wait_ms === 0) {
           pauses.noteSend(provider, sender)
@@ -142,17 +152,16 @@ function createSpread(): (wait_ms: Wait, at_ms: number) => number {
   }
 }
 
-/** The providers to try, in this order. */
+/** The providers to try after the first attempt, in this order. */
 function inOrder(
   able: readonly Carrier[],
   {
-    attempt,
     provider: last,
     unknown_since,
     accepted,
-  }: Pick<Routed, 'attempt' | 'provider' | 'unknown_since' | 'accepted'>,
+  }: Pick<Routed, 'provider' | 'unknown_since' | 'accepted'>,
 ): Carrier[] {
   if (unknown_since !== null || accepted) return able.filter(({ provider }) => provider === last)
-  const at = attempt === 0 ? -1 : able.findIndex(({ provider }) => provider === last)
+  const at = able.findIndex(({ provider }) => provider === last)
   return [...able.slice(at + 1), ...able.slice(0, at + 1)]
 }
