@@ -1,6 +1,6 @@
 import { type ApiKeys, createApiKeys } from './api-keys/api-keys.ts'
-import { type Audit, createAudit } from './audit/audit.ts'
-import { createRefusedSignIns } from './audit/refused-sign-ins.ts'
+import { type Audit, createAudit, createRefusedSignIns } from './audit/audit.ts'
+
 import { type Billing, createBilling } from './billing/billing.ts'
 import { createCarriers, createPauses } from './carriers/carriers.ts'
 import { type Contacts, createContacts } from './contacts/contacts.ts'
@@ -14,8 +14,12 @@ import {
   type DispatchControl,
   type DispatchGate,
 } from './control/dispatch-control.ts'
-import { createProviderDesk, type ProviderDesk } from './control/provider-desk.ts'
-import { createProviderRecord } from './control/provider-record.ts'
+import {
+  createProviderDesk,
+  createProviderRecord,
+  type ProviderDesk,
+} from './control/provider-desk.ts'
+
 import type { CoreOptions } from './core-options.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
@@ -32,7 +36,7 @@ import { createSandboxMailer, type SandboxMailer } from './mail/sandbox-mailer.t
 import { createSenders } from './messages/acceptance.ts'
 import { createMessages, type Messages } from './messages/messages.ts'
 import { createReportIntake } from './messages/reports.ts'
-import { createSequenceGuard } from './messages/sequence-guard.ts'
+import { createSequenceGuard } from './messages/sequence-detector.ts'
 import { createOperators, type Operators } from './operators/operators.ts'
 import { createOverviews, type Overviews } from './overview/overview.ts'
 import { atBorder, behindBorder } from './parameters/at-border.ts'
@@ -51,13 +55,13 @@ import { systemRuntime } from './runtime/runtime.ts'
 import { openTracing } from './runtime/tracing.ts'
 import { createPasskeys } from './second-factor/passkeys.ts'
 import { createSecondFactors } from './second-factor/second-factor.ts'
-import { openSecrets } from './secrets-at-rest/open-secrets.ts'
-import type { SecretsAtRest } from './secrets-at-rest/secrets-at-rest.ts'
+import { openSecrets, type SecretsAtRest } from './secrets-at-rest/secrets-at-rest.ts'
+
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
 import type { Storage } from './storage/ports/storage.ts'
 import { createSendReplies } from './twiml/send-replies.ts'
-import { createEndSigning } from './webhooks/end-signing.ts'
+import { createEndSigning } from './webhooks/sealed-webhook.ts'
 import { createStatusCallbacks } from './webhooks/status-callbacks.ts'
 import { createTargetGuard } from './webhooks/target.ts'
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts'

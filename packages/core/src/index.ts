@@ -26,10 +26,13 @@ export type {
   FileReport,
   TagQuery,
 } from './contacts/contacts.ts'
-export type { ImportOptions, PreviewedRows } from './contacts/import.ts'
-export type { AddressContact } from './contacts/of-addresses.ts'
-export type { ImportReport } from './contacts/plan-import.ts'
-export type { FileOfContacts, FileOptions, RowOfContact } from './contacts/read-contacts.ts'
+export type { ImportOptions, ImportReport, PreviewedRows } from './contacts/import.ts'
+export type {
+  AddressContact,
+  FileOfContacts,
+  FileOptions,
+  RowOfContact,
+} from './contacts/read-contacts.ts'
 export type { Suppressions } from './contacts/suppressions.ts'
 export type { Unsubscribe, UnsubscribeLink } from './contacts/unsubscribe.ts'
 export type { Mail, Mailer, MailKind } from './contract/outside/mail.ts'
@@ -46,27 +49,26 @@ export type { Checked, ProviderDesk } from './control/provider-desk.ts'
 export { type Core, createCore, type Mails } from './core.ts'
 export type { CoreOptions } from './core-options.ts'
 export type { Adjustment, Booked, Grant } from './credits/bookings.ts'
-export type { CreditAccount, CreditLot, Credits, Hold } from './credits/credits.ts'
+export type { CreditAccount, CreditLot, Credits, Hold, TermsChange } from './credits/credits.ts'
 export type { HoldEndResult, Holding, HoldRequest, HoldResult } from './credits/holding.ts'
-export type { TermsChange } from './credits/terms.ts'
 export type { Dispatcher } from './dispatch/dispatcher.ts'
 export type { Domains } from './domains/domains.ts'
-export type { CoreEvent, EventOf } from './events/event.ts'
 export type {
+  CoreEvent,
   EventFeed,
+  EventOf,
   EventPageOptions,
   EventsOptions,
   HandledEvent,
   HandlerOptions,
 } from './events/feed.ts'
 export { type Closable, type ClosableHost, closeGracefully } from './http/close-gracefully.ts'
-export type { Keyword } from './inbound/keywords.ts'
 export type {
   Conversation,
   ReceivedMessages,
   SimulatedMessage,
 } from './inbound/received-messages.ts'
-export type { ReplyTexts } from './inbound/reply.ts'
+export type { Keyword, ReplyTexts } from './inbound/reply.ts'
 export type { KeptMail, SandboxMailer } from './mail/sandbox-mailer.ts'
 export type { IdempotentResult } from './messages/acceptance.ts'
 export type {
@@ -76,7 +78,6 @@ export type {
   SendOptionsIn as BulkOptionsIn,
 } from './messages/bulk.ts'
 export type { SentBulk } from './messages/bulk-accept.ts'
-export type { HistoryPoint } from './messages/history.ts'
 export type {
   DoorOptions,
   Messages,
@@ -84,10 +85,9 @@ export type {
   SendOptionsIn,
   Sent,
 } from './messages/messages.ts'
-export type { FoundMessage, FoundMessages } from './messages/search.ts'
+export type { FoundMessage, FoundMessages, ShortMessage } from './messages/search.ts'
 export type { SequenceLimit } from './messages/sequence-detector.ts'
-export type { ShortMessage } from './messages/shown.ts'
-export type { TimelineEntry } from './messages/timeline.ts'
+export type { HistoryPoint, TimelineEntry } from './messages/timeline.ts'
 export type { Operators } from './operators/operators.ts'
 export type { Overviews, Queues } from './overview/overview.ts'
 export type { CountryRule } from './prices/country-rule.ts'
@@ -123,19 +123,16 @@ export type {
   WhichPurchases,
 } from './storage/ports/stores.ts'
 export type { WebhookChanges, WithWarning } from './webhooks/changes.ts'
-export type { WebhookDeliveries } from './webhooks/deliveries.ts'
-export type { MessageDelivery } from './webhooks/of-message.ts'
+export type { MessageDelivery, SentRequest, WebhookDeliveries } from './webhooks/deliveries.ts'
 export type { Dns } from './webhooks/resolver.ts'
-export type { SentRequest } from './webhooks/sent-requests.ts'
 export type { TargetPolicy } from './webhooks/target.ts'
 export type { Webhooks } from './webhooks/webhooks.ts'
 export type { Access } from './workspaces/access.ts'
-export type { NewSession } from './workspaces/begin-session.ts'
 export type { Invitations, OpenInvitation } from './workspaces/invitations.ts'
 export type { Links } from './workspaces/links.ts'
 export type { LoginFactors } from './workspaces/login-factors.ts'
 export type { Members, Membership } from './workspaces/members.ts'
-export type { Inactivity, SessionName, Sessions } from './workspaces/sessions.ts'
+export type { Inactivity, NewSession, SessionName, Sessions } from './workspaces/sessions.ts'
 export type { OidcPerson, SignIn } from './workspaces/sign-in.ts'
 export { type Revoked, SIGNUP_CREDITS_ON, type SignupCreditsOn } from './workspaces/verification.ts'
 export type { Session as LoginSession, Workspaces } from './workspaces/workspaces.ts'

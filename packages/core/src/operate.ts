@@ -5,23 +5,24 @@
 export { requireCapability } from './api-keys/credential.ts'
 export { requireScope } from './api-keys/scope.ts'
 export type { OperatorAuditEntry } from './audit/audit.ts'
-export { signNotification } from './billing/notification-signature.ts'
+export { transactionOf } from './billing/billing.ts'
+export { signNotification } from './billing/sandbox.ts'
 export type { SyncChange, SyncOptions, SyncProgress, SyncReport } from './billing/sync-all.ts'
-export { transactionOf } from './billing/transactions.ts'
 export {
   assertNames,
   type ListedProvider,
   readProvider,
   readProviders,
 } from './carriers/read-providers.ts'
+export type { WireContact } from './contacts/read-contacts.ts'
 export {
+  CSV_HEADER,
   type FileOfContacts,
   type FileOptions,
   piecesOf,
   readContacts,
+  writeContactsCsv,
 } from './contacts/read-contacts.ts'
-export type { WireContact } from './contacts/write-csv.ts'
-export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
 export {
   agoText,
   countedText,
@@ -39,8 +40,7 @@ export type {
   Standstill,
   StandstillOptions,
 } from './control/dispatch-control.ts'
-export type { ProviderStatus } from './control/provider-desk.ts'
-export type { RecentOutcomes } from './control/provider-record.ts'
+export type { ProviderStatus, RecentOutcomes } from './control/provider-desk.ts'
 export { type DecodedCore, decodedOf } from './core.ts'
 export type { Booked } from './credits/ledger-lines.ts'
 export { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './credits/ledger-lines.ts'
@@ -81,13 +81,21 @@ export { type VerifyOptions, verifyLedger } from './maintenance/ledger/verify-le
 export { readSequenceLimit } from './messages/sequence-detector.ts'
 export type { Operator, OperatorSession } from './operators/operators.ts'
 export type { Pause } from './overview/findings.ts'
-export { type Finding, findingsOf, isSilent, pauseText } from './overview/findings.ts'
+export {
+  DELIVERY_LATE_MS,
+  dueSinceMs,
+  type Finding,
+  findingsOf,
+  isSilent,
+  MESSAGE_LATE_MS,
+  pauseText,
+  type Reading,
+  readOnce,
+} from './overview/findings.ts'
 export type { Sample, Series, Totals } from './overview/history.ts'
 export { createHistory, type History, type Rates, SERIES } from './overview/history.ts'
-export { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from './overview/late.ts'
 export type { Overview, ProviderQueue, Troubles } from './overview/overview.ts'
-export { type Reading, readOnce } from './overview/reading.ts'
-export { readCountries } from './prices/countries.ts'
+export { readCountries } from './prices/country-rule.ts'
 export { readPrices } from './prices/read-prices.ts'
 export { makesCallbacks } from './providers/registry.ts'
 export { headFault } from './providers/smtp/mail-head.ts'
@@ -109,13 +117,12 @@ export { readJsonWithFiles } from './runtime/read-with-files.ts'
 export { within } from './runtime/within.ts'
 export type { SecretsKey } from './secrets/keys.ts'
 export { readSecretsKeys } from './secrets/keys.ts'
-export type { DiscardReport } from './secrets-at-rest/discard-secrets.ts'
+export type { BatchOptions, DiscardReport } from './secrets-at-rest/discard-secrets.ts'
 export type {
   ResealOptions,
   ResealReport,
   SecretsStatus,
 } from './secrets-at-rest/secrets-at-rest.ts'
-export type { BatchOptions } from './secrets-at-rest/secrets-batches.ts'
 export type { MigrationStatus } from './storage/migrations.ts'
 export type {
   CreditTotals,
@@ -143,5 +150,5 @@ export {
   type TwimlElement,
   TwimlError,
   unsupported,
-} from './twiml/read-verbs.ts'
-export { reachTarget } from './webhooks/reach.ts'
+} from './twiml/send-replies.ts'
+export { reachTarget } from './webhooks/target-connector.ts'

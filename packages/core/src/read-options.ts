@@ -4,14 +4,14 @@ import { issueText } from './contract/endpoints/issue-text.ts'
 import { parseCredits, type Units, units } from './contract/fields/units.ts'
 import { LIMITS, QUOTAS } from './contract/limits.ts'
 import { CHANNELS } from './contract/resources/content.ts'
-import { soldPackages } from './contract/resources/package-forms.ts'
+import { soldPackages } from './contract/resources/credit-packages.ts'
 import type { CoreOptions } from './core-options.ts'
 import { SEQUENCE_LIMITS } from './messages/sequence-detector.ts'
-import { COUNTRIES } from './prices/countries.ts'
+import { COUNTRIES } from './prices/country-rule.ts'
 import { createPricing, DEFAULT_PRICES, type Prices } from './prices/price.ts'
 import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './retention/retention.ts'
 import { readSecretsKeys } from './secrets/keys.ts'
-import { createAddressCheck } from './webhooks/addresses.ts'
+import { createAddressCheck } from './webhooks/target.ts'
 
 /** Each thread has its own heap and its own connections. */
 const THREADS_MAX = 64

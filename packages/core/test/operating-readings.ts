@@ -1,5 +1,5 @@
+import type { Reading } from '../src/overview/findings.ts'
 import type { Overview, Troubles } from '../src/overview/overview.ts'
-import type { Reading } from '../src/overview/reading.ts'
 
 export const START = new Date('2026-05-04T09:00:00Z')
 

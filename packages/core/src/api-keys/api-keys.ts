@@ -10,14 +10,13 @@ import {
   DEFAULT_SCOPES,
   type apiKeys as endpoints,
 } from '../contract/resources/api-keys.ts'
-import { readBasicUser, sidOf } from '../contract/twilio/sids.ts'
+import { readBasicUser, sidOf } from '../contract/twilio/notation.ts'
 import type { ApiKeyRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { assertCredentialHolds } from './credential.ts'
-import { hashKey, isWellFormed, mintKey, prefixOf } from './key.ts'
-import { placeOfKey } from './sealed-key.ts'
+import { hashKey, isWellFormed, mintKey, placeOfKey, prefixOf } from './key.ts'
 
 /** The identity of a request with an API key. */
 export interface KeyIdentity {

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import type { ApiKeyRow } from '../rows/rows.ts'
+import type { Place } from '../secrets/sealer.ts'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const BASE = ALPHABET.length
@@ -57,4 +59,9 @@ function checksum(text: string): string {
     rest = Math.floor(rest / BASE)
   }
   return digits
+}
+
+/** The place of the key of a row, for a key that signs. */
+export function placeOfKey({ workspace_id, id }: Pick<ApiKeyRow, 'workspace_id' | 'id'>): Place {
+  return { table: 'api_keys', column: 'sealed_key', workspace_id, id }
 }

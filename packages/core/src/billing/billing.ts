@@ -2,19 +2,20 @@ import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Form } from '../contract/endpoints/endpoint.ts'
 import type { Slice } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
-import type { Units } from '../contract/fields/units.ts'
+import { type Units, units } from '../contract/fields/units.ts'
 import {
   type CreditPackage,
   billing as endpoints,
   type Transaction,
 } from '../contract/resources/billing.ts'
+import type { Channel } from '../contract/resources/content.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
+import type { Entry } from '../rules/decide.ts'
 import type { PurchaseStatus, WhichPurchases } from '../storage/ports/stores.ts'
 import { type Checkout, type CheckoutParts, createCheckout } from './checkout.ts'
 import type { Notification, Subject } from './payment.ts'
 import { createSyncAll, type SyncOptions, type SyncReport } from './sync-all.ts'
 import { createSyncPurchase, paymentOf } from './sync-purchase.ts'
-import { transactionOf } from './transactions.ts'
 
 /** A purchase, for operators. */
 export interface Purchase {
@@ -210,4 +211,21 @@ function mayBePaid({ paid_at, review_reason }: PurchaseRow): boolean {
 function numberOf(after: string): number {
   if (/^[1-9]\d{0,14}$/.test(after)) return Number(after)
   throw invalid('after', 'after must be the next_after of an earlier page')
+}
+
+/**
+ * A ledger entry as its workspace sees it: amounts are changes of the available credits, as in `credits_balance`. Holds
+ * are entries too, so each `balance_after` is the `balance_after` of the previous entry plus `credits`.
+ */
+export function transactionOf(entry: Entry): Transaction {
+  return {
+    id: entry.id,
+    type: entry.kind,
+    credits: units(entry.amount - entry.held_delta),
+    balance_after: units(entry.balance_after - entry.held_after),
+    description: entry.description,
+    channel: entry.channel as Channel | null,
+    reference: { type: entry.ref_type, id: entry.ref_id },
+    created_at: entry.created_at,
+  }
 }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { isSignedBy, signNotification } from './notification-signature.ts'
+import { isSignedBy, signNotification } from './sandbox.ts'
 
 const NOW = new Date('2026-05-04T09:00:00Z')
 const T = NOW.getTime() / 1000

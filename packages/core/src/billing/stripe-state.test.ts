@@ -1,6 +1,6 @@
 import type Stripe from 'stripe'
 import { expect, it } from 'vitest'
-import { type Returns, stateOf } from './stripe-state.ts'
+import { type Returns, stateOf } from './stripe.ts'
 
 const PRICE = 1_000
 

@@ -12,28 +12,33 @@ import type { ContactRow } from '../rows/rows.ts'
 import { timeOfId } from '../runtime/runtime.ts'
 import type { Reads, Writes } from '../storage/ports/storage.ts'
 import type { ContactFilter } from '../storage/ports/stores.ts'
-import { changeContact, fold, indexOf } from './change.ts'
+import {
+  addressesOf,
+  changeContact,
+  fold,
+  indexOf,
+  optOutRows,
+  type Suppressed,
+  subscriptionsOf,
+  suppressedBy,
+} from './change.ts'
 import {
   type ContactParts,
   type ImportOptions,
+  type ImportReport,
   importContacts,
   type PreviewedRows,
   previewContacts,
+  tooManyContacts,
 } from './import.ts'
-import { type ImportReport, tooManyContacts } from './plan-import.ts'
+
 import {
   type FileOfContacts,
   type FileOptions,
   openImportFile,
   readImportFile,
 } from './read-contacts.ts'
-import {
-  addressesOf,
-  optOutRows,
-  type Suppressed,
-  subscriptionsOf,
-  suppressedBy,
-} from './subscriptions.ts'
+
 import { namesOf } from './suppressions.ts'
 
 /** Selects contacts; an absent field does not restrict the list. */

@@ -1,11 +1,21 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import type { z } from 'zod'
 import { decode } from '../contract/endpoints/decode.ts'
 import { type ErrorDetail, invalid } from '../contract/errors.ts'
+import { emailKey } from '../contract/fields/email-address.ts'
 import { isRecord } from '../contract/fields/fields.ts'
 import { checkValue, jsonShape } from '../contract/fields/json-text.ts'
 import { LIMITS } from '../contract/limits.ts'
-import { importBody, importQuery } from '../contract/resources/contacts.ts'
+import {
+  type Contact,
+  type contact,
+  importBody,
+  importQuery,
+} from '../contract/resources/contacts.ts'
+import { CHANNELS } from '../contract/resources/content.ts'
+import type { Reads } from '../storage/ports/stores.ts'
 import { type Column, mapColumns, SAMPLE_ROWS } from '../tables/columns.ts'
+import { CSV_COLUMNS, type CsvColumn, guarded } from '../tables/csv-cells.ts'
 import type { Source } from '../tables/encoding.ts'
 import { TableFault } from '../tables/fault.ts'
 import { type Person, readPerson } from '../tables/people.ts'
@@ -288,4 +298,57 @@ function objectOf(cell: string): unknown {
   } catch {
     return cell
   }
+}
+
+/** The contact that has an address. */
+export interface AddressContact {
+  id: string
+  name: string | null
+}
+
+/** Finds the contacts of some phone numbers and e-mail addresses; the result gives the contact of one of them. */
+export async function contactsOf(
+  contacts: Pick<Reads['contacts'], 'names'>,
+  workspaceId: string,
+  addresses: readonly string[],
+): Promise<(address: string) => AddressContact | null> {
+  const given = [...new Set(addresses)]
+  const keys = {
+    phones: given.filter((one) => !one.includes('@')),
+    email_keys: given.filter((one) => one.includes('@')).map(emailKey),
+  }
+  const found = new Map<string, AddressContact>()
+  for (const { id, name, phone, email_key } of await contacts.names(workspaceId, keys)) {
+    for (const key of [phone, email_key]) if (key !== null) found.set(key, { id, name })
+  }
+  return (address) => found.get(address) ?? found.get(emailKey(address)) ?? null
+}
+
+/** A contact in JSON. */
+export type WireContact = z.input<typeof contact>
+
+/** The first line of an exported file. */
+export const CSV_HEADER = `${CSV_COLUMNS.join(',')}\r\n`
+
+/** Contacts as lines of CSV (RFC 4180), which `readContacts` reads. */
+export function writeContactsCsv(contacts: readonly (Contact | WireContact)[]): string {
+  return contacts.map((contact) => `${cellsOf(contact).map(quoted).join(',')}\r\n`).join('')
+}
+
+function cellsOf(contact: Contact | WireContact): string[] {
+  const { tags, attributes, subscriptions, created_at, updated_at, ...texts } = contact
+  const cells: Record<CsvColumn, string | null> = {
+    ...texts,
+    tags: tags.join(';'),
+    attributes: Object.keys(attributes).length === 0 ? null : JSON.stringify(attributes),
+    unsubscribed: CHANNELS.filter((channel) => subscriptions[channel] === 'unsubscribed').join(';'),
+    created_at: new Date(created_at).toISOString(),
+    updated_at: new Date(updated_at).toISOString(),
+  }
+  return CSV_COLUMNS.map((column) => guarded(cells[column] ?? ''))
+}
+
+/** Also quotes cells with semicolons, because some programs read semicolons as separators. */
+function quoted(cell: string): string {
+  return /[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { failure, failureEnvelope, success } from './endpoints/envelope.ts'
+import { failure, failureEnvelope, success } from './endpoints/openapi.ts'
 import { invalid, isErrorCode, SvcError } from './errors.ts'
 
 describe('SvcError', () => {

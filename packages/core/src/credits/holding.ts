@@ -14,7 +14,7 @@ import {
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import type { Overdue } from '../storage/ports/stores.ts'
-import { eachPage, eachWorkspace } from './overdue.ts'
+import { eachPage, eachWorkspace } from './lots.ts'
 
 /** A reservation of credits for a message whose price is known only at its end. */
 export interface HoldRequest {

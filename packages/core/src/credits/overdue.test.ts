@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { testRuntime } from '../../test/fixtures.ts'
 import type { Overdue } from '../storage/ports/stores.ts'
-import { eachPage, eachWorkspace } from './overdue.ts'
+import { eachPage, eachWorkspace } from './lots.ts'
 
 const rows = ['w1', 'w2', 'w1', 'w3'].map((workspace_id, n) => ({ workspace_id, n }))
 

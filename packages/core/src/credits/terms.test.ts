@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { units } from '../contract/fields/units.ts'
-import { type TermsChange, termsOf } from './terms.ts'
+import { type TermsChange, termsOf } from './credits.ts'
 
 describe('termsOf', () => {
   const cases: [string, TermsChange, object][] = [

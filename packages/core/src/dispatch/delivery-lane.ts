@@ -9,8 +9,8 @@ import { SealedError, type Sealer } from '../secrets/sealer.ts'
 import type { HotVerbs } from '../storage/ports/hot.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
-import type { DeliverAnswer } from '../webhooks/deliver.ts'
-import { deliveryOutcome } from '../webhooks/delivery-outcome.ts'
+import { type DeliverAnswer, deliveryOutcome } from '../webhooks/deliver.ts'
+
 import {
   fingerprintOf,
   type Opened,

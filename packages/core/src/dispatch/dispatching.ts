@@ -2,7 +2,7 @@ import { type Carriers, createPace, type Pauses } from '../carriers/carriers.ts'
 
 import type { Provider } from '../contract/outside/provider.ts'
 import type { DispatchGate } from '../control/dispatch-control.ts'
-import type { ProviderRecord } from '../control/provider-record.ts'
+import type { ProviderRecord } from '../control/provider-desk.ts'
 import type { TxtLookup } from '../domains/txt-lookup.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import type { createReportIntake } from '../messages/reports.ts'

@@ -6,7 +6,7 @@ import type {
   SendJob,
 } from '../contract/outside/provider.ts'
 import type { Content, VoiceContent } from '../contract/resources/content.ts'
-import { fromAddressOf } from '../domains/from-address.ts'
+import { fromAddressOf } from '../domains/from-rule.ts'
 import type { SigningKey, SigningKeys } from '../domains/signing-keys.ts'
 import type { Incoming } from '../inbound/inbound.ts'
 import { SANDBOX } from '../providers/installed.ts'

@@ -1,7 +1,7 @@
 import type { Carrier, Carriers, Pace, Pauses } from '../carriers/carriers.ts'
 
 import type { Outcome } from '../contract/outside/provider.ts'
-import type { ProviderRecord } from '../control/provider-record.ts'
+import type { ProviderRecord } from '../control/provider-desk.ts'
 import type { Route, Routed } from '../rules/claim.ts'
 import type { InFlight } from './in-flight.ts'
 

@@ -5,7 +5,7 @@ import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { BodyIn, Form } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, withNext } from '../contract/endpoints/paging.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
-import { DOMAIN_TEXT, domainName } from '../contract/fields/domain-name.ts'
+import { DOMAIN_TEXT, domainName } from '../contract/fields/email-address.ts'
 import { LIMITS, type Quotas } from '../contract/limits.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
 import type { Domain, domains as endpoints } from '../contract/resources/domains.ts'
@@ -14,9 +14,9 @@ import { isUsable } from '../rules/sending-domain.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Reads } from '../storage/ports/storage.ts'
-import { type CheckParts, checkDomain } from './checks.ts'
-import { domainOf } from './records.ts'
-import { placeOfDomainKey } from './sealed-domain.ts'
+import { type CheckParts, checkDomain, domainOf } from './checks.ts'
+
+import { placeOfDomainKey } from './signing-keys.ts'
 
 /** The sending domains of workspaces. */
 export interface Domains<F extends Form = 'given'> {

@@ -1,5 +1,6 @@
 import type { ErrorDetail } from '../contract/errors.ts'
 import { emailAddress } from '../contract/fields/email-address.ts'
+import type { Channel, Content, EmailContent } from '../contract/resources/content.ts'
 import { isUsable } from '../rules/sending-domain.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -31,4 +32,16 @@ export function createFromRule({
       }
     },
   }
+}
+
+/** The address that the request set for the header `From`; null if the service chooses it. */
+export function fromAddressOf({
+  channel,
+  content,
+}: {
+  channel: Channel
+  content: Content
+}): string | null {
+  if (channel !== 'email') return null
+  return (content as EmailContent).from_address ?? null
 }

@@ -1,10 +1,10 @@
 import { emailAddress } from '../contract/fields/email-address.ts'
 import type { DkimKey } from '../contract/outside/provider.ts'
+import type { SendingDomainRow } from '../rows/rows.ts'
 import { isUsable } from '../rules/sending-domain.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import { SealedError, type Sealer } from '../secrets/sealer.ts'
+import { type Place, SealedError, type Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { placeOfDomainKey } from './sealed-domain.ts'
 
 /** `unverified`: the workspace has no verified domain of that name. `unreadable`: the key cannot be decrypted. */
 export type SigningKey = DkimKey | 'unverified' | 'unreadable'
@@ -39,4 +39,13 @@ export function createSigningKeys({
       }
     },
   }
+}
+
+/** The private key of a selector, and the place to which its sealed text is bound. */
+export function placeOfDomainKey(
+  { workspace_id, id }: Pick<SendingDomainRow, 'workspace_id' | 'id'>,
+  selector: string,
+): Place {
+  // The place has the selector, not the column, because a rotation moves the sealed text to another column.
+  return { table: 'sending_domains', column: `private_key ${selector}`, workspace_id, id }
 }

@@ -1,6 +1,8 @@
 import type { LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
-import { FORBIDDEN } from './forbidden.ts'
+
+/** The `code` of the error of a connector that refuses an address. */
+export const FORBIDDEN = 'ERR_TARGET_FORBIDDEN'
 
 /** One request. */
 export interface HttpCall {

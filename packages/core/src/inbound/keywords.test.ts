@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { keywordOf } from './keywords.ts'
+import { keywordOf } from './reply.ts'
 
 describe('keywordOf', () => {
   it.each([

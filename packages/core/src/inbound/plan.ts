@@ -9,8 +9,7 @@ import type {
 import { type FanOut, fanOut, type Subscriber } from '../rules/fan-out.ts'
 import { suppressedAddress, suppressionKey, whatsappForms } from '../rules/recipients.ts'
 
-import { type Keyword, keywordOf } from './keywords.ts'
-import { type ReplyTexts, replyText, replyTo } from './reply.ts'
+import { type Keyword, keywordOf, type ReplyTexts, replyText, replyTo } from './reply.ts'
 
 /** A whole message from a recipient, before it is stored. */
 export interface Arrival extends Omit<Received, 'type' | 'part'> {

@@ -1,5 +1,5 @@
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
-import { type AddressContact, contactsOf } from '../contacts/of-addresses.ts'
+import { type AddressContact, contactsOf } from '../contacts/read-contacts.ts'
 import type { Form, QueryIn } from '../contract/endpoints/endpoint.ts'
 import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/paging.ts'
 import { SvcError } from '../contract/errors.ts'

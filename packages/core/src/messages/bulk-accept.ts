@@ -6,7 +6,7 @@ import { units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { Channel } from '../contract/resources/content.ts'
-import { sentBulkJson } from '../contract/resources/plain-bulk.ts'
+import { sentBulkJson } from '../contract/resources/plain-send.ts'
 import type { PriceOf } from '../prices/price.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import { addressesOf, SUPPRESSED_TEXT } from '../rules/recipients.ts'
@@ -23,11 +23,11 @@ import {
   idempotencyRecord,
   type SendRules,
 } from './acceptance.ts'
-import type { RejectedRecipient } from './bulk-reading.ts'
-import type { RecipientDraft } from './bulk-recipients.ts'
+import type { RecipientDraft, RejectedRecipient } from './bulk-recipients.ts'
+
 import { debitFor, newMessage, type Schedule, spendingOf } from './new-message.ts'
 
-import type { SequenceGuard } from './sequence-guard.ts'
+import type { SequenceGuard } from './sequence-detector.ts'
 import { fileRows } from './stored-files.ts'
 import { testUseOf } from './test-usage.ts'
 

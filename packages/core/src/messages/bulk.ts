@@ -7,14 +7,15 @@ import type { Bulk, BulkRejection, bulks as endpoints } from '../contract/resour
 import type { BulkRequest } from '../contract/resources/bulk-request.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { EmailBulk, emailBulk } from '../contract/resources/email-bulk.ts'
+
 import { priceForSeveral } from '../prices/price.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import type { FileOfMessage } from '../storage/ports/stores.ts'
 import { type IdempotentResult, storedResponse, watchAccepts } from './acceptance.ts'
 import { acceptBulk, type BulkDraft, type BulkParts, replay, type SentBulk } from './bulk-accept.ts'
-import type { RejectedRecipient } from './bulk-reading.ts'
-import { type RecipientDraft, recipientsOf } from './bulk-recipients.ts'
+import { type RecipientDraft, type RejectedRecipient, recipientsOf } from './bulk-recipients.ts'
+
 import { emailDraftsOf } from './email-drafts.ts'
 import { scheduleOf } from './new-message.ts'
 import { acceptWithFiles, attachmentsOf, readFiles, storeFiles } from './stored-files.ts'

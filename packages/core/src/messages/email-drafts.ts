@@ -8,8 +8,8 @@ import { priceForSeveral } from '../prices/price.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import { faultOf, recipientsOfOne } from './acceptance.ts'
 import type { BulkDraft, BulkParts } from './bulk-accept.ts'
-import type { RejectedRecipient } from './bulk-reading.ts'
-import type { RecipientDraft } from './bulk-recipients.ts'
+import type { RecipientDraft, RejectedRecipient } from './bulk-recipients.ts'
+
 import { type Schedule, scheduleOf } from './new-message.ts'
 
 type EmailRequest = Extract<SendRequest, { channel: 'email' }>

@@ -7,8 +7,12 @@ import { pageOf, type Slice, sliceOf, withNext } from '../contract/endpoints/pag
 import { type ErrorDetail, invalid, SvcError } from '../contract/errors.ts'
 import { type Units, withUnit } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
-import type { messageSearch } from '../contract/resources/message-search.ts'
-import { messages as endpoints, type Message } from '../contract/resources/messages.ts'
+import {
+  messages as endpoints,
+  type Message,
+  type messageSearch,
+} from '../contract/resources/messages.ts'
+
 import { sentJson } from '../contract/resources/plain-send.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import { priceForSeveral } from '../prices/price.ts'
@@ -31,11 +35,16 @@ import type { BulkParts } from './bulk-accept.ts'
 import { recipientsOf } from './bulk-recipients.ts'
 import { eraseMessage, redactMessage } from './erase-message.ts'
 import { estimateOf, recipientsOfSend } from './estimate.ts'
-import { type HistoryPoint, historyOf } from './history.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
-import { type FoundMessages, recentFailures, searchMessages } from './search.ts'
-
-import { type ShortMessage, shown, shownShort, whole } from './shown.ts'
+import {
+  type FoundMessages,
+  recentFailures,
+  type ShortMessage,
+  searchMessages,
+  shown,
+  shownShort,
+  whole,
+} from './search.ts'
 import {
   acceptWithFiles,
   fileRows,
@@ -45,7 +54,7 @@ import {
   withFiles,
 } from './stored-files.ts'
 import { testUseOf } from './test-usage.ts'
-import { type TimelineEntry, timelineOf } from './timeline.ts'
+import { type HistoryPoint, historyOf, type TimelineEntry, timelineOf } from './timeline.ts'
 
 /** An accepted message, as the answer to a send has it. */
 export type Sent = Data<typeof endpoints.send>

@@ -2,7 +2,11 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { testRuntime } from '../../test/fixtures.ts'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { createSequenceGuard, type FrozenWorkspace, type SequenceGuard } from './sequence-guard.ts'
+import {
+  createSequenceGuard,
+  type FrozenWorkspace,
+  type SequenceGuard,
+} from './sequence-detector.ts'
 
 const identity: KeyIdentity = {
   workspace_id: 'w',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { builders, testRuntime } from '../../test/fixtures.ts'
-import { shown } from './shown.ts'
+import { shown } from './search.ts'
 
 const make = builders(testRuntime('shown'))
 

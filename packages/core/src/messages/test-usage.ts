@@ -5,7 +5,7 @@ import type { MessageRow } from '../rows/rows.ts'
 import { dayOf } from '../rules/decide.ts'
 import type { TestQuotaExceeded, TestQuotas, TestUse } from '../rules/test-usage.ts'
 import { inTurns } from '../runtime/in-turns.ts'
-import type { RejectedRecipient } from './bulk-reading.ts'
+import type { RejectedRecipient } from './bulk-recipients.ts'
 import { attachmentsOf } from './stored-files.ts'
 
 /**

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
+import type { NoteRefused, RefusedSignIn } from '../audit/audit.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
-import type { NoteRefused, RefusedSignIn } from '../audit/refused-sign-ins.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
-import type { PasskeyRegistration } from '../contract/resources/passkeys.ts'
+import type { PasskeyRegistration } from '../contract/resources/members.ts'
 import type { OperatorRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { HeldPasskeys, Passkeys } from '../second-factor/passkeys.ts'
@@ -17,9 +17,8 @@ import {
   type TotpSecret,
 } from '../second-factor/second-factor.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { knownSince, loginNetworkOf } from '../workspaces/begin-session.ts'
 import type { Passwords } from '../workspaces/password.ts'
-import { type Inactivity, isIdle } from '../workspaces/sessions.ts'
+import { type Inactivity, isIdle, knownSince, loginNetworkOf } from '../workspaces/sessions.ts'
 
 /** A person who operates the service in the console, and is a member of no workspace. */
 export interface Operator extends SecondFactorState {

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { provider, reading, START } from '../../test/operating-readings.ts'
-import { findingsOf } from './findings.ts'
+import { findingsOf, type Reading } from './findings.ts'
 import { createHistory } from './history.ts'
-import type { Reading } from './reading.ts'
 
 const ago = (s: number) => new Date(START.getTime() - s * 1000)
 const sms = (status: 'queued' | 'delivered' | 'failed', count: number) =>

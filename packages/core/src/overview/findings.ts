@@ -1,9 +1,8 @@
 import { countedText, countText, durationText } from '../contract/fields/amounts.ts'
+import type { Channel } from '../contract/resources/content.ts'
 import type { ProviderStatus } from '../control/provider-desk.ts'
 import type { History } from './history.ts'
-import { DELIVERY_LATE_MS, dueSinceMs, MESSAGE_LATE_MS } from './late.ts'
-import type { ProviderQueue } from './overview.ts'
-import type { Reading } from './reading.ts'
+import type { Overview, Overviews, ProviderQueue, Troubles } from './overview.ts'
 
 /** A state that needs action (`problem`) or attention (`notice`). */
 export interface Finding {
@@ -150,4 +149,36 @@ function problem(code: string, text: string): Finding {
 
 function notice(code: string, text: string): Finding {
   return { severity: 'notice', code, text }
+}
+
+/** The state of the service at one moment. */
+export interface Reading {
+  overview: Overview
+  troubles: Troubles
+}
+
+/** Reads once, with at most `limit` failing webhooks and `limit` failed messages. */
+export async function readOnce(
+  { overviews }: { overviews: Overviews },
+  { limit, channel }: { limit: number; channel: Channel | null },
+): Promise<Reading> {
+  const [overview, troubles] = await Promise.all([
+    overviews.overview(),
+    overviews.troubles(limit, { channel: channel ?? undefined }),
+  ])
+  return { overview, troubles }
+}
+
+/** A message is late if no worker claims it for longer than this time. */
+export const MESSAGE_LATE_MS = 60_000
+
+/**
+ * A delivery is late if no worker claims it for longer than this time: the open circuit breaker of a receiver delays its
+ * due deliveries for at most five minutes.
+ */
+export const DELIVERY_LATE_MS = 6 * 60_000
+
+/** The time since the oldest item of a queue is due; 0 if none is due. */
+export function dueSinceMs(at: Date, { oldest_due_at }: { oldest_due_at: Date | null }): number {
+  return oldest_due_at ? at.getTime() - oldest_due_at.getTime() : 0
 }

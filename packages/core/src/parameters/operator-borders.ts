@@ -7,17 +7,17 @@ import { LIMITS } from '../contract/limits.ts'
 import type { CallbackRequest } from '../contract/outside/provider.ts'
 import { AUDIT_ACTIONS } from '../contract/resources/audit.ts'
 import { CHANNELS, type Channel } from '../contract/resources/content.ts'
-import { messagesFor } from '../contract/resources/messages.ts'
 import {
   type PasskeyAssertion,
   type PasskeyRegistration,
   passkeyAssertion,
   passkeyRegistration,
-} from '../contract/resources/passkeys.ts'
+} from '../contract/resources/members.ts'
+import { messagesFor } from '../contract/resources/messages.ts'
 import type { DoubtfulChoice, StandstillOptions } from '../control/dispatch-control.ts'
 import type { Adjustment, Grant } from '../credits/bookings.ts'
+import type { TermsChange } from '../credits/credits.ts'
 import type { HoldRequest } from '../credits/holding.ts'
-import type { TermsChange } from '../credits/terms.ts'
 import type { KeptMail } from '../mail/sandbox-mailer.ts'
 import type { Operators } from '../operators/operators.ts'
 import type { ErasureOptions } from '../retention/erasure.ts'

@@ -1,8 +1,13 @@
 import { getCountries } from 'libphonenumber-js/max'
 import { describe, expect, it } from 'vitest'
-import { COUNTRIES, countryName, readCountries } from './countries.ts'
 import { countryOf } from './country-of.ts'
-import { type CountryRule, createCountryRule } from './country-rule.ts'
+import {
+  COUNTRIES,
+  type CountryRule,
+  countryName,
+  createCountryRule,
+  readCountries,
+} from './country-rule.ts'
 
 describe('countries', () => {
   it('are those of the phone number library', () => {

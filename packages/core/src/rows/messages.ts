@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { units } from '../contract/fields/units.ts'
 import type { RecipientFault } from '../contract/resources/bulk.ts'
-import type { EmailTag } from '../contract/resources/email-tags.ts'
+import type { EmailTag } from '../contract/resources/email-headers.ts'
 import type { EventKind } from '../contract/resources/events.ts'
 import type { MailRecipient } from '../contract/resources/mail-recipients.ts'
 import type { Channel, Content, MessageStatus, Metadata } from '../contract/resources/messages.ts'

@@ -1,12 +1,13 @@
-import { placeOfKey } from '../api-keys/sealed-key.ts'
+import { placeOfKey } from '../api-keys/key.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { countedText } from '../contract/fields/amounts.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
-import { placeOfDomainKey } from '../domains/sealed-domain.ts'
+import { placeOfDomainKey } from '../domains/signing-keys.ts'
 import { partsOf, type Sealed } from '../rows/sealed.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import { type Place, SealedError, type Sealer } from '../secrets/sealer.ts'
-import { placeOfSecret } from '../secrets/secrets.ts'
+import type { SecretsKey } from '../secrets/keys.ts'
+import { createSealer, type Place, SealedError, type Sealer } from '../secrets/sealer.ts'
+import { createSecrets, placeOfSecret } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { DomainSecretColumns, WebhookSecretColumns } from '../storage/ports/stores.ts'
 import {
@@ -16,8 +17,13 @@ import {
   placeOfWebhook,
   sealHeaders,
 } from '../webhooks/sealed-webhook.ts'
-import { type DiscardReport, discardUnreadable } from './discard-secrets.ts'
-import { type BatchOptions, inBatches, type Rows } from './secrets-batches.ts'
+import {
+  type BatchOptions,
+  type DiscardReport,
+  discardUnreadable,
+  inBatches,
+  type Rows,
+} from './discard-secrets.ts'
 
 /** The numbers of plain and encrypted secrets in the database. */
 export interface SecretsStatus {
@@ -230,4 +236,27 @@ function resealing(target: Sealer) {
 
 function isSealedBy({ key_id }: Sealer, value: Sealed): boolean {
   return (partsOf(value)?.key_id ?? null) === key_id
+}
+
+interface OpenedSecrets {
+  sealer: Sealer
+  /** A secret that the service generated. */
+  secret: (name: string) => Promise<string>
+  secretsAtRest: SecretsAtRest
+}
+
+/**
+ * @param keys the first key encrypts, all keys decrypt.
+ * @param required whether values that other keys encrypted are an error.
+ * @throws SealedError for values that other keys encrypted.
+ */
+export async function openSecrets(
+  keys: readonly SecretsKey[],
+  { storage, runtime, required }: { storage: Storage; runtime: Runtime; required: boolean },
+): Promise<OpenedSecrets> {
+  const sealer = createSealer(keys, runtime)
+  const plain = createSealer(keys, runtime, null)
+  const secretsAtRest = createSecretsAtRest({ storage, runtime, sealer, plain })
+  if (required) await assertSecretsReadable(secretsAtRest)
+  return { sealer, secret: createSecrets({ storage, runtime, sealer }), secretsAtRest }
 }

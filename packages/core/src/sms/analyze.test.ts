@@ -1,8 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { gsm7Suggestion, nonGsmCharacters } from './analyze.ts'
-import { GSM7_BASIC, GSM7_EXTENSION } from './gsm7.ts'
-import { countSegments, encodingOf, segments } from './segments.ts'
+import {
+  countSegments,
+  encodingOf,
+  GSM7_BASIC,
+  GSM7_EXTENSION,
+  gsm7Suggestion,
+  nonGsmCharacters,
+  segments,
+} from './segments.ts'
 
 describe('nonGsmCharacters', () => {
   test.each([

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
-import { GSM7_BASIC, GSM7_EXTENSION, SEPTETS } from './gsm7.ts'
+import { GSM7_BASIC, GSM7_EXTENSION, SEPTETS } from './segments.ts'
 
 interface Validator {
   validateCharacter(character: string): boolean

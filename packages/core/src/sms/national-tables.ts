@@ -1,4 +1,4 @@
-import { GSM7_BASIC, GSM7_EXTENSION } from './gsm7.ts'
+import { GSM7_BASIC, GSM7_EXTENSION } from './segments.ts'
 
 /** The characters of a 7 bit table by their codes. A code without a character is absent. */
 type Table = ReadonlyMap<number, string>

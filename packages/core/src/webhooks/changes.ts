@@ -3,14 +3,13 @@ import { type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, type AuditedChange, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Body, BodyIn, Data, Form } from '../contract/endpoints/endpoint.ts'
 import { invalid } from '../contract/errors.ts'
-import { LIMITS } from '../contract/limits.ts'
+import { LIMITS, type Quotas } from '../contract/limits.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/resources/webhooks.ts'
 import { mintSecret } from '../contract/signing/signature.ts'
 import { gateHostOf } from '../rules/delivery-times.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
-import type { Storage } from '../storage/ports/storage.ts'
-import { assertRoomForWebhook, type WebhookQuotas } from './quota.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
 import type { TargetGuard } from './target.ts'
 import { checkMode, visibleWebhook, webhookOf } from './views.ts'
@@ -214,4 +213,44 @@ function enablingAt(enabled_at: Date): (before: OpenedWebhook) => PlainChange {
 
 function disabling({ is_active }: OpenedWebhook): PlainChange {
   return is_active ? { is_active: false, status: 'disabled', disabled_reason: 'manual' } : {}
+}
+
+/** The maximum number of webhooks of a workspace, in total and to one host. */
+export type WebhookQuotas = Pick<Quotas, 'webhooks' | 'webhooks_per_host'>
+
+/**
+ * Checks the quotas in the transaction that adds a webhook or changes its address. Exact if the workspace is locked.
+ * @throws SvcError `validation_error` with the remedy.
+ */
+export async function assertRoomForWebhook(
+  { webhooks }: Pick<Writes, 'webhooks'>,
+  workspaceId: string,
+  /** `id` is null for a new webhook. */
+  { id, url }: { id: string | null; url: string },
+  { webhooks: max, webhooks_per_host: max_per_host }: WebhookQuotas,
+): Promise<void> {
+  const targets = await webhooks.targets(workspaceId)
+  if (id === null && targets.length >= max) {
+    throw invalid(
+      '',
+      `A workspace may have at most ${max} webhooks. Delete one that is not used any more: DELETE /api/v1/webhooks/:id`,
+    )
+  }
+  const host = hostOf(url)
+  const before = targets.find((target) => target.id === id)
+  // A webhook that is older than the quota, or was created under a higher quota, can still be changed.
+  if (before && hostOf(before.url) === host) return
+  const there = targets.filter((target) => target.id !== id && hostOf(target.url) === host)
+  if (there.length >= max_per_host) {
+    throw invalid(
+      'url',
+      `At most ${max_per_host} webhooks of a workspace may go to one host, and ${there.length} go to ${host} already. Delete one of them (DELETE /api/v1/webhooks/:id), or let one take several kinds of events.`,
+    )
+  }
+}
+
+/** The normalised host and port: lower case, no final dot, the scheme's port if the URL has none. */
+function hostOf(url: string): string {
+  const { protocol, hostname, port } = new URL(url)
+  return `${hostname.replace(/\.$/, '')}:${port || (protocol === 'https:' ? 443 : 80)}`
 }

@@ -10,7 +10,7 @@ import {
 import type { FormattedAttempt } from '../rules/formats/format.ts'
 import { FORMATS } from '../rules/formats/formats.ts'
 import { isSuccess } from '../rules/record.ts'
-import type { DeliveryOutcome } from '../runtime/telemetry.ts'
+import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../runtime/telemetry.ts'
 import type { TargetPolicy } from './target.ts'
 import { createTargetConnector } from './target-connector.ts'
 
@@ -188,4 +188,16 @@ const ERRORS: Partial<Record<HttpFailure, DeliveryOutcome>> = {
   busy: 'timeout',
   timeout: 'timeout',
   reset: 'reset',
+}
+
+const OUTCOMES: ReadonlySet<string> = new Set(DELIVERY_OUTCOMES)
+
+/** The outcome of an attempt as metrics count it. */
+export function deliveryOutcome({
+  response_status,
+  error,
+}: Pick<DeliverAnswer, 'response_status' | 'error'>): DeliveryOutcome {
+  const outcome =
+    response_status === null ? error : `${Math.floor(Math.min(response_status, 599) / 100)}xx`
+  return outcome !== null && OUTCOMES.has(outcome) ? (outcome as DeliveryOutcome) : 'failed'
 }

@@ -10,15 +10,17 @@ import type {
   DeliveryWithAttempts,
   webhookDeliveries as endpoints,
 } from '../contract/resources/webhook-deliveries.ts'
-import type { DeliveryRow, WebhookRow } from '../rows/rows.ts'
-import { MAX_ATTEMPTS } from '../rules/delivery-times.ts'
+import type { DeliveryAttemptRow, DeliveryRow, WebhookRow } from '../rows/rows.ts'
+import { MAX_ATTEMPTS, nextAttempt } from '../rules/delivery-times.ts'
 import { type FanOut, fanOut } from '../rules/fan-out.ts'
+import { FORMATS } from '../rules/formats/formats.ts'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { DeliveryFilter } from '../storage/ports/stores.ts'
 import { isErasedBody } from './erased-body.ts'
-import { type SentRequest, sentRequests } from './sent-requests.ts'
+
+import { openWebhook, signingSecrets } from './sealed-webhook.ts'
 import { deliveryOf, visibleWebhook } from './views.ts'
 
 /**
@@ -271,4 +273,117 @@ function checkWindow(since: Date, until: Date, now: Date, webhook: WebhookRow): 
     throw refuse(`since must be within the last ${days} days`)
   }
   expectEnabled(webhook)
+}
+
+/** The request of one attempt, as the receiver got it. */
+export interface SentRequest {
+  /** The number of the attempt, from 1. */
+  number: number
+  /** The value is null for the webhook's own headers: they may be credentials, and are never shown. */
+  headers: { name: string; value: string | null }[]
+  body: string
+}
+
+/**
+ * Builds the requests of a delivery's attempts again. Signatures are not stored: they are made with the secrets that are
+ * valid now, so after a rotation those of earlier attempts differ from what the receiver got.
+ */
+async function sentRequests(
+  { storage, sealer, runtime }: { storage: Storage; sealer: Sealer; runtime: Runtime },
+  webhook: WebhookRow,
+  delivery: DeliveryRow,
+  attempts: readonly DeliveryAttemptRow[],
+): Promise<SentRequest[]> {
+  const { workspace_id, event_id, message_id, event } = delivery
+  const [[stored], message] = await Promise.all([
+    storage.read.webhooks.eventBodies(workspace_id, [event_id]),
+    message_id && webhook.format !== 'svc'
+      ? storage.read.messages.byId(workspace_id, message_id)
+      : null,
+  ])
+  const { format, url, ...opened } = openWebhook(sealer, webhook, webhook)
+  const ends_at = webhook.previous_secret_ends_at
+  const previous_secret = ends_at && ends_at > runtime.now() ? opened.previous_secret : null
+  const secrets = signingSecrets({ ...opened, previous_secret })
+  const { subject, from_address } = (message?.content ?? {}) as Partial<Record<string, string>>
+  return attempts.map(({ number, started_at }) => {
+    const { headers, body = '' } = FORMATS[format].request(
+      {
+        ...{ workspace_id, event_id, event, url, ...secrets, attempt: number },
+        delivery_id: delivery.id,
+        body: stored?.body ?? '{}',
+        message: message && {
+          sender: message.sender,
+          subject: subject ?? null,
+          from_address: from_address ?? null,
+          // Deliveries to status callbacks are not shown.
+          callback_method: null,
+        },
+      },
+      started_at,
+    )
+    const own = Object.keys(opened.headers).map((name) => ({ name, value: null }))
+    const ours = Object.entries(headers).map(([name, value]) => ({ name, value }))
+    return { number, headers: [...ours, ...own], body }
+  })
+}
+
+/** A delivery with its request and its attempts. */
+export type MessageDelivery = Pick<
+  Delivery,
+  | 'id'
+  | 'webhook_id'
+  | 'status'
+  | 'trigger'
+  | 'attempt_count'
+  | 'max_attempts'
+  | 'next_attempt_at'
+  | 'next_attempt_reason'
+  | 'created_at'
+  | 'delivered_at'
+> & {
+  event: string
+  /** The current address; null if the webhook was deleted. */
+  url: string | null
+  /** The body of the request, byte for byte. */
+  payload: string | null
+  /** The attempts, oldest first. */
+  attempts: {
+    number: number
+    started_at: Date
+    duration_ms: number
+    response_status: number | null
+    response_body: string | null
+    error: string | null
+  }[]
+}
+
+/** The deliveries about one message, oldest first. */
+export async function deliveriesOfMessage(
+  { read: { webhooks }, now }: Pick<Storage, 'read'> & { now: Date },
+  workspaceId: string,
+  messageId: string,
+): Promise<MessageDelivery[]> {
+  const rows = await webhooks.deliveriesOf(workspaceId, messageId)
+  const eventIds = [...new Set(rows.map(({ event_id }) => event_id))]
+  const sent = await webhooks.eventBodies(workspaceId, eventIds)
+  const bodies = new Map(sent.map(({ id, body }) => [id, body]))
+  return Promise.all(
+    rows.map(async (row) => {
+      const { id, webhook_id, event, status, trigger } = row
+      const { attempt_count, max_attempts, created_at, delivered_at } = row
+      const [webhook, attempts] = await Promise.all([
+        webhooks.byId(workspaceId, webhook_id),
+        webhooks.attempts(workspaceId, webhook_id, id),
+      ])
+      return {
+        ...{ id, webhook_id, event, status, trigger },
+        ...{ attempt_count, max_attempts, created_at, delivered_at },
+        ...nextAttempt(row, { waits_until: webhook?.waits_until ?? null, now }),
+        url: webhook?.url ?? null,
+        payload: bodies.get(row.event_id) ?? null,
+        attempts: attempts.map(({ workspace_id: _, delivery_id: __, ...attempt }) => attempt),
+      }
+    }),
+  )
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { deliveryOutcome } from './delivery-outcome.ts'
+import { deliveryOutcome } from './deliver.ts'
 
 it.each([
   [200, null, '2xx'],

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto'
+import { placeOfKey } from '../api-keys/key.ts'
+import { invalid } from '../contract/errors.ts'
+import { mintSecret } from '../contract/signing/signature.ts'
 import type { WebhookRow } from '../rows/rows.ts'
 import type { Sealed, SealedHeaders } from '../rows/sealed.ts'
 import type { ClaimedDelivery } from '../rules/claim-deliveries.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import type { Place, Sealer } from '../secrets/sealer.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 
 /** The secrets of a webhook in plain text, in memory only. */
 export interface WebhookSecrets {
@@ -126,4 +131,63 @@ export function signingSecrets({
   if (previous_secret === null) return { secret, other_secret: null }
   if (accepted_secret === fingerprintOf(secret)) return { secret, other_secret: previous_secret }
   return { secret: previous_secret, other_secret: secret }
+}
+
+/** The remedy for a key that is stored as a hash only. */
+export const NO_SIGNATURE =
+  'This API key does not sign callbacks. Create one that does: svc keys create --twilio'
+
+/**
+ * The text of an API key that signs webhooks in place of a secret of their own.
+ * @throws SvcError `validation_error` at `path` if the workspace has no such key, or the key does not sign.
+ */
+export async function signingKeyOf(
+  { storage, sealer }: { storage: Storage; sealer: Sealer },
+  { workspace_id, api_key_id: id }: { workspace_id: string; api_key_id: string },
+  path: string,
+): Promise<string> {
+  const sealed = await storage.read.apiKeys.sealedKey(workspace_id, id)
+  if (sealed === null) throw invalid(path, NO_SIGNATURE)
+  return sealer.open(placeOfKey({ workspace_id, id }), sealed)
+}
+
+/** The `disabled_reason` of a webhook that a deactivated API key signed. */
+const KEY_DEACTIVATED = 'key_deactivated'
+
+/** Ends the webhooks that an API key signs, in the transaction that deactivates the key. */
+export type EndSigning = (
+  stores: Pick<Writes, 'webhooks'>,
+  workspaceId: string,
+  /** Null: every key of the workspace. */
+  keyId: string | null,
+) => Promise<void>
+
+/**
+ * Disables these webhooks, and replaces their secrets, because each has a copy of the key. A webhook that its owner created
+ * no longer depends on the key: after it is enabled again, it is signed with a secret of its own.
+ */
+export function createEndSigning({
+  runtime,
+  sealer,
+}: {
+  runtime: Runtime
+  sealer: Sealer
+}): EndSigning {
+  return async ({ webhooks }, workspaceId, keyId) => {
+    const updated_at = runtime.now()
+    for (const row of await webhooks.lockSignedBy(workspaceId, keyId)) {
+      await webhooks.change(workspaceId, row.id, {
+        ...sealWebhook(sealer, row, { secret: mintSecret(runtime.bytes), previous_secret: null }),
+        previous_secret_ends_at: null,
+        accepted_secret: null,
+        ...(row.callback_origin === null && { api_key_id: null }),
+        ...(row.is_active && {
+          is_active: false,
+          status: 'disabled',
+          disabled_reason: KEY_DEACTIVATED,
+        }),
+        updated_at,
+      })
+    }
+  }
 }

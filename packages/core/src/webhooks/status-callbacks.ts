@@ -8,8 +8,8 @@ import { gateHostOf } from '../rules/delivery-times.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { type OpenedWebhook, sealWebhook } from './sealed-webhook.ts'
-import { NO_SIGNATURE, signingKeyOf } from './signing-key.ts'
+import { NO_SIGNATURE, type OpenedWebhook, sealWebhook, signingKeyOf } from './sealed-webhook.ts'
+
 import type { TargetGuard } from './target.ts'
 
 /**

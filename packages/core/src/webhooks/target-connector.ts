@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { type Connector, createConnector } from '../http/client.ts'
+import { type Connector, createConnector, FORBIDDEN } from '../http/client.ts'
 import { bare, createTargetGuard, forbidden, type TargetPolicy } from './target.ts'
 
 /**
@@ -29,4 +29,28 @@ export function createTargetConnector(
       done(forbidden(), null)
     })
   }
+}
+
+/** Connects to the address of a webhook as a delivery does, and sends nothing. Returns null, or the reason of the failure. */
+export async function reachTarget(url: string, policy: TargetPolicy): Promise<string | null> {
+  const connect = createTargetConnector(policy)
+  const { protocol, hostname, port, host } = new URL(url)
+  const options = { protocol, hostname, host, port: port || defaultPort(protocol) }
+  return new Promise((resolve) => {
+    connect(options, (error, socket) => {
+      socket?.destroy()
+      resolve(error ? wordsFor(error) : null)
+    })
+  })
+}
+
+function defaultPort(protocol: string): string {
+  return protocol === 'https:' ? '443' : '80'
+}
+
+function wordsFor(error: Error & { code?: string }): string {
+  if (error.code === FORBIDDEN) {
+    return 'it leads to an address that is not public, or uses plain http, which webhook_targets does not allow'
+  }
+  return `this machine cannot connect to it (${error.code ?? error.message})`
 }

@@ -13,12 +13,28 @@ import { gateHostOf } from '../rules/delivery-times.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { createWebhookChanges, type WebhookChanges, type WithWarning } from './changes.ts'
-import { createWebhookDeliveries, type WebhookDeliveries } from './deliveries.ts'
-import { deliveriesOfMessage, type MessageDelivery } from './of-message.ts'
-import { assertRoomForWebhook, type WebhookQuotas } from './quota.ts'
-import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
-import { NO_SIGNATURE, signingKeyOf } from './signing-key.ts'
+import {
+  assertRoomForWebhook,
+  createWebhookChanges,
+  type WebhookChanges,
+  type WebhookQuotas,
+  type WithWarning,
+} from './changes.ts'
+import {
+  createWebhookDeliveries,
+  deliveriesOfMessage,
+  type MessageDelivery,
+  type WebhookDeliveries,
+} from './deliveries.ts'
+
+import {
+  NO_SIGNATURE,
+  type OpenedWebhook,
+  openWebhook,
+  sealWebhook,
+  signingKeyOf,
+} from './sealed-webhook.ts'
+
 import type { TargetGuard } from './target.ts'
 import { checkMode, visibleWebhook, webhookOf } from './views.ts'
 

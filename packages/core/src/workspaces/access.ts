@@ -7,14 +7,14 @@ import type { workspaces as endpoints } from '../contract/resources/workspaces.t
 import type { UserRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import type { EndSigning } from '../webhooks/end-signing.ts'
-import { loginNetworkOf } from './begin-session.ts'
+import type { EndSigning } from '../webhooks/sealed-webhook.ts'
 import { endLinks } from './links.ts'
 import { type Login, loginById, workspaceIdsOf } from './logins.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
-import { removeMember } from './remove-member.ts'
+import { loginNetworkOf, removeMember } from './sessions.ts'
 import { badToken, hashToken } from './token.ts'
+
 import { grantSignupCredits, NOTHING_REVOKED, type Revoked, revokeAll } from './verification.ts'
 
 /** Verification of addresses, and passwords. Contract section 2. */

@@ -10,10 +10,10 @@ import type { InvitationRow, UserRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { SecondFactors } from '../second-factor/second-factor.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { actorOf, beginSession, type NewSession } from './begin-session.ts'
 import { type Login, loginByEmail } from './logins.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
+import { actorOf, beginSession, type NewSession } from './sessions.ts'
 import { badToken, hashToken } from './token.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000

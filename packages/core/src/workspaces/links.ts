@@ -5,8 +5,8 @@ import type { SignInLink } from '../contract/resources/members.ts'
 import type { OidcIdentityRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { actorOf } from './begin-session.ts'
 import { loginById, workspaceIdsOf } from './logins.ts'
+import { actorOf } from './sessions.ts'
 
 /** The links of a login to subjects of OIDC providers, with which a person signs in. */
 export interface Links {

@@ -1,8 +1,8 @@
+import type { NoteRefused } from '../audit/audit.ts'
 import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
-import type { NoteRefused } from '../audit/refused-sign-ins.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
-import type { PasskeyRegistration } from '../contract/resources/passkeys.ts'
+import type { PasskeyRegistration } from '../contract/resources/members.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { HeldPasskeys, Passkeys } from '../second-factor/passkeys.ts'
 import type {
@@ -12,9 +12,9 @@ import type {
   TotpSecret,
 } from '../second-factor/second-factor.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { actorOf, beginSession, type NewSession } from './begin-session.ts'
 import { type Login, loginByEmail, loginById, noteRefusedLogin, workspaceIdsOf } from './logins.ts'
 import type { Passwords } from './password.ts'
+import { actorOf, beginSession, type NewSession } from './sessions.ts'
 
 /** The second factors of logins: a code of an authenticator app, or a recovery code, beside the password. */
 export interface LoginFactors

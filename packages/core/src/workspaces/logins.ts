@@ -1,4 +1,4 @@
-import type { NoteRefused, RefusedSignIn } from '../audit/refused-sign-ins.ts'
+import type { NoteRefused, RefusedSignIn } from '../audit/audit.ts'
 import type { UserRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { Reads } from '../storage/ports/stores.ts'

@@ -9,7 +9,7 @@ import {
   resetMail,
   verifyMail,
 } from '../mail/templates.ts'
-import type { FrozenWorkspace } from '../messages/sequence-guard.ts'
+import type { FrozenWorkspace } from '../messages/sequence-detector.ts'
 import type { OwnerMailRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'

@@ -6,11 +6,10 @@ import { LIMITS } from '../contract/limits.ts'
 import type { OidcIdentityRow, UserRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { actorOf, beginSession, type NewSession } from './begin-session.ts'
 import { join } from './invitations.ts'
 import { recordLink } from './links.ts'
 import { type Login, loginByEmail, loginById, workspaceIdsOf } from './logins.ts'
-import { removeMember } from './remove-member.ts'
+import { actorOf, beginSession, type NewSession, removeMember } from './sessions.ts'
 
 /** A person with a login at an OIDC provider. The caller verified the ID token. */
 export interface OidcPerson {

@@ -6,7 +6,7 @@ import type { KeyIdentity } from '../../src/api-keys/api-keys.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import { type Core, createCore } from '../../src/core.ts'
 import type { CoreOptions } from '../../src/core-options.ts'
-import type { CoreEvent } from '../../src/events/event.ts'
+import type { CoreEvent } from '../../src/events/feed.ts'
 import { systemRuntime } from '../../src/runtime/runtime.ts'
 import { createDatabase } from '../postgres-database.ts'
 

@@ -1,6 +1,6 @@
 import { UNITS_MAX, type Units } from '../../src/contract/fields/units.ts'
-import { createCredits } from '../../src/credits/credits.ts'
-import type { TermsChange } from '../../src/credits/terms.ts'
+import { createCredits, type TermsChange } from '../../src/credits/credits.ts'
+
 import { ENTRY_KINDS, type EntryKind } from '../../src/rows/credits.ts'
 import type { Operation } from '../../src/rules/decide.ts'
 import { wordFor } from '../storage/ledger-calls.ts'

@@ -1,12 +1,11 @@
 import * as z from 'zod'
 import { GROUPS } from '../api.ts'
-import { ERRORS, type ErrorCode } from '../errors.ts'
+import { ERRORS, type ErrorCode, type ErrorDetail, type SvcError } from '../errors.ts'
 import { EXAMPLES } from '../examples.ts'
 import { idempotencyKey } from '../fields/fields.ts'
 import { LIMITS, RATES } from '../limits.ts'
 import { FILE_META, fileContent } from '../resources/email-attachments.ts'
 import type { Api, Endpoint } from './endpoint.ts'
-import { failureEnvelope } from './envelope.ts'
 
 type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 type JsonObject = { [key: string]: Json }
@@ -280,3 +279,43 @@ function responseHeaders(): JsonObject {
     'Retry-After': header('Whole seconds until the client may retry.'),
   }
 }
+
+/** The body of every success. Source: interface, Response envelope. */
+export interface Success<T> {
+  success: true
+  data: T
+}
+
+/** The body of every failure. Source: interface, Errors; contract section 1. */
+export interface Failure {
+  success: false
+  error: ErrorCode
+  message: string
+  details?: ErrorDetail[]
+}
+
+/** Wraps an encoded answer. */
+export function success<T>(data: T): Success<T> {
+  return { success: true, data }
+}
+
+/** The body for an error, without its cause. */
+export function failure({ code, message, details }: SvcError): Failure {
+  return { success: false, error: code, message, ...(details && { details }) }
+}
+
+/** The schema of `Failure`. */
+export const failureEnvelope = z
+  .object({
+    success: z.literal(false),
+    error: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+    message: z.string(),
+    details: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional()
+      .meta({
+        description:
+          'With every `validation_error`: all faults of the request; the first is also the message.',
+      }),
+  })
+  .meta({ id: 'Error' })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseDateTime } from './date-time.ts'
+import { parseDateTime } from './fields.ts'
 
 describe('parseDateTime', () => {
   test.each([

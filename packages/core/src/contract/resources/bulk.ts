@@ -7,7 +7,7 @@ import { LIMITS } from '../limits.ts'
 import { bulkRequest } from './bulk-request.ts'
 import { CHANNELS } from './content.ts'
 import { MESSAGE_STATUSES } from './message.ts'
-import { sentBulkJson } from './plain-bulk.ts'
+import { sentBulkJson } from './plain-send.ts'
 
 /** Why a bulk has no message for a recipient. Source: contract sections 6 and 12, Bulk. */
 export const RECIPIENT_FAULTS = [

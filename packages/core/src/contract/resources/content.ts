@@ -3,11 +3,11 @@ import { email, httpUrl, text } from '../fields/fields.ts'
 import { textMap } from '../fields/text-map.ts'
 import { LIMITS } from '../limits.ts'
 import { emailAttachments } from './email-attachments.ts'
-import { emailHeaders } from './email-headers.ts'
-import { emailTags } from './email-tags.ts'
+import { emailHeaders, emailTags } from './email-headers.ts'
+
 import { copies, oneOrMore } from './mail-recipients.ts'
 
-export { contentTypeOf as fileTypeOf } from './content-type.ts'
+export { contentTypeOf as fileTypeOf } from './email-attachments.ts'
 export { EMAIL_HEADERS, headerName as emailHeaderName } from './email-headers.ts'
 
 /** The channels. Source: interface, What the service does. */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
 import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
-import { DOMAIN_TEXT, domainName } from '../fields/domain-name.ts'
+import { DOMAIN_TEXT, domainName } from '../fields/email-address.ts'
 import { text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 

@@ -3,7 +3,12 @@ import { chosen, notLongerThan } from '../fields/chosen.ts'
 import { emailKey } from '../fields/email-address.ts'
 import { email } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
-import { MESSAGE_STATUSES } from './message-status.ts'
+
+/** The statuses of a message in their order. Source: interface, Message status. */
+export const MESSAGE_STATUSES = ['queued', 'sent', 'delivered', 'failed', 'read'] as const
+
+/** The status of a message. */
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
 
 const RECIPIENTS_MAX = LIMITS.email_recipients
 const TOO_MANY = `An e-mail can have at most ${RECIPIENTS_MAX} recipients together in to, cc and bcc`

@@ -1,10 +1,9 @@
 import * as z from 'zod'
 import { credits, isRecord, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { CHANNELS, type Content } from './content.ts'
-import { mailRecipient } from './mail-recipients.ts'
-import { MESSAGE_STATUSES } from './message-status.ts'
+import { MESSAGE_STATUSES, mailRecipient } from './mail-recipients.ts'
 
-export { MESSAGE_STATUSES, type MessageStatus } from './message-status.ts'
+export { MESSAGE_STATUSES, type MessageStatus } from './mail-recipients.ts'
 
 /** The encodings of an SMS. */
 export const SMS_ENCODINGS = ['GSM-7', 'UCS-2'] as const

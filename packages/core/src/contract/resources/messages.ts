@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
+import { limit, listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
 import {
   credits,
   dateTime,
@@ -13,6 +13,7 @@ import {
 import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
 import { estimateFor } from './estimate.ts'
+import { MESSAGE_STATUSES } from './mail-recipients.ts'
 import { message } from './message.ts'
 import { plainSend, sentJson } from './plain-send.ts'
 import { channelText, sendRequest } from './send-request.ts'
@@ -186,3 +187,18 @@ export const messagesFor = ({ voice, attachments_max_bytes }: ApiOptions) =>
 
 /** Messages of a service without a voice provider. */
 export const messages = messagesFor({ voice: false })
+
+/** The query of a search among the messages of a workspace. */
+export const messageSearch = z.object({
+  search: phoneOrText(text(LIMITS.message_search_length)).optional(),
+  channel: z.enum(CHANNELS).optional(),
+  status: z.enum(MESSAGE_STATUSES).optional(),
+  startDate: queryDateTime.optional(),
+  endDate: queryDateTime.optional(),
+  bulk_id: uuid.optional(),
+  after: uuid.optional(),
+  limit,
+})
+
+/** The query of a search among the messages of a workspace. */
+export type MessageSearch = z.output<typeof messageSearch>

@@ -5,7 +5,7 @@ import { UNITS_MAX, units } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
 import { bulks, RECIPIENT_FAULTS } from './bulk.ts'
 import { bulkRecipient } from './bulk-request.ts'
-import { isPlainRecipient, sentBulkJson } from './plain-bulk.ts'
+import { isPlainRecipient, sentBulkJson } from './plain-send.ts'
 
 const plain = {
   to: '+15005550006',

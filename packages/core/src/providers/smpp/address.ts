@@ -1,5 +1,5 @@
 import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js/min'
-import { SEPTETS } from '../../sms/gsm7.ts'
+import { SEPTETS } from '../../sms/segments.ts'
 import type { Address } from './pdu.ts'
 import type { SmppSettings } from './settings.ts'
 

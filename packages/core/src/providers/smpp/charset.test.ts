@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { GSM7_BASIC, GSM7_EXTENSION } from '../../sms/gsm7.ts'
+import { GSM7_BASIC, GSM7_EXTENSION } from '../../sms/segments.ts'
 import { decodeGsm7, decodeText, decodeUcs2, encodeGsm7, encodeUcs2 } from './charset.ts'
 
 const CHARACTERS = [...GSM7_BASIC.replace('\x1b', ''), ...GSM7_EXTENSION.keys()]

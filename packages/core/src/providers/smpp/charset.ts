@@ -1,5 +1,5 @@
-import { GSM7_BASIC, GSM7_EXTENSION, SEPTETS } from '../../sms/gsm7.ts'
 import { NATIONAL_TABLES } from '../../sms/national-tables.ts'
+import { GSM7_BASIC, GSM7_EXTENSION, SEPTETS } from '../../sms/segments.ts'
 
 /** The meaning of data_coding 0 at an SMSC: SMPP 3.4 section 5.2.19 leaves it to an agreement. */
 export type Alphabet = 'gsm' | 'latin1' | 'ascii'

@@ -1,5 +1,5 @@
-import { SEPTETS } from '../../sms/gsm7.ts'
-import { type Segmentation, segments } from '../../sms/segments.ts'
+import { SEPTETS, type Segmentation, segments } from '../../sms/segments.ts'
+
 import {
   type Alphabet,
   DEFAULT_CODING,

@@ -1,5 +1,6 @@
 import { WHATSAPP_USER_ID } from '../../contract/fields/e164.ts'
 import { isRecord } from '../../contract/fields/fields.ts'
+
 import { retryAfterMs } from '../../contract/fields/retry-after.ts'
 import type { Outcome } from '../../contract/outside/provider.ts'
 import { type Answered, isNotBegun, type ProviderAnswer } from '../http-client.ts'

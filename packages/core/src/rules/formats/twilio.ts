@@ -1,13 +1,17 @@
 import type { WireEventData } from '../../contract/resources/events.ts'
-import { twilioAddress } from '../../contract/twilio/addresses.ts'
-import { twilioDate } from '../../contract/twilio/dates.ts'
 import {
   twilioCallStatusOf,
   twilioErrorOf,
   twilioStatusOf,
 } from '../../contract/twilio/message-status.ts'
-import { sidOf } from '../../contract/twilio/sids.ts'
-import { signTwilio, TWILIO_SIGNATURE_HEADER } from '../../contract/twilio/signature.ts'
+import {
+  sidOf,
+  signTwilio,
+  TWILIO_SIGNATURE_HEADER,
+  twilioAddress,
+  twilioDate,
+} from '../../contract/twilio/notation.ts'
+
 import type { FormattedAttempt, WebhookFormat } from './format.ts'
 
 /** The version of Twilio's API in requests and answers. */
