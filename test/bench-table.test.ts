@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Figure } from '../bench/figure.ts'
-import { ROWS, type Row, tableOf, withFloor } from '../bench/table.ts'
+import type { Figure } from '../proof/bench/figure.ts'
+import { ROWS, type Row, tableOf, withFloor } from '../proof/bench/table.ts'
 
 const accept: Row = {
   what: 'accept ÷ bare',

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type CrashResult, crash } from '../scripts/crash/run.ts'
+import { type CrashResult, crash } from '../proof/crash/run.ts'
 import { ensureBuilt } from './built.ts'
 
 ensureBuilt()

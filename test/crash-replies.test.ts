@@ -6,7 +6,7 @@ import { verifyLedger } from '@svc/core/operate'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createDatabase } from '../packages/core/test/postgres-database.ts'
 import { openReceiver } from '../packages/server/test/receiver.ts'
-import { openVictims, SIGNUP_CREDITS } from '../scripts/crash/victim.ts'
+import { openVictims, SIGNUP_CREDITS } from '../proof/crash/victim.ts'
 import { ensureBuilt } from './built.ts'
 
 ensureBuilt()

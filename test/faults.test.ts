@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type FaultsResult, playFaults } from '../scripts/faults/run.ts'
-import { SCENARIOS } from '../scripts/faults/scenarios.ts'
+import { type FaultsResult, playFaults } from '../proof/faults/run.ts'
+import { SCENARIOS } from '../proof/faults/scenarios.ts'
 
 const RUN_MAX_MS = 240_000
 /** The scenarios that take a few seconds. */

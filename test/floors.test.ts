@@ -80,7 +80,7 @@ describe('the floors', () => {
   })
 
   it('leave no import cycle in scripts and benchmarks', () => {
-    expect(cyclesAmong(textsBelow('scripts', 'bench'))).toEqual([])
+    expect(cyclesAmong(textsBelow('scripts', 'proof'))).toEqual([])
   })
 
   it('name only folders and files that exist', () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { LETTERS } from '../scripts/slow-inputs/inputs.ts'
-import { mails, PLAIN, readSlowly } from '../scripts/slow-inputs/mails.ts'
-import { openTrial, type Trial } from '../scripts/slow-inputs/run.ts'
+import { LETTERS } from '../proof/slow-inputs/inputs.ts'
+import { mails, PLAIN, readSlowly } from '../proof/slow-inputs/mails.ts'
+import { openTrial, type Trial } from '../proof/slow-inputs/run.ts'
 
 /** The maximum ratio of an input's event loop delay to that of plain letters of the same length. */
 const TIMES = 15

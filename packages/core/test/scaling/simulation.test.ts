@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { simulateAccept } from '../../../../bench/scaling/accept-simulation.ts'
-import { hotLimit, limitsOf, type Measured } from '../../../../bench/scaling/model.ts'
-import { STEPS } from '../../../../bench/scaling/steps.ts'
-import { agrees, checksOf } from '../../../../bench/scaling/verification.ts'
+import { simulateAccept } from '../../../../proof/bench/scaling/accept-simulation.ts'
+import { hotLimit, limitsOf, type Measured } from '../../../../proof/bench/scaling/model.ts'
+import { STEPS } from '../../../../proof/bench/scaling/steps.ts'
+import { agrees, checksOf } from '../../../../proof/bench/scaling/verification.ts'
 
 /** Round figures of the same order of magnitude as the measured ones. */
 const MEASURED: Measured = {

@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { migrateDatabase, verifyLedger } from '@svc/core/operate'
+import { startChild } from './child.ts'
+import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { fillLedger } from './fill-ledger.ts'
+import type { PacedLoadHandlers } from './processes/paced-load.ts'
+import { inFolder, startService } from './service.ts'
+
+const SVC = fileURLToPath(new URL('../../packages/cli/bin/svc.js', import.meta.url))
+
+const MESSAGES = 1_000_000
+const PER_S = 500
+/** The maximum ratio of the slowest sends during a backup to those without one. */
+const RATIO_MAX = 3
+/** The maximum time of a backup that is measured. */
+const ROUND_MS = 10_000
+
+/**
+ * The effect of a backup of a database with a million messages on 500 sends a second, which do not wait for answers:
+ * in turns with and without a backup. The ledger of each copy is verified.
+ */
+export async function run({ quick }: BenchOptions): Promise<Figure[]> {
+  return inFolder(async (folder) => {
+    const messages = quick ? MESSAGES / 10 : MESSAGES
+    const file = join(folder, 'filled.db')
+    await migrateDatabase(`file:${file}`)
+    fillLedger(file, messages)
+    const size_mb = statSync(file).size / 1e6
+    const load = startChild<PacedLoadHandlers>('paced-load.ts', { folder })
+    const service = await startService(folder, 'service', {
+      dispatch: true,
+      database_url: `file:${file}`,
+    })
+    const to = join(folder, 'backups')
+    mkdirSync(to)
+    const round = { url: service.url, key: service.key, per_s: PER_S, ms: quick ? 4_000 : ROUND_MS }
+    const without: Paced[] = []
+    const during: Paced[] = []
+    const took_ms: number[] = []
+    try {
+      await load.request('run', round)
+      for (let i = 0; i < (quick ? 3 : 5); i++) {
+        without.push(await load.request('run', round))
+        const backup = startBackup(file, to)
+        const [paced, { file: copy, duration_ms }] = await Promise.all([
+          load.request('run', { ...round, ms: Math.max(round.ms, took_ms.at(-1) ?? 0) }),
+          backup,
+        ])
+        during.push(paced)
+        took_ms.push(duration_ms)
+        const { ok } = await verifyLedger(`file:${copy}`, { fast: true })
+        if (!ok) throw new Error('the ledger of the copy does not add up')
+        rmSync(copy)
+        await service.child.request('idle', null)
+      }
+    } finally {
+      await Promise.all([load.end(), service.child.end()])
+    }
+    const p99 = (rounds: Paced[]) => median(rounds.map(({ p99_ms }) => p99_ms))
+    const max = (rounds: Paced[]) => count(Math.max(...rounds.map(({ max_ms }) => max_ms)))
+    const ratio = p99(during) / p99(without)
+    const name = `p99 of ${PER_S} sends/s during a backup of ${count(messages)} messages`
+    const all = (rounds: Paced[]) => rounds.map(({ p99_ms }) => count(p99_ms)).join(' ')
+    return [
+      {
+        name,
+        value: p99(during),
+        unit: 'ms',
+        floor: RATIO_MAX * p99(without),
+        raw: `${count(ratio)} times ${count(p99(without))} ms without one; rounds ${all(during)}, without ${all(without)}; longest ${max(during)}, without ${max(without)}`,
+      },
+      {
+        name: 'backup, verified fast',
+        value: median(took_ms) / 1000,
+        unit: 's',
+        raw: `${count(size_mb)} MB, with a low priority beside those sends`,
+      },
+    ]
+  })
+}
+
+type Paced = Awaited<ReturnType<PacedLoadHandlers['run']>>
+
+/** Runs the command as an operator does. */
+function startBackup(file: string, to: string): Promise<{ file: string; duration_ms: number }> {
+  const argv = [SVC, 'backup', '--database', `file:${file}`, '--to', to, '--json']
+  const child: ChildProcess = spawn(process.execPath, argv, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let text = ''
+  child.stdout?.on('data', (chunk) => {
+    text += chunk
+  })
+  return new Promise((resolve, reject) => {
+    child.once('close', (code) => {
+      if (code === 0) resolve(JSON.parse(text))
+      else reject(new Error(`svc backup ended with ${code}`))
+    })
+  })
+}

@@ -1,0 +1,140 @@
+import { createRequire } from 'node:module'
+import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/driver.ts'
+
+const core = createRequire(new URL('../../packages/core/package.json', import.meta.url))
+
+/** Rows of one write: the maximum that a service on the same file waits for. */
+const BLOCK = 100_000
+
+/** The age of the oldest message. */
+const DAYS = 90
+const HISTORY_MS = DAYS * 86_400_000
+
+/** The bulk with the oldest messages, and their number. */
+export const BULK = { id: '01890000-0000-7000-8000-000000000000', messages: 500 }
+
+/** Recipients with the same number of messages in a history of every length: the oldest messages of the history. */
+export const RECIPIENTS = {
+  few: { number: '+14155600001', messages: 50 },
+  many: { number: '+14155600002', messages: 400 },
+}
+const [FEW_FROM, MANY_FROM] = [500, 550]
+
+/** SQL: the recipient of a message; those of the others vary. */
+function recipientOf(other: string): string {
+  const { few, many } = RECIPIENTS
+  const of = ({ number, messages }: typeof few, from: number) =>
+    `when i between ${from} and ${from + messages - 1} then '${number}'`
+  return `case ${of(few, FEW_FROM)} ${of(many, MANY_FROM)} else ${other} end`
+}
+
+/** SQL of a value for the number `i`, valid on both engines. */
+const VALUES = {
+  // The oldest few, which a walk back through the history finds last.
+  status: `case when i < 5 then 'sent' when mod(i, 10) = 3 then 'failed' else 'delivered' end`,
+  channel: `case when i between 10 and 14 then 'whatsapp' else 'sms' end`,
+  bulk_id: `case when i < ${BULK.messages} then '${BULK.id}' end`,
+}
+
+/** What the engines write differently. `at` is the time of a message in milliseconds. */
+const SQLITE = {
+  values: (at: string) => ({
+    ...VALUES,
+    id: `printf('%08x-%04x-7000-8000-%012x', (${at}) / 65536, (${at}) % 65536, i)`,
+    recipient: recipientOf(`printf('+141555%05d', i % 1000)`),
+    livemode: 'mod(i, 50) <> 7',
+    created_at: at,
+  }),
+  startOf: (unit_ms: number) => `created_at - created_at % ${unit_ms}`,
+  begin: '0',
+}
+const POSTGRES = {
+  values: (at: string) => ({
+    ...VALUES,
+    id: `${hex(`(${at}) / 65536`, 8)} || '-' || ${hex(`(${at}) % 65536`, 4)} || '-7000-8000-' || ${hex('i', 12)}`,
+    recipient: recipientOf(`'+141555' || lpad((i % 1000)::text, 5, '0')`),
+    livemode: 'mod(i, 50) <> 7',
+    created_at: `to_timestamp((${at}) / 1000.0)`,
+  }),
+  startOf: (unit_ms: number) =>
+    `date_trunc('${unit_ms === HOUR_MS ? 'hour' : 'day'}', created_at, 'UTC')`,
+  begin: 'to_timestamp(0)',
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+/** SQL: the totals of all messages. */
+function counted({ startOf, begin }: Pick<typeof SQLITE, 'startOf' | 'begin'>): string[] {
+  const periods = [
+    ['all', begin],
+    ['day', startOf(DAY_MS)],
+    ['hour', startOf(HOUR_MS)],
+  ]
+  const fill = periods.map(
+    ([unit, since]) => `insert into message_counts
+      (workspace_id, unit, since, channel, status, count, test_count, first_id, last_id)
+      select workspace_id, '${unit}', ${since}, channel, status, count(*),
+        sum(case when livemode then 0 else 1 end), min(id), max(id)
+      from messages group by 1, 3, 4, 5`,
+  )
+  return ['delete from message_counts', ...fill]
+}
+
+/** SQL: the time of message `i` of `total`, in milliseconds. */
+function timesOf(total: number): string {
+  const step_ms = Math.floor(HISTORY_MS / total)
+  return `${Date.now() - HISTORY_MS} + i * ${step_ms}`
+}
+
+/** Multiplies the one message of a SQLite file to `total`, all older than it. */
+export async function fillSqlite(file: string, total: number): Promise<void> {
+  const database = new Sqlite(file) as unknown as SqliteFile
+  const names = database.prepare(`select name from pragma_table_info('messages')`).all()
+  const columns = names.map(({ name }) => name)
+  const values = valuesOf(columns, SQLITE.values(timesOf(total)))
+  for (let from = 0; from < total - 1; from += BLOCK) {
+    const last = Math.min(from + BLOCK, total - 1) - 1
+    database.exec(`insert into messages (${columns})
+      with recursive n(i) as (select ${from} union all select i + 1 from n where i < ${last})
+      select ${values} from n, (select * from messages order by id desc limit 1) m`)
+  }
+  for (const statement of counted(SQLITE)) database.exec(statement)
+  database.close()
+}
+
+/** The same for a PostgreSQL database. */
+export async function fillPostgres(url: string, total: number): Promise<void> {
+  const { Client }: { Client: new (url: string) => PostgresClient } = core('pg')
+  const client = new Client(url)
+  await client.connect()
+  const { rows } = await client.query(
+    `select column_name as name from information_schema.columns where table_name = 'messages'`,
+  )
+  const columns = rows.map(({ name }) => name)
+  await client.query(`insert into messages (${columns})
+    select ${valuesOf(columns, POSTGRES.values(timesOf(total)))} from generate_series(0::bigint, ${total - 2}) i,
+      (select * from messages order by id desc limit 1) m`)
+  for (const statement of counted(POSTGRES)) await client.query(statement)
+  await client.query('vacuum analyze messages, message_counts')
+  await client.end()
+}
+
+function hex(value: string, digits: number): string {
+  return `lpad(to_hex(${value}), ${digits}, '0')`
+}
+
+function valuesOf(columns: string[], values: Record<string, string>): string {
+  return columns.map((column) => values[column] ?? `m.${column}`).join(', ')
+}
+interface SqliteFile {
+  prepare(sql: string): { all(): { name: string }[] }
+  exec(sql: string): void
+  close(): void
+}
+
+interface PostgresClient {
+  connect(): Promise<void>
+  query(sql: string): Promise<{ rows: { name: string }[] }>
+  end(): Promise<void>
+}

@@ -1,0 +1,184 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { startPostgres } from '../../packages/core/test/postgres-server.ts'
+import { type Child, type Handlers, startChild } from './child.ts'
+import { type DatabaseServer, installPeer, type PeerName, startRedis } from './peers.ts'
+import type { ReceiverHandlers } from './processes/receiver.ts'
+import { cpuOfFamily } from './processor-time.ts'
+import { type ServiceHandlers, startService } from './service.ts'
+
+/** The requests of a peer's process. */
+interface PeerHandlers extends Handlers {
+  start(input: { database: string; packages: string; webhook_url: string; secret: string }): {
+    url: string
+  }
+}
+
+/** The requests of a gateway's process. */
+export interface GatewayHandlers extends Handlers {
+  /** @param input.latency_ms the time until each answer */
+  start(input: { latency_ms: number }): { url: string }
+  /** The requests so far, those that were answered, and the different recipients in them. */
+  taken(_: null): { requests: number; answered: number; different: number }
+}
+
+const PEER_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+/** A way from HTTP to a receiver of signed webhooks: the service or a peer, on its own database. */
+export interface Path {
+  url: string
+  key: string
+  receiver: Child<ReceiverHandlers>
+  /** The process of the service; null for a peer. */
+  service: Child<ServiceHandlers> | null
+  /** Milliseconds of CPU so far, of its process and of its database's processes. */
+  cpu(): Promise<number>
+  end(): Promise<void>
+}
+
+/** The service on an engine, the service through a gateway, or a peer. */
+export type PathName = 'SQLite' | 'PostgreSQL' | 'gateway' | PeerName
+
+const PEER_FILES = {
+  BullMQ: 'peer-bullmq.mjs',
+  'pg-boss': 'peer-pg-boss.mjs',
+  'graphile-worker': 'peer-graphile-worker.mjs',
+} satisfies Record<PeerName, string>
+
+/** Starts a path with its data in `folder`. @throws Error when a program or package that it needs is missing. */
+export async function openPath(
+  folder: string,
+  name: PathName,
+  { node_args = [] }: { node_args?: string[] } = {},
+): Promise<Path> {
+  const ends: (() => Promise<void>)[] = []
+  const end = async () => {
+    for (const each of ends.splice(0).toReversed()) await each()
+  }
+  try {
+    const receiver = startChild<ReceiverHandlers>('receiver.ts', { folder })
+    ends.push(receiver.end)
+    const { url: webhook_url } = await receiver.request('start', null)
+    const database = await startDatabase(folder, name)
+    if (database) ends.push(database.stop)
+    const started = isPeer(name)
+      ? await startPeer(folder, name, { database: database?.url ?? '', webhook_url })
+      : await startService(folder, name, {
+          dispatch: true,
+          webhook_url,
+          ...(database && { database_url: database.url }),
+          ...(name === 'gateway' && { env: await startGateway(folder, ends) }),
+          node_args,
+        })
+    const { child, url, key, secret } = started
+    ends.push(child.end)
+    await receiver.request('trust', secret)
+    return {
+      url,
+      key,
+      receiver,
+      service: 'database' in started ? started.child : null,
+      cpu: async () => (await child.usage()).cpu_ms + (database ? cpuOfFamily(database.pid) : 0),
+      end,
+    }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+/** Opens the paths; those that fail are in `failures`, with the reason. */
+export async function openPaths(folder: string, names: readonly PathName[]) {
+  const paths = new Map<PathName, Path>()
+  const failures = new Map<PathName, string>()
+  for (const name of names) {
+    try {
+      paths.set(name, await openPath(folder, name))
+    } catch (error) {
+      failures.set(name, (error as Error).message)
+    }
+  }
+  return { paths, failures }
+}
+
+/**
+ * Measures the paths in turns; the first round of each warms up. A path whose round fails moves to `failures`, and the
+ * others continue.
+ */
+export async function inRounds<Round>(
+  { paths, failures }: Awaited<ReturnType<typeof openPaths>>,
+  rounds: number,
+  measure: (path: Path) => Promise<Round>,
+): Promise<Map<PathName, Round[]>> {
+  const measured = new Map<PathName, Round[]>()
+  for (let round = 0; round <= rounds; round++) {
+    for (const [name, path] of paths) {
+      try {
+        const one = await measure(path)
+        if (round > 0) measured.set(name, [...(measured.get(name) ?? []), one])
+      } catch (error) {
+        failures.set(name, (error as Error).message)
+        paths.delete(name)
+        measured.delete(name)
+        await path.end()
+      }
+    }
+  }
+  return measured
+}
+
+function isPeer(name: PathName): name is PeerName {
+  return name in PEER_FILES
+}
+
+async function startDatabase(folder: string, name: PathName): Promise<DatabaseServer | null> {
+  if (name === 'BullMQ') return startRedis(folder)
+  if (name === 'SQLite' || name === 'gateway') return null
+  const server = await startPostgres()
+  const [pid] = readFileSync(join(server.folder, 'data', 'postmaster.pid'), 'utf8').split('\n')
+  return { url: server.url, pid: Number(pid), stop: server.stop }
+}
+
+async function startPeer(
+  folder: string,
+  name: PeerName,
+  { database, webhook_url }: { database: string; webhook_url: string },
+) {
+  const packages = await installPeer(folder, name)
+  const child = startChild<PeerHandlers>(PEER_FILES[name], { folder })
+  try {
+    const secret = PEER_SECRET
+    const { url } = await child.request('start', { database, packages, webhook_url, secret })
+    return { child, url, key: '-', secret }
+  } catch (error) {
+    await child.end()
+    throw error
+  }
+}
+
+/** Starts a gateway that reports by callback; returns the settings of a service that sends through it. */
+async function startGateway(folder: string, ends: (() => Promise<void>)[]) {
+  const gateway = startChild<GatewayHandlers>('gateway.mjs', { folder })
+  ends.push(gateway.end)
+  const { url } = await gateway.request('start', { latency_ms: 0 })
+  const provider = {
+    name: 'gateway',
+    type: 'http',
+    channels: ['sms'],
+    senders: { sms: ['+14155550190'] },
+    idempotent: true,
+    send: {
+      url: `${url}/messages`,
+      body: { to: '{{to}}', text: '{{text}}', callback: '{{callback_url}}' },
+    },
+    answer: { id: '/id' },
+    callback: {
+      receipts: {
+        provider_message_id: '/id',
+        status: '/state',
+        statuses: { DELIVERED: 'delivered' },
+      },
+    },
+  }
+  return { SVC_PROVIDERS: JSON.stringify([provider]) }
+}

@@ -1,0 +1,113 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { sidOf } from '@svc/core/contract'
+import { startPostgres } from '../../packages/core/test/postgres-server.ts'
+import { startChild } from './child.ts'
+import { selfTimes } from './cpu-profile.ts'
+import { measureEndToEnd } from './end-to-end.ts'
+import { type BenchOptions, count } from './figure.ts'
+import { openPath, type PathName } from './paths.ts'
+import type { LoadHandlers } from './processes/load.ts'
+import type { PacedLoadHandlers } from './processes/paced-load.ts'
+import { inFolder, type ServiceOptions, startService } from './service.ts'
+import { loadSmpp } from './smpp.ts'
+import { loadInlet } from './smtp-inlet.ts'
+import { measureSteady } from './steady.ts'
+
+const SHOWN = 30
+
+const PROFILED = [
+  'accept',
+  'accept-dispatching',
+  'end-to-end',
+  'postgres-accept',
+  'postgres-end-to-end',
+  'steady',
+  'steady-postgres',
+  'smpp',
+  'smpp-bulk',
+  'compat-twilio',
+  'smtp-inlet',
+] as const
+
+/** A load under which the service can be profiled. */
+export type Profiled = (typeof PROFILED)[number]
+
+/** Whether this is the name of such a load. */
+export function isProfiled(name: string): name is Profiled {
+  return PROFILED.some((each) => each === name)
+}
+
+/** Prints the functions in which the service spends its time under load, by their own time. */
+export async function profile(name: Profiled, { quick }: BenchOptions): Promise<void> {
+  await inFolder(async (folder) => {
+    const profiles = join(folder, 'profiles')
+    mkdirSync(profiles)
+    const node_args = ['--cpu-prof', '--cpu-prof-dir', profiles]
+    const ms = quick ? 5_000 : 15_000
+    if (name === 'end-to-end') await profileWhole(folder, 'SQLite', node_args, ms)
+    else if (name === 'postgres-end-to-end') {
+      await profileWhole(folder, 'PostgreSQL', node_args, ms)
+    } else if (name === 'steady') await profileSteady(folder, 'SQLite', node_args, ms)
+    else if (name === 'steady-postgres') await profileSteady(folder, 'PostgreSQL', node_args, ms)
+    else if (name === 'smpp' || name === 'smpp-bulk') {
+      console.log(await loadSmpp(folder, { node_args, is_bulk: name === 'smpp-bulk', quick }))
+    } else if (name === 'smtp-inlet') {
+      console.log(await loadInlet(folder, { node_args, ms }))
+    } else if (name === 'postgres-accept') {
+      const { url, stop } = await startPostgres()
+      await profileAccept(folder, ms, { dispatch: false, node_args, database_url: url })
+      await stop()
+    } else {
+      const options = { dispatch: name === 'accept-dispatching', node_args }
+      await profileAccept(folder, ms, options, { is_twilio: name === 'compat-twilio' })
+    }
+    for (const line of selfTimes(profiles, SHOWN)) console.log(line)
+  })
+}
+
+async function profileAccept(
+  folder: string,
+  ms: number,
+  options: ServiceOptions,
+  { is_twilio = false }: { is_twilio?: boolean } = {},
+) {
+  const load = startChild<LoadHandlers>('load.ts', { folder })
+  const service = await startService(folder, 'service', options)
+  const { url, key, workspace_id } = service
+  const { sent, seconds } = await load.request('run', {
+    urls: [url],
+    key,
+    ...(is_twilio && { account_sid: sidOf('account', workspace_id) }),
+    connections: 64,
+    ms,
+  })
+  await Promise.all([load.end(), stopped(service)])
+  console.log(`${count(sent / seconds)} accepted a second while profiled`)
+}
+
+async function profileWhole(folder: string, name: PathName, node_args: string[], ms: number) {
+  const load = startChild<LoadHandlers>('load.ts', { folder })
+  const path = await openPath(folder, name, { node_args })
+  const { per_s, cpu_us } = await measureEndToEnd(load, path, ms)
+  await path.service?.request('stop', null)
+  await Promise.all([load.end(), path.end()])
+  console.log(`${count(per_s)} a second while profiled, ${count(cpu_us)} µs of CPU each`)
+}
+
+async function profileSteady(folder: string, engine: PathName, node_args: string[], ms: number) {
+  const load = startChild<PacedLoadHandlers>('paced-load.ts', { folder })
+  const path = await openPath(folder, engine, { node_args })
+  const { cpu_s, p50_ms } = await measureSteady(load, path, ms)
+  await path.service?.request('stop', null)
+  await Promise.all([load.end(), path.end()])
+  console.log(
+    `${count(cpu_s)} s of CPU for 1,000 messages while profiled, p50 to the webhook ${count(p50_ms)} ms`,
+  )
+}
+
+/** Stops a service cleanly, because a profile is written at the end. */
+async function stopped({ child }: Awaited<ReturnType<typeof startService>>): Promise<void> {
+  await child.request('stop', null)
+  await child.end()
+}

@@ -1,0 +1,90 @@
+import { finish, start, type Where } from './command.ts'
+
+const STARTS = 12
+/** Long enough for a busy machine; a defective version fails by its output, not by time. */
+const START_LIMIT_MS = 120_000
+const STOP_LIMIT_MS = 60_000
+const INSTALL_LIMIT_MS = 20 * 60_000
+const CURL_LIMIT_MS = 60_000
+const SUITE_LIMIT_MS = 10 * 60_000
+
+/**
+ * Collects garbage after each allocated megabyte instead of after 16. With better-sqlite3 12 on Node 24, four of four
+ * such starts abort, and about half of the plain ones.
+ */
+const SMALL_HEAP = ['--max-semi-space-size=1', '--min-semi-space-size=1']
+const VITEST = 'node_modules/vitest/vitest.mjs'
+
+/** One step of the matrix. `work` returns a remark for the line of the report. @throws Error with the output. */
+export interface Step {
+  readonly name: string
+  work(where: Where): Promise<string>
+}
+
+export const STEPS: readonly Step[] = [
+  { name: 'npm start in a fresh copy, the printed curl, stop', work: tryNpmStart },
+  { name: `${STARTS} starts and stops of svc serve`, work: startAndStop },
+  { name: 'storage suites', work: runSuites },
+  { name: 'crash round', work: crashRound },
+]
+
+/** Installs, starts, sends the message of the printed curl, and stops. */
+async function tryNpmStart({ cwd, env }: Where): Promise<string> {
+  const service = start(['npm', 'start'], { cwd, env: { ...env, PORT: '0' } })
+  const [printed] = await service.until(
+    /^curl -s http:\/\/127\.0\.0\.1:\d+(?:.*\\\n)+.*[^\\\n]\n/m,
+    INSTALL_LIMIT_MS,
+  )
+  const answer = await finish(['sh', '-c', printed], { cwd, env, limit_ms: CURL_LIMIT_MS })
+  const { data } = JSON.parse(answer) as { data?: { status?: string } }
+  if (data?.status !== 'queued') throw new Error(`the printed curl: ${answer}`)
+  service.child.kill('SIGTERM')
+  // npm itself dies of the signal; the output stays open until the service has ended too.
+  await service.ended(STOP_LIMIT_MS)
+  const output = service.output()
+  if (!output.includes('Stopping…') || /Assertion|FATAL|Segmentation/.test(output)) {
+    throw new Error(`npm start did not stop cleanly:\n${output}`)
+  }
+  return 'accepted'
+}
+
+/** Every second start has a small heap, so that defects of native code in garbage collections appear immediately. */
+async function startAndStop({ cwd, env }: Where): Promise<string> {
+  for (let i = 1; i <= STARTS; i++) {
+    const flags = i % 2 === 0 ? SMALL_HEAP : []
+    const service = start(['node', ...flags, 'packages/cli/bin/svc.js', 'serve'], {
+      cwd,
+      env: { ...env, PORT: '0', SVC_DATA_DIR: 'matrix-data' },
+    })
+    const [, url] = await service.until(/"url":"([^"]+)","msg":"listening"/, START_LIMIT_MS)
+    const answer = await fetch(`${url}/health/ready`)
+    if (!answer.ok) throw new Error(`start ${i}: ready answered ${answer.status}`)
+    service.child.kill('SIGTERM')
+    const end = await service.ended(STOP_LIMIT_MS)
+    if (end !== 0) throw new Error(`start ${i} ended with ${end}:\n${service.output()}`)
+  }
+  return 'each ended with 0'
+}
+
+async function runSuites({ cwd, env }: Where): Promise<string> {
+  const files = [
+    'packages/core/test/storage.',
+    'packages/core/src/storage/sqlite/engine/driver.test.ts',
+  ]
+  const output = await finish(['node', VITEST, 'run', ...files], {
+    cwd,
+    env,
+    limit_ms: SUITE_LIMIT_MS,
+  })
+  return /Tests +(.*)/.exec(output)?.[1]?.trim() ?? ''
+}
+
+async function crashRound({ cwd, env }: Where): Promise<string> {
+  const crash = ['--conditions=source', '--import', 'tsx', 'proof/crash/main.ts']
+  await finish(['node', ...crash, '--cycles', '4', '--seed', '7'], {
+    cwd,
+    env,
+    limit_ms: SUITE_LIMIT_MS,
+  })
+  return 'nothing lost'
+}
