@@ -80,13 +80,17 @@ const SILENT = {
 
 /** `count` of the mutants, the same ones for a seed: one of each file in turn, so that a long file is not all. */
 export function sample(mutants: readonly Mutant[], count: number, seed: number): Mutant[] {
-  const rank = ({ file, id }: Mutant) =>
-    createHash('sha256').update(`${seed} ${file} ${id}`).digest('hex')
-  const ranked = mutants
-    .map((mutant) => ({ mutant, rank: rank(mutant) }))
-    .sort((a, b) => (a.rank < b.rank ? -1 : 1))
   const files = [...new Set(mutants.map(({ file }) => file))]
-  const queues = files.map((file) => ranked.filter(({ mutant }) => mutant.file === file))
+  // By the place in its file alone, so that a change of one file chooses no others elsewhere.
+  const queues = files.map((file) =>
+    mutants
+      .filter((mutant) => mutant.file === file)
+      .map((mutant, index) => {
+        const rank = createHash('sha256').update(`${seed} ${file} ${index}`).digest('hex')
+        return { mutant, rank }
+      })
+      .sort((a, b) => (a.rank < b.rank ? -1 : 1)),
+  )
   const chosen: Mutant[] = []
   while (chosen.length < Math.min(count, mutants.length)) {
     for (const queue of queues) {

@@ -30,8 +30,16 @@ try {
   for (const area of AREAS.filter(({ name }) => names.includes(name))) {
     const began_ms = Date.now()
     const { only } = values
-    const options = { count: Number(values.count), seed, only, postgres_url: server.url }
-    const fates = await runArea(area, options)
+    const fates = await runArea(area, {
+      count: Number(values.count),
+      seed,
+      only,
+      postgres_url: server.url,
+      onUnsound(text) {
+        console.log(text)
+        process.exitCode = 1
+      },
+    })
     const survivors = fates.filter(({ by }) => by === null)
     for (const { mutant, is_passed } of survivors) {
       const { file, line, kind, replacement } = mutant

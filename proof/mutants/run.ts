@@ -15,6 +15,8 @@ export interface Plan {
   /** Patterns of the test files, and those of them that are done. */
   tests: readonly string[]
   done: readonly string[]
+  /** Mutants that a file did not notice, in the form `id file`. */
+  tried: readonly string[]
   /** Which tests run, by their full names. */
   names: string
   postgres_url: string
@@ -27,8 +29,8 @@ export type Line =
   | { file: string; limit_ms: number; id?: string }
   | { file: string; id: string; by: string | null }
   | { file: string; done: true }
-  | { file: string; broken: string }
-  | { file: string; left: string }
+  /** The test that fails without a mutant, before or after the file's mutants. */
+  | { file: string; unsound: string }
 
 export interface AreaOptions {
   count: number
@@ -36,6 +38,8 @@ export interface AreaOptions {
   postgres_url: string
   /** Only mutants of files whose path contains this. */
   only?: string
+  /** Called with a test file that fails without a mutant: what it notices does not count. */
+  onUnsound: (text: string) => void
 }
 
 /** The result of one mutant. */
@@ -54,11 +58,11 @@ const START_MAX_MS = 180_000
 
 /**
  * Runs the tests of an area once for each of `count` of its mutants, chosen by `seed`.
- * @throws Error when a test fails without a mutant.
+ * @throws Error when the tests do not start.
  */
 export async function runArea(
   area: Area,
-  { count, seed, postgres_url, only = '' }: AreaOptions,
+  { count, seed, postgres_url, only = '', onUnsound }: AreaOptions,
 ): Promise<Fate[]> {
   const { texts, mutants } = await instrument(ROOT, area)
   const chosen = sample(
@@ -67,44 +71,53 @@ export async function runArea(
     seed,
   )
   const folder = mkdtempSync(join(tmpdir(), 'svc-mutants-'))
-  const by = new Map<string, string | null>()
+  const by = new Map<string, { test: string | null; file: string }>()
   const done = new Set<string>()
+  const tried = new Set<string>()
   try {
     for (let round = 0; ; round += 1) {
       const journal = join(folder, `journal-${round}`)
-      const left = chosen.filter(({ id }) => !by.get(id)).map(({ id }) => id)
+      const left = chosen.filter(({ id }) => !by.get(id)?.test).map(({ id }) => id)
       const { tests, names = '' } = area
       const plan: Plan = {
         texts,
         mutants: left,
         tests,
         done: [...done],
+        tried: [...tried],
         names,
         postgres_url,
         journal,
       }
       const last = await runPlan(folder, plan)
       for (const line of readJournal(journal)) {
-        if ('broken' in line) throw new Error(`${line.file} fails without a mutant: ${line.broken}`)
-        if ('left' in line) throw new Error(`${line.file} fails after its mutants: ${line.left}`)
-        if ('by' in line && !by.get(line.id)) by.set(line.id, line.by)
         if ('done' in line) done.add(relative(ROOT, line.file))
+        if (!('by' in line)) continue
+        if (!by.get(line.id)?.test) by.set(line.id, { test: line.by, file: line.file })
+        tried.add(`${line.id} ${line.file}`)
+      }
+      for (const line of readJournal(journal)) {
+        if (!('unsound' in line)) continue
+        onUnsound(`${relative(ROOT, line.file)} fails without a mutant: ${line.unsound}`)
+        done.add(relative(ROOT, line.file))
+        // What it noticed before may be wrong.
+        for (const each of by.values()) if (each.file === line.file) each.test = null
       }
       if (last === null) break
-      by.set(last, 'its time')
+      by.set(last.id, { test: 'its time', file: last.file })
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
   return chosen.map((mutant) => ({
     mutant,
-    by: by.get(mutant.id) ?? null,
+    by: by.get(mutant.id)?.test ?? null,
     is_passed: by.has(mutant.id),
   }))
 }
 
 /** Runs a process until it ends; returns the mutant that took too long or ended it. */
-async function runPlan(folder: string, plan: Plan): Promise<string | null> {
+async function runPlan(folder: string, plan: Plan): Promise<{ id: string; file: string } | null> {
   const path = join(folder, 'plan.json')
   writeFileSync(path, JSON.stringify(plan))
   // Without the environment of the tests that started this process.
@@ -131,13 +144,11 @@ async function runPlan(folder: string, plan: Plan): Promise<string | null> {
   const end = () => kill(child)
   process.on('exit', end)
   const line = await watch(child, plan.journal)
-  const id = line && 'id' in line && 'limit_ms' in line ? (line.id ?? null) : null
   if (child.exitCode === null) kill(child)
   await ended
   process.off('exit', end)
-  if (line && 'done' in line) return null
-  if (id) return id
-  if (line && ('broken' in line || 'left' in line)) return null
+  if (line && ('done' in line || 'unsound' in line)) return null
+  if (line && 'limit_ms' in line && line.id) return { id: line.id, file: line.file }
   throw new Error(`the tests ended early, after ${JSON.stringify(line)}\n${output}`)
 }
 

@@ -74,20 +74,24 @@ export default class MutantRunner extends VitestTestRunner {
   private async runMutants(file: File): Promise<void> {
     const path = file.filepath
     const broken = firstFailure(file)
-    if (broken) return journal({ file: path, broken })
+    if (broken) return journal({ file: path, unsound: broken })
     const passes = structuredClone(switches.mutantCoverage)
     const durations = new Map(testsOf(file).map(({ id, result }) => [id, result?.duration ?? 0]))
     let is_changed = false
     for (const id of plan.mutants) {
       const is_static = passes.static[id] !== undefined
       const passing = Object.keys(passes.perTest).filter((task) => passes.perTest[task]?.[id])
-      if (noticed.has(id) || (!is_static && passing.length === 0)) continue
+      if (noticed.has(id) || plan.tried.includes(`${id} ${path}`)) continue
+      if (!is_static && passing.length === 0) continue
       is_changed = true
       const counts = [
         passes.static[id] ?? 0,
         ...passing.map((task) => passes.perTest[task]?.[id] ?? 0),
       ]
-      const ms = [...durations.values()].reduce((sum, duration) => sum + duration, 0)
+      // The hooks of a suite concern all its tests, and what modules do as they load all of the file.
+      const is_part = !is_static && passing.every((task) => durations.has(task))
+      const timed = is_part ? passing : [...durations.keys()]
+      const ms = timed.reduce((sum, task) => sum + (durations.get(task) ?? 0), 0)
       journal({ id, file: path, limit_ms: EXTRA_MS + TIMES_MAX * (ms + (is_static ? 3_000 : 0)) })
       if (is_static) vi.resetModules()
       switches.activeMutant = id
@@ -102,7 +106,7 @@ export default class MutantRunner extends VitestTestRunner {
     }
     // What mutants left behind in the process must not have made its tests fail.
     const left = is_changed ? await this.runOnce(path, null) : null
-    journal(left ? { file: path, left } : { file: path, done: true })
+    journal(left ? { file: path, unsound: left } : { file: path, done: true })
   }
 
   /** Runs the tests of a file that are chosen, or all, up to the first that fails; returns its name. */

@@ -1,9 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import type { Plan } from './run.ts'
 
 const plan: Plan = JSON.parse(readFileSync(process.env.SVC_MUTANTS_PLAN as string, 'utf8'))
+
+/** A mutant that a quick test notices needs no slow one. */
+class UnitTestsFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => (moduleId.includes('/src/') ? 0 : 1)
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b))
+  }
+}
 
 // Tests run from source as in the repository's own settings, but in one process, and load the sources with mutants.
 export default defineConfig({
@@ -25,6 +34,7 @@ export default defineConfig({
     provide: { postgresUrl: plan.postgres_url },
     pool: 'forks',
     isolate: false,
+    sequence: { sequencer: UnitTestsFirst },
     fileParallelism: false,
     testTimeout: 60_000,
     hookTimeout: 60_000,
