@@ -14,13 +14,18 @@ import {
 import type { Logger } from 'pino'
 import { type Admission, createAdmission, endHook } from './admission/admission.ts'
 import { createAuthenticator } from './admission/authenticator.ts'
-import { createGate, type Gate, type Load, OVERLOAD } from './admission/gate.ts'
+import {
+  type ConnectionLimit,
+  createGate,
+  type Gate,
+  type Load,
+  OVERLOAD,
+} from './admission/gate.ts'
 
 import { createRateLimiter, type RateLimiter } from './admission/rate-limiter.ts'
 import { serveCallbacks } from './callbacks/callbacks.ts'
 import { serveResend } from './compat/resend/resend.ts'
 import { serveTwilio } from './compat/twilio/twilio.ts'
-import type { ConnectionLimit } from './connections/connection-limit.ts'
 import { accessOf, type ConsoleOptions, serveConsole } from './console-api/console.ts'
 import { createRequestLog } from './dev/request-log.ts'
 import { type DevToolsOptions, serveDevTools } from './dev/tools.ts'
@@ -33,10 +38,21 @@ import { serveLanding, servePayments } from './pages/payment.ts'
 
 import { serveUnsubscribe } from './pages/unsubscribe.ts'
 import { acceptJson } from './requests/body-parsers.ts'
-import { readableUrl } from './requests/readable-url.ts'
 import { mountGroups } from './routes/groups.ts'
+import { isDecodable } from './routes/mount.ts'
 import type { Config } from './settings/config.ts'
 import type { OidcSettings } from './settings/oidc.ts'
+
+/** A path without an endpoint. */
+const NOWHERE = '/%25'
+
+/**
+ * The URL for the router. The router answers a path that is not percent-encoded UTF-8 without calling a hook. Such a
+ * path is replaced by a path without an endpoint, so that the request is counted and logged.
+ */
+function readableUrl(url: string): string {
+  return url.includes('%') && !isDecodable(url.split('?', 1)[0] ?? '') ? NOWHERE : url
+}
 
 /** The options of the API that do not depend on the server that carries it. */
 export interface ApiOptions {
@@ -135,7 +151,7 @@ export async function serveApi(
   const gate = createGate(app, {
     bounds,
     connections,
-    isEnding: () => phase() === 'ending',
+    phase,
     measured: options.load,
   })
   const admission = createAdmission(app, limiter, { authenticator, gate })
@@ -215,10 +231,9 @@ function addHooks(
       // A connection that was reset cannot be answered, and has no address for the rate limit.
       return void dropUnanswered(request, reply)
     }
-    if (connections.isBeyond(request.raw.socket)) reply.header('connection', 'close')
     const fault = headerFault(request.raw)
     // After an ambiguous request, the rest of the connection is ambiguous too.
-    if (fault) reply.header('connection', 'close')
+    if (fault || connections.isBeyond(request.raw.socket)) reply.header('connection', 'close')
     const refusal = fault ?? (request.is404 ? unknownRoute() : null)
     // A route admits its requests itself. A refused request counts as one without credentials. Its body is not read.
     if (refusal) endHook(admission.admit(null, request, reply), (error) => done(error ?? refusal))

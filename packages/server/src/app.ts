@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto'
+import { type Server, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Core } from '@svc/core'
+import { invalid, type SvcError } from '@svc/core/contract'
 import { closeConnections, stopListening } from '@svc/core/operate'
 import Fastify, { type FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import type { ConnectionLimit } from './admission/gate.ts'
+import { clientOf, type RateLimiter, rateExceeded } from './admission/rate-limiter.ts'
 import { type ApiOptions, apiSettings, type ServedApi, serveApi } from './api.ts'
-import { createRefusal, limitConnections } from './connections/connection-limit.ts'
-
+import { failureText } from './failures.ts'
 import type { Config } from './settings/config.ts'
 import { readSetting } from './settings/readers.ts'
 
@@ -72,4 +77,86 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     closeConnections(app.server, grace_ms)
   })
   return app
+}
+
+/** The number of connections above the limit that get a refusal. Further connections are closed without an answer. */
+const REFUSED_MAX = 1_000
+
+function limitConnections(server: Server, max: number): ConnectionLimit {
+  const beyond = new WeakSet<Socket>()
+  let open = 0
+  server.maxConnections = max + REFUSED_MAX
+  server.on('connection', (socket: Socket) => {
+    open += 1
+    if (open > max) beyond.add(socket)
+    socket.once('close', () => {
+      open -= 1
+    })
+  })
+  return { isBeyond: (socket) => beyond.has(socket) }
+}
+
+/** The time from the refusal until the connection is closed. */
+const REFUSED_LINGER_MS = 500
+
+/**
+ * Answers input that is not HTTP or that came too slowly, and closes the connection. The input counts as a request
+ * without credentials. The answer has a request id and the envelope. A connection without any input is closed without an
+ * answer.
+ */
+function createRefusal({
+  limiter,
+  logger,
+  newRequestId,
+}: {
+  limiter: Pick<RateLimiter, 'tally'>
+  logger: Logger | undefined
+  newRequestId: () => string
+}): (socket: Socket) => Promise<void> {
+  // The rest of the input on a refused connection is unreadable too, and gets no second answer.
+  const refused = new WeakSet<Socket>()
+
+  return async (socket) => {
+    if (!socket.writable || refused.has(socket)) return
+    refused.add(socket)
+    // Browsers open connections in advance. An answer on one that is unused would pass as the answer to its first request.
+    if (socket.bytesRead === 0) return void socket.destroy()
+    const { remoteAddress: ip } = socket
+    // A connection that was reset cannot be answered.
+    if (ip === undefined) return void socket.destroy()
+    const state = await limiter.tally('anonymous', clientOf({ ip }))
+    const failure = state.exceeded
+      ? rateExceeded(state)
+      : invalid('', 'The request could not be read')
+    const request_id = newRequestId()
+    logger?.info({ request_id, status: failure.status }, 'request refused unread')
+    if (socket.writable) {
+      socket.end(
+        answerText(failure, {
+          'x-request-id': request_id,
+          'x-ratelimit-limit': state.max,
+          'x-ratelimit-remaining': state.remaining,
+          'x-ratelimit-reset': state.reset_s,
+        }),
+      )
+    }
+    // Closes connections that the client leaves open, after a wait: an immediate close could lose the answer.
+    setTimeout(() => socket.destroy(), REFUSED_LINGER_MS).unref()
+  }
+}
+
+function answerText(failure: SvcError, named: Record<string, string | number>): string {
+  const { status, retry_after_s } = failure
+  const body = failureText(failure)
+  const headers = {
+    ...named,
+    ...(retry_after_s !== undefined && { 'retry-after': retry_after_s }),
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
 }

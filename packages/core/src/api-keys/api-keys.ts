@@ -121,8 +121,7 @@ export function createApiKeys({
   }
 
   /** @throws SvcError for a key that may not call now. */
-  function admitted(key: ApiKeyRow, address: string): KeyIdentity {
-    const now = runtime.now()
+  function admitted(key: ApiKeyRow, address: string, now: Date): KeyIdentity {
     const refusal = refusalOf(key, address, now)
     if (refusal) throw refusal
     usage.note(key, now)
@@ -147,7 +146,7 @@ export function createApiKeys({
       if (known.size >= KNOWN_MAX) known.clear()
       known.set(text, row)
     }
-    return admitted(row, address)
+    return admitted(row, address, runtime.now())
   }
 
   return {
@@ -233,12 +232,13 @@ export function createApiKeys({
       return identity
     },
     authenticateKnown(text, address) {
+      const now = runtime.now()
       const version = storage.hot.keysVersion?.()
       if (version === undefined) return null
       if (version !== knownVersion) known.clear()
       knownVersion = version
       const row = known.get(text)
-      return row ? admitted(row, address) : null
+      return row ? admitted(row, address, now) : null
     },
     expectedOf(text, address) {
       const row = storage.hot.keysVersion ? undefined : known.get(text)

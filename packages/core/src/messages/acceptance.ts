@@ -11,7 +11,7 @@ import { type FromRule, fromAddressOf } from '../domains/from-rule.ts'
 
 import type { CountryFault } from '../prices/country-rule.ts'
 import type { AcceptRequest, AcceptResult, IdempotencyRecord } from '../rules/accept.ts'
-import { type Awaitable, whenReady } from '../runtime/awaitable.ts'
+import type { Awaitable } from '../runtime/awaitable.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
 import type { Accepted, Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -193,10 +193,10 @@ export function createSenders({
       const { channel, from } = request
       const message = carriers.senderFault(channel, from)
       if (message !== null) return { path: 'from', message }
-      const address = fromAddressOf(request)
       // The sandbox sends no mail, so it accepts any address.
-      if (address === null || !carriers.serves(channel)) return null
-      return fromRule.fault(workspace_id, address)
+      if (!carriers.serves(channel)) return null
+      const address = fromAddressOf(request)
+      return address === null ? null : fromRule.fault(workspace_id, address)
     },
     async of(workspaceId, { channel, from }) {
       if (from !== undefined || channel !== 'email') return from ?? null
@@ -232,10 +232,9 @@ export function faultOf(
 ): Awaitable<ErrorDetail | null> {
   const wrongCountry = rules.countryFault(request.channel, recipients[0].address)
   if (wrongCountry !== null) return { path: 'to', message: wrongCountry }
-  return whenReady(
-    rules.senders.fault(identity, request),
-    (fault) => fault ?? severalFault(rules, identity, request, recipients),
-  )
+  const several = () => severalFault(rules, identity, request, recipients)
+  const fault = rules.senders.fault(identity, request)
+  return fault instanceof Promise ? fault.then((found) => found ?? several()) : (fault ?? several())
 }
 
 /** The fault if a provider that may get the message sends to one recipient at a time and the message has several. */

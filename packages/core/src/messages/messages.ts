@@ -191,7 +191,8 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     given: SendRequest,
     options: SendOptions & DoorOptions,
   ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
-    const request = hasFiles(given.content)
+    const takesFiles = hasFiles(given.content)
+    const request = takesFiles
       ? ({
           ...given,
           content: await readFiles(given.content, attachments_max_bytes),
@@ -210,7 +211,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     const checked = faultOf(parts, identity, request, recipients)
     const fault =
       (checked instanceof Promise ? await checked : checked) ??
-      priceFault(identity, price.credits, credits_max)
+      (credits_max === undefined ? null : priceFault(identity, price.credits, credits_max))
     if (fault !== null || sequences) {
       // A repeated request gets its stored response, even if a newer rule refuses the request, because it sends no new message.
       const known = await storedResponse(storage, identity, key, {
@@ -225,9 +226,10 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       callback === undefined ? null : await parts.statusCallbacks(identity, callback)
     await sequences?.check(identity, channel, [to])
     const several = recipients.length > 1 ? recipients : undefined
-    const stored = hasFiles(content)
+    const stored = takesFiles
       ? await storeFiles(parts, identity.workspace_id, content)
       : { content, files: [] }
+    const [id, debit_id] = [runtime.id(), runtime.id()]
     const message = newMessage(
       identity,
       {
@@ -240,7 +242,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
         bulk_id: null,
         status_callback,
       },
-      { price, schedule, id: runtime.id(), at },
+      { price, schedule, id, at },
     )
     const data: Sent = {
       message_id: message.id,
@@ -248,27 +250,33 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
       credits_used: message.credits_used,
       created_at: at,
     }
-    const reference = { type: 'message', id: message.id } as const
+    const reference = { type: 'message', id } as const
     const accepting = {
       workspace_id: identity.workspace_id,
-      debit: debitFor([message], [price], { id: runtime.id(), reference }),
+      debit: debitFor([message], [price], { id: debit_id, reference }),
       messages: [message],
-      files: fileRows([message], () => stored.files),
+      files: takesFiles ? fileRows([message], () => stored.files) : undefined,
       bulk: null,
       rejections: [],
       spending: spendingOf(identity, at),
-      test_use: await testUseOf(identity, [message], { quotas, at }),
+      test_use:
+        identity.mode === 'live' ? null : await testUseOf(identity, [message], { quotas, at }),
       idempotency: idempotencyRecord(identity, key, {
         route: ROUTE,
         request: compared,
         response: () => sentJson(data),
       }),
     }
-    const accepted = () => acceptOne(storage, accepting, at)
     const result =
       stored.files.length === 0
-        ? await accepted()
-        : await acceptWithFiles(parts, identity.workspace_id, stored.files, accepted, isAccepted)
+        ? await acceptOne(storage, accepting, at)
+        : await acceptWithFiles(
+            parts,
+            identity.workspace_id,
+            stored.files,
+            () => acceptOne(storage, accepting, at),
+            isAccepted,
+          )
     if (result.outcome === 'replayed') return replay(result.response)
     if (result.outcome === 'suppressed') {
       const [first] = result.recipients
@@ -426,12 +434,8 @@ function isAccepted({ outcome }: { outcome: string }): boolean {
 }
 
 /** The fault if a live message costs more than the request allows. Test messages cost nothing. */
-function priceFault(
-  { mode }: KeyIdentity,
-  credits: Units,
-  credits_max: Units | undefined,
-): ErrorDetail | null {
-  if (credits_max === undefined || mode === 'test' || credits <= credits_max) return null
+function priceFault({ mode }: KeyIdentity, credits: Units, credits_max: Units): ErrorDetail | null {
+  if (mode === 'test' || credits <= credits_max) return null
   const message = `The message costs ${withUnit(credits)}, more than the highest price of ${withUnit(credits_max)}`
   return { path: 'credits_max', message }
 }

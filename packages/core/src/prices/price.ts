@@ -38,6 +38,7 @@ export type PriceOf = (channel: Channel, content: Content) => (recipient: string
 
 /** The price of one message to several recipients: each recipient costs one unit. */
 export function priceForSeveral(price: Price, recipients: number): Price {
+  if (recipients === 1) return price
   const quantity = price.quantity * recipients
   return { ...price, quantity, credits: units(price.unit_price * quantity) }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import jwt from '@fastify/jwt'
-import type { Actor, KeyIdentity, NewSession, Viewer } from '@svc/core'
+import type { Actor, KeyIdentity, NewSession } from '@svc/core'
 import { type Endpoint, LIMITS, type Role, SvcError, scopesOf, uuid } from '@svc/core/contract'
 import type { Awaitable, DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -344,15 +344,4 @@ export function keyOf(identity: Identity | null): KeyIdentity {
     mode,
     daily_credit_limit: null,
   }
-}
-
-/**
- * The data that a caller sees and changes: a session has all data of its workspace, a test key and the console's test mode only
- * the test data.
- */
-export function viewerOf(identity: Identity | null): Viewer {
-  if (identity?.kind === 'api_key') return identity
-  if (identity?.kind === 'operator') return ''
-  if (identity?.mode === 'test') return { workspace_id: identity.workspace_id, mode: 'test' }
-  return identity?.workspace_id ?? ''
 }

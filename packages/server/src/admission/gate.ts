@@ -1,7 +1,7 @@
+import type { Socket } from 'node:net'
 import type { Endpoint } from '@svc/core/contract'
 import type { Awaitable } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ConnectionLimit } from '../connections/connection-limit.ts'
 import { tooBusy } from '../failures.ts'
 import { readSetting } from '../settings/readers.ts'
 
@@ -23,18 +23,24 @@ export interface Gate {
   during<T>(work: () => Awaitable<T>): Awaitable<T>
 }
 
+/** The limit of the connections that a server serves at once. */
+export interface ConnectionLimit {
+  /** Whether a connection was opened when the limit was reached. Such a connection carries one request. */
+  isBeyond(socket: Socket): boolean
+}
+
 /** The gate of an app. It sheds load above `bounds`. While the app is ending, it refuses all but `kept` requests. */
 export function createGate(
   app: FastifyInstance,
   {
     bounds,
     connections,
-    isEnding,
+    phase,
     measured,
   }: {
     bounds: Load
     connections: ConnectionLimit
-    isEnding: () => boolean
+    phase: () => 'open' | 'lingering' | 'ending'
     /** The load for a test; by default the gate measures it. */
     measured: (() => Load) | undefined
   },
@@ -53,13 +59,10 @@ export function createGate(
     own.requests -= 1
   }
   const load = measured ?? (() => own)
-  const checkLoad = (priority: Priority) => {
-    if (isEnding() || isShed(priority, load(), bounds)) throw tooBusy()
-  }
+  const isRefused = (priority: Priority) => phase() === 'ending' || isShed(priority, load(), bounds)
   const check = (priority: Priority | null, { raw }: Pick<FastifyRequest, 'raw'>) => {
     if (priority === null || priority === 'kept') return
-    if (connections.isBeyond(raw.socket)) throw tooBusy()
-    checkLoad(priority)
+    if (connections.isBeyond(raw.socket) || isRefused(priority)) throw tooBusy()
   }
   // Counted when work begins and ends, because the sockets of pipelined requests may close without an event.
   const during: Gate['during'] = (work) => {
@@ -83,7 +86,9 @@ export function createGate(
         if (admitted instanceof Promise) return admitted.then(() => check(priority, request))
         check(priority, request)
       }),
-    checkLoad,
+    checkLoad(priority) {
+      if (isRefused(priority)) throw tooBusy()
+    },
     during,
   }
 }

@@ -1,6 +1,6 @@
 import { checkValue, invalid } from '@svc/core/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isDecodable } from '../requests/readable-url.ts'
+import { isDecodable } from '../routes/mount.ts'
 
 /** Lets the routes of `app` take only forms; the body is an object of their fields as texts. */
 export function acceptForms(app: FastifyInstance): void {

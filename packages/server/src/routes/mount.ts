@@ -24,12 +24,11 @@ import type {
 } from 'fastify'
 import type { z } from 'zod'
 import { type Admission, endHook, type LoginName } from '../admission/admission.ts'
-import { type Identity, viewerOf } from '../admission/authenticator.ts'
+import type { Identity } from '../admission/authenticator.ts'
 import { plainAddress } from '../admission/rate-limiter.ts'
 import { isForeign } from '../console-api/access.ts'
 import { failureOf, tooBusy, unknownRoute } from '../failures.ts'
 import { acceptCsv, acceptRaw, CsvBody } from '../requests/body-parsers.ts'
-import { isDecodable } from '../requests/readable-url.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -261,6 +260,17 @@ function actorIdOf(identity: Identity | null): string | null {
   return identity.user_id
 }
 
+/**
+ * The data that a caller sees and changes: a session has all data of its workspace, a test key and the console's test mode only
+ * the test data.
+ */
+function viewerOf(identity: Identity | null): Viewer {
+  if (identity?.kind === 'api_key') return identity
+  if (identity?.kind === 'operator') return ''
+  if (identity?.mode === 'test') return { workspace_id: identity.workspace_id, mode: 'test' }
+  return identity?.workspace_id ?? ''
+}
+
 function signedOf({ signed_by = '' }: Endpoint, { body, headers }: FastifyRequest): Signed {
   const signature = headers[signed_by.toLowerCase()]
   return {
@@ -290,6 +300,8 @@ function paramsOf({ params, not_found }: Endpoint, input: unknown): unknown {
 }
 
 function queryOf({ query, rate, signed_by }: Endpoint, url: string, input: unknown): unknown {
+  const hasNone = Object.keys(input as object).length === 0
+  if (hasNone && !query) return undefined
   // Probes are always answered, and the sender of a signed notification may add parameters to its URL.
   if (rate !== 'exempt' && !signed_by) refuseUnknownParameters(query, input as object)
   if (!query) return undefined
@@ -299,6 +311,16 @@ function queryOf({ query, rate, signed_by }: Endpoint, url: string, input: unkno
   }
   checkValue(input)
   return decode(query, input)
+}
+
+/** Whether a part of a URL is percent-encoded UTF-8. */
+export function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {

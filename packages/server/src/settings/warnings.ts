@@ -1,6 +1,6 @@
+import { readFileSync } from 'node:fs'
 import type { Log } from '@svc/core'
 import { isDatabaseExposed, makesCallbacks } from '@svc/core/operate'
-import { readSomaxconn } from '../connections/connection-limit.ts'
 import type { Config } from './config.ts'
 
 /** Warns at start of settings that the operator may misunderstand. The texts contain no value of a setting. */
@@ -69,3 +69,12 @@ export async function warnOfDatabase(
 
 const EXPOSED =
   'PostgreSQL is on another host and SVC_DATABASE_URL does not require TLS: the password, messages and keys cross the network unencrypted. Add sslmode=verify-full'
+
+/** The kernel's limit of connections that wait on one socket; null if it is unknown. */
+function readSomaxconn(file = '/proc/sys/net/core/somaxconn'): number | null {
+  try {
+    return Number.parseInt(readFileSync(file, 'utf8'), 10) || null
+  } catch {
+    return null
+  }
+}

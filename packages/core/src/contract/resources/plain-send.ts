@@ -17,11 +17,12 @@ const PLAIN_NAME = /^[\w .,&'-]{1,32}$/
  * Reads the body of a plain SMS (recipient, text, a few short texts as metadata) with the same result as the schema. Returns
  * null for all other bodies; the schema reads or refuses those bodies. Takes 0.3 µs; the schema takes 9 µs.
  */
-export function plainSms(body: unknown): SendRequest | null {
-  if (!isRecord(body)) return null
+export function plainSms(given: unknown): SendRequest | null {
+  if (typeof given !== 'object' || given === null) return null
+  const body = given as Record<string, unknown>
   const { to, channel, content } = body
-  if (channel !== 'sms' || typeof to !== 'string' || !E164.test(to) || !isRecord(content))
-    return null
+  if (channel !== 'sms' || typeof to !== 'string' || !E164.test(to)) return null
+  if (typeof content !== 'object' || content === null) return null
   for (const name in body) {
     if (name === 'to' || name === 'channel' || name === 'content') continue
     if (name !== 'metadata' || !isPlainMetadata(body[name])) return null
