@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createWriteWatch } from './write-watch.ts'
+import { createWriteWatch } from './after-commit.ts'
 
 /** A watch whose clock is moved by hand, over a probe that fails while `broken` is set. */
 function watched() {

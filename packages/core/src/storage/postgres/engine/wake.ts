@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Log } from '../../../runtime/runtime.ts'
-import { createListeners } from '../../listeners.ts'
+import { createListeners } from '../../after-commit.ts'
 import type { WakeListener, Work } from '../../ports/hot.ts'
 import { type Database, statement } from './database.ts'
 import { textOf } from './failure.ts'

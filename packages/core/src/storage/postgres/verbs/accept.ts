@@ -29,10 +29,6 @@ import {
   type Transaction,
 } from '../engine/database.ts'
 import { dueAt, insertInto } from '../engine/rows.ts'
-import { addCounts } from './count-rows.ts'
-import { creditRows } from './credit-rows.ts'
-import { answeredKeyOf, arraysOf, findAnswers, type Key } from './find-answers.ts'
-import { findSuppressed } from './find-suppressed.ts'
 import {
   assertPlan,
   assertReachable,
@@ -40,6 +36,15 @@ import {
   isOutdated,
   SeenAccounts,
 } from './seen-accounts.ts'
+import {
+  addCounts,
+  answeredKeyOf,
+  arraysOf,
+  creditRows,
+  findAnswers,
+  findSuppressed,
+  type Key,
+} from './shared-rows.ts'
 
 const findSpent = statement<Spending>(
   'find_spent',

@@ -13,8 +13,8 @@ import {
   type WebhookHealth,
 } from '../../../rules/record.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
+import { reportRecorded } from '../../after-commit.ts'
 import type { Clock } from '../../queueing.ts'
-import { reportRecorded } from '../../report-plans.ts'
 import {
   type Database,
   type RowsStatement,

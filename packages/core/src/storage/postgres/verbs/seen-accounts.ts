@@ -2,8 +2,7 @@ import type { AcceptPlan, AcceptRequest, AcceptState } from '../../../rules/acce
 import { type Account, type Tolerance, toleranceOf } from '../../../rules/decide.ts'
 
 import { statement, type Transaction } from '../engine/database.ts'
-import { ANSWERED, answeredKeyOf, arraysOf } from './find-answers.ts'
-import { SUPPRESSED, suppressedOf } from './find-suppressed.ts'
+import { ANSWERED, answeredKeyOf, arraysOf, SUPPRESSED, suppressedOf } from './shared-rows.ts'
 
 /** The maximum number of accounts that are kept; one more account clears the list. */
 const SEEN_MAX = 10_000

@@ -21,16 +21,14 @@ import {
   type SettleState,
 } from '../../../rules/settlement.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
+import { reportSettled } from '../../after-commit.ts'
 import type { Lanes } from '../../ports/hot.ts'
 import { type Clock, type ClockSteps, queueDeliveries } from '../../queueing.ts'
-import { reportSettled } from '../../report-plans.ts'
 import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { dueAt, insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
-import { addCounts } from './count-rows.ts'
-import { creditRows } from './credit-rows.ts'
-import { placeEvents } from './event-log.ts'
+import { addCounts, creditRows, placeEvents } from './shared-rows.ts'
 
 /**
  * The verbs `settle` and `cancel` on PostgreSQL: lock, look up, plan, write; two round trips. Rows are locked kind by

@@ -5,11 +5,17 @@ import type { SettleContext } from '../../../rules/settlement.ts'
 import { gather } from '../../../runtime/gather.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
+import {
+  createLogWatch,
+  createWriteWatch,
+  reportCommitted,
+  reportRecorded,
+  reportSettled,
+} from '../../after-commit.ts'
 import type { Durability } from '../../database-url.ts'
 import type { HotVerbs, Lanes } from '../../ports/hot.ts'
 import { createClockSteps } from '../../queueing.ts'
-import { reportCommitted, reportRecorded, reportSettled } from '../../report-plans.ts'
-import { createWriteWatch } from '../../write-watch.ts'
+
 import { prepareAccept } from '../verbs/accept.ts'
 import { prepareClaimDeliveries } from '../verbs/claim-deliveries.ts'
 import { prepareClaimMessages } from '../verbs/claim-messages.ts'
@@ -18,7 +24,7 @@ import { prepareReschedule } from '../verbs/reschedule.ts'
 import { prepareSettle } from '../verbs/settle.ts'
 import { type Connection, connect } from './connection.ts'
 import { takeDispatchLock } from './file-lock.ts'
-import { createLogWatch } from './log-watch.ts'
+
 import { migrate } from './migrate.ts'
 import { type Query, queryOver } from './query.ts'
 import { namesOf, selectFrom } from './rows.ts'

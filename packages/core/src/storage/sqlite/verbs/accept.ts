@@ -22,9 +22,7 @@ import type { Lanes } from '../../ports/hot.ts'
 import { type ClockSteps, queueMessages } from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, selectFrom } from '../engine/rows.ts'
-import { addCounts } from './count-rows.ts'
-import { creditRows } from './credit-rows.ts'
-import { prepareFindSuppressed } from './find-suppressed.ts'
+import { addCounts, creditRows, prepareFindSuppressed } from './shared-rows.ts'
 
 /**
  * The verb `accept` on SQLite: look up, plan, write, inside the writer's transaction. The event loop gets turns between

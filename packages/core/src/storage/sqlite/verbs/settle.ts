@@ -21,9 +21,7 @@ import { type ClockSteps, queueDeliveries } from '../../queueing.ts'
 import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
-import { addCounts } from './count-rows.ts'
-import { creditRows } from './credit-rows.ts'
-import { prepareEventLog } from './event-log.ts'
+import { addCounts, creditRows, prepareEventLog } from './shared-rows.ts'
 
 /** The verbs `settle` and `cancel` on SQLite: look up, plan, write, inside the writer's transaction. */
 export function prepareSettle(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Checkpoint, createLogWatch } from './log-watch.ts'
+import { type Checkpoint, createLogWatch } from './after-commit.ts'
 
 const MIB = 1024 * 1024
 

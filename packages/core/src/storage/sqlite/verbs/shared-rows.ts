@@ -1,0 +1,130 @@
+import type { EventRow, MessageRow } from '../../../rows/rows.ts'
+import type { Tables } from '../../../rows/tables.ts'
+import type { CountChange } from '../../../rules/count-changes.ts'
+import {
+  ACCOUNT_CHANGES,
+  ACCOUNT_COLUMNS,
+  type Account,
+  type Entry,
+} from '../../../rules/decide.ts'
+import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
+import type { Connection } from '../engine/connection.ts'
+import { insertAll, selectFrom, updateOf } from '../engine/rows.ts'
+
+/** Accounts and their ledger entries, as the verbs that move credits read and write them. */
+export function creditRows(connection: Connection, t: Tables) {
+  const select = selectFrom(connection, t.credit_accounts, ACCOUNT_COLUMNS, 'workspace_id = ?')
+  const update = updateOf(connection, t.credit_accounts, {
+    key: ['workspace_id'],
+    set: [...ACCOUNT_CHANGES],
+  })
+  const insert = insertAll(connection, t.ledger_entries, [
+    'id',
+    'seq',
+    'amount',
+    'held_delta',
+    'balance_after',
+    'held_after',
+    'ref_id',
+    'quantity',
+    'unit_price',
+    'created_at',
+  ])
+  return {
+    /** Puts the account of `workspaceId` into `accounts`, once. */
+    load(accounts: Map<string, Account>, workspaceId: string): void {
+      if (accounts.has(workspaceId)) return
+      const account = select(workspaceId)[0]
+      if (account) accounts.set(workspaceId, account as Account)
+    },
+    store(accounts: readonly Account[], entries: readonly Entry[]): void {
+      insert(entries)
+      for (const account of accounts) update(account)
+    },
+  }
+}
+
+/** The number of rows of one statement: a change of one status counts in three periods. */
+const ROWS = 3
+
+/** Adds to the stored counts of messages. */
+export function addCounts(connection: Connection): (changes: readonly CountChange[]) => void {
+  const prepare = (rows: number) =>
+    connection.prepare(
+      `insert into message_counts
+         (workspace_id, unit, since, channel, status, count, test_count, first_id, last_id)
+       values ${Array.from({ length: rows }, () => '(?, ?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}
+       on conflict do update set count = count + excluded.count, test_count = test_count + excluded.test_count,
+         first_id = min(coalesce(first_id, excluded.first_id), coalesce(excluded.first_id, first_id)),
+         last_id = max(coalesce(last_id, excluded.last_id), coalesce(excluded.last_id, last_id))`,
+    )
+  const addOne = prepare(1)
+  const addSome = prepare(ROWS)
+  return (changes) => {
+    const alone_from = changes.length - (changes.length % ROWS)
+    for (let i = 0; i < alone_from; i += ROWS) {
+      addSome.run(...changes.slice(i, i + ROWS).flatMap(valuesOf))
+    }
+    for (const change of changes.slice(alone_from)) addOne.run(...valuesOf(change))
+  }
+}
+
+function valuesOf(change: CountChange): (string | number | null)[] {
+  const { workspace_id, unit, since, channel, status, count, test_count, first_id, last_id } =
+    change
+  const key = [workspace_id, unit, since.getTime(), channel, status]
+  return [...key, count, test_count, first_id, last_id]
+}
+
+/** Gives the next positions of the log to stored events. The log must be kept. */
+export function prepareEventLog(
+  connection: Connection,
+  t: Tables,
+): (events: readonly EventRow[]) => void {
+  const take = connection
+    .prepare(
+      "update event_log_state set position = position + ? where name = 'events' returning position",
+    )
+    .pluck()
+  const insert = insertAll(connection, t.event_log, ['position', 'event_id'])
+  return (events) => {
+    const newest = take.get(events.length) as number
+    const first = newest - events.length + 1
+    insert(
+      events.map(({ workspace_id, id: event_id }, i) => {
+        return { position: first + i, workspace_id, event_id }
+      }),
+    )
+  }
+}
+
+/**
+ * Finds the suppressed recipients of messages, as keys of `suppressionKey`. A workspace without suppressions needs one
+ * statement for all of its messages.
+ */
+export function prepareFindSuppressed(connection: Connection) {
+  const find = connection
+    .prepare('select 1 from suppressions where workspace_id = ? and channel = ? and address = ?')
+    .pluck()
+  const findAny = connection
+    .prepare('select 1 from suppressions where workspace_id = ? limit 1')
+    .pluck()
+  return (
+    messages: readonly Pick<MessageRow, 'workspace_id' | 'channel' | 'recipient' | 'recipients'>[],
+  ): Set<string> => {
+    const keys = new Set<string>()
+    const hasAny = new Map<string, boolean>()
+    for (const message of messages) {
+      const { workspace_id, channel } = message
+      if (!hasAny.has(workspace_id)) {
+        hasAny.set(workspace_id, findAny.get(workspace_id) !== undefined)
+      }
+      if (!hasAny.get(workspace_id)) continue
+      for (const address of suppressedAddresses(message)) {
+        if (find.get(workspace_id, channel, address) === undefined) continue
+        keys.add(suppressionKey({ workspace_id, channel, address }))
+      }
+    }
+    return keys
+  }
+}
