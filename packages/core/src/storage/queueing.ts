@@ -18,6 +18,11 @@ export interface HandOver {
   giveBack(): void
 }
 
+/** The lanes of the dispatcher in this process; null without a dispatcher. */
+export interface GivenLanes {
+  current: Partial<Lanes> | null
+}
+
 type Steps = Pick<ClockSteps, 'isDoubtful'>
 
 /** Queues new messages, and claims those for which the lane has room. */

@@ -5,9 +5,15 @@ import { gather } from '../../runtime/gather.ts'
 import type { Log, Runtime } from '../../runtime/runtime.ts'
 import type { Telemetry } from '../../runtime/telemetry.ts'
 import { createListeners, createWriteWatch, reportCommitted } from '../after-commit.ts'
-import type { Counter, HotVerbs, Lanes } from '../ports/hot.ts'
+import type { Counter, HotVerbs } from '../ports/hot.ts'
 import type { Storage } from '../ports/storage.ts'
-import { type Clock, type ClockKind, clockOf, createClockSteps } from '../queueing.ts'
+import {
+  type Clock,
+  type ClockKind,
+  clockOf,
+  createClockSteps,
+  type GivenLanes,
+} from '../queueing.ts'
 
 import { alone } from './engine/alone.ts'
 
@@ -16,7 +22,7 @@ import { ANSWER_MAX_MS, connect } from './engine/connection.ts'
 import { type Database, databaseOn } from './engine/database.ts'
 import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
-import { createQueue, type Queue } from './engine/queue.ts'
+import { createQueue, inTurn, type Queue } from './engine/queue.ts'
 import { createWaker, type Waker } from './engine/wake.ts'
 import { prepareAccept } from './verbs/accept.ts'
 import { prepareAdmission, prepareSweepCounters } from './verbs/admission.ts'
@@ -156,34 +162,33 @@ function hotVerbs(parts: {
 
   const admission = gather(prepareAdmission(database, t, clock), batches(), bounds)
   const steps = createClockSteps()
-  let lanes: Partial<Lanes> | null = null
+  const lanes: GivenLanes = { current: null }
   const onMessages = {
     clock,
     onQueued: () => waker.announce('messages'),
     steps,
-    lane: () => lanes?.messages,
+    lanes,
   }
   const onDeliveries = {
     clock,
     onQueued: () => waker.announce('deliveries'),
     onLogged,
     steps,
-    lane: () => lanes?.deliveries,
+    lanes,
   }
   const claimMessages = prepareClaimMessages(database, t, { clock, steps, log, redate })
   const claimDeliveries = prepareClaimDeliveries(database, { clock, steps })
   const settling = prepareSettle(database, t, { ...onDeliveries, newId, random, telemetry })
   const reschedule = prepareReschedule(database, t, { ...onMessages, newId })
   const settlements = batches()
-  const [claimsOfMessages, claimsOfDeliveries] = [claims(), claims()]
   return {
     findApiKey: async (keyHash) => (await admission([keyHash]))[0] as ApiKeyRow | null,
     accept: gather(prepareAccept(database, t, onMessages), batches(), bounds),
-    claimMessages: (claim) => claimsOfMessages(() => claimMessages(claim)),
+    claimMessages: inTurn(claims(), claimMessages),
     settle: gather(settling.settle, settlements, bounds),
-    cancel: (request) => settlements(() => settling.cancel(request)),
-    reschedule: (request) => settlements(() => reschedule(request)),
-    claimDeliveries: (claim) => claimsOfDeliveries(() => claimDeliveries(claim)),
+    cancel: inTurn(settlements, settling.cancel),
+    reschedule: inTurn(settlements, reschedule),
+    claimDeliveries: inTurn(claims(), claimDeliveries),
     recordDeliveries: gather(
       prepareRecordDeliveries(database, t, { clock, random, telemetry }),
       batches(),
@@ -193,7 +198,7 @@ function hotVerbs(parts: {
     sweepCounters: prepareSweepCounters(database, clock),
     onWake: waker.onWake,
     setLanes(given) {
-      lanes = given
+      lanes.current = given
     },
   }
 }

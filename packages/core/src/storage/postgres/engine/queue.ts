@@ -13,6 +13,14 @@ export interface Queue {
   close(): Promise<void>
 }
 
+/** A verb whose calls wait for their turn in the queue. */
+export function inTurn<Request, Result>(
+  run: Queue['run'],
+  verb: (request: Request) => Promise<Result>,
+): (request: Request) => Promise<Result> {
+  return (request) => run(() => verb(request))
+}
+
 /** A queue that runs a few jobs at once; other jobs wait. */
 export function createQueue({
   at_once,

@@ -22,8 +22,7 @@ import {
 } from '../../../rules/settlement.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
 import { reportSettled } from '../../after-commit.ts'
-import type { Lanes } from '../../ports/hot.ts'
-import { type Clock, type ClockSteps, queueDeliveries } from '../../queueing.ts'
+import { type Clock, type ClockSteps, type GivenLanes, queueDeliveries } from '../../queueing.ts'
 import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 
 import { type Database, statement, type Transaction } from '../engine/database.ts'
@@ -44,7 +43,7 @@ export function prepareSettle(
     onLogged,
     telemetry,
     steps,
-    lane,
+    lanes,
     ...context
   }: SettleContext & {
     clock: Clock
@@ -53,7 +52,7 @@ export function prepareSettle(
     onLogged: () => void
     telemetry: Telemetry | undefined
     steps: ClockSteps
-    lane: () => Lanes['deliveries'] | undefined
+    lanes: GivenLanes
   },
 ) {
   const lookUp = prepareLookUp(t)
@@ -66,7 +65,7 @@ export function prepareSettle(
     const { done, waiting, has_logged } = await database.transact(async (tx) => {
       const state = await lookUp(tx, settlements)
       const done = planned(state)
-      const queued = queueDeliveries(done.plan, state.subscribers, lane(), steps)
+      const queued = queueDeliveries(done.plan, state.subscribers, lanes.current?.deliveries, steps)
       tx.hold(queued)
       write(tx, { ...done.plan, delivery_queue: queued.queue }, settlements)
       const has_logged = state.keeps_events === true && done.plan.events.length > 0

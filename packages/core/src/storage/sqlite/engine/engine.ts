@@ -13,8 +13,8 @@ import {
   reportSettled,
 } from '../../after-commit.ts'
 import type { Durability } from '../../database-url.ts'
-import type { HotVerbs, Lanes } from '../../ports/hot.ts'
-import { createClockSteps } from '../../queueing.ts'
+import type { HotVerbs } from '../../ports/hot.ts'
+import { createClockSteps, type GivenLanes } from '../../queueing.ts'
 
 import { prepareAccept } from '../verbs/accept.ts'
 import { prepareClaimDeliveries } from '../verbs/claim-deliveries.ts'
@@ -124,10 +124,10 @@ export function openEngine(
   const { run, runInBackground } = writer
   const bounds = { batch_max: BACKGROUND_BATCH_MAX }
   const steps = createClockSteps()
-  let lanes: Partial<Lanes> | null = null
+  const lanes: GivenLanes = { current: null }
   const accept = prepareAccept(connection, t, {
     steps,
-    lane: () => lanes?.messages,
+    lanes,
     afterCommit: writer.afterCommit,
   })
   const claimMessages = prepareClaimMessages(connection, t, {
@@ -138,15 +138,15 @@ export function openEngine(
   const settling = prepareSettle(connection, t, {
     ...context,
     steps,
-    lane: () => lanes?.deliveries,
+    lanes,
     afterCommit: writer.afterCommit,
-    onSettled: (plan) => telemetry && writer.afterCommit(() => reportSettled(telemetry, plan)),
+    onSettled: telemetry && ((plan) => writer.afterCommit(() => reportSettled(telemetry, plan))),
     onLogged,
   })
   const reschedule = prepareReschedule(connection, t, context)
   const recordDeliveries = prepareRecordDeliveries(connection, t, {
     ...context,
-    onRecorded: (plan) => telemetry && writer.afterCommit(() => reportRecorded(telemetry, plan)),
+    onRecorded: telemetry && ((plan) => writer.afterCommit(() => reportRecorded(telemetry, plan))),
   })
   const claimDeliveries = prepareClaimDeliveries(connection, { steps })
   const query = queryOver(connection)
@@ -185,7 +185,7 @@ export function openEngine(
     claimDeliveries: (claim) => runInBackground(() => claimDeliveries(claim)),
     recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
     setLanes(given) {
-      lanes = given
+      lanes.current = given
     },
     keysVersion() {
       seeOthers()

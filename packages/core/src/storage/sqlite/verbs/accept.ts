@@ -18,8 +18,7 @@ import {
 import type { QueuePlan } from '../../../rules/claim.ts'
 import { inTurns } from '../../../runtime/in-turns.ts'
 
-import type { Lanes } from '../../ports/hot.ts'
-import { type ClockSteps, queueMessages } from '../../queueing.ts'
+import { type ClockSteps, type GivenLanes, queueMessages } from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, selectFrom } from '../engine/rows.ts'
 import { addCounts, creditRows, prepareFindSuppressed } from './shared-rows.ts'
@@ -33,11 +32,11 @@ export function prepareAccept(
   t: Tables,
   {
     steps,
-    lane,
+    lanes,
     afterCommit,
   }: {
     steps: ClockSteps
-    lane: () => Lanes['messages'] | undefined
+    lanes: GivenLanes
     afterCommit: (work: () => void, undo: () => void) => void
   },
 ) {
@@ -135,7 +134,11 @@ export function prepareAccept(
       markUsed.run(file.workspace_id, file.sha256)
     }
     count(plan.counts)
-    const { handOver, release, ...queued } = queueMessages(plan.messages, lane(), steps)
+    const { handOver, release, ...queued } = queueMessages(
+      plan.messages,
+      lanes.current?.messages,
+      steps,
+    )
     afterCommit(handOver, release)
     return queued
   }

@@ -21,7 +21,10 @@ import { insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
 export function prepareRecordDeliveries(
   connection: Connection,
   t: Tables,
-  { onRecorded, ...context }: { random: () => number; onRecorded: (plan: RecordPlan) => void },
+  {
+    onRecorded,
+    ...context
+  }: { random: () => number; onRecorded: ((plan: RecordPlan) => void) | undefined },
 ) {
   const isHeld = connection
     .prepare('select 1 from delivery_queue where delivery_id = ? and token = ?')
@@ -112,7 +115,7 @@ export function prepareRecordDeliveries(
     for (const id of plan.dequeue) dequeue.run(id)
     for (const host of plan.hosts) updateHost(host)
     if (plan.hosts.length > 0) forgetHosts.run(endOf(held).getTime() - GATE_FORGETS_MS)
-    onRecorded(plan)
+    onRecorded?.(plan)
     const counted = plan.counted.values()
     return holds.map((isHolder) => isHolder && counted.next().value === true)
   }

@@ -16,8 +16,7 @@ import {
   type SettlePlan,
   type SettleState,
 } from '../../../rules/settlement.ts'
-import type { Lanes } from '../../ports/hot.ts'
-import { type ClockSteps, queueDeliveries } from '../../queueing.ts'
+import { type ClockSteps, type GivenLanes, queueDeliveries } from '../../queueing.ts'
 import { CONVERSATION_CONFLICT } from '../../stores/conversations.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
@@ -30,14 +29,15 @@ export function prepareSettle(
   {
     onSettled,
     steps,
-    lane,
+    lanes,
     afterCommit,
     onLogged,
     ...context
   }: SettleContext & {
-    onSettled: (plan: SettlePlan) => void
+    /** Called in the transaction. */
+    onSettled: ((plan: SettlePlan) => void) | undefined
     steps: ClockSteps
-    lane: () => Lanes['deliveries'] | undefined
+    lanes: GivenLanes
     afterCommit: (work: () => void, undo?: () => void) => void
     /** Called after a commit that added events to the log. */
     onLogged: () => void
@@ -48,14 +48,19 @@ export function prepareSettle(
   const placeEvents = prepareEventLog(connection, t)
 
   function store(plan: SettlePlan, { subscribers, keeps_events }: LookedUp): void {
-    const { queue, handOver, release } = queueDeliveries(plan, subscribers, lane(), steps)
+    const { queue, handOver, release } = queueDeliveries(
+      plan,
+      subscribers,
+      lanes.current?.deliveries,
+      steps,
+    )
     afterCommit(handOver, release)
     write({ ...plan, delivery_queue: queue })
     if (keeps_events && plan.events.length > 0) {
       placeEvents(plan.events)
       afterCommit(onLogged)
     }
-    onSettled(plan)
+    onSettled?.(plan)
   }
 
   return {
