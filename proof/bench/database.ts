@@ -1,4 +1,4 @@
-import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/driver.ts'
+import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
 
 /** A SQLite file, to inspect the data of a service. */
 export interface Database {

@@ -1,4 +1,4 @@
-import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/driver.ts'
+import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
 
 const AT = 1_780_000_000_000
 const SMALL_WORKSPACES = 10

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/driver.ts'
+import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
 
 const core = createRequire(new URL('../../packages/core/package.json', import.meta.url))
 

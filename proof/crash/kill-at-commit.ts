@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/driver.ts'
+import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
 
 /** The commits at which a process can kill itself, by the statements that one of them has. */
 const COMMITS = {

@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url'
 import { checkDatabase } from '@svc/server/doctor'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { migrateDatabase } from '../../core/src/maintenance/archive/open.ts'
-import { Sqlite } from '../../core/src/storage/sqlite/engine/driver.ts'
+import { Sqlite } from '../../core/src/storage/sqlite/engine/connection.ts'
 import { startPostgres } from '../../core/test/postgres-server.ts'
 import { type Ended, newFolder, svc, svcJson } from './svc.ts'
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Sqlite } from '../../core/src/storage/sqlite/engine/driver.ts'
+import { Sqlite } from '../../core/src/storage/sqlite/engine/connection.ts'
 import { newFolder, svc, svcJson } from './svc.ts'
 
 const folder = newFolder()

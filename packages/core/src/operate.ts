@@ -136,7 +136,7 @@ export type {
   WebhookTotals,
 } from './storage/ports/stores.ts'
 export type { Source } from './tables/encoding.ts'
-export { TableFault } from './tables/fault.ts'
+export { TableFault } from './tables/encoding.ts'
 export { type CountryCode, isCountry, type PhoneResult, readPhone } from './tables/phone-numbers.ts'
 export { openTable, type Table, type TableRow } from './tables/read-table.ts'
 export {

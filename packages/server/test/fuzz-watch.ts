@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Database } from 'better-sqlite3'
-import { Sqlite } from '../../core/src/storage/sqlite/engine/driver.ts'
+import { Sqlite } from '../../core/src/storage/sqlite/engine/connection.ts'
 
 /** Watches the writes of other connections to a database. */
 export interface Watch {

@@ -14,10 +14,15 @@ import {
 } from '../contract/resources/contacts.ts'
 import { CHANNELS } from '../contract/resources/content.ts'
 import type { Reads } from '../storage/ports/stores.ts'
-import { type Column, mapColumns, SAMPLE_ROWS } from '../tables/columns.ts'
-import { CSV_COLUMNS, type CsvColumn, guarded } from '../tables/csv-cells.ts'
-import type { Source } from '../tables/encoding.ts'
-import { TableFault } from '../tables/fault.ts'
+import {
+  type Column,
+  CSV_COLUMNS,
+  type CsvColumn,
+  guarded,
+  mapColumns,
+  SAMPLE_ROWS,
+} from '../tables/columns.ts'
+import { type Source, TableFault } from '../tables/encoding.ts'
 import { type Person, readPerson } from '../tables/people.ts'
 import { isCountry } from '../tables/phone-numbers.ts'
 import { openTable, type Table, type TableRow } from '../tables/read-table.ts'

@@ -1,6 +1,6 @@
 import { creditsOf, formatCredits, type Units } from '../contract/fields/units.ts'
 import type { Entry } from '../rules/decide.ts'
-import { guarded } from '../tables/csv-cells.ts'
+import { guarded } from '../tables/columns.ts'
 
 /** An entry of the ledger with its workspace. */
 export type Booked = Entry & { email: string }

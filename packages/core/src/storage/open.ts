@@ -34,7 +34,7 @@ export async function openStorage(
     throw new RangeError(`durability: "${durability}" must be "disk" or "none"`)
   }
   if (url === MEMORY_URL && durability === 'none') {
-    const { openTemporary } = await import('./sqlite/temporary.ts')
+    const { openTemporary } = await import('./sqlite/sqlite.ts')
     return openTemporary(runtime, { onFailure, reading_threads })
   }
   const named = readDatabaseUrl(url)

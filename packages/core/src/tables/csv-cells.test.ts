@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { guarded, unguarded } from './csv-cells.ts'
+import { guarded, unguarded } from './columns.ts'
 
 describe('guarded', () => {
   it.each([

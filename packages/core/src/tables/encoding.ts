@@ -1,5 +1,3 @@
-import { TableFault } from './fault.ts'
-
 /** The bytes of a file, in pieces. Each call begins at the first byte. */
 export type Source = () => AsyncIterable<Uint8Array>
 
@@ -137,4 +135,13 @@ function withC1(text: string): string {
 
 function nameOf(encoding: string): string {
   return encoding === UTF_8 ? 'UTF-8' : encoding
+}
+
+/** A table that cannot be read. The message is without the name of the file, and without contents of cells. */
+export class TableFault extends Error {
+  /** @param line the line in the file, from 1 */
+  constructor(message: string, line?: number) {
+    super(line === undefined ? message : `line ${line}: ${message}`)
+    this.name = 'TableFault'
+  }
 }

@@ -1,6 +1,6 @@
 import { emailAddress } from '../contract/fields/email-address.ts'
-import type { Column } from './columns.ts'
-import { unguarded } from './csv-cells.ts'
+import { type Column, unguarded } from './columns.ts'
+
 import { type Field, fieldNamed, keyOf } from './headings.ts'
 import {
   type CountryCode,

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
-import { encodingOf, type Source, textOf } from './encoding.ts'
-import { TableFault } from './fault.ts'
+import { encodingOf, type Source, TableFault, textOf } from './encoding.ts'
 
 /** The size limit of a row and of the header, in bytes. A row of a contact is far smaller. */
 const ROW_MAX_BYTES = 128 * 1024

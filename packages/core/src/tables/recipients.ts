@@ -1,7 +1,7 @@
 import type { Channel } from '../contract/resources/content.ts'
-import { assertDistinct, type Column } from './columns.ts'
-import { unguarded } from './csv-cells.ts'
-import { TableFault } from './fault.ts'
+import { assertDistinct, type Column, unguarded } from './columns.ts'
+
+import { TableFault } from './encoding.ts'
 import { type Field, fieldNamed, keyOf } from './headings.ts'
 import { type Person, readPerson } from './people.ts'
 import type { CountryCode } from './phone-numbers.ts'

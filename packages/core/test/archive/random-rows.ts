@@ -1,8 +1,8 @@
 import { type Column, getTableColumns, getTableName, type Table } from 'drizzle-orm'
 import { dialects } from '../../src/rows/dialect.ts'
 import { tables } from '../../src/rows/tables.ts'
-import { connect } from '../../src/storage/sqlite/engine/connection.ts'
-import { migrate } from '../../src/storage/sqlite/engine/migrate.ts'
+import { connect, migrate } from '../../src/storage/sqlite/engine/connection.ts'
+
 import { insertInto } from '../../src/storage/sqlite/engine/rows.ts'
 import { testRuntime } from '../fixtures.ts'
 

@@ -9,8 +9,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { importArchive } from '../../src/maintenance/archive/import-archive.ts'
 import { migrateDatabase, migrationStatus } from '../../src/maintenance/archive/open.ts'
 import { openStorage } from '../../src/storage/open.ts'
-import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
-import { takeDispatchLock } from '../../src/storage/sqlite/engine/file-lock.ts'
+import { Sqlite, takeDispatchLock } from '../../src/storage/sqlite/engine/connection.ts'
+
 import { builders, testRuntime } from '../fixtures.ts'
 import { createEmptyDatabase, type TestDatabase } from '../postgres-database.ts'
 import { archiveOf, exported, imported, linesOf, rowsOf } from './move.ts'

@@ -18,8 +18,8 @@ import { backupDatabase } from '../../src/maintenance/backup/backup.ts'
 import { restoreDatabase, verifyBackup } from '../../src/maintenance/backup/restore.ts'
 import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
-import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
-import { takeFileLock } from '../../src/storage/sqlite/engine/file-lock.ts'
+import { Sqlite, takeFileLock } from '../../src/storage/sqlite/engine/connection.ts'
+
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { builders, SMS_PRICE, testRuntime } from '../fixtures.ts'
 

@@ -18,7 +18,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { backupDatabase } from '../../src/maintenance/backup/backup.ts'
 import { restoreDatabase } from '../../src/maintenance/backup/restore.ts'
-import { DRIVER, Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
+import { DRIVER, Sqlite } from '../../src/storage/sqlite/engine/connection.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { builders, testRuntime } from '../fixtures.ts'
 

@@ -7,7 +7,7 @@ import { type BookedEntry, readLedger } from '../../src/maintenance/ledger/read-
 import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
-import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
+import { Sqlite } from '../../src/storage/sqlite/engine/connection.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { builders, SMS_PRICE, testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'

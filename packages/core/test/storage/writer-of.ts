@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
+import { Sqlite } from '../../src/storage/sqlite/engine/connection.ts'
 import { migratedOnce } from '../migrated-file.ts'
 
 /** What `open` opens, and the connection by which it writes to its SQLite file: the first of those that it opens. */

@@ -4,9 +4,14 @@ import { setImmediate } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
 import { makeFolder } from '../../runtime/make-folder.ts'
 import { migrationsOf, statusOf } from '../../storage/migrations.ts'
-import { type Connection, connect } from '../../storage/sqlite/engine/connection.ts'
-import { takeDispatchLock } from '../../storage/sqlite/engine/file-lock.ts'
-import { appliedIn, migrate } from '../../storage/sqlite/engine/migrate.ts'
+import {
+  appliedIn,
+  type Connection,
+  connect,
+  migrate,
+  takeDispatchLock,
+} from '../../storage/sqlite/engine/connection.ts'
+
 import { refusal } from '../refusal.ts'
 import { look } from '../snapshot/sqlite.ts'
 import {

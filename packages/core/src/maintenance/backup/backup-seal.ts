@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, createReadStream, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
-import type { Connection } from '../../storage/sqlite/engine/connection.ts'
-import { Sqlite } from '../../storage/sqlite/engine/driver.ts'
+import { type Connection, Sqlite } from '../../storage/sqlite/engine/connection.ts'
+
 import { refusal } from '../refusal.ts'
 
 /** The description of a backup, in a separate table. */

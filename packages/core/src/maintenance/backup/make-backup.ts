@@ -12,10 +12,13 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { migrationsOf, statusOf } from '../../storage/migrations.ts'
-import type { Connection } from '../../storage/sqlite/engine/connection.ts'
-import { Sqlite } from '../../storage/sqlite/engine/driver.ts'
-import { takeFileLock } from '../../storage/sqlite/engine/file-lock.ts'
-import { appliedIn } from '../../storage/sqlite/engine/migrate.ts'
+import {
+  appliedIn,
+  type Connection,
+  Sqlite,
+  takeFileLock,
+} from '../../storage/sqlite/engine/connection.ts'
+
 import { refusal } from '../refusal.ts'
 import { createPace } from './backup-pace.ts'
 import { sealBackup } from './backup-seal.ts'

@@ -11,11 +11,14 @@ import {
 import { copyFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeFolder } from '../../runtime/make-folder.ts'
-import type { Connection } from '../../storage/sqlite/engine/connection.ts'
-import { Sqlite } from '../../storage/sqlite/engine/driver.ts'
-import { takeDispatchLock } from '../../storage/sqlite/engine/file-lock.ts'
-import { flushLog } from '../../storage/sqlite/engine/flush-log.ts'
-import { migrate } from '../../storage/sqlite/engine/migrate.ts'
+import {
+  type Connection,
+  flushLog,
+  migrate,
+  Sqlite,
+  takeDispatchLock,
+} from '../../storage/sqlite/engine/connection.ts'
+
 import { verifyLedger } from '../ledger/verify-ledger.ts'
 import { refusal } from '../refusal.ts'
 import { pauseIn } from './backup-seal.ts'

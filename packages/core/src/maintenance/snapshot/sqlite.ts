@@ -3,9 +3,8 @@ import { setImmediate } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
 import type { CountUnit } from '../../rows/messages.ts'
 import { migrationsOf, statusOf } from '../../storage/migrations.ts'
-import type { Connection } from '../../storage/sqlite/engine/connection.ts'
-import { Sqlite } from '../../storage/sqlite/engine/driver.ts'
-import { appliedIn } from '../../storage/sqlite/engine/migrate.ts'
+import { appliedIn, type Connection, Sqlite } from '../../storage/sqlite/engine/connection.ts'
+
 import { refusal } from '../refusal.ts'
 import { assertReadable, type NamedValues, type Snapshot, type ValueType } from './snapshot.ts'
 

@@ -1,12 +1,9 @@
 export type { AuditFilter, OperatorAuditFilter } from '../stores/audit.ts'
 export type { ContactFilter } from '../stores/contacts.ts'
-export type { Overdue } from '../stores/credit-holds.ts'
-export type { AccountRecord, Posted, Terms } from '../stores/credits.ts'
-export type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../stores/dispatch-pauses.ts'
+export type { AccountRecord, LowBalance, Overdue, Posted, Terms } from '../stores/credits.ts'
 export type { IdWindow, SearchedTable } from '../stores/erasure.ts'
 export type { EventLogState, LoggedEvent } from '../stores/event-log.ts'
 export type { FileOfMessage } from '../stores/files.ts'
-export type { LowBalance } from '../stores/low-balances.ts'
 export type { MessageFilter } from '../stores/message-totals.ts'
 export type { ShortMessageRow } from '../stores/messages.ts'
 export type {
@@ -20,6 +17,7 @@ export type {
   UnknownMessage,
   WebhookTotals,
 } from '../stores/overview.ts'
+export type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../stores/pauses.ts'
 export type { PurchaseChange, PurchaseStatus, WhichPurchases } from '../stores/purchases.ts'
 export type { ReceivedFilter } from '../stores/received-messages.ts'
 export type { RetentionKind } from '../stores/retention.ts'

@@ -1,6 +1,7 @@
 import { dialects } from '../../rows/dialect.ts'
 import type { ApiKeyRow } from '../../rows/rows.ts'
 import { tables } from '../../rows/tables.ts'
+
 import { gather } from '../../runtime/gather.ts'
 import type { Log, Runtime } from '../../runtime/runtime.ts'
 import type { Telemetry } from '../../runtime/telemetry.ts'
@@ -14,11 +15,9 @@ import {
   createClockSteps,
   type GivenLanes,
 } from '../queueing.ts'
-
-import { alone } from './engine/alone.ts'
-
 import { openCold } from './engine/cold.ts'
-import { ANSWER_MAX_MS, connect } from './engine/connection.ts'
+import { ANSWER_MAX_MS, alone, connect } from './engine/connection.ts'
+
 import { type Database, databaseOn } from './engine/database.ts'
 import { isCommon, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'

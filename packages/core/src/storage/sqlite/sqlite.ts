@@ -1,19 +1,20 @@
-import { dirname } from 'node:path'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { dialects } from '../../rows/dialect.ts'
 import { tables } from '../../rows/tables.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { createListeners } from '../after-commit.ts'
 import type { Durability } from '../database-url.ts'
-import type { Storage } from '../ports/storage.ts'
-import type { StoreDialect } from '../stores/dialect.ts'
+import { NEAR_READS, type Reads, type Storage } from '../ports/storage.ts'
+import type { StoreDialect } from '../stores/queries.ts'
 import { inTransaction, openReads, openWrites } from '../stores/stores.ts'
 import { connect } from './engine/connection.ts'
 import { dbOver } from './engine/db.ts'
 import { openEngine } from './engine/engine.ts'
 import { type Query, queryOver } from './engine/query.ts'
 import { openReaders } from './engine/readers.ts'
-import { divideReads } from './engine/reads.ts'
 import { prepareCount } from './verbs/counters.ts'
 
 /** SQLite has one writer, so rows need no lock. */
@@ -108,6 +109,55 @@ export function openSqlite(
       await readers?.close()
       connection.close()
       await engine.close()
+    },
+  }
+}
+
+type Verbs = Record<string, (...values: unknown[]) => Promise<unknown>>
+
+/** Combines two equal sets of stores: `near` runs the queries of `NEAR_READS`, `far` runs all others. */
+export function divideReads(near: Reads, far: Reads): Reads {
+  const nearVerbs: { [store: string]: readonly string[] } = NEAR_READS
+  const stores = Object.entries(near as unknown as Record<string, Verbs>).map(([name, store]) => {
+    const others = far[name as keyof Reads] as unknown as Verbs
+    const verbs = Object.keys(store).map((verb) => [
+      verb,
+      nearVerbs[name]?.includes(verb) ? store[verb] : withoutValues(others[verb] as Verbs[string]),
+    ])
+    return [name, Object.fromEntries(verbs)]
+  })
+  return Object.fromEntries(stores)
+}
+
+/** Throws the thread's own error, because drizzle's error around it quotes the values of the query. */
+function withoutValues(query: Verbs[string]): Verbs[string] {
+  return async (...values) => {
+    try {
+      return await query(...values)
+    } catch (error) {
+      throw (error as { cause?: unknown }).cause ?? error
+    }
+  }
+}
+
+/**
+ * Opens an empty database that exists until it is closed or the process ends. It is a file without flushes in the folder
+ * of the system for temporary files, because threads cannot read a database in the memory of another connection.
+ */
+export function openTemporary(
+  runtime: Pick<Runtime, 'id' | 'random' | 'log' | 'telemetry'>,
+  options: Omit<SqliteOptions, 'durability'>,
+): Storage {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-memory-'))
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  process.once('exit', remove)
+  const storage = openSqlite(join(folder, 'svc.db'), runtime, { ...options, durability: 'none' })
+  return {
+    ...storage,
+    async close() {
+      await storage.close()
+      process.off('exit', remove)
+      remove()
     },
   }
 }

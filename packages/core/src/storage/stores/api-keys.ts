@@ -5,7 +5,8 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { ApiKeyRow, TestUsageRow } from '../../rows/rows.ts'
 import type { Sealed } from '../../rows/sealed.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { isBelow } from './pages.ts'
+
+import { isBelow } from './queries.ts'
 
 export function apiKeyStore(
   db: Db,

@@ -4,8 +4,9 @@ import type { AuditAction } from '../../contract/resources/audit.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { AuditEntryRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
+
 import { idFloor } from '../../runtime/runtime.ts'
-import { isBelow, removeOldest } from './pages.ts'
+import { isBelow, removeOldest } from './queries.ts'
 
 /** Selects entries of a list; an absent field does not restrict it. */
 export interface AuditFilter {

@@ -5,7 +5,8 @@ import type { Channel, MessageStatus } from '../../contract/resources/messages.t
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { BulkRejectionRow, BulkRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { isBelow } from './pages.ts'
+
+import { isBelow } from './queries.ts'
 
 /** The progress of a bulk. */
 export interface BulkProgress {

@@ -4,9 +4,8 @@ import type { Slice } from '../../contract/endpoints/paging.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { ContactRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { blocksOf, filledUp } from './batches.ts'
-import { includes } from './dialect.ts'
-import { isBelow } from './pages.ts'
+
+import { blocksOf, filledUp, includes, isBelow } from './queries.ts'
 
 /** Selects contacts; an absent field does not restrict the list. */
 export interface ContactFilter {

@@ -2,7 +2,8 @@ import { and, desc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { ConversationRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { blocksOf } from './batches.ts'
+
+import { blocksOf } from './queries.ts'
 
 /** The maximum number of conversations read for one address. */
 const CONVERSATIONS_MAX = 1_000

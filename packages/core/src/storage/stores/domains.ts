@@ -4,8 +4,8 @@ import type { DomainStatus } from '../../contract/resources/domains.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { SendingDomainRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { StoreDialect } from './dialect.ts'
-import { isBelow } from './pages.ts'
+
+import { isBelow, type StoreDialect } from './queries.ts'
 
 /** The columns of a sending domain that change. */
 export type SendingDomainChange = Partial<

@@ -19,12 +19,11 @@ import { ERASED } from '../../contract/resources/message.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { BulkRejectionRow, EventRow, MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
+
 import type { Recipient } from '../../rules/recipients.ts'
 import { idFloor } from '../../runtime/runtime.ts'
-import { blocksOf, filledUp } from './batches.ts'
-import { includes, type StoreDialect } from './dialect.ts'
 import { fileStore } from './files.ts'
-import { isAfter } from './pages.ts'
+import { blocksOf, filledUp, includes, isAfter, type StoreDialect } from './queries.ts'
 
 /** The tables that are scanned for an address, because they have no index on addresses. */
 export type SearchedTable = 'messages' | 'events' | 'received_messages' | 'bulk_rejections'

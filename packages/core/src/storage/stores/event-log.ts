@@ -2,8 +2,8 @@ import { and, asc, eq, gt, lte, sql } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { EventRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { blocksOf } from './batches.ts'
-import type { StoreDialect } from './dialect.ts'
+
+import { blocksOf, type StoreDialect } from './queries.ts'
 
 /** The state of the log of events. */
 export interface EventLogState {

@@ -2,8 +2,8 @@ import { and, asc, eq, inArray, isNotNull, lt, notExists, sql } from 'drizzle-or
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { FileRow, MessageFileRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { blocksOf, filledUp } from './batches.ts'
-import type { StoreDialect } from './dialect.ts'
+
+import { blocksOf, filledUp, type StoreDialect } from './queries.ts'
 
 /** A stored file of a message. */
 export type FileOfMessage = Pick<MessageFileRow, 'message_id' | 'number' | 'sha256'> &

@@ -26,8 +26,6 @@ import type {
   MessageRow,
 } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { filledUp } from './batches.ts'
-import { includesIn } from './dialect.ts'
 import {
   idsAmong,
   type Kind,
@@ -36,7 +34,7 @@ import {
   messageTotals,
   totalOf,
 } from './message-totals.ts'
-import { removeOldest } from './pages.ts'
+import { filledUp, includesIn, removeOldest } from './queries.ts'
 
 /** A message whose content is null if it is too long for a list. */
 export type ShortMessageRow = Omit<MessageRow, 'content'> & {

@@ -3,7 +3,8 @@ import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { OperatorRow, OperatorSessionRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { StoreDialect } from './dialect.ts'
+
+import type { StoreDialect } from './queries.ts'
 
 /** More operators are a fault. */
 const OPERATORS_MAX = 1_000

@@ -2,8 +2,8 @@ import { asc, inArray } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { ParkedReceiptRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { blocksOf, filledUp } from './batches.ts'
-import { isAfter } from './pages.ts'
+
+import { blocksOf, filledUp, isAfter } from './queries.ts'
 
 export function parkedReceiptStore(db: Db, { parked_receipts: t }: Tables) {
   return {

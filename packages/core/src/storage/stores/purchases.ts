@@ -3,7 +3,8 @@ import type { Slice } from '../../contract/endpoints/paging.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { PurchaseRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { isAfter } from './pages.ts'
+
+import { isAfter } from './queries.ts'
 
 /** The last known status of a purchase. */
 export type PurchaseStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'refunded' | 'disputed'

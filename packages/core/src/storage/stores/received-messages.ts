@@ -18,11 +18,10 @@ import type { Channel } from '../../contract/resources/content.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { MessageRow, ReceivedMessageRow, ReceivedPartRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
+
 import type { CountChange } from '../../rules/count-changes.ts'
 import { idFloor } from '../../runtime/runtime.ts'
-import { blocksOf, filledUp } from './batches.ts'
-import type { StoreDialect } from './dialect.ts'
-import { isBelow, removeOldest } from './pages.ts'
+import { blocksOf, filledUp, isBelow, removeOldest, type StoreDialect } from './queries.ts'
 
 /** Filters of a list. Bounds are inclusive. */
 export interface ReceivedFilter {

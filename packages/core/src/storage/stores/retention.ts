@@ -3,7 +3,8 @@ import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { MessageRow, RetentionMarkRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import { filledUp } from './batches.ts'
+
+import { filledUp } from './queries.ts'
 
 /** The walks, oldest row first. `late_messages`: messages that were not finished when `messages` passed them. */
 export type RetentionKind = RetentionMarkRow['kind']

@@ -3,8 +3,8 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { ApiKeyRow, SecretRow, SendingDomainRow, WebhookRow } from '../../rows/rows.ts'
 import { KEY_ID_LENGTH, SEALED_PREFIX, type Sealed } from '../../rows/sealed.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { StoreDialect } from './dialect.ts'
-import { isAfter } from './pages.ts'
+
+import { isAfter, type StoreDialect } from './queries.ts'
 
 /** The columns of a webhook that contain secrets. */
 export type WebhookSecretColumns = Pick<

@@ -4,9 +4,9 @@ import type { SuppressionReason } from '../../contract/resources/suppressions.ts
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { SuppressionRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
+
 import { suppressedForms } from '../../rules/recipients.ts'
-import { blocksOf, filledUp } from './batches.ts'
-import { includes } from './dialect.ts'
+import { blocksOf, filledUp, includes } from './queries.ts'
 
 /** Selects suppressions; an absent field does not restrict the list. */
 export interface SuppressionFilter {

@@ -10,11 +10,10 @@ import type {
   WebhookRow,
 } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
+
 import type { FanOut, Subscriber } from '../../rules/fan-out.ts'
 import { attemptInRow } from '../../rules/record.ts'
-import { blocksOf, filledUp } from './batches.ts'
-import type { StoreDialect } from './dialect.ts'
-import { isBelow, removeOldest } from './pages.ts'
+import { blocksOf, filledUp, isBelow, removeOldest, type StoreDialect } from './queries.ts'
 
 /** Selects deliveries of a webhook. */
 export interface DeliveryFilter {

@@ -1,11 +1,11 @@
-import { and, asc, desc, eq, or, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lte, or, sql } from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
 import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
-import type { WorkspaceRow } from '../../rows/rows.ts'
+import type { OwnerMailRow, WorkspaceRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { StoreDialect } from './dialect.ts'
-import { isBelow } from './pages.ts'
+
+import { isBelow, type StoreDialect } from './queries.ts'
 
 /** The columns that the owner may change. */
 export type WorkspaceChange = {
@@ -121,6 +121,34 @@ export function workspaceStore(
       async rehash(workspaceId: string, { from, to }: { from: string; to: string }): Promise<void> {
         const same = and(eq(t.id, workspaceId), eq(t.password_hash, from))
         await db.update(t).set({ password_hash: to }).where(same)
+      },
+    },
+  }
+}
+
+export function ownerMailStore(db: Db, { owner_mails: t }: Tables) {
+  return {
+    reads: {},
+    writes: {
+      /**
+       * Records an e-mail to the owner and returns true; returns false if an e-mail was sent within the last `every_ms`.
+       * One of several simultaneous callers gets true.
+       */
+      async claim(mail: OwnerMailRow, every_ms: number): Promise<boolean> {
+        const { mailed_at } = mail
+        const before = new Date(mailed_at.getTime() - every_ms)
+        const after = new Date(mailed_at.getTime() + every_ms)
+        const claimed = await db
+          .insert(t)
+          .values(mail)
+          .onConflictDoUpdate({
+            target: [t.workspace_id, t.kind],
+            set: { mailed_at },
+            // A stored time that is so far in the future means that the clock was set back: it must not delay the mail.
+            setWhere: sql`${lte(t.mailed_at, before)} or ${gt(t.mailed_at, after)}`,
+          })
+          .returning({ kind: t.kind })
+        return claimed.length === 1
       },
     },
   }

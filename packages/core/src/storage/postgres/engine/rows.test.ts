@@ -3,6 +3,7 @@ import { units } from '../../../contract/fields/units.ts'
 import { dialects } from '../../../rows/dialect.ts'
 import type { HoldRow } from '../../../rows/rows.ts'
 import { tables } from '../../../rows/tables.ts'
+
 import { insertInto, removeFrom, updateOf } from './rows.ts'
 
 const t = tables(dialects.postgres)

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MessageFileRow, TestUsageRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
+
 import {
   type AcceptPlan,
   type AcceptRequest,

@@ -1,5 +1,6 @@
 import type { ApiKeyRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
+
 import type { Counter, Counting, HotVerbs } from '../../ports/hot.ts'
 import type { Clock } from '../../queueing.ts'
 import { type Database, statement } from '../engine/database.ts'

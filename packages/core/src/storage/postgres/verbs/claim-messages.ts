@@ -1,5 +1,6 @@
 import type { MessageAttemptRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
+
 import {
   CLAIMED_MESSAGE_COLUMNS,
   CLAIMED_QUEUE_COLUMNS,

@@ -1,6 +1,7 @@
 import { LIMITS } from '../../../contract/limits.ts'
 import type { DeliveryRow, ReceiverHostRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
+
 import { GATE_FORGETS_MS } from '../../../rules/delivery-times.ts'
 import {
   type DeliveryResult,

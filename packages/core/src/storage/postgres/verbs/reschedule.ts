@@ -1,5 +1,6 @@
 import type { MessageQueueRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
+
 import {
   planReschedule,
   REQUEUED_COLUMNS,

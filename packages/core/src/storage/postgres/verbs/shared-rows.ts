@@ -1,6 +1,7 @@
 import { dialects } from '../../../rows/dialect.ts'
 import type { EventRow, MessageRow, SuppressionRow } from '../../../rows/rows.ts'
 import { type Tables, tables } from '../../../rows/tables.ts'
+
 import type { AcceptRequest } from '../../../rules/accept.ts'
 import type { CountChange } from '../../../rules/count-changes.ts'
 import {

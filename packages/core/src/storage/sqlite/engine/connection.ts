@@ -1,8 +1,17 @@
-import { closeSync, existsSync, openSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  realpathSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
 import type Database from 'better-sqlite3'
 import type { Durability } from '../../database-url.ts'
-import { Sqlite } from './driver.ts'
-import { flushLog } from './flush-log.ts'
+import { migrationsOf, pending } from '../../migrations.ts'
 
 export type Connection = Database.Database
 
@@ -84,4 +93,142 @@ export function assertDurable(connection: Connection): void {
       `SQLite would not flush commits to disk (synchronous=${synchronous}, journal_mode=${journal})`,
     )
   }
+}
+
+/**
+ * better-sqlite3 13 needs Node-API 10. Node 20 has version 9 and crashes with a segmentation fault at the first
+ * connection (WiseLibs/better-sqlite3#1514), so it uses version 12.
+ *
+ * Version 12 must not be used on later versions of Node: compiled with the headers of Node 24.19 or newer, it aborts
+ * the process when a memory allocation of JavaScript code starts the garbage collection that finalizes a statement
+ * (nodejs/node#65446).
+ */
+const NODE_API_NEEDED = 10
+
+/** The package for this version of Node. */
+export const DRIVER = driverFor(process.versions.napi)
+
+export const Sqlite: typeof Database = loadDriver(DRIVER, createRequire(import.meta.url))
+
+export function driverFor(node_api: string | undefined): 'better-sqlite3' | 'better-sqlite3-12' {
+  return Number(node_api) < NODE_API_NEEDED ? 'better-sqlite3-12' : 'better-sqlite3'
+}
+
+/** @throws Error that names the package to install, if version 12 is needed and missing. */
+export function loadDriver(
+  name: ReturnType<typeof driverFor>,
+  require: (name: string) => unknown,
+): typeof Database {
+  try {
+    return require(name) as typeof Database
+  } catch (error) {
+    const isMissing = (error as { code?: unknown }).code === 'MODULE_NOT_FOUND'
+    if (!isMissing || name === 'better-sqlite3') throw error
+    throw new Error(
+      `SQLite on Node 20 needs one more package: npm install ${name}@npm:better-sqlite3@12. Later versions of Node need nothing more.`,
+      { cause: error },
+    )
+  }
+}
+
+const CHUNK_BYTES = 1024 * 1024
+
+/**
+ * Flushes the existing log to disk when a database is opened for writing.
+ *
+ * After a flush that failed, Linux keeps the pages in memory and marks them as written: the next process reads them,
+ * and its own flushes skip them (source: wiki.postgresql.org/wiki/Fsync_Errors). Commits that are appended to such a
+ * log are lost in a power cut, because recovery ends at the first missing frame. After the same bytes are written
+ * again, the next flush writes them or reports an error. A checkpoint is not sufficient: it writes newer pages into the
+ * database file while the log on disk still ends with older pages, and a power cut at that time mixes both.
+ * @throws Error when the disk refuses the write, or when another process writes for longer than the connection waits.
+ */
+export function flushLog(connection: Database.Database, file: string): void {
+  const log = `${realpathSync(file)}-wal`
+  if (!statSync(log, { throwIfNoEntry: false })?.size) return
+  // Blocks every process that would append to the log or restart it.
+  connection.exec('begin immediate')
+  try {
+    writeAgain(log)
+  } finally {
+    connection.exec('rollback')
+  }
+}
+
+function writeAgain(file: string): void {
+  const handle = openSync(file, 'r+')
+  try {
+    const chunk = Buffer.alloc(CHUNK_BYTES)
+    for (let at = 0; ; ) {
+      const length = readSync(handle, chunk, 0, chunk.length, at)
+      if (length === 0) break
+      for (let done = 0; done < length; ) {
+        done += writeSync(handle, chunk, done, length - done, at + done)
+      }
+      at += length
+    }
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+/**
+ * Locks a small file and creates it if it is missing. The lock ends when it is closed. When the process ends in any
+ * way, the operating system ends the lock.
+ * @throws Error with the code `SQLITE_BUSY` when another process has the lock.
+ */
+export function takeFileLock(path: string): Connection {
+  const lock = new Sqlite(path, { timeout: 0 })
+  try {
+    lock.pragma('locking_mode = EXCLUSIVE')
+    lock.exec('begin exclusive')
+    return lock
+  } catch (error) {
+    lock.close()
+    throw error
+  }
+}
+
+/**
+ * Takes the right to dispatch on a database file: an exclusive lock on a small file beside it, until the lock is closed
+ * or the process ends.
+ * @throws Error when another process has the lock.
+ */
+export function takeDispatchLock(file: string): Connection {
+  try {
+    return takeFileLock(`${file}-dispatch`)
+  } catch (cause) {
+    throw new Error(`another svc process already serves ${file}`, { cause })
+  }
+}
+
+/**
+ * Brings the database to the program's schema, or to the first `count` of its steps: one transaction under the write
+ * lock, so that two starting processes cannot race. Returns the names of the steps that ran.
+ * @throws Error when the database was made by a newer version.
+ */
+export function migrate(connection: Connection, count?: number): string[] {
+  const apply = connection.transaction(() => {
+    connection.exec(
+      'create table if not exists svc_migrations (hash text primary key, applied_at integer not null) strict',
+    )
+    const note = connection.prepare('insert into svc_migrations (hash, applied_at) values (?, ?)')
+    const all = migrationsOf('sqlite')
+    const wanted = new Set(all.slice(0, count))
+    const missing = pending(all, appliedIn(connection)).filter((each) => wanted.has(each))
+    for (const migration of missing) {
+      for (const statement of migration.sql) connection.exec(statement)
+      note.run(migration.hash, migration.folderMillis)
+    }
+    return missing.map(({ name }) => name)
+  })
+  return apply.immediate()
+}
+
+/** The hashes of the steps of a database; none for a new database. */
+export function appliedIn(connection: Connection): Set<string> {
+  const known = connection.prepare("select 1 from sqlite_schema where name = 'svc_migrations'")
+  if (known.get() === undefined) return new Set()
+  return new Set(connection.prepare('select hash from svc_migrations').pluck().all() as string[])
 }

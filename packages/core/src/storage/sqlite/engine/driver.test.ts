@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { describe, expect, it } from 'vitest'
-import { DRIVER, driverFor, loadDriver } from './driver.ts'
+import { DRIVER, driverFor, loadDriver } from './connection.ts'
 
 const require = createRequire(import.meta.url)
 

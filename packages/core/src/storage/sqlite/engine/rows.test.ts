@@ -5,9 +5,9 @@ import { dialects } from '../../../rows/dialect.ts'
 import { VARYING_AMONG_NEW } from '../../../rows/messages.ts'
 import type { MessageRow } from '../../../rows/rows.ts'
 import { tables } from '../../../rows/tables.ts'
-import type { Connection } from './connection.ts'
-import { Sqlite } from './driver.ts'
-import { migrate } from './migrate.ts'
+
+import { type Connection, migrate, Sqlite } from './connection.ts'
+
 import { insertAll, namesOf, selectFrom } from './rows.ts'
 
 const runtime = testRuntime('rows')

@@ -1,5 +1,6 @@
 import type { EventRow, MessageRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
+
 import type { CountChange } from '../../../rules/count-changes.ts'
 import {
   ACCOUNT_CHANGES,

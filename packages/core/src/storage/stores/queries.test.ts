@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { blocksOf, filledUp } from './batches.ts'
+import { blocksOf, filledUp } from './queries.ts'
 
 describe('blocksOf', () => {
   it.each([

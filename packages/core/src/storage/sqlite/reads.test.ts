@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { dialects } from '../../../rows/dialect.ts'
-import { tables } from '../../../rows/tables.ts'
-import { NEAR_READS, type Reads } from '../../ports/storage.ts'
-import { openReads } from '../../stores/stores.ts'
-import { dbOver } from './db.ts'
-import { divideReads } from './reads.ts'
+import { dialects } from '../../rows/dialect.ts'
+import { tables } from '../../rows/tables.ts'
+import { NEAR_READS, type Reads } from '../ports/storage.ts'
+import { openReads } from '../stores/stores.ts'
+import { dbOver } from './engine/db.ts'
+import { divideReads } from './sqlite.ts'
 
 type Verbs = Record<string, () => Promise<unknown>>
 

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, isNotNull, isNull, lte, ne, or, sql } from 'drizzle-orm'
 import type { Channel } from '../../contract/resources/messages.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
-import type { DispatchPauseRow } from '../../rows/rows.ts'
+import type { DispatchPauseRow, PauseRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
 /** Selects queued messages accepted until `created_until` that are either claimed or due until `due_until`. */
@@ -151,6 +151,44 @@ export function dispatchPauseStore(
       async remove(scope: DispatchPauseRow['scope']): Promise<boolean> {
         return (
           (await db.delete(t).where(eq(t.scope, scope)).returning({ scope: t.scope })).length > 0
+        )
+      },
+    },
+  }
+}
+
+export function pauseStore(db: Db, { provider_pauses: t }: Tables) {
+  const matching = ({
+    provider,
+    sender,
+    cause,
+  }: Pick<PauseRow, 'provider' | 'sender'> & {
+    cause?: PauseRow['cause']
+  }) => and(eq(t.provider, provider), eq(t.sender, sender), cause && eq(t.cause, cause))
+  return {
+    reads: {
+      /** All pauses of the service, which are few. */
+      async list(): Promise<PauseRow[]> {
+        return db.select().from(t).orderBy(asc(t.provider), asc(t.sender))
+      },
+    },
+    writes: {
+      /** Replaces the current pause; only an operator's pause replaces an operator's pause. */
+      async put(pause: PauseRow): Promise<void> {
+        const { provider: _, sender: __, ...changes } = pause
+        const target = [t.provider, t.sender]
+        const weaker = pause.cause !== 'operator' && { setWhere: ne(t.cause, 'operator') }
+        await db
+          .insert(t)
+          .values(pause)
+          .onConflictDoUpdate({ target, set: changes, ...weaker })
+      },
+      /** Returns false when no such pause exists. With a `cause`, only a pause with that cause is removed. */
+      async remove(
+        pause: Pick<PauseRow, 'provider' | 'sender'> & { cause?: PauseRow['cause'] },
+      ): Promise<boolean> {
+        return (
+          (await db.delete(t).where(matching(pause)).returning({ provider: t.provider })).length > 0
         )
       },
     },
