@@ -8,6 +8,7 @@ import { createDatabase } from '../packages/core/test/postgres-database.ts'
 import { openReceiver } from '../packages/server/test/receiver.ts'
 import { openVictims, SIGNUP_CREDITS } from '../proof/crash/victim.ts'
 import { ensureBuilt } from './built.ts'
+import { bundledVictim } from './bundled.ts'
 
 ensureBuilt()
 
@@ -57,7 +58,8 @@ describe.each(['SQLite', 'PostgreSQL'])(
         closers.push(receiver.close)
         const victims = openVictims({
           folder,
-          node_args: ['--import', 'tsx'],
+          entry: await bundledVictim(),
+          node_args: [],
           env: { SVC_DATABASE_URL: database_url, SVC_CRASH_LEASE_MS: '2000' },
         })
         let victim = await victims.start()

@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import type Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { bundled } from '../../../test/bundled.ts'
 import type { Slice } from '../src/contract/endpoints/paging.ts'
 import { units } from '../src/contract/fields/units.ts'
 import { inspectDatabase } from '../src/maintenance/inspect/inspect.ts'
@@ -59,6 +62,17 @@ describe('SQLite alone', () => {
     for (const each of opened) await each.close()
     await rm(folder, { recursive: true })
   })
+
+  /** Of a module of SQLite. */
+  const source = (name: string) =>
+    fileURLToPath(new URL(`../src/storage/sqlite/${name}`, import.meta.url))
+
+  /** The file of a program that imports sources. */
+  function programOf(text: string): Promise<string> {
+    const path = join(folder, 'program.ts')
+    writeFileSync(path, text)
+    return bundled(pathToFileURL(path), new URL('../', import.meta.url))
+  }
 
   function open(): Storage {
     const storage = openSqlite(file, testRuntime('storage'))
@@ -122,8 +136,8 @@ describe('SQLite alone', () => {
       const program = `
         import { statSync } from 'node:fs'
         import { setTimeout } from 'node:timers/promises'
-        import { openSqlite } from ${JSON.stringify(new URL('../src/storage/sqlite/sqlite.ts', import.meta.url).href)}
-        import { connect } from ${JSON.stringify(new URL('../src/storage/sqlite/engine/connection.ts', import.meta.url).href)}
+        import { openSqlite } from ${JSON.stringify(source('sqlite.ts'))}
+        import { connect } from ${JSON.stringify(source('engine/connection.ts'))}
         const file = ${JSON.stringify(file)}
         const log = { warn: (fields, text) => console.log(JSON.stringify({ ...fields, text })) }
         const runtime = { id: () => 'id', random: Math.random, log }
@@ -141,18 +155,10 @@ describe('SQLite alone', () => {
         console.log(JSON.stringify({ after: storage.fault() }))
         process.exit(0)
       `
-      const node = [process.execPath, '--import', import.meta.resolve('tsx'), '--input-type=module']
       // The unit of bash is 1 KiB.
       const limited = `trap '' XFSZ; ulimit -f $1; shift; exec "$@"`
-      const child = spawn('bash', [
-        '-c',
-        limited,
-        'bash',
-        String(24 * 1024),
-        ...node,
-        '-e',
-        program,
-      ])
+      const run = [process.execPath, await programOf(program)]
+      const child = spawn('bash', ['-c', limited, 'bash', String(24 * 1024), ...run])
       let output = ''
       child.stdout.on('data', (chunk) => {
         output += chunk
@@ -684,7 +690,7 @@ describe('SQLite alone', () => {
 
     it('is done once by processes that open a new file at the same moment', async () => {
       const program = `
-        import { openSqlite } from ${JSON.stringify(new URL('../src/storage/sqlite/sqlite.ts', import.meta.url).href)}
+        import { openSqlite } from ${JSON.stringify(source('sqlite.ts'))}
         process.stdout.write('ready')
         await new Promise((resolve) => process.stdin.once('data', resolve))
         const runtime = { id: () => 'id', random: Math.random, log: console }
@@ -693,14 +699,8 @@ describe('SQLite alone', () => {
         await storage.close()
         process.stdin.destroy()
       `
-      const arguments_ = [
-        '--import',
-        import.meta.resolve('tsx'),
-        '--input-type=module',
-        '-e',
-        program,
-      ]
-      const openers = Array.from({ length: 4 }, () => spawn(process.execPath, arguments_))
+      const script = await programOf(program)
+      const openers = Array.from({ length: 4 }, () => spawn(process.execPath, [script]))
       await Promise.all(openers.map((opener) => once(opener.stdout, 'data')))
       const ends = openers.map(endOf)
       for (const opener of openers) opener.stdin.write('go')

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { bundled } from '../../../../test/bundled.ts'
 
 /** The tasks of a server process. */
 export type Task =
@@ -27,8 +27,10 @@ export interface ServerProcess {
 }
 
 export async function startServer(url: string): Promise<ServerProcess> {
-  const script = fileURLToPath(new URL('./server-process.ts', import.meta.url))
-  const child = fork(script, [url], { execArgv: ['--import', import.meta.resolve('tsx')] })
+  const script = new URL('./server-process.ts', import.meta.url)
+  const child = fork(await bundled(script, new URL('../../', import.meta.url)), [url], {
+    execArgv: [],
+  })
   await answerOf(child)
   return {
     run(request) {
