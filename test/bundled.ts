@@ -21,7 +21,7 @@ export function bundled(module: URL, home: URL): Promise<string> {
 /** The service that crash tests kill, which uses the built packages. */
 export function bundledVictim(): Promise<string> {
   const root = new URL('../', import.meta.url)
-  return bundled(new URL('scripts/crash/server.ts', root), root)
+  return bundled(new URL('proof/crash/server.ts', root), root)
 }
 
 async function bundle(file: string, home: string): Promise<string> {

@@ -31,7 +31,10 @@ export default defineConfig({
     exclude: ['**/node_modules/**', ...plan.done],
     runner: fileURLToPath(new URL('runner.ts', import.meta.url)),
     setupFiles: ['packages/core/test/cheap-hashes.ts'],
-    provide: { postgresUrl: plan.postgres_url },
+    provide: {
+      postgresUrl: plan.postgres_url,
+      postgresTemplate: `svc_template_${process.pid}`,
+    },
     pool: 'forks',
     isolate: false,
     sequence: { sequencer: UnitTestsFirst },
