@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Svc } from '@svc/client'
 import { type Child, startChild } from './child.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
@@ -183,8 +184,4 @@ async function verifyAll({ url, key, receiver, service }: Path, sent: number): P
       `of ${sent} accepted messages: ${JSON.stringify(found)}, ${forged} wrong signatures`,
     )
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

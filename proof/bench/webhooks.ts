@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { LIMITS } from '@svc/core/contract'
 import { between, type Child, startChild } from './child.ts'
 import { type BenchOptions, count, type Figure, median, percent, quantile } from './figure.ts'
@@ -162,8 +163,4 @@ async function onStage<T>(paths: string[][], work: (stage: Stage) => Promise<T>)
       await Promise.all([deliverer.end(), sink.end()])
     }
   })
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

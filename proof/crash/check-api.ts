@@ -1,9 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Svc } from '@svc/client'
 import { UNITS_PER_CREDIT } from '@svc/core/contract'
 import { openConnection, requestBytes } from '../bench/connection.ts'
 import type { Evidence } from './evidence.ts'
 import { idsAnswered } from './operations.ts'
-import { pause } from './stage.ts'
 import type { Violations } from './violations.ts'
 
 const CONNECTIONS = 32

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Account, openAccount } from './accounts.ts'
 import { check } from './check.ts'
 import { checkApi } from './check-api.ts'
@@ -7,7 +8,7 @@ import { openPostgresStage } from './postgres-stage.ts'
 import { randomFrom } from './random.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
 import { openSqliteStage } from './sqlite-stage.ts'
-import { type Fault, type Play, pause, type Stage } from './stage.ts'
+import type { Fault, Play, Stage } from './stage.ts'
 import { startTraffic } from './traffic.ts'
 import { createViolations, type Violations } from './violations.ts'
 

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Query } from './evidence.ts'
 import type { Death } from './kill-at-commit.ts'
 import type { Random } from './random.ts'
@@ -60,8 +61,4 @@ async function atWork(receiver: Receiver): Promise<void> {
   const before = receiver.deliveries()
   const until = performance.now() + AT_WORK_MAX_MS
   while (receiver.deliveries() === before && performance.now() < until) await pause(10)
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Connection, openConnection, requestBytes } from '../bench/connection.ts'
 import type { Account } from './accounts.ts'
 import { type Mail, sendMail } from './mail-client.ts'
@@ -73,7 +74,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
       const operation = choose()
       if (!operation) {
         if (isFinishing) return
-        await pause()
+        await pause(WAIT_MS)
         continue
       }
       const account = accounts[operation.account] as Account
@@ -98,7 +99,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
         await talk(connection, target)
         connection.close()
       }
-      await pause()
+      await pause(WAIT_MS)
     }
   }
 
@@ -180,8 +181,4 @@ function tryOf({ status, head, body }: { status: number; head: string; body: str
   const { data } = JSON.parse(body) as { data: { message_id: string } }
   const replayed = /\r\nidempotent-replayed: true/i.test(head)
   return { outcome: 'ok', message_id: data.message_id, replayed }
-}
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, WAIT_MS))
 }

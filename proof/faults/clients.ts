@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { requestBytes } from '../bench/connection.ts'
-import { pause } from '../crash/stage.ts'
 import { descriptorsMax, descriptorsOf, figuresOf } from '../service/figures.ts'
 import type { Scenario, Scene } from './scenario.ts'
 

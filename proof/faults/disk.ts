@@ -1,6 +1,6 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { pause } from '../crash/stage.ts'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expectHealth } from './health.ts'
 import { injectionMissing } from './inject.ts'
 import type { Scenario, Scene } from './scenario.ts'

@@ -1,4 +1,4 @@
-import { pause } from '../crash/stage.ts'
+import { setTimeout as pause } from 'node:timers/promises'
 import { ask } from '../service/ask.ts'
 import type { Scene } from './scenario.ts'
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { pause } from '../crash/stage.ts'
+import { setTimeout as pause } from 'node:timers/promises'
 import { healthOf } from './health.ts'
 import type { Scenario, Scene } from './scenario.ts'
 

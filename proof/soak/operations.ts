@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Account } from '../crash/accounts.ts'
 import type { Random } from '../crash/random.ts'
 import { type Fate, RECIPIENTS, type Recipient, SLOW } from '../crash/recipients.ts'
@@ -375,8 +376,4 @@ async function reset(operation: Operation): Promise<void> {
   await clients.reset(bytes)
   const again = isKeyed ? [await clients.request({ ...parts, expect: [201] })] : [null]
   note(operation, recipient, again)
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { verify } from '@svc/core/webhooks'
 import { connectTo } from '../../packages/core/test/postgres-client.ts'
 import { startPostgres } from '../../packages/core/test/postgres-server.ts'
@@ -313,8 +314,4 @@ function postgresQuery(url: string): Query {
       await client.end()
     }
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
