@@ -1,6 +1,6 @@
 import { Svc } from '@svc/client'
+import { openReadonly } from '../stage/database.ts'
 import { type Child, startChild } from './child.ts'
-import { openReadonly } from './database.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import type { PacedLoadHandlers } from './processes/paced-load.ts'
 import type { ReceiverHandlers } from './processes/receiver.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import { openConnection, requestBytes } from '../stage/connection.ts'
 import { startChild } from './child.ts'
-import { openConnection, requestBytes } from './connection.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { planOf } from './rounds.ts'
 import { inFolder, startService } from './service.ts'

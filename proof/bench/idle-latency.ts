@@ -1,5 +1,5 @@
-import { openConnection, requestBytes } from './connection.ts'
-import { openReadonly } from './database.ts'
+import { openConnection, requestBytes } from '../stage/connection.ts'
+import { openReadonly } from '../stage/database.ts'
 import { type BenchOptions, count, type Figure, quantile } from './figure.ts'
 import { inFolder, type Service, startService } from './service.ts'
 

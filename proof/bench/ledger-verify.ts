@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { migrateDatabase, verifyLedger } from '@svc/core/operate'
-import { openReadonly } from './database.ts'
+import { openReadonly } from '../stage/database.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { fillLedger } from './fill-ledger.ts'
 import { inFolder } from './service.ts'

@@ -1,5 +1,5 @@
 import { startPostgres } from '../../packages/core/test/postgres-server.ts'
-import { openConnection, requestBytes } from './connection.ts'
+import { openConnection, requestBytes } from '../stage/connection.ts'
 import { type BenchOptions, count, type Figure, median, quantile } from './figure.ts'
 import { BULK, fillPostgres, fillSqlite, RECIPIENTS } from './fill.ts'
 import { inFolder, type Service, startService } from './service.ts'

@@ -5,7 +5,7 @@ import {
   CERTIFICATE,
   CERTIFICATE_KEY,
 } from '../../packages/core/test/providers/smtp/send-certificate.ts'
-import { type Service, startService } from '../service/serve.ts'
+import { type Service, startService } from '../stage/serve.ts'
 import { openGateway } from './gateway.ts'
 
 const PASSWORD = 'a password of this run'

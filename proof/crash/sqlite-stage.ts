@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { openReadonly } from '../bench/database.ts'
+import { openReadonly } from '../stage/database.ts'
 import { type Fault, HAND_OVER, live, type Play, type Stage } from './stage.ts'
 import { openVictims, type VictimOptions } from './victim.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Connection, openConnection, requestBytes } from '../bench/connection.ts'
+import { type Connection, openConnection, requestBytes } from '../stage/connection.ts'
 import type { Account } from './accounts.ts'
 import { type Mail, sendMail } from './mail-client.ts'
 import type { Operation, Operations, Try } from './operations.ts'

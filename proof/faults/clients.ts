@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { requestBytes } from '../bench/connection.ts'
-import { descriptorsMax, descriptorsOf, figuresOf } from '../service/figures.ts'
+import { requestBytes } from '../stage/connection.ts'
+import { descriptorsMax, descriptorsOf, figuresOf } from '../stage/figures.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
 const FLOOD = { full: 6_000, short: 300 }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { ask } from '../service/ask.ts'
+import { ask } from '../stage/ask.ts'
 import { healthOf } from './health.ts'
 import { injectionMissing } from './inject.ts'
 import type { Scenario, Scene } from './scenario.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { ask } from '../service/ask.ts'
+import { ask } from '../stage/ask.ts'
 import type { Scene } from './scenario.ts'
 
 const TELLS_MAX_MS = 30_000

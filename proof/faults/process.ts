@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Connection, openConnection, requestBytes } from '../bench/connection.ts'
+import { type Connection, openConnection, requestBytes } from '../stage/connection.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
 const STOPPED_MS = { full: 40_000, short: 1_000 }

@@ -1,7 +1,7 @@
 import type { Account } from '../crash/accounts.ts'
 import type { Operations } from '../crash/operations.ts'
 import type { Play } from '../crash/stage.ts'
-import type { Service, ServiceOptions } from '../service/serve.ts'
+import type { Service, ServiceOptions } from '../stage/serve.ts'
 import type { Injection } from './inject.ts'
 
 /** One fault around a service under load. */

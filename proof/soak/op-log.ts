@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { openWritable } from '../bench/database.ts'
+import { openWritable } from '../stage/database.ts'
 
 /** The expected end of one accepted message. */
 export interface Expected {

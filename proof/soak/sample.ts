@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
-import { ask } from '../service/ask.ts'
-import { descriptorsOf, type Figures, figuresOf } from '../service/figures.ts'
-import type { Service } from '../service/serve.ts'
+import { ask } from '../stage/ask.ts'
+import { descriptorsOf, type Figures, figuresOf } from '../stage/figures.ts'
+import type { Service } from '../stage/serve.ts'
 import type { Durations, Histogram } from './histogram.ts'
 
 /** Figures of a service at one moment, and the durations of requests since the sample before. */

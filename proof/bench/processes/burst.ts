@@ -1,4 +1,4 @@
-import { type Connection, openConnection, requestBytes } from '../connection.ts'
+import { type Connection, openConnection, requestBytes } from '../../stage/connection.ts'
 import { quantile } from '../figure.ts'
 import { answer } from './answer.mjs'
 

@@ -1,4 +1,4 @@
-import { openConnection, requestBytes } from '../connection.ts'
+import { openConnection, requestBytes } from '../../stage/connection.ts'
 import { quantile } from '../figure.ts'
 import { answer } from './answer.mjs'
 

@@ -1,4 +1,9 @@
-import { type Connection, openConnection, type RequestParts, requestBytes } from '../connection.ts'
+import {
+  type Connection,
+  openConnection,
+  type RequestParts,
+  requestBytes,
+} from '../../stage/connection.ts'
 import { answer } from './answer.mjs'
 
 /** The placeholder for a recipient's own digits; the bytes between two of them belong to one message. */
