@@ -10,7 +10,7 @@ import type { InvitationRow, UserRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { SecondFactors } from '../second-factor/second-factor.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { type Login, loginByEmail } from './logins.ts'
+import { type Login, loginByEmail, ofUser } from './logins.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { actorOf, beginSession, type NewSession } from './sessions.ts'
@@ -205,10 +205,11 @@ async function loginOfAccepting(
     if (!known.owns_workspace) await stores.users.lock(known.id)
     const now = await loginByEmail(stores, known.email)
     if (now?.id === known.id && now.password_hash === known.password_hash) return now
-  } else if (user && (await stores.users.insert(user))) {
-    const login = await loginByEmail(stores, user.email)
+  } else if (user) {
+    await stores.users.lockAddress(user.email)
     // A signup with this address may have come first.
-    if (login?.id === user.id) return login
+    const other = await loginByEmail(stores, user.email)
+    if (!other && (await stores.users.insert(user))) return ofUser(user)
   }
   throw new SvcError('unauthorized', 'The login of this address just changed. Try again.')
 }

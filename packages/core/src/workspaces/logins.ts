@@ -57,7 +57,15 @@ function ofOwner({ owner_name: name, ...row }: WorkspaceRow): Login {
   return { id, email, name, password_hash, token_version, created_at, ...verified }
 }
 
-function ofUser({ id, email, name, password_hash, token_version, created_at }: UserRow): Login {
+/** The login of a user who owns no workspace. */
+export function ofUser({
+  id,
+  email,
+  name,
+  password_hash,
+  token_version,
+  created_at,
+}: UserRow): Login {
   const verified = { email_verified: true, owns_workspace: false }
   return { id, email, name, password_hash, token_version, created_at, ...verified }
 }

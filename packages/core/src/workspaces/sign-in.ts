@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { join } from './invitations.ts'
 import { recordLink } from './links.ts'
-import { type Login, loginByEmail, loginById, workspaceIdsOf } from './logins.ts'
+import { type Login, loginByEmail, loginById, ofUser, workspaceIdsOf } from './logins.ts'
 import { actorOf, beginSession, type NewSession, removeMember } from './sessions.ts'
 
 /** A person with a login at an OIDC provider. The caller verified the ID token. */
@@ -76,6 +76,7 @@ async function loginOf(
   if (email === null) {
     throw new SvcError('forbidden', 'The sign-in provider confirms no verified e-mail address')
   }
+  await stores.users.lockAddress(email)
   let login = await loginByEmail(stores, email)
   if (login && !login.email_verified) {
     // The signup may have been made by another person, who knows its password.
@@ -88,7 +89,7 @@ async function loginOf(
     if (!assigned?.role) throw noLogin()
     const user = newUser(runtime, email, name)
     if (!(await stores.users.insert(user))) throw noLogin()
-    login = { ...user, email_verified: true, owns_workspace: false }
+    login = ofUser(user)
   }
   const identity = { issuer, subject, user_id: login.id, created_at: runtime.now() }
   await stores.users.link(identity)

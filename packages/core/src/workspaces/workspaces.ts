@@ -148,11 +148,10 @@ export function createWorkspaces({
     const isGiftDue = row.email_verified || signupCreditsOn === 'signup'
     await storage.write(async (stores) => {
       const { workspaces, accountTokens, credits, audit } = stores
+      await stores.users.lockAddress(row.email)
       if (!(await workspaces.insert(row))) {
         throw invalid('email', 'Email already exists')
       }
-      // The lock waits for an invitation that is being accepted, which makes a user with the address.
-      await stores.invitations.lockAddress(row.email)
       if (await stores.users.byEmail(row.email)) throw invalid('email', 'Email already exists')
       const created = { workspace_id: row.id, action: 'workspace.created' } as const
       await audit.record(auditRow(runtime, actor, created))

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Core, createCore } from '../../src/core.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 
@@ -29,22 +30,58 @@ async function invited(email: string): Promise<string> {
   return new URL(link).searchParams.get('token') ?? ''
 }
 
+/** How many transactions of this database wait for a lock. */
+async function waiting(client: pg.Client): Promise<number> {
+  const { rows } = await client.query(
+    `select count(*)::int as n from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return rows[0].n
+}
+
+/**
+ * Runs two transactions side by side: both begin, the first one first, and neither can end before both wait for a lock. Each
+ * writes to the audit log, which is locked until then.
+ */
+async function sideBySide(first: () => Promise<unknown>, second: () => Promise<unknown>) {
+  const client = await database.connect()
+  await client.query('begin; lock table audit_entries in share row exclusive mode')
+  const one = Promise.allSettled([first()])
+  await vi.waitUntil(async () => (await waiting(client)) === 1, { timeout: 10_000 })
+  const other = Promise.allSettled([second()])
+  await vi.waitUntil(async () => (await waiting(client)) === 2, { timeout: 10_000 })
+  await client.query('commit')
+  return [...(await one), ...(await other)].map(({ status }) => status)
+}
+
 describe('on two servers', () => {
-  it('a signup and an acceptance with one address make one login', async () => {
-    const [first, second] = servers
-    for (let i = 0; i < ROUNDS; i++) {
-      const email = `person${i}@example.com`
+  const signup = (email: string) => () =>
+    servers[1].workspaces.signup({ email, password, company_name: 'New' })
+
+  const makers = {
+    'an acceptance': async (email: string) => {
       const token = await invited(email)
-      const outcomes = await Promise.allSettled([
-        first.members.accept({ token, password }),
-        second.workspaces.signup({ email, password, company_name: 'New' }),
-      ])
-      const done = outcomes.filter(({ status }) => status === 'fulfilled')
-      expect(done).toHaveLength(1)
-      const { workspace_id } = await first.workspaces.login({ email, password })
-      expect(workspace_id === workspaceId).toBe(outcomes[0].status === 'fulfilled')
-    }
-  })
+      return () => servers[0].members.accept({ token, password })
+    },
+    'a sign-in with a role': async (email: string) => () =>
+      servers[0].members.signIn({
+        issuer: 'https://login.example.com',
+        subject: email,
+        verified_email: email,
+        name: null,
+        assigned: { workspace_id: workspaceId, role: 'viewer' },
+      }),
+  }
+
+  it.each(Object.entries(makers))(
+    'a signup and %s with one address make one login',
+    async (name, maker) => {
+      const email = `signup.before.${name.length}@example.com`
+      expect(await sideBySide(signup(email), await maker(email))).toEqual(['fulfilled', 'rejected'])
+      const later = `signup.after.${name.length}@example.com`
+      expect(await sideBySide(await maker(later), signup(later))).toEqual(['fulfilled', 'rejected'])
+    },
+  )
 
   it('a member who leaves two workspaces at the same time leaves no login behind', async () => {
     const [first, second] = servers

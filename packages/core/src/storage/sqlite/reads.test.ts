@@ -15,6 +15,7 @@ function stores(side: string): Reads {
     locked: <Q>(query: Q) => query,
     kept: <Q>(query: Q) => query,
     alone: async () => {},
+    hold: async () => {},
   }
   const real = openReads(db, tables(dialects.sqlite), { ...dialect, present: (at) => at })
   const named = Object.entries(real as unknown as Record<string, Verbs>).map(([name, store]) => [

@@ -22,6 +22,7 @@ const dialect: StoreDialect = {
   locked: (query) => query,
   kept: (query) => query,
   alone: async () => {},
+  hold: async () => {},
   present: (at) => at,
 }
 

@@ -1,10 +1,9 @@
 import { and, asc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
-import { emailKey } from '../../contract/fields/email-address.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { InvitationRow, MemberRow, UserRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
-import { removeOldest, type StoreDialect } from './queries.ts'
+import { removeOldest } from './queries.ts'
 
 /** A member of a workspace with the data of the login. */
 export type MemberWithLogin = Pick<MemberRow, 'user_id' | 'role' | 'created_at'> &
@@ -99,11 +98,7 @@ export function memberStore(db: Db, { members: t, users, workspaces }: Tables) {
 }
 
 /** Invitations, found by workspace, by address, or by the hash of their token. */
-export function invitationStore(
-  db: Db,
-  { invitations: t }: Tables,
-  { locked }: Pick<StoreDialect, 'locked'>,
-) {
+export function invitationStore(db: Db, { invitations: t }: Tables) {
   const good = (tokenHash: string, now: Date) =>
     and(eq(t.token_hash, tokenHash), gt(t.expires_at, now))
 
@@ -139,15 +134,6 @@ export function invitationStore(
           .where(and(eq(t.workspace_id, workspaceId), eq(t.id, invitationId)))
           .returning({ id: t.id })
         return removed.length === 1
-      },
-      /** Waits for transactions that accept an invitation to this address. */
-      async lockAddress(email: string): Promise<void> {
-        await locked(
-          db
-            .select({ id: t.id })
-            .from(t)
-            .where(eq(t.email_key, emailKey(email))),
-        )
       },
       /** Removes about `limit` invitations that expired before `before`; returns their number. */
       async forget(before: Date, limit: number): Promise<number> {

@@ -14,6 +14,8 @@ export interface StoreDialect {
    * no-op with a single writer. Nothing may use the table before in the transaction.
    */
   alone(db: Db, table: Tables[keyof Tables]): Promise<void>
+  /** Waits for other transactions that hold this name, and holds it until the transaction ends; a no-op with a single writer. */
+  hold(db: Db, name: string): Promise<void>
   /** The current time for due times of deliveries: `at`, or on PostgreSQL the database's clock. */
   present(at: Date): SQL<Date> | Date
 }

@@ -39,7 +39,7 @@ function stores(db: Db, tables: Tables, dialect: StoreDialect) {
     secondFactors: secondFactorStore(db, tables, dialect),
     passkeys: passkeyStore(db, tables),
     members: memberStore(db, tables),
-    invitations: invitationStore(db, tables, dialect),
+    invitations: invitationStore(db, tables),
     loginNetworks: loginNetworkStore(db, tables, dialect),
     ownerMails: ownerMailStore(db, tables),
     apiKeys: apiKeyStore(db, tables),

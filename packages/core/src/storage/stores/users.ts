@@ -20,7 +20,7 @@ export function userStore(
     passkeys,
     secrets,
   }: Tables,
-  { locked }: Pick<StoreDialect, 'locked'>,
+  { locked, hold }: Pick<StoreDialect, 'locked' | 'hold'>,
 ) {
   return {
     reads: {
@@ -59,6 +59,13 @@ export function userStore(
       /** Locks this user until the transaction ends. */
       async lock(userId: string): Promise<void> {
         await locked(db.select({ id: t.id }).from(t).where(eq(t.id, userId)))
+      },
+      /**
+       * Until the transaction ends, no other makes a login with this address. Owners and users are in two tables, so no
+       * unique index makes sure that one address has one login. Look for the login after the lock.
+       */
+      async lockAddress(email: string): Promise<void> {
+        await hold(db, emailKey(email))
       },
       /** Returns false, and writes nothing, when a user has the address. */
       async insert(user: UserRow): Promise<boolean> {

@@ -22,6 +22,9 @@ function lock<Q>(query: Q, strength: 'update' | 'key share'): Q {
   return (query as { for(strength: string): Q }).for(strength)
 }
 
+/** The first half of the advisory locks of names; a lock with one key of 64 bits is never the same as these. */
+const HELD_NAMES = 1
+
 /** While one transaction waits for a table, later ones wait too; a backup holds its tables for hours. */
 const ALONE_MAX_MS = 500
 
@@ -32,6 +35,9 @@ function dialectFor(clock: Clock): StoreDialect {
     async alone(db, table) {
       await db.execute(sql.raw(`set local lock_timeout = '${ALONE_MAX_MS}ms'`))
       await db.execute(sql`lock table ${table} in access exclusive mode`)
+    },
+    async hold(db, name) {
+      await db.execute(sql`select pg_advisory_xact_lock(${HELD_NAMES}, hashtext(${name}))`)
     },
     present: (at) =>
       clock.now(at) ? at : sql<Date>`date_trunc('milliseconds', statement_timestamp())`,
