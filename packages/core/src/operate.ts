@@ -2,8 +2,9 @@
  * Functions for operators' tools: reading settings, backups, archives, the ledger, the state of the database. `@svc/server`
  * and the `svc` command use them; a program that embeds the service needs `@svc/core` alone.
  */
+
+export { requireScope } from './api-keys/api-keys.ts'
 export { requireCapability } from './api-keys/credential.ts'
-export { requireScope } from './api-keys/scope.ts'
 export type { OperatorAuditEntry } from './audit/audit.ts'
 export { transactionOf } from './billing/billing.ts'
 export { signNotification } from './billing/sandbox.ts'
@@ -95,7 +96,7 @@ export {
 export type { Sample, Series, Totals } from './overview/history.ts'
 export { createHistory, type History, type Rates, SERIES } from './overview/history.ts'
 export type { Overview, ProviderQueue, Troubles } from './overview/overview.ts'
-export { readCountries } from './prices/country-rule.ts'
+export { readCountries } from './prices/price.ts'
 export { readPrices } from './prices/read-prices.ts'
 export { makesCallbacks } from './providers/registry.ts'
 export { headFault } from './providers/smtp/mail-head.ts'

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Core, SandboxPayments } from '@svc/core'
 import { apiFor, invalid, LIMITS, type SvcError } from '@svc/core/contract'
 import { decodedOf } from '@svc/core/operate'
@@ -14,13 +15,7 @@ import {
 import type { Logger } from 'pino'
 import { type Admission, createAdmission, endHook } from './admission/admission.ts'
 import { createAuthenticator } from './admission/authenticator.ts'
-import {
-  type ConnectionLimit,
-  createGate,
-  type Gate,
-  type Load,
-  OVERLOAD,
-} from './admission/gate.ts'
+import { createGate, type Gate, type Load, OVERLOAD, type Phase } from './admission/gate.ts'
 
 import { createRateLimiter, type RateLimiter } from './admission/rate-limiter.ts'
 import { serveCallbacks } from './callbacks/callbacks.ts'
@@ -94,8 +89,9 @@ export interface ApiOptions {
 /** The parts of the server that carries the API: a server of its own, or the server of another program. */
 export interface Hosting {
   /** `open`; `lingering`: requests are still served; `ending`: the API refuses all requests except health checks. */
-  phase(): 'open' | 'lingering' | 'ending'
-  connections: ConnectionLimit
+  phase: Phase
+  /** The connections above the limit of the server. Such a connection carries one request. */
+  beyond: WeakSet<Socket>
   /** The host has its own connections: it gives the client's address of each request, as far as it knows it. */
   addressOf?(request: IncomingMessage): string | undefined
 }
@@ -139,7 +135,7 @@ export async function serveApi(
   const core = decodedOf(given)
   const { config, now = Date.now } = options
   const { public_url = () => 'http://127.0.0.1:3000' } = options
-  const { connections, phase } = hosting
+  const { beyond, phase } = hosting
   acceptJson(app)
   const limiter = await createRateLimiter(app, config.rates, core)
   const authenticator = await createAuthenticator(app, core, {
@@ -150,7 +146,7 @@ export async function serveApi(
   const { overload: bounds = OVERLOAD } = config
   const gate = createGate(app, {
     bounds,
-    connections,
+    beyond,
     phase,
     measured: options.load,
   })
@@ -159,7 +155,7 @@ export async function serveApi(
   const requests = options.dev_tools ? createRequestLog(app, { core, now }) : null
   app.setErrorHandler(answerFailure)
   app.setNotFoundHandler((request, reply) => answerFailure(unknownRoute(), request, reply))
-  const isClosing = () => phase() !== 'open'
+  const isClosing = () => phase.now !== 'open'
 
   const api = apiFor({
     voice: core.carriedChannels.includes('voice'),
@@ -215,7 +211,7 @@ function addHooks(
   app: FastifyInstance,
   admission: Admission,
   { logger, onAnswered }: ApiOptions,
-  { connections, addressOf }: Hosting,
+  { beyond, addressOf }: Hosting,
 ): void {
   app.addHook('onRoute', ({ config, url }) => {
     // Each route must state its rate limit and credential.
@@ -233,7 +229,7 @@ function addHooks(
     }
     const fault = headerFault(request.raw)
     // After an ambiguous request, the rest of the connection is ambiguous too.
-    if (fault || connections.isBeyond(request.raw.socket)) reply.header('connection', 'close')
+    if (fault || beyond.has(request.raw.socket)) reply.header('connection', 'close')
     const refusal = fault ?? (request.is404 ? unknownRoute() : null)
     // A route admits its requests itself. A refused request counts as one without credentials. Its body is not read.
     if (refusal) endHook(admission.admit(null, request, reply), (error) => done(error ?? refusal))

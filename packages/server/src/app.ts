@@ -6,7 +6,7 @@ import { invalid, type SvcError } from '@svc/core/contract'
 import { closeConnections, stopListening } from '@svc/core/operate'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import type { ConnectionLimit } from './admission/gate.ts'
+import type { Phase } from './admission/gate.ts'
 import { clientOf, type RateLimiter, rateExceeded } from './admission/rate-limiter.ts'
 import { type ApiOptions, apiSettings, type ServedApi, serveApi } from './api.ts'
 import { failureText } from './failures.ts'
@@ -47,7 +47,7 @@ const GRACE_MS = 10_000
 export async function buildApp(core: Core, options: AppOptions): Promise<FastifyInstance> {
   const { config, logger, newRequestId = randomUUID } = options
   const { linger_ms = LINGER_MS, grace_ms = GRACE_MS } = options
-  let phase: 'open' | 'lingering' | 'ending' = 'open'
+  const phase: Phase = { now: 'open' }
   const app = Fastify({
     ...apiSettings(options),
     trustProxy: config.trust_proxy.length > 0 ? config.trust_proxy : false,
@@ -65,15 +65,15 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   })
   const { connections_max = readSetting('SVC_CONNECTIONS_MAX') } = config
   const served = await serveApi(app, core, options, {
-    phase: () => phase,
-    connections: limitConnections(app.server, connections_max),
+    phase,
+    beyond: limitConnections(app.server, connections_max),
   })
   options.onServed?.(served)
   const refuse = createRefusal({ limiter: served.limiter, logger, newRequestId })
   app.addHook('preClose', async () => {
-    phase = 'lingering'
+    phase.now = 'lingering'
     await stopListening(app.server, linger_ms)
-    phase = 'ending'
+    phase.now = 'ending'
     closeConnections(app.server, grace_ms)
   })
   return app
@@ -82,7 +82,8 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
 /** The number of connections above the limit that get a refusal. Further connections are closed without an answer. */
 const REFUSED_MAX = 1_000
 
-function limitConnections(server: Server, max: number): ConnectionLimit {
+/** The connections that were opened when the limit was reached. Each carries one request. */
+function limitConnections(server: Server, max: number): WeakSet<Socket> {
   const beyond = new WeakSet<Socket>()
   let open = 0
   server.maxConnections = max + REFUSED_MAX
@@ -93,7 +94,7 @@ function limitConnections(server: Server, max: number): ConnectionLimit {
       open -= 1
     })
   })
-  return { isBeyond: (socket) => beyond.has(socket) }
+  return beyond
 }
 
 /** The time from the refusal until the connection is closed. */

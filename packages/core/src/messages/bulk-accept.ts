@@ -19,13 +19,15 @@ import type { Storage } from '../storage/ports/storage.ts'
 import type { StatusCallbacks } from '../webhooks/status-callbacks.ts'
 import {
   acceptOne,
+  debitFor,
   type IdempotentResult,
   idempotencyRecord,
+  newMessage,
+  type Schedule,
   type SendRules,
+  spendingOf,
 } from './acceptance.ts'
 import type { RecipientDraft, RejectedRecipient } from './bulk-recipients.ts'
-
-import { debitFor, newMessage, type Schedule, spendingOf } from './new-message.ts'
 
 import type { SequenceGuard } from './sequence-detector.ts'
 import { fileRows } from './stored-files.ts'

@@ -18,8 +18,8 @@ import {
 import { type Channel, type Content, contents } from '../contract/resources/content.ts'
 import type { Addressed } from '../contract/resources/mail-recipients.ts'
 import { isPlainRecipient, isPlainText } from '../contract/resources/plain-send.ts'
-import type { CountryFault } from '../prices/country-rule.ts'
-import type { Price, PriceOf } from '../prices/price.ts'
+import type { CountryFault, Price, PriceOf } from '../prices/price.ts'
+
 import { inTurns } from '../runtime/in-turns.ts'
 import type { FileUse } from './stored-files.ts'
 import { type ContentTemplate, contentTemplate, type LookUp } from './template.ts'

@@ -12,12 +12,12 @@ import { priceForSeveral } from '../prices/price.ts'
 import type { BulkRejectionRow, BulkRow, MessageRow } from '../rows/rows.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import type { FileOfMessage } from '../storage/ports/stores.ts'
-import { type IdempotentResult, storedResponse, watchAccepts } from './acceptance.ts'
+import { type IdempotentResult, scheduleOf, storedResponse, watchAccepts } from './acceptance.ts'
 import { acceptBulk, type BulkDraft, type BulkParts, replay, type SentBulk } from './bulk-accept.ts'
 import { type RecipientDraft, type RejectedRecipient, recipientsOf } from './bulk-recipients.ts'
 
 import { emailDraftsOf } from './email-drafts.ts'
-import { scheduleOf } from './new-message.ts'
+
 import { acceptWithFiles, attachmentsOf, readFiles, storeFiles } from './stored-files.ts'
 
 /** Options of a bulk. */

@@ -6,11 +6,9 @@ import type { RecipientFault } from '../contract/resources/bulk.ts'
 import { emailRequest, type SendRequest } from '../contract/resources/send-request.ts'
 import { priceForSeveral } from '../prices/price.ts'
 import { inTurns } from '../runtime/in-turns.ts'
-import { faultOf, recipientsOfOne } from './acceptance.ts'
+import { faultOf, recipientsOfOne, type Schedule, scheduleOf } from './acceptance.ts'
 import type { BulkDraft, BulkParts } from './bulk-accept.ts'
 import type { RecipientDraft, RejectedRecipient } from './bulk-recipients.ts'
-
-import { type Schedule, scheduleOf } from './new-message.ts'
 
 type EmailRequest = Extract<SendRequest, { channel: 'email' }>
 

@@ -6,13 +6,13 @@ import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import { QUOTAS } from '../contract/limits.ts'
-import { ANY_COUNTRY } from '../prices/country-rule.ts'
-import { createPricing, DEFAULT_PRICES } from '../prices/price.ts'
+import { ANY_COUNTRY, createPricing, DEFAULT_PRICES } from '../prices/price.ts'
+
 import type { Account } from '../rules/decide.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { openSqlite } from '../storage/sqlite/sqlite.ts'
+import { spendingOf } from './acceptance.ts'
 import { estimateOf, recipientsOfSend } from './estimate.ts'
-import { spendingOf } from './new-message.ts'
 
 const runtime = testRuntime('estimate')
 const make = builders(runtime)

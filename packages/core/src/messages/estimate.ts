@@ -10,9 +10,9 @@ import { suppressedAddress } from '../rules/recipients.ts'
 import { addTestUse } from '../rules/test-usage.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import { gsm7Suggestion, nonGsmCharacters, segments } from '../sms/index.ts'
+import { spendingOf } from './acceptance.ts'
 import type { BulkParts } from './bulk-accept.ts'
 import type { RecipientDraft, Recipients } from './bulk-recipients.ts'
-import { spendingOf } from './new-message.ts'
 import { testUseOf } from './test-usage.ts'
 
 type EstimateRequest = Body<typeof endpoint>

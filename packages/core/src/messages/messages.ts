@@ -22,11 +22,15 @@ import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
 import type { Accepted } from '../runtime/tracing.ts'
 import {
   acceptOne,
+  debitFor,
   faultOf,
   type IdempotentResult,
   idempotencyRecord,
+  newMessage,
   recipientsOfOne,
+  scheduleOf,
   severalFault,
+  spendingOf,
   storedResponse,
   watchAccepts,
 } from './acceptance.ts'
@@ -35,7 +39,7 @@ import type { BulkParts } from './bulk-accept.ts'
 import { recipientsOf } from './bulk-recipients.ts'
 import { eraseMessage, redactMessage } from './erase-message.ts'
 import { estimateOf, recipientsOfSend } from './estimate.ts'
-import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
+
 import {
   type FoundMessages,
   recentFailures,
@@ -191,7 +195,7 @@ export function createMessages(parts: BulkParts): Messages<'decoded'> {
     given: SendRequest,
     options: SendOptions & DoorOptions,
   ): Promise<IdempotentResult<Sent> & { row?: MessageRow }> {
-    const takesFiles = hasFiles(given.content)
+    const takesFiles = given.channel === 'email' && hasFiles(given.content)
     const request = takesFiles
       ? ({
           ...given,

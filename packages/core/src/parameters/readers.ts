@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import * as z from 'zod'
-import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import { requireScope } from '../api-keys/scope.ts'
+import { type KeyIdentity, requireScope } from '../api-keys/api-keys.ts'
+
 import type { Viewer } from '../api-keys/viewer.ts'
 import type { Actor } from '../audit/entry.ts'
 import { decode } from '../contract/endpoints/decode.ts'

@@ -7,7 +7,7 @@ import {
   countryName,
   createCountryRule,
   readCountries,
-} from './country-rule.ts'
+} from './price.ts'
 
 describe('countries', () => {
   it('are those of the phone number library', () => {

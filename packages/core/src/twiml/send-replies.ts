@@ -1,6 +1,6 @@
-import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { type KeyIdentity, requireScope } from '../api-keys/api-keys.ts'
 import { identityOfKey } from '../api-keys/identity-of-key.ts'
-import { requireScope } from '../api-keys/scope.ts'
+
 import { apiFor } from '../contract/api.ts'
 import { decode } from '../contract/endpoints/decode.ts'
 import { SvcError } from '../contract/errors.ts'

@@ -23,10 +23,9 @@ export interface Gate {
   during<T>(work: () => Awaitable<T>): Awaitable<T>
 }
 
-/** The limit of the connections that a server serves at once. */
-export interface ConnectionLimit {
-  /** Whether a connection was opened when the limit was reached. Such a connection carries one request. */
-  isBeyond(socket: Socket): boolean
+/** Whether the app serves, still takes requests while it stops, or refuses them. */
+export interface Phase {
+  now: 'open' | 'lingering' | 'ending'
 }
 
 /** The gate of an app. It sheds load above `bounds`. While the app is ending, it refuses all but `kept` requests. */
@@ -34,13 +33,14 @@ export function createGate(
   app: FastifyInstance,
   {
     bounds,
-    connections,
+    beyond,
     phase,
     measured,
   }: {
     bounds: Load
-    connections: ConnectionLimit
-    phase: () => 'open' | 'lingering' | 'ending'
+    /** The connections above the limit of the server. Such a connection carries one request. */
+    beyond: WeakSet<Socket>
+    phase: Phase
     /** The load for a test; by default the gate measures it. */
     measured: (() => Load) | undefined
   },
@@ -59,10 +59,11 @@ export function createGate(
     own.requests -= 1
   }
   const load = measured ?? (() => own)
-  const isRefused = (priority: Priority) => phase() === 'ending' || isShed(priority, load(), bounds)
+  const isRefused = (priority: Priority) =>
+    phase.now === 'ending' || isShed(priority, load(), bounds)
   const check = (priority: Priority | null, { raw }: Pick<FastifyRequest, 'raw'>) => {
     if (priority === null || priority === 'kept') return
-    if (connections.isBeyond(raw.socket) || isRefused(priority)) throw tooBusy()
+    if (beyond.has(raw.socket) || isRefused(priority)) throw tooBusy()
   }
   // Counted when work begins and ends, because the sockets of pipelined requests may close without an event.
   const during: Gate['during'] = (work) => {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Core } from '@svc/core'
 import { RATES } from '@svc/core/contract'
 import Fastify, { type FastifyInstance } from 'fastify'
+import type { Phase } from '../admission/gate.ts'
 import { type ApiOptions, apiSettings, serveApi } from '../api.ts'
 
 /** The options of the API inside another program's server. Only `core` is required. */
@@ -53,7 +54,7 @@ export async function openHostedApi(options: HostedOptions): Promise<HostedApi> 
   const { core, jwt_secret, rates, overload, public_url, brand, self_service_domains, ...others } =
     options
   const addresses = new WeakMap<IncomingMessage, string | undefined>()
-  let phase: 'open' | 'lingering' | 'ending' = 'open'
+  const phase: Phase = { now: 'open' }
   const api: ApiOptions = {
     ...others,
     public_url,
@@ -67,9 +68,9 @@ export async function openHostedApi(options: HostedOptions): Promise<HostedApi> 
   }
   const app = Fastify(apiSettings(api))
   await serveApi(app, core, api, {
-    phase: () => phase,
+    phase,
     // The host owns its connections.
-    connections: { isBeyond: () => false },
+    beyond: new WeakSet(),
     addressOf: (request) =>
       addresses.has(request) ? addresses.get(request) : request.socket.remoteAddress,
   })
@@ -79,11 +80,11 @@ export async function openHostedApi(options: HostedOptions): Promise<HostedApi> 
     app,
     setAddress: (request, address) => void addresses.set(request, address),
     stop() {
-      if (phase === 'open') phase = 'lingering'
+      if (phase.now === 'open') phase.now = 'lingering'
     },
-    isClosed: () => phase === 'ending',
+    isClosed: () => phase.now === 'ending',
     close() {
-      phase = 'ending'
+      phase.now = 'ending'
       closing ??= app.close()
       return closing
     },

@@ -15,7 +15,7 @@ import { dbOver } from './engine/db.ts'
 import { openEngine } from './engine/engine.ts'
 import { type Query, queryOver } from './engine/query.ts'
 import { openReaders } from './engine/readers.ts'
-import { prepareCount } from './verbs/counters.ts'
+import { prepareCount } from './verbs/shared-rows.ts'
 
 /** SQLite has one writer, so rows need no lock. */
 const dialect: StoreDialect = {

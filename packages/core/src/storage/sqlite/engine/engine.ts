@@ -176,11 +176,11 @@ export function openEngine(
       batch_max: BATCH_MAX,
       onJoin: writer.grew,
     }),
-    claimMessages: (claim) => runInBackground(() => claimMessages(claim)),
+    claimMessages: (claim) => runInBackground(claimMessages.bind(null, claim)),
     settle: gather(settling.settle, runInBackground, bounds),
     cancel: (request) => run(() => settling.cancel(request)),
     reschedule: (request) => run(() => reschedule(request)),
-    claimDeliveries: (claim) => runInBackground(() => claimDeliveries(claim)),
+    claimDeliveries: (claim) => runInBackground(claimDeliveries.bind(null, claim)),
     recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
     setLanes(given) {
       lanes.current = given

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Counting } from '../../ports/hot.ts'
-import { prepareCount } from './counters.ts'
+import { prepareCount } from './shared-rows.ts'
 
 const MB = 1024 * 1024
 const BATCH = 10_000
