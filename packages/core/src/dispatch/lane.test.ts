@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { systemRuntime } from '../runtime/runtime.ts'
-import { type Lane, type RunningLane, startLane, uptimeMs } from './lane.ts'
+import { type Lane, persist, type RunningLane, startLane, uptimeMs } from './lane.ts'
 
 const { log } = systemRuntime()
 const opened: RunningLane[] = []
@@ -286,5 +286,44 @@ describe('a lane that is behind', () => {
     running.reserve(1)?.handOver(['b'])
     void running.stop(0)
     await expect.poll(items).toEqual(['a', 'b'])
+  })
+})
+
+describe('results whose storing failed', () => {
+  /** The writes of a storing of two results, with their times, while `isRefused` refuses writes. */
+  async function writesOf(isRefused: (items: readonly string[]) => boolean) {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+    try {
+      const began = Date.now()
+      const writes: [number, string][] = []
+      const write = async (items: readonly string[]) => {
+        writes.push([Date.now() - began, items.join()])
+        if (isRefused(items)) throw new Error('the database does not answer')
+      }
+      const stored = persist(['a', 'b'], write, log)
+      await vi.runAllTimersAsync()
+      await stored
+      return writes
+    } finally {
+      vi.useRealTimers()
+    }
+  }
+
+  it('are stored again after 100 ms, each alone, and the failed one after 500 ms more', async () => {
+    let refusals = 2
+    const isRefused = (items: readonly string[]) => items.includes('b') && refusals-- > 0
+    expect(await writesOf(isRefused)).toEqual([
+      [0, 'a,b'],
+      [100, 'a'],
+      [100, 'b'],
+      [600, 'b'],
+    ])
+  })
+
+  it('are given up within one lease of a minute', async () => {
+    const writes = await writesOf((items) => items.includes('b'))
+    const [last_ms] = writes.at(-1) ?? [0]
+    expect(last_ms).toBeGreaterThan(50_000)
+    expect(last_ms).toBeLessThan(60_000)
   })
 })

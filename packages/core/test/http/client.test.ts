@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { DEADLINES_MS } from '@svc/testkit/provider'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   createConnector,
   createHttpClient,
@@ -72,6 +72,21 @@ describe('a call whose deadline passes', () => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * deadline_ms)
     })
     expect(await post()).toMatchObject({ type: 'answered', status: 200 })
+  })
+
+  it('while the process stands still is not sent, although its connection becomes free', async () => {
+    const { peer, post } = await open()
+    peer.next((_, socket) => {
+      const late = performance.now() + 2 * DEADLINES_MS.patient
+      const clock = vi.spyOn(performance, 'now').mockReturnValue(late)
+      closing.push(async () => clock.mockRestore())
+      socket.write(OK)
+    })
+    expect(await Promise.all([post(), post()])).toMatchObject([
+      { type: 'answered', status: 200 },
+      { type: 'not_sent', code: 'busy' },
+    ])
+    expect(peer.requests).toHaveLength(1)
   })
 
   it.each<[string, HttpPlay]>([

@@ -1,5 +1,6 @@
-import {
+import fs, {
   copyFileSync,
+  fstatSync,
   mkdtempSync,
   readFileSync,
   rmSync,
@@ -7,6 +8,7 @@ import {
   symlinkSync,
   utimesSync,
 } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -46,6 +48,26 @@ describe('the log that is found when a database is opened', () => {
     expect(readFileSync(`${file}-wal`)).toEqual(found)
     expect(rows(connection)).toEqual([1, 2])
     connection.close()
+  })
+
+  it('is flushed to disk after it was written again', () => {
+    const file = killed()
+    const { ino } = statSync(`${file}-wal`)
+    const { fsyncSync } = fs
+    /** For each flush of the log by our own code, whether the log was written before. */
+    const flushes: boolean[] = []
+    fs.fsyncSync = (handle) => {
+      if (fstatSync(handle).ino === ino) flushes.push(isWritten(file))
+      fsyncSync(handle)
+    }
+    syncBuiltinESMExports()
+    try {
+      connect(file).close()
+    } finally {
+      fs.fsyncSync = fsyncSync
+      syncBuiltinESMExports()
+    }
+    expect(flushes).toEqual([true])
   })
 
   it('is written again also while another connection reads it', () => {
