@@ -565,7 +565,12 @@ describe('SQLite alone', () => {
     it('makes what a dead process had claimed due at once', async () => {
       const storage = open()
       const id = await workspace(storage)
-      await storage.write(({ webhooks }) => webhooks.insert(make.webhook(id)))
+      const host = 'app.example'
+      const plain = make.webhook(id)
+      const gated = make.webhook(id, { url: `https://${host}/hook`, gate_host: host })
+      await storage.write(async ({ webhooks }) => {
+        for (const row of [plain, gated]) await webhooks.insert(row)
+      })
       const lease = { limit: 10, lease_ms: 3_600_000 }
       const claim = {
         ...lease,
@@ -601,7 +606,8 @@ describe('SQLite alone', () => {
           at: runtime.now(),
         },
       ])
-      const delivery = only(await storage.hot.claimDeliveries({ ...share, token: 'dead' }))
+      const dead = await storage.hot.claimDeliveries({ ...share, token: 'dead' })
+      expect(dead.map(({ gate_host }) => gate_host)).toEqual([host, undefined])
       expect(await storage.hot.claimMessages({ ...claim, token: 'early' })).toEqual([])
       await storage.close()
       opened.pop()
@@ -611,12 +617,13 @@ describe('SQLite alone', () => {
       expect(await next.hot.claimMessages({ ...claim, token: 'next' })).toMatchObject([
         { message_id: held.message_id, attempt: 1, interrupted: true },
       ])
-      const late = { ...delivery, started_at: runtime.now(), duration_ms: 1 }
+      const late = { started_at: runtime.now(), duration_ms: 1 }
       const result = { response_status: 200, response_body: '', error: null, retry_after_ms: null }
-      expect(await next.hot.recordDeliveries([{ ...late, ...result }])).toEqual([false])
-      expect(await next.hot.claimDeliveries({ ...share, token: 'next' })).toMatchObject([
-        { delivery_id: delivery.delivery_id, attempt: 1 },
-      ])
+      const results = dead.map((delivery) => ({ ...delivery, ...late, ...result }))
+      expect(await next.hot.recordDeliveries(results)).toEqual([false, false])
+      expect(await next.hot.claimDeliveries({ ...share, token: 'next' })).toMatchObject(
+        dead.map(({ delivery_id }) => ({ delivery_id, attempt: 1 })),
+      )
       await right.release()
     })
   })

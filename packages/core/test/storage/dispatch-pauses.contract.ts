@@ -50,6 +50,36 @@ export function dispatchPausesContract(open: OpenStorage): void {
     expect(await stands()).toBeNull()
   })
 
+  it('tells once that it ended, so that due work is claimed at once', async () => {
+    let ends = 0
+    const gate = createDispatchGate({
+      storage: bench.storage,
+      log: bench.clock.log,
+      onOpened() {
+        ends += 1
+      },
+    })
+    const readings: [is_paused: boolean, ends: number][] = []
+    const read = async () => {
+      await gate.refresh()
+      readings.push([gate.is_paused, ends])
+    }
+    await read()
+    await put()
+    await read()
+    await read()
+    await remove()
+    await read()
+    await read()
+    expect(readings).toEqual([
+      [false, 0],
+      [true, 0],
+      [true, 0],
+      [false, 1],
+      [false, 1],
+    ])
+  })
+
   it("of an operator never takes the place of a restore's", async () => {
     const restored = pause({ cause: 'restore', reason: 'Restored', backup_at: bench.clock.now() })
     await put()

@@ -166,6 +166,13 @@ describe('the reason of a failure', () => {
     )
   })
 
+  test('has at most 16 characters of the number', () => {
+    const err = '0123456789abcdef0'
+    expect(receiptOf(delivery(), text('UNDELIV', err), USUAL, false)?.error_message).toBe(
+      'smpp:UNDELIV The message could not be delivered (error 0123456789abcdef)',
+    )
+  })
+
   test('is the number of the network if there is one', () => {
     const report = delivery({ [TLV.network_error_code]: [3, 0, 21] })
     expect(receiptOf(report, text('UNDELIV', '0a1'), USUAL, false)?.error_message).toBe(
