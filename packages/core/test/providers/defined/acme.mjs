@@ -1,13 +1,16 @@
 import { isMainThread } from 'node:worker_threads'
 import { defineProvider } from '@svc/core/provider'
 
-/** A provider whose behaviour depends on the end of the recipient. Its ids name the thread that sends. */
-export default ({ name = 'acme', fails = false } = {}) => {
+/**
+ * A provider whose behaviour depends on the end of the recipient. Its ids name the thread that sends.
+ * `held`: shared memory of two numbers. The first tells that a send holds its thread, the second ends that.
+ */
+export default ({ name = 'acme', fails = false, held = null } = {}) => {
   if (fails) throw new Error('no settings for Acme')
   return defineProvider({
     name,
     traits: { channels: ['sms'], senders: { sms: ['+14155550190', '+14155550191'] } },
-    send: (jobs) => jobs.map(outcomeOf),
+    send: (jobs) => jobs.map((job) => outcomeOf(job, held)),
     lookup: (jobs) =>
       jobs.map((job) => {
         if (job.recipient.endsWith('2')) throw new Error(`no ${job.content.text}`)
@@ -31,7 +34,12 @@ export default ({ name = 'acme', fails = false } = {}) => {
   })
 }
 
-async function outcomeOf({ recipient, content, message_id, sender }) {
+async function outcomeOf({ recipient, content, message_id, sender }, held) {
+  if (held !== null && recipient.endsWith('8')) {
+    const cells = new Int32Array(held)
+    Atomics.store(cells, 0, 1)
+    Atomics.wait(cells, 1, 0)
+  }
   if (recipient.endsWith('1')) throw new Error(`no ${content.text}`)
   if (recipient.endsWith('9')) return new Promise(() => {})
   const thread = isMainThread ? 'main' : 'pool'

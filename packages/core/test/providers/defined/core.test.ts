@@ -11,6 +11,8 @@ import { type Log, systemRuntime } from '../../../src/runtime/runtime.ts'
 import makeAcme from './acme.mjs'
 
 const MODULE = new URL('./acme.mjs', import.meta.url)
+/** For what takes longer on a busy machine. */
+const PATIENCE = { timeout: 20_000 }
 const CANARY = 'canary-content-4711'
 
 const closing: (() => Promise<unknown> | unknown)[] = []
@@ -176,6 +178,33 @@ describe.each(PLACES)('a provider of the embedding program: %s', (_, thread, pro
     const trial = { channel: 'sms', to: '+14155550100', content: { text: 'Hi' } } as const
     expect(await core.providers.send('acme', trial)).toMatchObject({ type: 'accepted' })
   })
+})
+
+it('a message whose call was given up is sent again when the call turns out not to have begun', async () => {
+  const held = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)
+  const cells = new Int32Array(held)
+  const release = () => {
+    Atomics.store(cells, 1, 1)
+    Atomics.notify(cells, 1)
+  }
+  const { core, send, attempts, statusOf } = await openCore(
+    [{ module: MODULE, settings: { held } }],
+    { lease_ms: 2_000, threads: 1 },
+  )
+  closing.push(release)
+  await core.startDispatch()
+  const first = await send('+14155550108')
+  await expect.poll(() => Atomics.load(cells, 0), PATIENCE).toBe(1)
+  // The first call holds the thread: the second one waits for the thread until it may not begin any more.
+  const second = await send('+14155550100')
+  const last = async () => (await attempts(second)).at(-1)
+  await expect.poll(last, PATIENCE).toMatchObject({ outcome: 'ambiguous', error_code: 'no_answer' })
+  release()
+  await expect.poll(last, PATIENCE).toMatchObject({ outcome: 'accepted' })
+  const [earliest] = await attempts(second)
+  expect(earliest).toMatchObject({ attempt: 1, outcome: 'retry', error_code: 'not_called' })
+  expect(await statusOf(second)).toBe('sent')
+  await expect.poll(() => statusOf(first), PATIENCE).toBe('sent')
 })
 
 it('a paused provider gets its messages after the resume', async () => {
