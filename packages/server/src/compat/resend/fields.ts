@@ -2,7 +2,7 @@ import { email, emailAddress, LIMITS, senderName } from '@svc/core/contract'
 import * as z from 'zod'
 
 /** A name and an address, or an address alone: `Acme <shop@acme.example>`. */
-interface Mailbox {
+export interface Mailbox {
   name: string | null
   address: string
 }
