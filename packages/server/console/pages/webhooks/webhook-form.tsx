@@ -11,11 +11,11 @@ const MODES = [
   ['test', 'Test messages'],
 ] as const
 
-const FORMATS = [
-  ['svc', 'Standard'],
-  ['twilio', 'As Twilio sends them (SMS, WhatsApp)'],
-  ['resend', 'As Resend sends them (e-mail)'],
-] as const
+const FORMATS = Object.entries({
+  svc: 'Standard',
+  twilio: 'As Twilio sends them (SMS, WhatsApp)',
+  resend: 'As Resend sends them (e-mail)',
+} satisfies Record<Webhook['format'], string>)
 
 const HEADER_CHANGES = [
   ['keep', 'Keep them'],
