@@ -270,6 +270,24 @@ it('gives the whole deadline to a call that got its connection late', async () =
   server.close()
 })
 
+it('has 50 connections at most if no number is given, and uses them all at once', async () => {
+  const peer = await peerOf()
+  const ok = answer(200)
+  const held: (() => void)[] = []
+  let most = 0
+  // Nothing is answered before 50 requests wait for it.
+  peer.otherwise((request, socket) => {
+    most = Math.max(most, peer.connections())
+    held.push(() => ok(request, socket))
+    if (peer.requests.length >= 50) for (const release of held.splice(0)) release()
+  })
+  const client = clientOf({ deadline_ms: 10_000 })
+  const calls = Array.from({ length: 60 }, () => client.call(post(peer.url)))
+  const answers = await Promise.all(calls)
+  expect(new Set(answers.map(({ type }) => type))).toEqual(new Set(['answered']))
+  expect(most).toBe(50)
+})
+
 it('keeps its connections for later calls', async () => {
   const peer = await peerOf()
   const client = clientOf()

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { LIMITS } from '../../contract/limits.ts'
 import { CHANNELS } from '../../contract/resources/content.ts'
-import { commonSettings, handlesStop, senders } from '../common-settings.ts'
+import { CONNECTIONS, commonSettings, handlesStop, senders } from '../common-settings.ts'
 import { field, pointer } from './fields.ts'
 import { depthOf, type Json, type Placeholder, placeholdersOf } from './template.ts'
 import { carriesContent, HEADER_NAMES, isName } from './values.ts'
@@ -217,7 +217,7 @@ export const settings = z
     /** The timeout of an answer, from the first byte of the request. The wait for a connection has the rest of 20 s. */
     deadline_s: z.number().min(0.1).max(18).default(15),
     /** The maximum number of simultaneous connections of each thread. */
-    connections: z.int().min(1).max(500).default(50),
+    connections: z.int().min(1).max(500).default(CONNECTIONS),
     auth: auth.optional(),
     send: requestSettings,
     answer: answerSettings.default({}),
