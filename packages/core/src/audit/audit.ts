@@ -32,15 +32,13 @@ export interface Audit<F extends Form = 'given'> {
 /** The secret that keys the digests of settings, and of names without an account. */
 export const AUDIT_SECRET = 'audit'
 
-export function createAudit({
-  storage,
-  runtime,
-  secret,
-}: {
+interface AuditParts {
   storage: Storage
   runtime: Runtime
   secret: (name: string) => Promise<string>
-}): Audit<'decoded'> {
+}
+
+export function createAudit({ storage, runtime, secret }: AuditParts): Audit<'decoded'> {
   return {
     async list(workspaceId, { action, startDate, endDate, ...query }) {
       const slice = sliceOf(query)
@@ -122,15 +120,7 @@ export type NoteRefused = (refused: RefusedSignIn) => Promise<void>
  * Records refused sign-ins with the address of the client and the account. A name without an account may be a password in the
  * wrong field, so a keyed hash stands for it; equal names have equal hashes.
  */
-export function createRefusedSignIns({
-  storage,
-  runtime,
-  secret,
-}: {
-  storage: Storage
-  runtime: Runtime
-  secret: (name: string) => Promise<string>
-}): NoteRefused {
+export function createRefusedSignIns({ storage, runtime, secret }: AuditParts): NoteRefused {
   return async ({ account, name, kind, reason, actor }) => {
     const key = await secret(AUDIT_SECRET)
     const id = account?.id ?? hashOf(key, name)
