@@ -18,8 +18,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Svc } from '@svc/client'
 import { startPostgres } from '../packages/core/test/postgres-server.ts'
-import { randomFrom } from './crash/random.ts'
 import { openVictims, type Victim } from './crash/victim.ts'
+import { randomFrom } from './stage/random.ts'
 
 const { values } = parseArgs({
   options: {

@@ -6,7 +6,7 @@ import { check } from '../proof/crash/check.ts'
 import type { Evidence } from '../proof/crash/evidence.ts'
 import { idsAnswered } from '../proof/crash/operations.ts'
 import { type CrashResult, crash } from '../proof/crash/run.ts'
-import { createViolations } from '../proof/crash/violations.ts'
+import { createViolations } from '../proof/stage/violations.ts'
 import { ensureBuilt } from './built.ts'
 
 ensureBuilt()

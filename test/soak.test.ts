@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createViolations } from '../proof/crash/violations.ts'
 import { checkRules } from '../proof/soak/compare.ts'
 import { createHistogram, percentile } from '../proof/soak/histogram.ts'
 import { reportOf } from '../proof/soak/report.ts'
@@ -10,6 +9,7 @@ import { type SoakResult, soak } from '../proof/soak/run.ts'
 import type { Sample } from '../proof/soak/sample.ts'
 import { judge } from '../proof/soak/verdict.ts'
 import { openWritable } from '../proof/stage/database.ts'
+import { createViolations } from '../proof/stage/violations.ts'
 
 const RUN_MAX_MS = 120_000
 

@@ -1,8 +1,8 @@
-import { startChild } from './child.ts'
+import { startChild } from '../stage/child.ts'
+import { inFolder, startService } from '../stage/service.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import type { LoadHandlers } from './processes/load.ts'
 import { compare, inTurns, planOf, type Side, startBareRoute } from './rounds.ts'
-import { inFolder, startService } from './service.ts'
 
 /**
  * Durably accepted sends a second, as a share of a bare framework route: the same bodies, the same answers, the same 64
@@ -10,7 +10,7 @@ import { inFolder, startService } from './service.ts'
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
-    const load = startChild<LoadHandlers>('load.ts', { folder })
+    const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
     const bare = await startBareRoute(folder)
     const accepting = await startService(folder, 'accepting', { dispatch: false })
     const dispatching = await startService(folder, 'dispatching', { dispatch: true })

@@ -1,10 +1,10 @@
 import { Svc } from '@svc/client'
+import { type Child, startChild } from '../stage/child.ts'
 import { openReadonly } from '../stage/database.ts'
-import { type Child, startChild } from './child.ts'
+import { inFolder, type Service, startService } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import type { PacedLoadHandlers } from './processes/paced-load.ts'
 import type { ReceiverHandlers } from './processes/receiver.ts'
-import { inFolder, type Service, startService } from './service.ts'
 
 const MESSAGES = 200_000
 const BULK = 1_000
@@ -28,8 +28,8 @@ interface Round extends Paced {
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
-    const load = startChild<PacedLoadHandlers>('paced-load.ts', { folder })
-    const receiver = startChild<ReceiverHandlers>('receiver.ts', { folder })
+    const load = startChild<PacedLoadHandlers>('bench/processes/paced-load.ts', { folder })
+    const receiver = startChild<ReceiverHandlers>('bench/processes/receiver.ts', { folder })
     const { url: webhook_url } = await receiver.request('start', null)
     const start = (name: string) =>
       startService(folder, name, { dispatch: true, webhook_url, webhook_events: ['message.sent'] })

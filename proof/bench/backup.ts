@@ -3,11 +3,11 @@ import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { migrateDatabase, verifyLedger } from '@svc/core/operate'
-import { startChild } from './child.ts'
+import { startChild } from '../stage/child.ts'
+import { inFolder, startService } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { fillLedger } from './fill-ledger.ts'
 import type { PacedLoadHandlers } from './processes/paced-load.ts'
-import { inFolder, startService } from './service.ts'
 
 const SVC = fileURLToPath(new URL('../../packages/cli/bin/svc.js', import.meta.url))
 
@@ -29,7 +29,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     await migrateDatabase(`file:${file}`)
     fillLedger(file, messages)
     const size_mb = statSync(file).size / 1e6
-    const load = startChild<PacedLoadHandlers>('paced-load.ts', { folder })
+    const load = startChild<PacedLoadHandlers>('bench/processes/paced-load.ts', { folder })
     const service = await startService(folder, 'service', {
       dispatch: true,
       database_url: `file:${file}`,

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
+import { startChild } from '../stage/child.ts'
 import { openConnection, requestBytes } from '../stage/connection.ts'
-import { startChild } from './child.ts'
+import { inFolder, startService } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { planOf } from './rounds.ts'
-import { inFolder, startService } from './service.ts'
 
 const RECIPIENTS = 1_000
 
@@ -30,7 +30,7 @@ interface Pass {
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const service = await startService(folder, 'service', { dispatch: false })
-    const bare = startChild<InsertHandlers>('bare-insert.mjs', { folder })
+    const bare = startChild<InsertHandlers>('bench/processes/bare-insert.mjs', { folder })
     const connection = await openConnection(service.url)
     const requests = Array.from({ length: REQUESTS }, (_, i) => bulkRequest(service, i))
     const { rounds, ms } = planOf(quick)

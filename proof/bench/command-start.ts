@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { inFolder } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
-import { inFolder } from './service.ts'
 
 const SVC = fileURLToPath(new URL('../../packages/cli/bin/svc.js', import.meta.url))
 const MESSAGE = { channel: 'sms', to: '+15005550006', content: { text: 'Hello' } }

@@ -1,9 +1,9 @@
 import { sidOf } from '@svc/core/contract'
-import { startChild } from './child.ts'
+import { startChild } from '../stage/child.ts'
+import { inFolder, startService } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import type { LoadHandlers } from './processes/load.ts'
 import { compare, inTurns, planOf, type Side } from './rounds.ts'
-import { inFolder, startService } from './service.ts'
 
 /**
  * The processor time of a send in the form of Twilio, over that of a send of the API: the same texts and recipients, the same
@@ -11,7 +11,7 @@ import { inFolder, startService } from './service.ts'
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
-    const load = startChild<LoadHandlers>('load.ts', { folder })
+    const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
     const service = await startService(folder, 'service', { dispatch: false })
     const { url, key, child, workspace_id } = service
     const usages = async () => [await child.usage()]

@@ -1,8 +1,8 @@
 import { startPostgres } from '../../packages/core/test/postgres-server.ts'
 import { launchChromium, type Page } from '../../packages/server/test/browser/chromium.ts'
+import { inFolder, type Service, startService } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { fillPostgres, fillSqlite } from './fill.ts'
-import { inFolder, type Service, startService } from './service.ts'
 
 const SHORT = 1_000
 const LONG = 1_000_000

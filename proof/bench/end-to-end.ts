@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Svc } from '@svc/client'
-import { type Child, startChild } from './child.ts'
+import { type Child, startChild } from '../stage/child.ts'
+import { inFolder } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { inRounds, openPaths, type Path, type PathName } from './paths.ts'
 import type { LoadHandlers } from './processes/load.ts'
-import { inFolder } from './service.ts'
 
 const CONNECTIONS = 32
 
@@ -50,7 +50,7 @@ export interface Round {
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
-    const load = startChild<LoadHandlers>('load.ts', { folder })
+    const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
     const opened = await openPaths(folder, PATHS)
     try {
       const { rounds, ms } = quick ? { rounds: 3, ms: 2_500 } : { rounds: 5, ms: 6_000 }

@@ -1,7 +1,7 @@
 import { openConnection, requestBytes } from '../stage/connection.ts'
 import { openReadonly } from '../stage/database.ts'
+import { inFolder, type Service, startService } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, quantile } from './figure.ts'
-import { inFolder, type Service, startService } from './service.ts'
 
 /** The maximum time from a 201 to the call of the provider. */
 const GOAL_MS = 10

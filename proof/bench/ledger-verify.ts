@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { migrateDatabase, verifyLedger } from '@svc/core/operate'
 import { openReadonly } from '../stage/database.ts'
+import { inFolder } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { fillLedger } from './fill-ledger.ts'
-import { inFolder } from './service.ts'
 
 const ENTRIES = 1_000_000
 const ROUNDS = 7

@@ -1,8 +1,8 @@
 import { startPostgres } from '../../packages/core/test/postgres-server.ts'
 import { openConnection, requestBytes } from '../stage/connection.ts'
+import { inFolder, type Service, startService } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median, quantile } from './figure.ts'
 import { BULK, fillPostgres, fillSqlite, RECIPIENTS } from './fill.ts'
-import { inFolder, type Service, startService } from './service.ts'
 
 const SHORT = 1_000
 const LONG = 1_000_000

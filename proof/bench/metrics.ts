@@ -1,8 +1,8 @@
-import { startChild } from './child.ts'
+import { startChild } from '../stage/child.ts'
+import { inFolder, type Service, startService } from '../stage/service.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import type { LoadHandlers } from './processes/load.ts'
 import { compare, inTurns, type Plan, type Side } from './rounds.ts'
-import { inFolder, type Service, startService } from './service.ts'
 
 const FLOOR = 0.98
 
@@ -20,7 +20,7 @@ function planOf(quick: boolean): Plan {
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
-    const load = startChild<LoadHandlers>('load.ts', { folder })
+    const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
     const plain = await startService(folder, 'plain', { dispatch: true })
     const counted = await startService(folder, 'counted', {
       dispatch: true,

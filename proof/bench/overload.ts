@@ -1,7 +1,7 @@
-import { startChild } from './child.ts'
+import { startChild } from '../stage/child.ts'
+import { inFolder, startService } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import type { BurstHandlers } from './processes/burst.ts'
-import { inFolder, startService } from './service.ts'
 
 const CONNECTIONS = 3_000
 const ROUND_MS = 6_000
@@ -22,8 +22,8 @@ type Round = Burst & { probe: Probe }
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
-    const load = startChild<BurstHandlers>('burst.ts', { folder })
-    const prober = startChild<BurstHandlers>('burst.ts', { folder })
+    const load = startChild<BurstHandlers>('bench/processes/burst.ts', { folder })
+    const prober = startChild<BurstHandlers>('bench/processes/burst.ts', { folder })
     const start = (gate: keyof typeof GATES) =>
       startService(folder, gate, {
         dispatch: true,

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startPostgres } from '../../packages/core/test/postgres-server.ts'
-import { type Child, type Handlers, startChild } from './child.ts'
+import { type Child, type Handlers, startChild } from '../stage/child.ts'
+import { type ServiceHandlers, startService } from '../stage/service.ts'
 import { type DatabaseServer, installPeer, type PeerName, startRedis } from './peers.ts'
 import type { ReceiverHandlers } from './processes/receiver.ts'
 import { cpuOfFamily } from './processor-time.ts'
-import { type ServiceHandlers, startService } from './service.ts'
 
 /** The requests of a peer's process. */
 interface PeerHandlers extends Handlers {
@@ -56,7 +56,7 @@ export async function openPath(
     for (const each of ends.splice(0).toReversed()) await each()
   }
   try {
-    const receiver = startChild<ReceiverHandlers>('receiver.ts', { folder })
+    const receiver = startChild<ReceiverHandlers>('bench/processes/receiver.ts', { folder })
     ends.push(receiver.end)
     const { url: webhook_url } = await receiver.request('start', null)
     const database = await startDatabase(folder, name)
@@ -145,7 +145,7 @@ async function startPeer(
   { database, webhook_url }: { database: string; webhook_url: string },
 ) {
   const packages = await installPeer(folder, name)
-  const child = startChild<PeerHandlers>(PEER_FILES[name], { folder })
+  const child = startChild<PeerHandlers>(`bench/processes/${PEER_FILES[name]}`, { folder })
   try {
     const secret = PEER_SECRET
     const { url } = await child.request('start', { database, packages, webhook_url, secret })
@@ -158,7 +158,7 @@ async function startPeer(
 
 /** Starts a gateway that reports by callback; returns the settings of a service that sends through it. */
 async function startGateway(folder: string, ends: (() => Promise<void>)[]) {
-  const gateway = startChild<GatewayHandlers>('gateway.mjs', { folder })
+  const gateway = startChild<GatewayHandlers>('bench/processes/gateway.mjs', { folder })
   ends.push(gateway.end)
   const { url } = await gateway.request('start', { latency_ms: 0 })
   const provider = {

@@ -2,14 +2,14 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { sidOf } from '@svc/core/contract'
 import { startPostgres } from '../../packages/core/test/postgres-server.ts'
-import { startChild } from './child.ts'
+import { startChild } from '../stage/child.ts'
+import { inFolder, type ServiceOptions, startService } from '../stage/service.ts'
 import { selfTimes } from './cpu-profile.ts'
 import { measureEndToEnd } from './end-to-end.ts'
 import { type BenchOptions, count } from './figure.ts'
 import { openPath, type PathName } from './paths.ts'
 import type { LoadHandlers } from './processes/load.ts'
 import type { PacedLoadHandlers } from './processes/paced-load.ts'
-import { inFolder, type ServiceOptions, startService } from './service.ts'
 import { loadSmpp } from './smpp.ts'
 import { loadInlet } from './smtp-inlet.ts'
 import { measureSteady } from './steady.ts'
@@ -72,7 +72,7 @@ async function profileAccept(
   options: ServiceOptions,
   { is_twilio = false }: { is_twilio?: boolean } = {},
 ) {
-  const load = startChild<LoadHandlers>('load.ts', { folder })
+  const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
   const service = await startService(folder, 'service', options)
   const { url, key, workspace_id } = service
   const { sent, seconds } = await load.request('run', {
@@ -87,7 +87,7 @@ async function profileAccept(
 }
 
 async function profileWhole(folder: string, name: PathName, node_args: string[], ms: number) {
-  const load = startChild<LoadHandlers>('load.ts', { folder })
+  const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
   const path = await openPath(folder, name, { node_args })
   const { per_s, cpu_us } = await measureEndToEnd(load, path, ms)
   await path.service?.request('stop', null)
@@ -96,7 +96,7 @@ async function profileWhole(folder: string, name: PathName, node_args: string[],
 }
 
 async function profileSteady(folder: string, engine: PathName, node_args: string[], ms: number) {
-  const load = startChild<PacedLoadHandlers>('paced-load.ts', { folder })
+  const load = startChild<PacedLoadHandlers>('bench/processes/paced-load.ts', { folder })
   const path = await openPath(folder, engine, { node_args })
   const { cpu_s, p50_ms } = await measureSteady(load, path, ms)
   await path.service?.request('stop', null)

@@ -1,5 +1,5 @@
 import { cpus } from 'node:os'
-import { between, type Child, startChild, type Usage } from './child.ts'
+import { between, type Child, startChild, type Usage } from '../stage/child.ts'
 import { count, median, percent } from './figure.ts'
 import type { Load, LoadHandlers } from './processes/load.ts'
 

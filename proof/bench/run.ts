@@ -1,8 +1,8 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inFolder } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, lineOf } from './figure.ts'
-import { inFolder } from './service.ts'
 import { type Result, ROWS, tableOf, withFloor } from './table.ts'
 
 type Bench = (options: BenchOptions) => Promise<Figure[]>

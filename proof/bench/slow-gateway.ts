@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Svc } from '@svc/client'
-import { startChild } from './child.ts'
+import { startChild } from '../stage/child.ts'
+import { inFolder, startService } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure } from './figure.ts'
 import type { GatewayHandlers } from './paths.ts'
-import { inFolder, startService } from './service.ts'
 
 const LATENCIES_S = [0.2, 1, 2.5, 8]
 const CONNECTIONS = [1, 10, 100]
@@ -47,7 +47,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
 
 async function measure(folder: string, { latency_s, connections }: Case): Promise<Figure> {
   const name = `${latency_s} s, ${connections} connections`
-  const gateway = startChild<GatewayHandlers>('gateway.mjs', { folder })
+  const gateway = startChild<GatewayHandlers>('bench/processes/gateway.mjs', { folder })
   const { url } = await gateway.request('start', { latency_ms: latency_s * 1_000 })
   const service = await startService(folder, name, {
     dispatch: true,

@@ -5,11 +5,11 @@ import {
   type Kannel,
   startKannel,
 } from '../../packages/core/test/providers/smpp/kannel.ts'
-import { type Child, startChild } from './child.ts'
+import { type Child, startChild } from '../stage/child.ts'
+import { inFolder, type ServiceHandlers, serviceEnvironment } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import type { SmsLoad, SmsLoadHandlers } from './processes/sms-load.ts'
 import { cpuOf } from './processor-time.ts'
-import { inFolder, type ServiceHandlers, serviceEnvironment } from './service.ts'
 
 const SINGLES = 'smpp, single sends against Kannel'
 
@@ -120,8 +120,8 @@ export async function loadSmpp(
 
 /** A load generator and an SMSC. */
 async function openStage(folder: string): Promise<Stage> {
-  const load = startChild<SmsLoadHandlers>('sms-load.ts', { folder })
-  const smsc = startChild<RawSmscHandlers>('raw-smsc.mjs', { folder })
+  const load = startChild<SmsLoadHandlers>('bench/processes/sms-load.ts', { folder })
+  const smsc = startChild<RawSmscHandlers>('bench/processes/raw-smsc.mjs', { folder })
   const { port } = await smsc.request('start', { receipts: false })
   return { load, smsc, port }
 }
@@ -148,7 +148,7 @@ async function startSmppService(
     window: WINDOW,
     binds: [bind],
   }
-  const child = startChild<ServiceHandlers>('service.mjs', {
+  const child = startChild<ServiceHandlers>('stage/service.mjs', {
     folder: data,
     env: { ...serviceEnvironment(data), SVC_PROVIDERS: JSON.stringify([provider]) },
     node_args,

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { between, type Child, type Handlers, startChild } from './child.ts'
+import { between, type Child, type Handlers, startChild } from '../stage/child.ts'
+import { inFolder, startService } from '../stage/service.ts'
 import { timesOf } from './cpu-profile.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { planOf, warmUp } from './rounds.ts'
-import { inFolder, startService } from './service.ts'
 
 /** The requests of the bare server's process. */
 interface BareHandlers extends Handlers {
@@ -85,7 +85,7 @@ export async function run(options: BenchOptions): Promise<Figure[]> {
     const env = { SVC_SMTP_LISTEN: '127.0.0.1:0' }
     const service = await startService(folder, 'svc', { dispatch: true, env })
     await service.child.request('pause', null)
-    const bare = startChild<BareHandlers>('bare-smtp-server.mjs', { folder })
+    const bare = startChild<BareHandlers>('bench/processes/bare-smtp-server.mjs', { folder })
     const { port } = await bare.request('start', null)
     const sides = {
       ours: { port: portOf(service.smtp_url), child: service.child },

@@ -3,9 +3,9 @@ import { createRequire } from 'node:module'
 import type { Provider, SendJob } from '../../packages/core/src/contract/outside/provider.ts'
 import { settings } from '../../packages/core/src/providers/smtp/settings.ts'
 import { openSmtp } from '../../packages/core/src/providers/smtp/smtp.ts'
-import { type Handlers, startChild } from './child.ts'
+import { type Handlers, startChild } from '../stage/child.ts'
+import { inFolder } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
-import { inFolder } from './service.ts'
 
 /** The requests of the mail server's process. */
 interface MailSinkHandlers extends Handlers {
@@ -38,7 +38,7 @@ type SendBatch = () => Promise<void>
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   const { rounds, batches } = quick ? { rounds: 3, batches: 16 } : { rounds: 9, batches: 64 }
   return inFolder(async (folder) => {
-    const sink = startChild<MailSinkHandlers>('mail-sink.mjs', { folder })
+    const sink = startChild<MailSinkHandlers>('bench/processes/mail-sink.mjs', { folder })
     const { port } = await sink.request('start', null)
     const provider = openProvider(port)
     const bare = createTransport({

@@ -2,8 +2,8 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { inFolder } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
-import { inFolder } from './service.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SVC = join(ROOT, 'packages/cli', commandOf('packages/cli/package.json'))

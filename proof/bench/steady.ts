@@ -1,9 +1,9 @@
-import { type Child, startChild } from './child.ts'
+import { type Child, startChild } from '../stage/child.ts'
+import { inFolder } from '../stage/service.ts'
 import { drained } from './end-to-end.ts'
 import { type BenchOptions, count, type Figure, median, quantile } from './figure.ts'
 import { inRounds, openPaths, type Path, type PathName } from './paths.ts'
 import type { PacedLoadHandlers } from './processes/paced-load.ts'
-import { inFolder } from './service.ts'
 
 const PER_S = 100
 
@@ -24,7 +24,7 @@ export interface Round {
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
-    const load = startChild<PacedLoadHandlers>('paced-load.ts', { folder })
+    const load = startChild<PacedLoadHandlers>('bench/processes/paced-load.ts', { folder })
     const opened = await openPaths(folder, PATHS)
     try {
       const { rounds, ms } = quick ? { rounds: 2, ms: 5_000 } : { rounds: 5, ms: 10_000 }

@@ -2,10 +2,10 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { LIMITS } from '@svc/core/contract'
-import { between, type Child, startChild } from './child.ts'
+import { between, type Child, startChild } from '../stage/child.ts'
+import { inFolder } from '../stage/service.ts'
 import { type BenchOptions, count, type Figure, median, percent, quantile } from './figure.ts'
 import type { DelivererHandlers } from './processes/deliverer.ts'
-import { inFolder } from './service.ts'
 
 /** The requests of a receiver's process. */
 interface SinkHandlers {
@@ -152,8 +152,8 @@ async function onStage<T>(paths: string[][], work: (stage: Stage) => Promise<T>)
   return inFolder(async (folder) => {
     const data = join(folder, 'data')
     mkdirSync(data)
-    const sink = startChild<SinkHandlers>('sink.mjs', { folder })
-    const deliverer = startChild<DelivererHandlers>('deliverer.ts', { folder })
+    const sink = startChild<SinkHandlers>('bench/processes/sink.mjs', { folder })
+    const deliverer = startChild<DelivererHandlers>('bench/processes/deliverer.ts', { folder })
     try {
       const { port } = await sink.request('start', null)
       const urls = paths.map((each) => each.map((path) => `http://127.0.0.1:${port}${path}`))

@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Svc } from '@svc/client'
 import { UNITS_PER_CREDIT } from '@svc/core/contract'
 import { openConnection, requestBytes } from '../stage/connection.ts'
+import type { Violations } from '../stage/violations.ts'
 import type { Evidence } from './evidence.ts'
 import { idsAnswered } from './operations.ts'
-import type { Violations } from './violations.ts'
 
 const CONNECTIONS = 32
 

@@ -1,6 +1,6 @@
+import type { Violations } from '../stage/violations.ts'
 import type { Evidence, StoredEntry, StoredMessage } from './evidence.ts'
 import type { Operation } from './operations.ts'
-import type { Violations } from './violations.ts'
 
 /** Checks debits, refunds, balances and the numbering of ledger entries. */
 export function checkCredits({ operations, stored }: Evidence, violations: Violations): void {

@@ -1,6 +1,6 @@
+import type { Violations } from '../stage/violations.ts'
 import type { Evidence, StoredEvent } from './evidence.ts'
 import type { Fate } from './recipients.ts'
-import type { Violations } from './violations.ts'
 
 /** Checks that each change of a message raised one event, and that its receiver got exactly these events. */
 export function checkEvents(evidence: Evidence, violations: Violations): void {

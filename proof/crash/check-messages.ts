@@ -1,7 +1,7 @@
+import type { Violations } from '../stage/violations.ts'
 import type { Evidence, StoredMessage } from './evidence.ts'
 import { idsAnswered, isUnsure, type Operation } from './operations.ts'
 import type { Fate } from './recipients.ts'
-import type { Violations } from './violations.ts'
 
 /** Checks that each 201 is stored once and in its final state, and that no refused request is stored. */
 export function checkMessages(

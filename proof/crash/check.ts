@@ -1,8 +1,8 @@
+import type { Violations } from '../stage/violations.ts'
 import { checkCredits } from './check-credits.ts'
 import { checkEvents } from './check-events.ts'
 import { checkMessages } from './check-messages.ts'
 import type { Evidence } from './evidence.ts'
-import type { Violations } from './violations.ts'
 
 /** Checks all rules that must hold after any number of kills. */
 export function check(evidence: Evidence, violations: Violations): void {

@@ -1,4 +1,4 @@
-import type { Account } from './accounts.ts'
+import type { Account } from '../stage/accounts.ts'
 import type { Operation } from './operations.ts'
 import type { ReceivedEvent } from './receiver.ts'
 

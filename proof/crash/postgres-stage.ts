@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { connectTo } from '../../packages/core/test/postgres-client.ts'
 import { type PostgresServer, startPostgres } from '../../packages/core/test/postgres-server.ts'
-import type { Random } from './random.ts'
+import type { Random } from '../stage/random.ts'
 import { type Fault, HAND_OVER, live, type Play, type Stage } from './stage.ts'
 import { openVictims, type Victim, type VictimOptions, type Victims } from './victim.ts'
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { verify } from '@svc/core/webhooks'
-import type { Account } from './accounts.ts'
+import type { Account } from '../stage/accounts.ts'
 
 /** One event, as its receiver got it. */
 export interface ReceivedEvent {

@@ -1,16 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Account, openAccount } from './accounts.ts'
+import { type Account, openAccount } from '../stage/accounts.ts'
+import { randomFrom } from '../stage/random.ts'
+import { createViolations, type Violations } from '../stage/violations.ts'
 import { check } from './check.ts'
 import { checkApi } from './check-api.ts'
 import { type Evidence, readStored, readWaiting } from './evidence.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { openPostgresStage } from './postgres-stage.ts'
-import { randomFrom } from './random.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
 import { openSqliteStage } from './sqlite-stage.ts'
 import type { Fault, Play, Stage } from './stage.ts'
 import { startTraffic } from './traffic.ts'
-import { createViolations, type Violations } from './violations.ts'
 
 /** The settings of a crash run. */
 export interface CrashOptions {

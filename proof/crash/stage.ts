@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Random } from '../stage/random.ts'
+import type { Violations } from '../stage/violations.ts'
 import type { Query } from './evidence.ts'
 import type { Death } from './kill-at-commit.ts'
-import type { Random } from './random.ts'
 import type { Receiver } from './receiver.ts'
 import type { Traffic } from './traffic.ts'
-import type { Violations } from './violations.ts'
 
 /** A service on its database, and its possible faults. */
 export interface Stage {

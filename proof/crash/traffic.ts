@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Account } from '../stage/accounts.ts'
 import { type Connection, openConnection, requestBytes } from '../stage/connection.ts'
-import type { Account } from './accounts.ts'
+import type { Random } from '../stage/random.ts'
 import { type Mail, sendMail } from './mail-client.ts'
 import type { Operation, Operations, Try } from './operations.ts'
-import type { Random } from './random.ts'
 
 /** Callers that send without a pause, whether a server answers or not. */
 export interface Traffic {

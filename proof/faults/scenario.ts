@@ -1,6 +1,6 @@
-import type { Account } from '../crash/accounts.ts'
 import type { Operations } from '../crash/operations.ts'
 import type { Play } from '../crash/stage.ts'
+import type { Account } from '../stage/accounts.ts'
 import type { Service, ServiceOptions } from '../stage/serve.ts'
 import type { Injection } from './inject.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { finish } from './command.ts'
+import { finish } from '../stage/command.ts'
 
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/node-matrix', import.meta.url))
 const INSTALL_LIMIT_MS = 10 * 60_000

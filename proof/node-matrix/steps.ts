@@ -1,4 +1,4 @@
-import { finish, start, type Where } from './command.ts'
+import { finish, start, type Where } from '../stage/command.ts'
 
 const STARTS = 12
 /** Long enough for a busy machine; a defective version fails by its output, not by time. */

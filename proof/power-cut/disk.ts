@@ -1,4 +1,4 @@
-import type { Random } from '../crash/random.ts'
+import type { Random } from '../stage/random.ts'
 import type { Change } from './records.ts'
 
 /** A disk with a cache that a power cut clears. */

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Service, startService } from '../bench/service.ts'
+import { type Service, startService } from '../stage/service.ts'
 import { type Input, inputs } from './inputs.ts'
 
 /** The longest delay that one input caused. */

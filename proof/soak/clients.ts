@@ -1,11 +1,11 @@
 import { connect } from 'node:net'
-import type { Violations } from '../crash/violations.ts'
 import {
   type Connection,
   openConnection,
   type RequestParts,
   requestBytes,
 } from '../stage/connection.ts'
+import type { Violations } from '../stage/violations.ts'
 import type { Histogram } from './histogram.ts'
 
 /** A request, its valid statuses, and whether its duration counts as that of a send. */

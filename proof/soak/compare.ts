@@ -1,5 +1,5 @@
-import type { Account } from '../crash/accounts.ts'
-import type { Violations } from '../crash/violations.ts'
+import type { Account } from '../stage/accounts.ts'
+import type { Violations } from '../stage/violations.ts'
 import { digestOf, type OpLog } from './op-log.ts'
 
 /** Reads the database of the service, page by page. */

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Account } from '../crash/accounts.ts'
-import type { Random } from '../crash/random.ts'
 import { type Fate, RECIPIENTS, type Recipient, SLOW } from '../crash/recipients.ts'
-import type { Violations } from '../crash/violations.ts'
+import type { Account } from '../stage/accounts.ts'
+import type { Random } from '../stage/random.ts'
+import type { Violations } from '../stage/violations.ts'
 import type { Call, Clients, Reply } from './clients.ts'
 import type { Expected, OpLog } from './op-log.ts'
 

@@ -1,9 +1,9 @@
 import { startPostgres } from '../../../packages/core/test/postgres-server.ts'
-import { startChild } from '../child.ts'
+import { startChild } from '../../stage/child.ts'
+import { inFolder, startService } from '../../stage/service.ts'
 import type { BenchOptions, Figure } from '../figure.ts'
 import type { LoadHandlers } from '../processes/load.ts'
 import { compare, inTurns, planOf, type Side, startBareRoute } from '../rounds.ts'
-import { inFolder, startService } from '../service.ts'
 
 /**
  * Durably accepted sends a second on PostgreSQL: one server as a share of the bare route, and two servers on one
@@ -12,7 +12,7 @@ import { inFolder, startService } from '../service.ts'
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const database = await startPostgres()
-    const load = startChild<LoadHandlers>('load.ts', { folder })
+    const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
     const bare = await startBareRoute(folder)
     const options = { dispatch: false, database_url: database.url }
     const first = await startService(folder, 'first', options)

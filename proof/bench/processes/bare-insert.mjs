@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
-import { answer } from './answer.mjs'
+import { answer } from '../../stage/answer.mjs'
 
 // The engine of the service, with the settings of the service's connection.
 const core = createRequire(new URL('../../../packages/core/package.json', import.meta.url))

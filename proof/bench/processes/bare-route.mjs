@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { answer } from './answer.mjs'
+import { answer } from '../../stage/answer.mjs'
 
 // The fastify version of the service.
 const fastify = createRequire(new URL('../../../packages/server/package.json', import.meta.url))(

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { answer } from './answer.mjs'
+import { answer } from '../../stage/answer.mjs'
 
 // A mail server that reads each mail, checks nothing and stores nothing. Requests: `BareHandlers` of smtp-inlet.ts.
 

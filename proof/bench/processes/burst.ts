@@ -1,6 +1,6 @@
+import { answer } from '../../stage/answer.mjs'
 import { type Connection, openConnection, requestBytes } from '../../stage/connection.ts'
 import { quantile } from '../figure.ts'
-import { answer } from './answer.mjs'
 
 /** The requests of a process that opens many connections at once. */
 export type BurstHandlers = typeof handlers

@@ -12,7 +12,7 @@ import type { Storage } from '../../../packages/core/src/storage/ports/storage.t
 import { createDeliverer } from '../../../packages/core/src/webhooks/deliver.ts'
 import { openWebhook } from '../../../packages/core/src/webhooks/sealed-webhook.ts'
 import { builders, plainSealer } from '../../../packages/core/test/fixtures.ts'
-import { answer } from './answer.mjs'
+import { answer } from '../../stage/answer.mjs'
 
 /** The requests of a process that delivers webhooks, with its own database. */
 export type DelivererHandlers = typeof handlers

@@ -1,5 +1,5 @@
 import { Agent, createServer, request } from 'node:http'
-import { answer } from './answer.mjs'
+import { answer } from '../../stage/answer.mjs'
 
 // A gateway for messages: answers each request with an id, then reports the delivery to the callback address of the
 // message, if it has one. Requests: `GatewayHandlers`.

@@ -1,6 +1,6 @@
+import { answer } from '../../stage/answer.mjs'
 import { type Connection, openConnection, requestBytes } from '../../stage/connection.ts'
 import { quantile } from '../figure.ts'
-import { answer } from './answer.mjs'
 
 /** The number of different requests, sent in turn, so that no cache of requests is measured. */
 const REQUESTS = 512

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { answer } from './answer.mjs'
+import { answer } from '../../stage/answer.mjs'
 
 // Accepts mail at minimal cost, because the sender is measured. Requests: `MailSinkHandlers`.
 

@@ -1,6 +1,6 @@
+import { answer } from '../../stage/answer.mjs'
 import { openConnection, requestBytes } from '../../stage/connection.ts'
 import { quantile } from '../figure.ts'
-import { answer } from './answer.mjs'
 
 /** The requests of a process that sends at a steady rate. */
 export type PacedLoadHandlers = typeof handlers

@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { answer } from './answer.mjs'
+import { answer } from '../../stage/answer.mjs'
 
 // A durable queue behind the framework of the service: the route queues a message and answers, the worker "sends" it
 // like the sandbox and reports it to a webhook, all in one process. Requests: `PeerHandlers`.

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { answer } from './answer.mjs'
+import { answer } from '../../stage/answer.mjs'
 
 // An SMSC of minimal cost: it reads headers and addresses, accepts everything, and returns a counter as the id. Plain
 // JavaScript on Buffers. Requests: `RawSmscHandlers`.

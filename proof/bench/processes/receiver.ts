@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { verify } from '@svc/core/webhooks'
-import { answer } from './answer.mjs'
+import { answer } from '../../stage/answer.mjs'
 
 /** The requests of a process that receives webhooks. */
 export type ReceiverHandlers = typeof handlers

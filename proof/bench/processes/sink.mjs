@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { answer } from './answer.mjs'
+import { answer } from '../../stage/answer.mjs'
 
 // Receives webhooks at minimal cost, because the sender is measured. `/hang…` is never answered. Requests:
 // `SinkHandlers`.

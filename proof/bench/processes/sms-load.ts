@@ -1,10 +1,10 @@
+import { answer } from '../../stage/answer.mjs'
 import {
   type Connection,
   openConnection,
   type RequestParts,
   requestBytes,
 } from '../../stage/connection.ts'
-import { answer } from './answer.mjs'
 
 /** The placeholder for a recipient's own digits; the bytes between two of them belong to one message. */
 const MARK = '@@@@@@@'

@@ -1,7 +1,7 @@
-import { between, startChild } from '../child.ts'
+import { between, startChild } from '../../stage/child.ts'
+import { inFolder, startService } from '../../stage/service.ts'
 import type { LoadHandlers } from '../processes/load.ts'
 import type { ReceiverHandlers } from '../processes/receiver.ts'
-import { inFolder, startService } from '../service.ts'
 import type { Scratch } from './scratch.ts'
 
 const CONNECTIONS = 32
@@ -24,8 +24,8 @@ export interface PathCost {
 export async function costOfWholePath(scratch: Scratch, ms: number): Promise<PathCost> {
   const database_url = await scratch.create('whole_path')
   return inFolder(async (folder) => {
-    const load = startChild<LoadHandlers>('load.ts', { folder })
-    const receiver = startChild<ReceiverHandlers>('receiver.ts', { folder })
+    const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
+    const receiver = startChild<ReceiverHandlers>('bench/processes/receiver.ts', { folder })
     const { url: webhook_url } = await receiver.request('start', null)
     const service = await startService(folder, 'service', {
       dispatch: true,

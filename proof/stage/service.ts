@@ -100,7 +100,7 @@ export async function startService(
 ): Promise<Service> {
   const data = join(folder, name)
   mkdirSync(data)
-  const child = startChild<ServiceHandlers>('service.mjs', {
+  const child = startChild<ServiceHandlers>('stage/service.mjs', {
     folder: data,
     env: {
       ...serviceEnvironment(data),

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { CpuProfile } from './cpu-profile.ts'
+import type { CpuProfile } from '../bench/cpu-profile.ts'
 
 /** The requests that a process of a benchmark answers, by name. */
 export type Handlers = Record<string, (input: never) => unknown>
@@ -38,7 +38,7 @@ interface Reply {
 }
 
 /**
- * Starts a file of `processes/` in a separate process; its output goes to a file in `folder`. A `.mjs` runs in plain
+ * Starts a file, named by its path below `proof/`, in a separate process; its output goes to a file in `folder`. A `.mjs` runs in plain
  * node, a `.ts` with the loader of this process.
  * @param node_args more arguments for node, such as `--cpu-prof`.
  */
@@ -50,9 +50,9 @@ export function startChild<H extends Handlers>(
     node_args = [],
   }: { folder: string; env?: Record<string, string>; node_args?: string[] },
 ): Child<H> {
-  const logFile = join(folder, `${file}.log`)
+  const logFile = join(folder, `${basename(file)}.log`)
   const log = openSync(logFile, 'a')
-  const child = fork(fileURLToPath(new URL(`./processes/${file}`, import.meta.url)), [], {
+  const child = fork(fileURLToPath(new URL(`../${file}`, import.meta.url)), [], {
     env: { ...process.env, ...env },
     execArgv: [...(file.endsWith('.ts') ? process.execArgv : []), ...node_args],
     stdio: ['ignore', log, log, 'ipc'],
