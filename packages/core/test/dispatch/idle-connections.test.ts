@@ -224,12 +224,14 @@ it('loses nothing on connections that the peer closes while they are idle', {
   async function play({ proxy, begin_ms, idle_ms, after_ms, send }: Track) {
     await sleep(begin_ms)
     const first = await send(1)
+    proxy.begin()
     await sleep(Math.max(0, proxy.lastPassed() + idle_ms + after_ms - performance.now()))
     return [first, await send(2)]
   }
 
   async function playMails() {
     const first = await Promise.all(ways.map((_, i) => mailed(i)))
+    mailWay.begin()
     const next = ways.map(async ({ idle_ms, after_ms }, i) => {
       await sleep(idle_ms + after_ms)
       return mailed(ways.length + i)

@@ -91,7 +91,9 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
 
   function write(pdu: Buffer, sequence: number): void {
     setSequence(pdu, sequence)
-    if (unsent.size === 0 && !isWriting) process.nextTick(flush)
+    // After a whole turn of the event loop, an end of the connection that has arrived is known: a PDU that is written after
+    // it is lost, and nobody knows whether the SMSC has read it.
+    if (unsent.size === 0 && !isWriting) setImmediate(() => setImmediate(flush))
     unsent.add(pdu)
     unsentOctets += pdu.length
   }
@@ -121,7 +123,7 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
     silence_ms,
     /** The octets that the SMSC has not read yet. */
     unread: () => socket.writableLength + unsentOctets,
-    /** Writes a PDU, unless the connection has ended. All PDUs of one turn of the event loop go in one packet. */
+    /** Writes a PDU, unless the connection has ended. All PDUs of one turn of the event loop go in one packet, a turn later. */
     write,
     /** Takes a PDU back. Returns false if it may have been written. */
     cancel,

@@ -53,6 +53,12 @@ test('a silent SMSC gets a message only after it answered an enquire_link', asyn
   expect(smsc.counts.submits).toBe(0)
 })
 
+test('a connection whose end has arrived gets no message', async () => {
+  const { smsc, send } = await bound()
+  smsc.dropAll()
+  expect(await send('Hi')).toMatchObject({ type: 'retry', error_code: 'not_connected' })
+})
+
 describe('a bind', () => {
   test('names the account, and is noted without the password', async () => {
     const { smsc, notes, listening, provider } = await bound({
@@ -489,10 +495,14 @@ describe('a submission that was never written', () => {
     // More than the buffers of the network take.
     const first = encodePdu(SUBMIT_SM, 0, Buffer.alloc(32 * 1024 * 1024))
     const second = encodePdu(SUBMIT_SM, 0, Buffer.alloc(1))
+    // A write begins a whole turn of the event loop later.
+    const turns = async () => {
+      for (let i = 0; i < 3; i++) await new Promise(setImmediate)
+    }
     connection.write(first, 1)
-    await new Promise(setImmediate)
+    await turns()
     connection.write(second, 2)
-    await new Promise(setImmediate)
+    await turns()
     expect(connection.unread()).toBeGreaterThan(second.length)
     expect(connection.cancel(first)).toBe(false)
     expect(connection.cancel(second)).toBe(true)
