@@ -26,9 +26,10 @@ export function addPauseAll(program: Command, context: Context): void {
     .summary('pause all sending and delivering, on every server')
     .description(
       `Pauses all sending and all webhook deliveries, on every server of the database, and ends when no server begins a call any
-more and the calls that had begun are over. With --no-wait it ends at once. Messages whose call had not begun stay in the
-queue, unsent. Only svc resume ends the pause; a restart does not. It does not affect messages that providers have accepted.
-The service still accepts messages, receipts, callbacks and incoming messages. Messages may expire during the pause.
+more and the calls that had begun are over. With --no-wait it ends at once, and a server may begin calls for at most five
+seconds more. Messages whose call had not begun stay in the queue, unsent. Only svc resume ends the pause; a restart does not.
+It does not affect messages that providers have accepted. The service still accepts messages, receipts, callbacks and incoming
+messages. Messages may expire during the pause.
 
 --restored-from is for a PostgreSQL database that was restored by its own tools: run the command before you start a server.
 svc resume then requires a choice for messages that may have been sent after that time.`,

@@ -94,10 +94,10 @@ function addPause(providers: Command, context: Context): void {
     .summary('pause a provider or one of its senders')
     .description(
       `Pauses a provider, or one of its senders, on every server of the database, and ends when no server begins a call to the
-provider any more and the calls that had begun are over; with --no-wait it ends at once. A message whose call had not begun
-stays in the queue, unsent. The pause does not affect messages that the provider has accepted.
-Other messages go through the next provider of the channel; without one they wait until svc providers resume, or until they
-expire.`,
+provider any more and the calls that had begun are over; with --no-wait it ends at once, and a server may begin calls for
+at most five seconds more. A message whose call had not begun stays in the queue, unsent. The pause does not affect messages
+that the provider has accepted. Other messages go through the next provider of the channel; without one they wait until svc
+providers resume, or until they expire.`,
     )
     .argument('<name>', NAME)
     .option('--sender <sender>', 'only messages from this sender')

@@ -37,9 +37,12 @@ export interface DispatchControl {
   /** Whether dispatch is paused, as last read from the database: at most a second old while this process dispatches. */
   isPaused(): boolean
   /**
-   * Stops claims on every server within seconds, until `resume`; calls that have begun finish, and `standstill` waits
-   * for them. If `backup_at` is set, the database was restored from a backup of that time: its due messages may have been sent after
-   * the backup. Returns the pause in effect: a pause of a restore is not replaced.
+   * Pauses until `resume`. When the promise resolves, this process begins no call any more: neither for work that it has
+   * claimed, nor for messages whose acceptance hands them over. Another server of the database begins none later than 5 s
+   * after the pause was stored, even if it stands still or lost its database meanwhile. Calls that have begun finish, and
+   * `standstill` waits for them and for the other servers. If `backup_at` is set, the database was restored from a backup
+   * of that time: its due messages may have been sent after the backup. Returns the pause in effect: a pause of a restore
+   * is not replaced.
    * @throws SvcError `validation_error` when `backup_at` is in the future.
    */
   stop(
@@ -245,7 +248,7 @@ export function createDispatchGate({
 }): DispatchGate {
   const gate = {
     is_paused: false,
-    async refresh(): Promise<void> {
+    refresh: oneAtATime(async () => {
       const was_paused = gate.is_paused
       const pause = await storage.read.dispatchPauses.byScope(ALL)
       gate.is_paused = pause !== null
@@ -260,7 +263,20 @@ export function createDispatchGate({
         log.info({}, 'sending and delivering continue')
         onOpened()
       }
-    },
+    }),
   }
   return gate
+}
+
+/**
+ * Each reading begins when the one before it has ended. So a reading that began before a pause was stored never replaces
+ * one that began after it.
+ */
+export function oneAtATime(read: () => Promise<void>): () => Promise<void> {
+  let last: Promise<unknown> = Promise.resolve()
+  return () => {
+    const next = last.then(read)
+    last = next.catch(() => {})
+    return next
+  }
 }

@@ -54,7 +54,10 @@ export interface ProviderDesk<F extends Form = 'given'> {
   /** The state of each provider, in the order in which they are tried. */
   status(): Promise<ProviderStatus[]>
   /**
-   * Stops sends through a provider, or from one of its senders, until `resume`; queued messages wait.
+   * Stops sends through a provider, or from one of its senders, until `resume`; queued messages wait. When the promise
+   * resolves, this process begins no such call any more; another server begins none later than 5 s after the pause was
+   * stored. Calls that have begun finish: `dispatch.standstill` waits for them. A message of a paused sender that was
+   * passed to its provider before counts as begun, also while it waits there for a connection.
    * @throws SvcError `not_found` for an unknown provider; `validation_error` for an unknown sender.
    */
   pause(

@@ -186,19 +186,18 @@ async function deliverBatch(
   const jobs = batch.map(
     ({ delivery }): SignedDelivery => ({ ...delivery, ...signingSecrets(delivery) }),
   )
-  const received = await performer
-    .deliver(jobs, start_by_ms)
-    .catch((error): (DeliverAnswer | null)[] => {
-      runtime.log.error({ err: error }, 'a batch of deliveries was lost')
-      return batch.map(() => null)
-    })
-  const was_called = received !== null
+  let is_lost = false
+  const received = await performer.deliver(jobs, start_by_ms).catch((error) => {
+    runtime.log.error({ err: error }, 'a batch of deliveries was lost')
+    is_lost = true
+    return null
+  })
   const answers = received ?? batch.map(() => null)
   const mayWait = freeSlots(shares, batch, answers, { began, at: runtime.elapsed() })
   const replied = await Promise.all(batch.map((each, i) => reply(parts, each, answers[i] ?? null)))
   const results = jobs.map((job, i) => {
     const { is_probe } = batch[i] as OpenedDelivery
-    return resultOf(parts, { delivery: job, is_probe }, replied[i] ?? null, was_called)
+    return resultOf(parts, { delivery: job, is_probe }, replied[i] ?? null, is_lost)
   })
   const waits_until = receiverWait(parts, batch)
   for (const result of results) result.receiver_waits_until = waits_until
@@ -284,12 +283,12 @@ async function reply(
   }
 }
 
-/** `was_called`: whether the batch started in time. `answer` is null if the thread died. */
+/** `answer` is null if the thread died (`is_lost`), or if no request began: it was too late, or there is a pause. */
 function resultOf(
   { runtime, losses }: BatchParts,
   { delivery, is_probe }: Begun<SignedDelivery>,
   answer: DeliverAnswer | null,
-  was_called: boolean,
+  is_lost: boolean,
 ): DeliveryResult {
   const { workspace_id, webhook_id, delivery_id, token, previous_secret, gate_host } = delivery
   const {
@@ -311,7 +310,7 @@ function resultOf(
       previous_secret === null || signed_with === null ? null : fingerprintOf(signed_with),
     is_probe,
     gate_host,
-    is_unknown: answer === null && (!was_called || losses.isExcused(delivery_id)),
+    is_unknown: answer === null && (!is_lost || losses.isExcused(delivery_id)),
   }
 }
 

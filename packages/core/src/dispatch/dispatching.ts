@@ -1,7 +1,6 @@
 import { type Carriers, createPace, type Pauses } from '../carriers/carriers.ts'
-
 import type { Provider } from '../contract/outside/provider.ts'
-import type { DispatchGate } from '../control/dispatch-control.ts'
+import { type DispatchGate, oneAtATime } from '../control/dispatch-control.ts'
 import type { ProviderRecord } from '../control/provider-desk.ts'
 import type { TxtLookup } from '../domains/txt-lookup.ts'
 import type { Incoming } from '../inbound/inbound.ts'
@@ -153,13 +152,13 @@ export function createDispatching({
     right: { release(): Promise<void> },
     { carriers, pauses, gate, reports, beforeStart, ...parts }: DispatchParts,
   ): Promise<Dispatcher> {
-    readPauses = async () => {
+    readPauses = oneAtATime(async () => {
       const read_at_ms = uptimeMs()
       await gate.refresh()
       callGate.noteDispatch(read_at_ms, gate.is_paused)
       await pauses.refresh()
       callGate.noteProviders(read_at_ms, (name) => pauses.isStopped(name, null))
-    }
+    })
     await readPauses()
     await beforeStart()
     const opened = await openedProviders()

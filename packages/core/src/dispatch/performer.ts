@@ -23,9 +23,13 @@ export interface Performer {
    * or if sending is paused: the provider was not called.
    */
   send(provider: string, jobs: readonly SendJob[], start_by_ms: number): Promise<Outcome[] | null>
+  /** Looks up a batch. While everything is paused, each is `unavailable` without a request. */
   lookup(provider: string, jobs: readonly LookupJob[]): Promise<LookupResult[]>
-  /** Delivers a batch. Returns null in the same case as `send`. */
-  deliver(jobs: readonly DeliverJob[], start_by_ms: number): Promise<DeliverAnswer[] | null>
+  /** Delivers a batch. Returns null in the same case as `send`; the answer of a job is null if its request did not begin. */
+  deliver(
+    jobs: readonly DeliverJob[],
+    start_by_ms: number,
+  ): Promise<(DeliverAnswer | null)[] | null>
   close(): Promise<void>
 }
 
@@ -110,7 +114,7 @@ export function createPerformer({
   /** Loads the HTTP client at the first delivery: a program that dispatches nothing does not need it. */
   async function load(): Promise<Deliverer> {
     const { createDeliverer } = await import('../webhooks/deliver.ts')
-    return createDeliverer({ now, targets })
+    return createDeliverer({ now, targets, may_start: () => mayStart(null) })
   }
 
   return {
@@ -123,7 +127,7 @@ export function createPerformer({
     },
     async lookup(name, jobs) {
       const provider = await providers.open(name)
-      return provider.lookup
+      return provider.lookup && mayStart(null)
         ? provider.lookup(jobs)
         : jobs.map(() => ({ type: 'unavailable' as const }))
     },
@@ -143,9 +147,11 @@ export function createPerformer({
 export const FRESH_MS = 5_000
 
 /**
- * Decides in every thread whether a call may begin now, and counts the calls of all threads. Each process reads the pauses every second and writes here what it
- * read; the threads read the same memory. A process that did not read for `FRESH_MS`, because it stood still or lost its
- * database, begins nothing: so `FRESH_MS` after a pause was stored, no server of the database begins a call.
+ * Decides in every thread whether a call may begin now, and counts the calls of all threads. Each process reads the pauses
+ * every second, and when it pauses something itself, and writes here what it read; the threads read the same memory. It is
+ * asked right before a call, because the lanes read a pause only before they claim, and a hand-over needs no claim. A
+ * process that did not read for `FRESH_MS`, because it stood still or lost its database, begins nothing: so `FRESH_MS`
+ * after a pause was stored, no server of the database begins a call.
  */
 interface CallGate {
   cells: SharedArrayBuffer

@@ -47,8 +47,11 @@ const DRAIN_BYTES = 64 * 1024
 const ADDRESSES_MAX = 5_000
 
 export interface Deliverer {
-  /** Signs and posts each job; the answers have the order of the jobs. Rejects only if `close` was called meanwhile. */
-  deliver(jobs: readonly DeliverJob[]): Promise<DeliverAnswer[]>
+  /**
+   * Signs and posts each job; the answers have the order of the jobs. The answer is null if the request was not begun,
+   * because `may_start` answered false. Rejects only if `close` was called meanwhile.
+   */
+  deliver(jobs: readonly DeliverJob[]): Promise<(DeliverAnswer | null)[]>
   /** Ends the requests in flight; their results are unknown. */
   close(): Promise<void>
 }
@@ -59,9 +62,12 @@ export interface Deliverer {
 export function createDeliverer({
   now,
   targets,
+  may_start,
 }: {
   now: () => Date
   targets: TargetPolicy
+  /** Whether a request may begin now; asked right before each. Default: each may begin. */
+  may_start?: () => boolean
 }): Deliverer {
   /** The hosts by their names, the last connected last. */
   const addresses = new Map<string, string>()
@@ -84,10 +90,11 @@ export function createDeliverer({
     repeats: true,
     // Any 2xx acknowledges, whatever becomes of its body.
     takes_cut: true,
+    may_start,
   })
-  const send = async (job: DeliverJob): Promise<DeliverAnswer> => {
+  const send = async (job: DeliverJob): Promise<DeliverAnswer | null> => {
     const answer = await post(job, { client, now })
-    return { ...answer, address: addresses.get(new URL(job.url).hostname) ?? null }
+    return answer && { ...answer, address: addresses.get(new URL(job.url).hostname) ?? null }
   }
   let closed = false
   return {
@@ -107,13 +114,15 @@ export function createDeliverer({
 /** One attempt; a request that is refused for its signature is sent once more, signed with the other secret. */
 async function deliverOne(
   job: DeliverJob,
-  send: (job: DeliverJob) => Promise<DeliverAnswer>,
-): Promise<DeliverAnswer> {
+  send: (job: DeliverJob) => Promise<DeliverAnswer | null>,
+): Promise<DeliverAnswer | null> {
   const first = await send(job)
   const { secret, other_secret } = job
-  if (other_secret === null || !REFUSES_SIGNATURE.includes(first.response_status)) return first
+  if (first === null || other_secret === null || !REFUSES_SIGNATURE.includes(first.response_status))
+    return first
   const other = { ...job, secret: other_secret, other_secret: secret }
   const second = await send(other)
+  if (second === null) return first
   return {
     ...second,
     started_at_ms: first.started_at_ms,
@@ -125,7 +134,7 @@ async function deliverOne(
 async function post(
   job: DeliverJob,
   { client, now }: { client: HttpClient; now: () => Date },
-): Promise<Omit<DeliverAnswer, 'address'>> {
+): Promise<Omit<DeliverAnswer, 'address'> | null> {
   const at = now()
   const began = performance.now()
   const { method = 'POST', url = job.url, body, headers } = FORMATS[job.format].request(job, at)
@@ -135,6 +144,7 @@ async function post(
     headers: Object.assign({}, job.headers, OWN_HEADERS, headers),
     ...(body !== undefined && { body }),
   })
+  if (answer.type === 'not_sent' && answer.code === 'paused') return null
   const twiml = answer.type === 'answered' ? twimlIn(job, answer) : null
   // Replies that arrived in part are sent with the next attempt.
   const is_answered = answer.type === 'answered' && !(twiml && answer.is_cut)
@@ -188,6 +198,8 @@ const ERRORS: Partial<Record<HttpFailure, DeliveryOutcome>> = {
   busy: 'timeout',
   timeout: 'timeout',
   reset: 'reset',
+  // The connection ended without an answer, and the pause came before the repetition.
+  paused: 'reset',
 }
 
 const OUTCOMES: ReadonlySet<string> = new Set(DELIVERY_OUTCOMES)

@@ -7,11 +7,15 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-async function open() {
+async function open(may_start?: () => boolean) {
   const peer = await openHttpPeer()
   closing.push(() => peer.close())
   const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'] }
-  const deliverer = createDeliverer({ now: () => new Date(), targets })
+  const deliverer = createDeliverer({
+    now: () => new Date(),
+    targets,
+    ...(may_start && { may_start }),
+  })
   closing.push(() => deliverer.close())
   const job = (delivery_id: string): DeliverJob => ({
     delivery_id,
@@ -57,4 +61,15 @@ it('reports a reset after one repeat, and at once on a new connection', async ()
   expect(await deliver('d2')).toMatchObject({ response_status: 200 })
   expect(await deliver('d3')).toMatchObject({ error: 'reset' })
   expect(ids()).toEqual(['d1', 'd2', 'd3', 'd3'])
+})
+
+it('begins no request that may not start, also none that a pause meets while it connects', async () => {
+  let may_start = true
+  const { peer, deliver, ids } = await open(() => may_start)
+  peer.next(answer(200))
+  expect(await deliver('d1')).toMatchObject({ response_status: 200 })
+  const begun = deliver('d2')
+  may_start = false
+  expect(await begun).toBeNull()
+  expect(ids()).toEqual(['d1'])
 })

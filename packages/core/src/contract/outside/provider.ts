@@ -290,7 +290,7 @@ export interface ProviderContext {
   /** A secret of the service that signs values in callbacks. It is constant, and the same on every server. */
   secret: string
   /**
-   * Whether a request may begin now: false while an operator pauses the provider. A provider whose requests wait, for example
+   * Whether a request may begin now: false while an operator pauses the provider, or all sending. A provider whose requests wait, for example
    * for a connection, asks again right before it begins each of them, and returns `retry` for those that may not begin.
    */
   may_start?: () => boolean

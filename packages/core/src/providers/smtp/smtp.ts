@@ -16,6 +16,12 @@ const SEND_MAX_MS = 18_000
 /** The limit of both together; the dispatcher gives up a call after 30 s. */
 const CALL_MAX_MS = 28_000
 
+/**
+ * How often a mail that waits for a connection looks for a pause, besides the moment before it begins: so the waiting mails
+ * do not open one connection after another only to give it up.
+ */
+const LOOK_MS = 100
+
 /** Opens e-mail through a mail server. `send_max_ms` is the limit of one call, for tests. */
 export function openSmtp(
   settings: SmtpSettings,
@@ -71,12 +77,23 @@ async function sendOne(
   const until = performance.now() + CALL_MAX_MS
   let timer = setTimeout(abort, send_max_ms)
   let began: number | null = null
+  let is_paused = false
+  const look = () => {
+    if (context.may_start?.() ?? true) return
+    is_paused = true
+    abort()
+  }
+  const looking = setInterval(look, LOOK_MS)
   const result = await transport.send(mail, late.signal, () => {
+    clearInterval(looking)
+    look()
     clearTimeout(timer)
     began = performance.now()
     timer = setTimeout(abort, Math.min(send_max_ms, until - began))
   })
+  clearInterval(looking)
   clearTimeout(timer)
+  if (is_paused) return PAUSED
   if (began !== null && !late.signal.aborted) context.note_call?.(performance.now() - began)
   const refused = job.recipients ? result.refused.map(recipientOutcome) : undefined
   if (result.type === 'failed') return refused ? ofNone(result, refused) : outcomeOf(result.failure)
@@ -86,6 +103,15 @@ async function sendOne(
     lookup_after_ms: null,
     ...(refused && { recipients: refused }),
   }
+}
+
+/** No byte of the mail was written. */
+const PAUSED: Outcome = {
+  type: 'retry',
+  error_code: 'paused',
+  error_message: 'smtp: Sending is paused',
+  delay_ms: null,
+  not_begun: true,
 }
 
 /** Returns `unwritable` for a job that cannot be written, so that the other mails of its batch are still sent. */

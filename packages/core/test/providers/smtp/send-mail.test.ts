@@ -369,3 +369,50 @@ describe('a mail to an owner', () => {
     mailer.close()
   })
 })
+
+describe('a pause', () => {
+  const PAUSED = { type: 'retry', error_code: 'paused', not_begun: true }
+  const HANGING = 'hanging@rcpt.example'
+
+  /** A provider that is paused when `pause` is called. */
+  function pausable(settings: Settings = {}) {
+    let is_paused = false
+    const may_start = () => !is_paused
+    const provider = openSmtp(smtpSettings({ url: sink.url, ...settings }), {
+      ...context,
+      may_start,
+    })
+    const send = async (recipient: string) => (await provider.send([smtpJob({ recipient })]))[0]
+    const pause = () => {
+      is_paused = true
+    }
+    return { provider, send, pause }
+  }
+
+  it('reaches a mail whose connection is being made', async () => {
+    const { provider, send, pause } = pausable()
+    const before = sink.mails.length
+    const sending = send('asha@rcpt.example')
+    pause()
+    expect(await sending).toMatchObject(PAUSED)
+    await provider.close?.()
+    expect(sink.mails).toHaveLength(before)
+  })
+
+  it('reaches a mail that waits for a connection, and leaves the mail that has it', async () => {
+    sink.meet(HANGING, { at: 'data', reply: 'hang' })
+    const { provider, send, pause } = pausable({ connections: 1 })
+    const before = sink.mails.length
+    const hanging = send(HANGING)
+    await expect.poll(() => sink.mails.length).toBe(before + 1)
+    const connections = sink.connections()
+    const waiting = send('asha@rcpt.example')
+    pause()
+    expect(await waiting).toMatchObject(PAUSED)
+    expect(sink.connections()).toBe(connections)
+    sink.cut()
+    expect(await hanging).toMatchObject({ type: 'ambiguous' })
+    await provider.close?.()
+    expect(sink.mails).toHaveLength(before + 1)
+  })
+})

@@ -32,6 +32,8 @@ export interface SmtpSink {
   /** Sets what happens to further mails to this address. */
   meet(address: string, play: Play): void
   connections(): number
+  /** Closes all connections. */
+  cut(): void
   /** Makes all passwords invalid, and closes all connections. */
   revoke(): void
   /** Closes all connections, and stops listening. */
@@ -123,6 +125,7 @@ export async function startSmtpSink({
     mails,
     meet: (address, play) => void plays.set(address, play),
     connections: () => sockets.size,
+    cut: closeConnections,
     revoke() {
       isRevoked = true
       closeConnections()

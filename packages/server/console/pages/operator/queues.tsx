@@ -23,7 +23,7 @@ function Queues() {
     act({
       title: 'Pause all sending and delivering',
       action: 'Pause all',
-      text: 'Requests are still accepted; their messages wait. No server begins a call six seconds later; calls that have begun end within a minute, and count as leased.',
+      text: 'Requests are still accepted; their messages wait. This server begins no call any more, other servers none after five seconds; calls that have begun end within a minute, and count as leased.',
       async run({ reason }) {
         await send('/dispatch/pause', { reason })
         load.reload()
