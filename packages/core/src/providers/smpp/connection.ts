@@ -91,8 +91,8 @@ export function openConnection(peer: Peer, events: ConnectionEvents) {
 
   function write(pdu: Buffer, sequence: number): void {
     setSequence(pdu, sequence)
-    // After a whole turn of the event loop, an end of the connection that has arrived is known: a PDU that is written after
-    // it is lost, and nobody knows whether the SMSC has read it.
+    // After a whole turn of the event loop, an end of the connection that has arrived is known. A PDU that is written after
+    // such an end is lost, and its outcome would be unknown.
     if (unsent.size === 0 && !isWriting) setImmediate(() => setImmediate(flush))
     unsent.add(pdu)
     unsentOctets += pdu.length
