@@ -99,6 +99,30 @@ export function reportCommitted(telemetry: Telemetry | undefined) {
   return telemetry && ((jobs: number, ms: number) => telemetry.committed(jobs, ms))
 }
 
+/** Notes each commit of a SQLite file: for the metrics, for the health check, and for the size of the file's log. */
+export function noteCommits({
+  telemetry,
+  totalChanges,
+  writes,
+  logFile,
+}: {
+  telemetry: Telemetry | undefined
+  /** The statement that counts the changes of the connection since it was opened. */
+  totalChanges: { get(): unknown }
+  writes: Pick<WriteWatch, 'wrote'>
+  logFile: Pick<LogWatch, 'committed'>
+}): (jobs: number, duration_ms: number) => void {
+  let changes: unknown = 0
+  return (jobs, duration_ms) => {
+    telemetry?.committed(jobs, duration_ms)
+    // A commit without changes, such as the commit of an empty claim, writes nothing.
+    const before = changes
+    changes = totalChanges.get()
+    if (changes !== before) writes.wrote()
+    logFile.committed()
+  }
+}
+
 /** Reports settlements, once they are on disk. */
 export function reportSettled(telemetry: Telemetry, plan: SettlePlan): void {
   for (const { channel, status } of plan.reached) telemetry.reached(channel, status, 1)

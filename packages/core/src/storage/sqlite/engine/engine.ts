@@ -8,7 +8,7 @@ import type { Telemetry } from '../../../runtime/telemetry.ts'
 import {
   createLogWatch,
   createWriteWatch,
-  reportCommitted,
+  noteCommits,
   reportRecorded,
   reportSettled,
 } from '../../after-commit.ts'
@@ -97,9 +97,6 @@ export function openEngine(
       return { is_complete: row !== undefined && row.busy === 0 && row.log === row.checkpointed }
     },
   })
-  const committed = reportCommitted(telemetry)
-  const countChanges = connection.prepare('select total_changes()').pluck()
-  let changes = 0
   let hasFailed = false
   const writer = createWriter(connection, {
     onFailure(error) {
@@ -107,14 +104,12 @@ export function openEngine(
       onFailure(error)
     },
     onError: watch.failed,
-    onCommit(jobs, duration_ms) {
-      committed?.(jobs, duration_ms)
-      // A commit without changes, such as the commit of an empty claim, writes nothing.
-      const before = changes
-      changes = countChanges.get() as number
-      if (changes !== before) watch.wrote()
-      logWatch.committed()
-    },
+    onCommit: noteCommits({
+      telemetry,
+      totalChanges: connection.prepare('select total_changes()').pluck(),
+      writes: watch,
+      logFile: logWatch,
+    }),
   })
   /** Writes one page to the log: SQLite writes this number even if it does not change. svc does not use the number. */
   const probe = () => void connection.pragma('user_version = 0')
