@@ -28,6 +28,11 @@ interface Waiting {
   gate_host: string | null
 }
 
+/** A claim for which it is decided whether the leases that have ended may be taken over. */
+interface DecidedClaim extends DeliveryClaim {
+  takes_over: 0 | 1
+}
+
 interface Found extends Omit<ClaimedDelivery, 'url' | 'headers' | 'message' | 'token'> {
   /** Null for the callback of an erased message. */
   url: string | null
@@ -150,13 +155,13 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
   function take(
     { id: webhook, gate_host }: Pick<Waiting, 'id' | 'gate_host'>,
     { limit, holds }: { limit: number; holds: boolean },
-    claim: DeliveryClaim,
+    claim: DecidedClaim,
   ): ClaimedDelivery[] {
     const now = claim.now.getTime()
     const isShut = gate_host !== null && !holds
     const until = isShut ? now - SCHEDULE_MS : now
     const taken: ClaimedDelivery[] = []
-    const takes_over = steps.takesOver(claim) ? 1 : 0
+    const { takes_over } = claim
     const found = due.all({ webhook, now, until, takes_over, limit }) as Found[]
     const day = dayOf(claim.now)
     const testMax = claim.test_deliveries_per_day ?? Number.POSITIVE_INFINITY
@@ -185,7 +190,7 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
   }
 
   /** Takes one delivery for each host whose gate is free. */
-  function takeAtGates(claim: DeliveryClaim, rooms: Map<string, number>): ClaimedDelivery[] {
+  function takeAtGates(claim: DecidedClaim, rooms: Map<string, number>): ClaimedDelivery[] {
     const start = lastGate
     const from = [start?.gate_host ?? '', start?.id ?? ''] as const
     lastGate = (gatesEnd.get(...from) as typeof lastGate | undefined) ?? null
@@ -198,7 +203,7 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
       now,
       far: now + GATE_WAIT_MAX_MS + claim.lease_ms,
       requested: JSON.stringify(claim.requested ?? []),
-      takes_over: steps.takesOver(claim) ? 1 : 0,
+      takes_over: claim.takes_over,
     }) as Waiting[]
     const taken: ClaimedDelivery[] = []
     const held = new Set<string>()
@@ -217,8 +222,9 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
     return taken
   }
 
-  return (claim: DeliveryClaim): ClaimedDelivery[] => {
-    steps.saw(claim.now, claim.elapsed_ms, claim.elapsed_ms)
+  return (given: DeliveryClaim): ClaimedDelivery[] => {
+    steps.saw(given.now, given.elapsed_ms, given.elapsed_ms)
+    const claim: DecidedClaim = { ...given, takes_over: steps.takesOver(given) ? 1 : 0 }
     const rooms = new Map(claim.room_of_workspace)
     const claimed = takeAtGates(claim, rooms)
     for (const webhook of webhooksOf(claim)) {

@@ -88,6 +88,7 @@ export function prepareClaimMessages(
     if (steps.isDoubtful()) redateQueued(now)
     const takes_over = steps.takesOver(claim) ? 1 : 0
     const rows = findDue.all({ now: now.getTime(), takes_over, limit }) as unknown[][]
+    if (rows.length === 0) return []
     const due = rows.map((values) => decode(values) as unknown as DueMessage)
     const { waited, interrupted } = claimLookups(due, now)
     const plan = planClaim(due, {
