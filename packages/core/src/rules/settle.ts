@@ -75,12 +75,12 @@ export function planSettle(
     announceFailedRecipients(step)
   }
   plan.messages = [...messages.values()].filter((message) => isChanged(message, state))
-  plan.counts = countChanges(plan.messages.map((message) => moved(message, state)))
   plan.accounts = [...accounts.values()]
   // One statement writes the rows of a kind, so each attempt is there once.
   plan.attempts = lastAttempts(plan.attempts)
   plan.conversations = lastOf(plan.conversations)
   plan.suppressions = lastOf(plan.suppressions)
+  plan.counts = countChanges(plan.messages.map((message) => moved(message, state)))
   return plan
 }
 

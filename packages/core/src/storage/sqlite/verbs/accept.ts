@@ -123,6 +123,7 @@ export function prepareAccept(
 
   /** Writes the rows of a plan except its messages, and plans their queue. */
   function writeFew(plan: AcceptPlan): QueuePlan {
+    count(plan.counts)
     credits.store(plan.accounts, plan.entries)
     for (const hold of plan.holds) insertHold(hold)
     for (const bulk of plan.bulks) insertBulk(bulk)
@@ -133,7 +134,6 @@ export function prepareAccept(
       insertFile(file)
       markUsed.run(file.workspace_id, file.sha256)
     }
-    count(plan.counts)
     const { handOver, release, ...queued } = queueMessages(
       plan.messages,
       lanes.current?.messages,

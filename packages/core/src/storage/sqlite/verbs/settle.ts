@@ -188,6 +188,8 @@ function prepareWrite(connection: Connection, t: Tables) {
   const insertQueued = insertAll(connection, t.delivery_queue, ['delivery_id', 'webhook_id'])
   const count = addCounts(connection)
   return (plan: SettlePlan): void => {
+    count(plan.counts)
+    credits.store(plan.accounts, plan.entries)
     for (const message of plan.messages) updateMessage(message)
     for (const attempt of plan.attempts) updateAttempt(attempt)
     for (const row of plan.message_events) insertMessageEvent(row)
@@ -197,11 +199,9 @@ function prepareWrite(connection: Connection, t: Tables) {
     for (const row of plan.suppressions) insertSuppression(row)
     for (const row of plan.requeue) requeue(row)
     for (const id of plan.dequeue) dequeue.run(id)
-    credits.store(plan.accounts, plan.entries)
     for (const { workspace_id, id } of plan.ended_holds) endHold.run(workspace_id, id)
     insertEvents(plan.events)
     insertDeliveries(plan.deliveries)
     insertQueued(plan.delivery_queue)
-    count(plan.counts)
   }
 }
