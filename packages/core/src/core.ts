@@ -132,8 +132,8 @@ export interface Core<F extends Form = 'given'> {
   eventPage: EventFeed['eventPage']
   /** Whether the database keeps the counters, so that all its servers share them. */
   sharesCounters: boolean
-  /** Counts a request, or reads its counter: exact over all servers on one PostgreSQL; with SQLite, in this process. */
-  count(counting: Omit<Counting, 'now' | 'elapsed_ms'>): Awaitable<Counter>
+  /** Counts a request in each counter, or reads it: exact over all servers on one PostgreSQL; with SQLite, in this process. */
+  count(countings: readonly Omit<Counting, 'now' | 'elapsed_ms'>[]): Awaitable<Counter[]>
   /** A secret that the service generated. It is permanent and the same for all servers of the database. */
   secret(name: string): Promise<string>
   /** The encryption of secrets in the database. */
@@ -446,12 +446,9 @@ function bindApi(parts: Parts) {
     files: { fetch: parts.files.fetch, ask: parts.files.ask },
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),
     sharesCounters: storage.hot.sweepCounters !== undefined,
-    count({ key, window_ms, add }) {
-      const counting = { key, window_ms, add, now: runtime.now(), elapsed_ms: runtime.elapsed() }
-      const counters = storage.hot.count([counting])
-      return counters instanceof Promise
-        ? counters.then(([counter]) => counter as Counter)
-        : (counters[0] as Counter)
+    count(countings) {
+      const time = { now: runtime.now(), elapsed_ms: runtime.elapsed() }
+      return storage.hot.count(countings.map((one) => ({ ...one, ...time })))
     },
     secret,
     secretsAtRest,

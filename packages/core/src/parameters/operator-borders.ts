@@ -111,7 +111,7 @@ export function operatorBorders() {
       onMail: takesAtOnce(checked<(mail: KeptMail) => void>('listener', callback)),
       idle: takes(),
     },
-    count: takes(checked<Omit<Counting, 'now' | 'elapsed_ms'>>('', counting)),
+    count: takes(checked<Omit<Counting, 'now' | 'elapsed_ms'>[]>('', z.array(counting))),
     secret: takes(name('name')),
     secretsAtRest: {
       status: takes(),

@@ -118,7 +118,7 @@ type Look = (key: string, add: 0 | 1) => Awaitable<State>
 /**
  * The rate limiter with the buckets of contract section 1. Each bucket is a limiter of @fastify/rate-limit over the counters
  * of the core, which all servers share; what a request counts in, and the headers, are decided here. The buckets of the hot
- * path are counted without it: if the counters are in this process, they need no promise, and @fastify/rate-limit made six for
+ * path, and two that are counted together, are counted without it: if the counters are in this process, they need no promise, and @fastify/rate-limit made six for
  * each request, which took 7 % of the time of an accepted message.
  */
 export async function createRateLimiter(
@@ -216,18 +216,25 @@ export async function createRateLimiter(
           return count(request, reply, ...shared)
         })
       }
-      const passBoth = (mine: State, ours: State) => {
+      const passBoth = (counters: Counter[]) => {
+        const mine = stateIn(rates[own[0]].max, counters[0] as Counter)
         if (mine.exceeded) {
           if (exceeding.size >= EXCEEDING_MAX) exceeding.clear()
           exceeding.add(caller)
         }
         pass(request, reply, mine)
-        pass(request, reply, ours)
+        pass(request, reply, stateIn(rates[shared[0]].max, counters[1] as Counter))
       }
-      const mine = query(request, reply, ...own)
-      const ours = query(request, reply, ...shared)
-      if (!(mine instanceof Promise || ours instanceof Promise)) return passBoth(mine, ours)
-      return Promise.all([mine, ours]).then((states) => passBoth(...states))
+      const counted = core.count(
+        [own, shared].map(([bucket, who]) => {
+          return { key: `${bucket} ${who}`, window_ms: rates[bucket].window_s * 1000, add: 1 }
+        }),
+      )
+      if (!(counted instanceof Promise)) return passBoth(counted)
+      return counted.then(passBoth, (error) => {
+        show(request, reply, unknown(own[0]))
+        throw error
+      })
     },
     async show(request, reply, bucket, who) {
       show(request, reply, await queryBriefly(bucket, who, 0))
@@ -251,15 +258,18 @@ interface Limit {
 }
 
 function hotLook(core: Pick<DecodedCore, 'count'>, { max, window_ms }: Limit): Look {
-  const stateOf = ({ count, ends_in_ms }: Counter): State => ({
+  return (key, add) =>
+    whenReady(core.count([{ key, window_ms, add }]), ([counter]) =>
+      stateIn(max, counter as Counter),
+    )
+}
+
+function stateIn(max: number, { count, ends_in_ms }: Counter): State {
+  return {
     max,
     remaining: Math.max(0, max - count),
     reset_s: Math.ceil(ends_in_ms / 1000),
     exceeded: count > max,
-  })
-  return (key, add) => {
-    const counter = core.count({ key, window_ms, add })
-    return counter instanceof Promise ? counter.then(stateOf) : stateOf(counter)
   }
 }
 
@@ -288,10 +298,10 @@ function lookOf(app: FastifyInstance, { max, window_ms }: Limit): Look {
 function storeOn(core: Pick<DecodedCore, 'count'>) {
   type Args = Parameters<FastifyRateLimitStore['incr']>
   const ask = (add: 0 | 1, [key, callback, window_ms]: Args) => {
-    void Promise.resolve(core.count({ key, window_ms, add })).then(
-      ({ count, ends_in_ms }) => callback(null, { current: count, ttl: ends_in_ms }),
-      callback,
-    )
+    void Promise.resolve(core.count([{ key, window_ms, add }])).then(([counter]) => {
+      const { count, ends_in_ms } = counter as Counter
+      callback(null, { current: count, ttl: ends_in_ms })
+    }, callback)
   }
   return class implements FastifyRateLimitStore {
     incr(...args: Args) {
