@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { finish } from '../stage/command.ts'
@@ -15,10 +15,18 @@ export async function binaryOf(version: string): Promise<string> {
   // The package has the headers beside the binary, where the bootstrap looks for them.
   const binary = join(folder, 'node_modules', name, 'bin/node')
   if (existsSync(binary)) return binary
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(CACHE, { recursive: true })
+  // Two checks may install the same version at once, and a binary that exists must be complete.
+  const installing = mkdtempSync(`${folder}-`)
   await finish(
-    ['npm', 'install', '--prefix', folder, '--no-audit', '--no-fund', `${name}@${version}`],
-    { cwd: folder, limit_ms: INSTALL_LIMIT_MS, env: process.env },
+    ['npm', 'install', '--prefix', installing, '--no-audit', '--no-fund', `${name}@${version}`],
+    { cwd: installing, limit_ms: INSTALL_LIMIT_MS, env: process.env },
   )
+  try {
+    renameSync(installing, folder)
+  } catch (error) {
+    rmSync(installing, { recursive: true, force: true })
+    if (!existsSync(binary)) throw error
+  }
   return binary
 }
