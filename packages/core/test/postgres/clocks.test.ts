@@ -200,6 +200,32 @@ describe('a claim', () => {
     expect(redates()).toBe(1)
   })
 
+  it('tries again after a second what failed, then later, and then messages are handed over', async () => {
+    const id = await workspace(slow)
+    const storage = await openStorage(database.url, slow.clock, { clock: 'caller' })
+    try {
+      let offered = 0
+      const reserve = () => {
+        offered += 1
+        return null
+      }
+      storage.hot.setLanes({ messages: { reserve, queued() {} } })
+      const claimAt = (elapsed_ms: number) =>
+        storage.hot.claimMessages({ ...slow.claimRequest(), elapsed_ms })
+      const redates = failing('redate_messages')
+      for (const at_ms of [0, 999, 1_000, 2_999, 3_000, 6_999]) await claimAt(at_ms)
+      expect(redates()).toBe(3)
+      await storage.hot.accept([slow.make.send(id)])
+      expect(offered).toBe(0)
+      vi.restoreAllMocks()
+      await claimAt(7_000)
+      await storage.hot.accept([slow.make.send(id)])
+      expect(offered).toBe(1)
+    } finally {
+      await storage.close()
+    }
+  })
+
   it('that waited for a connection does not take that for a step of the clock', async () => {
     const id = await workspace(slow)
     await slow.storage.hot.accept([slow.make.send(id)])

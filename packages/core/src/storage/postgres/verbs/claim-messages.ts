@@ -19,8 +19,11 @@ import { findSuppressed } from './shared-rows.ts'
 
 type Due = Pick<DueMessage, (typeof CLAIMED_QUEUE_COLUMNS)[number]>
 
-/** How long claims continue without re-dating after a re-dating failed. */
-const REDATE_AGAIN_MS = 30_000
+/**
+ * How long claims continue without re-dating after a re-dating failed; the time doubles with each failure. The first is
+ * short, because until a re-dating succeeds this server hands nothing over.
+ */
+const REDATE_AGAIN_MS = { first: 1_000, most: 30_000 }
 
 /** Returns at least one row, which contains only the time when nothing is due. */
 const takeDue = statement<{ at: Date } & (Due | { message_id: null })>(
@@ -69,6 +72,7 @@ export function prepareClaimMessages(
   },
 ) {
   let redate_from_ms = Number.NEGATIVE_INFINITY
+  let redate_again_ms = REDATE_AGAIN_MS.first
   const lease = updateOf('lease_messages', t.message_queue, {
     key: ['message_id'],
     set: ['token', 'attempt'],
@@ -99,9 +103,11 @@ export function prepareClaimMessages(
     try {
       const count = await redate(claim.now)
       steps.redated(count)
+      redate_again_ms = REDATE_AGAIN_MS.first
       if (count > 0) log.warn({ rows: count }, REDATED)
     } catch (error) {
-      redate_from_ms = clock.elapsed(claim) + REDATE_AGAIN_MS
+      redate_from_ms = clock.elapsed(claim) + redate_again_ms
+      redate_again_ms = Math.min(2 * redate_again_ms, REDATE_AGAIN_MS.most)
       log.warn(
         { err: error },
         'rows that were queued while the clock was ahead could not be re-dated',
