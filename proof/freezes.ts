@@ -8,18 +8,18 @@
  * gateway got twice. Exits with 1 if there are any.
  */
 
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Svc } from '@svc/client'
-import { startPostgres } from '../packages/core/test/postgres-server.ts'
 import { openVictims, type Victim } from './crash/victim.ts'
+import { signUp } from './stage/accounts.ts'
+import { openEndpoint } from './stage/endpoint.ts'
+import { startPostgres } from './stage/postgres.ts'
 import { randomFrom } from './stage/random.ts'
+import { until } from './stage/until.ts'
 
 const { values } = parseArgs({
   options: {
@@ -40,17 +40,11 @@ const BETWEEN_MS = { min: 500, max: 2_000 }
 const QUIET_MAX_MS = 12 * 60_000
 
 const seen = new Map<string, number>()
-const gateway = createServer(async (request, response) => {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  const { to } = JSON.parse(Buffer.concat(chunks).toString()) as { to: string }
+const gateway = await openEndpoint((_path, _headers, body) => {
+  const { to } = JSON.parse(body) as { to: string }
   seen.set(to, (seen.get(to) ?? 0) + 1)
-  await pause(chance.between(LATENCY_MS.min, LATENCY_MS.max))
-  response.setHeader('content-type', 'application/json').end('{}')
+  return pause(chance.between(LATENCY_MS.min, LATENCY_MS.max), {})
 })
-gateway.listen(0, '127.0.0.1')
-await once(gateway, 'listening')
-const { port } = gateway.address() as AddressInfo
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-freezes-'))
 const postgres = values.postgres ? await startPostgres() : null
@@ -67,7 +61,7 @@ const victims = openVictims({
         channels: ['sms'],
         connections: 50,
         deadline_s: 2,
-        send: { url: `http://127.0.0.1:${port}/`, body: { to: '{{to}}', text: '{{text}}' } },
+        send: { url: gateway.url, body: { to: '{{to}}', text: '{{text}}' } },
       },
     ]),
   },
@@ -81,15 +75,15 @@ try {
   for (const server of servers) server.signal('SIGCONT')
   await Promise.all(servers.map((server) => server.kill()))
   await postgres?.stop()
-  gateway.closeAllConnections()
-  gateway.close()
+  await gateway.close()
   if (process.exitCode === 0) rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   else console.log(`the output of the servers is in ${folder}`)
 }
 
 async function run(): Promise<boolean> {
   const [first] = servers as [Victim]
-  const key = await signUp(first.url)
+  const { owner } = await signUp(first.url, 'freezes')
+  const { key } = await owner.apiKeys.create({ name: 'live' })
   const accepted = new Set<string>()
   let isSending = true
   const sending = send(key, accepted, () => isSending)
@@ -104,15 +98,6 @@ async function run(): Promise<boolean> {
   isSending = false
   await sending
   return report(key, accepted)
-}
-
-async function signUp(url: string): Promise<string> {
-  const stranger = new Svc({ baseUrl: url })
-  const email = 'freezes@example.com'
-  const password = 'correct horse battery staple'
-  await stranger.workspaces.signup({ email, password, company_name: 'Freezes' })
-  const { token } = await stranger.workspaces.login({ email, password })
-  return (await new Svc({ baseUrl: url, token }).apiKeys.create({ name: 'live' })).key
 }
 
 /** Sends to all servers in turn; a frozen server answers when it goes on. */
@@ -136,13 +121,13 @@ async function send(key: string, accepted: Set<string>, isGoing: () => boolean):
 async function report(key: string, accepted: ReadonlySet<string>): Promise<boolean> {
   const [first] = servers as [Victim]
   const client = new Svc({ baseUrl: first.url, apiKey: key })
-  const until = performance.now() + QUIET_MAX_MS
-  const total = async (status: 'queued') =>
-    (await client.messages.list({ limit: 1, status })).pagination.total
-  for (let told = 0; (await total('queued')) > 0 && performance.now() < until; told++) {
-    if (told % 30 === 0) console.log(`${await total('queued')} messages have not ended yet`)
-    await pause(1_000)
+  let told = 0
+  const isQuiet = async () => {
+    const { total } = (await client.messages.list({ limit: 1, status: 'queued' })).pagination
+    if (total > 0 && told++ % 30 === 0) console.log(`${total} messages have not ended yet`)
+    return total === 0
   }
+  await until(isQuiet, { max_ms: QUIET_MAX_MS, every_ms: 1_000 })
   const failed: { recipient: string; error_code: string | null }[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const query = { limit: 100, status: 'failed', ...(cursor && { cursor }) } as const

@@ -17,7 +17,7 @@ import {
   type Subject,
   sqliteSubject,
 } from '../packages/core/test/ledger/subjects.ts'
-import { startPostgres } from '../packages/core/test/postgres-server.ts'
+import { startPostgres } from './stage/postgres.ts'
 
 /** Histories on one database, so that it does not grow without limit. */
 const HISTORIES_PER_DATABASE = 500

@@ -6,7 +6,9 @@ import { verifyLedger } from '@svc/core/operate'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createDatabase } from '../packages/core/test/postgres-database.ts'
 import { openReceiver } from '../packages/server/test/receiver.ts'
-import { openVictims, SIGNUP_CREDITS } from '../proof/crash/victim.ts'
+import { openVictims } from '../proof/crash/victim.ts'
+import { signUp } from '../proof/stage/accounts.ts'
+import { SIGNUP_CREDITS } from '../proof/stage/settings.ts'
 import { ensureBuilt } from './built.ts'
 import { bundledVictim } from './bundled.ts'
 
@@ -25,12 +27,7 @@ afterEach(async () => {
 })
 
 async function openOwner(baseUrl: string) {
-  const stranger = new Svc({ baseUrl })
-  const email = 'asha@example.com'
-  const password = 'correct horse battery staple'
-  await stranger.workspaces.signup({ email, password, company_name: 'Asha' })
-  const { token } = await stranger.workspaces.login({ email, password })
-  const owner = new Svc({ baseUrl, token })
+  const { owner, token } = await signUp(baseUrl, 'asha')
   const key = await owner.apiKeys.create({ name: 'signs', signs: true })
   return { owner, token, key }
 }

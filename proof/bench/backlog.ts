@@ -1,13 +1,14 @@
-import { Svc } from '@svc/client'
 import { type Child, startChild } from '../stage/child.ts'
 import { openReadonly } from '../stage/database.ts'
-import { inFolder, type Service, startService } from '../stage/service.ts'
-import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { type Service, startService } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
+import { type BenchOptions, count, type Figure, medianOf } from './figure.ts'
+import { queueMessages } from './fill.ts'
 import type { PacedLoadHandlers } from './processes/paced-load.ts'
 import type { ReceiverHandlers } from './processes/receiver.ts'
+import { inTurns } from './rounds.ts'
 
 const MESSAGES = 200_000
-const BULK = 1_000
 
 /** Far below the limit of accepting: the figure is about waiting, not about capacity. */
 const PER_S = 100
@@ -27,48 +28,34 @@ interface Round extends Paced {
  * between a service with a backlog, which drains only during its own rounds, and a service without one.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  return inFolder(async (folder) => {
-    const load = startChild<PacedLoadHandlers>('bench/processes/paced-load.ts', { folder })
-    const receiver = startChild<ReceiverHandlers>('bench/processes/receiver.ts', { folder })
+  return onStage(async (stage) => {
+    const load = startChild<PacedLoadHandlers>(stage, 'bench/processes/paced-load.ts')
+    const receiver = startChild<ReceiverHandlers>(stage, 'bench/processes/receiver.ts')
     const { url: webhook_url } = await receiver.request('start', null)
     const start = (name: string) =>
-      startService(folder, name, { dispatch: true, webhook_url, webhook_events: ['message.sent'] })
+      startService(stage, name, { dispatch: true, webhook_url, webhook_events: ['message.sent'] })
     const [idle, behind] = [await start('idle'), await start('behind')]
-    const children = [load, receiver, idle.child, behind.child]
-    try {
-      await behind.child.request('pause', null)
-      await queue(behind, quick ? MESSAGES / 4 : MESSAGES)
-      const ms = quick ? 3_000 : 5_000
-      const without: Round[] = []
-      const draining: Round[] = []
-      for (let round = 0; round <= (quick ? 3 : 6); round++) {
-        const quiet = await measure({ load, receiver, service: idle }, ms)
-        await idle.child.request('idle', null)
-        await behind.child.request('resume', null)
-        const busy = await measure({ load, receiver, service: behind }, ms)
-        await behind.child.request('pause', null)
-        // The first round of each only warms up.
-        if (round > 0) {
-          without.push(quiet)
-          draining.push(busy)
-        }
-      }
-      return figures(without, draining)
-    } finally {
-      await Promise.all(children.map((child) => child.end()))
-    }
-  })
-}
-
-async function queue({ url, key }: Service, messages: number): Promise<void> {
-  const client = new Svc({ baseUrl: url, apiKey: key })
-  for (let from = 0; from < messages; from += BULK) {
-    const recipients = Array.from(
-      { length: BULK },
-      (_, i) => `+2557${String(20_000_000 + from + i)}`,
+    await behind.child.request('pause', null)
+    await queueMessages(behind, quick ? MESSAGES / 4 : MESSAGES)
+    const ms = quick ? 3_000 : 5_000
+    const rounds = await inTurns(
+      {
+        async without() {
+          const round = await measure({ load, receiver, service: idle }, ms)
+          await idle.child.request('idle', null)
+          return round
+        },
+        async draining() {
+          await behind.child.request('resume', null)
+          const round = await measure({ load, receiver, service: behind }, ms)
+          await behind.child.request('pause', null)
+          return round
+        },
+      },
+      quick ? 3 : 6,
     )
-    await client.bulks.send({ channel: 'sms', content: { text: 'A queued text' }, recipients })
-  }
+    return figures(rounds.without, rounds.draining)
+  })
 }
 
 async function measure(
@@ -108,8 +95,6 @@ function queuedIn(file: string): number {
 }
 
 function figures(without: readonly Round[], draining: readonly Round[]): Figure[] {
-  const of = (rounds: readonly Round[], name: keyof Round) =>
-    median(rounds.map((round) => round[name]))
   const all = (rounds: readonly Round[], name: keyof Round) =>
     rounds.map((round) => count(round[name])).join(' ')
   const times = (quantile: 'p50' | 'p99'): Figure => {
@@ -117,9 +102,9 @@ function figures(without: readonly Round[], draining: readonly Round[]): Figure[
     return {
       name: `backlog, ${quantile} of ${PER_S} sends/s beside a draining one against none`,
       // Of the medians: a pause of the machine in one round of a pair would decide the ratio of that pair.
-      value: of(draining, name) / of(without, name),
+      value: medianOf(draining, name) / medianOf(without, name),
       unit: 'times',
-      note: `${count(of(draining, name))} against ${count(of(without, name))} ms`,
+      note: `${count(medianOf(draining, name))} against ${count(medianOf(without, name))} ms`,
       raw: `rounds ${all(draining, name)} ms, without ${all(without, name)} ms`,
     }
   }
@@ -128,9 +113,9 @@ function figures(without: readonly Round[], draining: readonly Round[]): Figure[
     times('p99'),
     {
       name: 'backlog, drained beside those sends',
-      value: of(draining, 'sent_per_s'),
+      value: medianOf(draining, 'sent_per_s'),
       unit: '/s',
-      raw: `rounds ${all(draining, 'sent_per_s')}, reported to the webhook ${all(draining, 'reported_per_s')}; event loop delay p99 ${count(of(draining, 'loop_p99_ms'))} ms`,
+      raw: `rounds ${all(draining, 'sent_per_s')}, reported to the webhook ${all(draining, 'reported_per_s')}; event loop delay p99 ${count(medianOf(draining, 'loop_p99_ms'))} ms`,
     },
   ]
 }

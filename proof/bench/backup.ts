@@ -1,15 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { migrateDatabase, verifyLedger } from '@svc/core/operate'
 import { startChild } from '../stage/child.ts'
-import { inFolder, startService } from '../stage/service.ts'
-import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { finish } from '../stage/command.ts'
+import { BUILT_COMMAND } from '../stage/serve.ts'
+import { startService } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
+import { type BenchOptions, count, type Figure, median, medianOf } from './figure.ts'
 import { fillLedger } from './fill-ledger.ts'
 import type { PacedLoadHandlers } from './processes/paced-load.ts'
-
-const SVC = fileURLToPath(new URL('../../packages/cli/bin/svc.js', import.meta.url))
 
 const MESSAGES = 1_000_000
 const PER_S = 500
@@ -23,43 +22,39 @@ const ROUND_MS = 10_000
  * in turns with and without a backup. The ledger of each copy is verified.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  return inFolder(async (folder) => {
+  return onStage(async (stage) => {
     const messages = quick ? MESSAGES / 10 : MESSAGES
-    const file = join(folder, 'filled.db')
+    const file = join(stage.folder, 'filled.db')
     await migrateDatabase(`file:${file}`)
     fillLedger(file, messages)
     const size_mb = statSync(file).size / 1e6
-    const load = startChild<PacedLoadHandlers>('bench/processes/paced-load.ts', { folder })
-    const service = await startService(folder, 'service', {
+    const load = startChild<PacedLoadHandlers>(stage, 'bench/processes/paced-load.ts')
+    const service = await startService(stage, 'service', {
       dispatch: true,
       database_url: `file:${file}`,
     })
-    const to = join(folder, 'backups')
+    const to = join(stage.folder, 'backups')
     mkdirSync(to)
     const round = { url: service.url, key: service.key, per_s: PER_S, ms: quick ? 4_000 : ROUND_MS }
     const without: Paced[] = []
     const during: Paced[] = []
     const took_ms: number[] = []
-    try {
-      await load.request('run', round)
-      for (let i = 0; i < (quick ? 3 : 5); i++) {
-        without.push(await load.request('run', round))
-        const backup = startBackup(file, to)
-        const [paced, { file: copy, duration_ms }] = await Promise.all([
-          load.request('run', { ...round, ms: Math.max(round.ms, took_ms.at(-1) ?? 0) }),
-          backup,
-        ])
-        during.push(paced)
-        took_ms.push(duration_ms)
-        const { ok } = await verifyLedger(`file:${copy}`, { fast: true })
-        if (!ok) throw new Error('the ledger of the copy does not add up')
-        rmSync(copy)
-        await service.child.request('idle', null)
-      }
-    } finally {
-      await Promise.all([load.end(), service.child.end()])
+    await load.request('run', round)
+    for (let i = 0; i < (quick ? 3 : 5); i++) {
+      without.push(await load.request('run', round))
+      const backup = startBackup(stage.folder, file, to)
+      const [paced, { file: copy, duration_ms }] = await Promise.all([
+        load.request('run', { ...round, ms: Math.max(round.ms, took_ms.at(-1) ?? 0) }),
+        backup,
+      ])
+      during.push(paced)
+      took_ms.push(duration_ms)
+      const { ok } = await verifyLedger(`file:${copy}`, { fast: true })
+      if (!ok) throw new Error('the ledger of the copy does not add up')
+      rmSync(copy)
+      await service.child.request('idle', null)
     }
-    const p99 = (rounds: Paced[]) => median(rounds.map(({ p99_ms }) => p99_ms))
+    const p99 = (rounds: Paced[]) => medianOf(rounds, 'p99_ms')
     const max = (rounds: Paced[]) => count(Math.max(...rounds.map(({ max_ms }) => max_ms)))
     const ratio = p99(during) / p99(without)
     const name = `p99 of ${PER_S} sends/s during a backup of ${count(messages)} messages`
@@ -85,19 +80,8 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
 type Paced = Awaited<ReturnType<PacedLoadHandlers['run']>>
 
 /** Runs the command as an operator does. */
-function startBackup(file: string, to: string): Promise<{ file: string; duration_ms: number }> {
-  const argv = [SVC, 'backup', '--database', `file:${file}`, '--to', to, '--json']
-  const child: ChildProcess = spawn(process.execPath, argv, {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let text = ''
-  child.stdout?.on('data', (chunk) => {
-    text += chunk
-  })
-  return new Promise((resolve, reject) => {
-    child.once('close', (code) => {
-      if (code === 0) resolve(JSON.parse(text))
-      else reject(new Error(`svc backup ended with ${code}`))
-    })
-  })
+async function startBackup(cwd: string, file: string, to: string) {
+  const argv = ['backup', '--database', `file:${file}`, '--to', to, '--json']
+  const output = await finish([...BUILT_COMMAND, ...argv], { cwd, env: process.env })
+  return JSON.parse(output) as { file: string; duration_ms: number }
 }

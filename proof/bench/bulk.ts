@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { startChild } from '../stage/child.ts'
 import { openConnection, requestBytes } from '../stage/connection.ts'
-import { inFolder, startService } from '../stage/service.ts'
-import { type BenchOptions, count, type Figure, median } from './figure.ts'
-import { planOf } from './rounds.ts'
+import { startService } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
+import { type BenchOptions, count, type Figure, medianOf, rangeOf } from './figure.ts'
+import { against, inTurns, planOf } from './rounds.ts'
 
 const RECIPIENTS = 1_000
 
@@ -28,10 +29,11 @@ interface Pass {
  * rows: the same engine, settings and durability, one transaction for each 1,000.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  return inFolder(async (folder) => {
-    const service = await startService(folder, 'service', { dispatch: false })
-    const bare = startChild<InsertHandlers>('bench/processes/bare-insert.mjs', { folder })
+  return onStage(async (stage) => {
+    const service = await startService(stage, 'service', { dispatch: false })
+    const bare = startChild<InsertHandlers>(stage, 'bench/processes/bare-insert.mjs')
     const connection = await openConnection(service.url)
+    stage.atEnd(connection.close)
     const requests = Array.from({ length: REQUESTS }, (_, i) => bulkRequest(service, i))
     const { rounds, ms } = planOf(quick)
 
@@ -57,28 +59,16 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
       return { per_s: inserted / seconds, cpu_us: (used_ms * 1000) / inserted }
     }
 
-    try {
-      await send()
-      const file = join(folder, 'bare.db')
-      await bare.request('start', { file, pattern_file: service.database, rows: RECIPIENTS })
-      await insert()
-      const measured: { ours: Pass; theirs: Pass }[] = []
-      for (let round = 0; round < rounds; round++) {
-        measured.push({ ours: await send(), theirs: await insert() })
-      }
-      const ratios = measured.map(({ ours, theirs }) => ours.per_s / theirs.per_s)
-      const range = [Math.min(...ratios), Math.max(...ratios)].map(count).join('–')
-      const of = (side: 'ours' | 'theirs', field: keyof Pass) =>
-        median(measured.map((round) => round[side][field]))
-      const sideOf = (side: 'ours' | 'theirs') =>
-        `${count(of(side, 'per_s'))}/s with ${count(of(side, 'cpu_us'))} µs of CPU each`
-      const note = `by CPU ${count(of('theirs', 'cpu_us') / of('ours', 'cpu_us'))}x`
-      const raw = `service ${sideOf('ours')}, bare insert ${sideOf('theirs')}; ${rounds} rounds, ratios ${range}`
-      return [{ name: 'bulk', value: median(ratios), unit: 'x', note, raw }]
-    } finally {
-      connection.close()
-      await Promise.all([service.child.end(), bare.end()])
-    }
+    await send()
+    const file = join(stage.folder, 'bare.db')
+    await bare.request('start', { file, pattern_file: service.database, rows: RECIPIENTS })
+    await insert()
+    const measured = await inTurns({ ours: send, theirs: insert }, rounds, { areWarm: true })
+    const { ratios, ...figure } = against(measured.ours, measured.theirs)
+    const sideOf = (passes: readonly Pass[]) =>
+      `${count(medianOf(passes, 'per_s'))}/s with ${count(medianOf(passes, 'cpu_us'))} µs of CPU each`
+    const raw = `service ${sideOf(measured.ours)}, bare insert ${sideOf(measured.theirs)}; ${rounds} rounds, ratios ${rangeOf(ratios)}`
+    return [{ name: 'bulk', ...figure, raw }]
   })
 }
 

@@ -1,8 +1,10 @@
-import { startPostgres } from '../../packages/core/test/postgres-server.ts'
 import { launchChromium, type Page } from '../../packages/server/test/browser/chromium.ts'
-import { inFolder, type Service, startService } from '../stage/service.ts'
+import { startPostgres } from '../stage/postgres.ts'
+import { type Service, startService } from '../stage/service.ts'
+import { onStage, type Stage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
-import { fillPostgres, fillSqlite } from './fill.ts'
+import { fillPostgres, fillSqlite, sendOne } from './fill.ts'
+import { inTurns } from './rounds.ts'
 
 const SHORT = 1_000
 const LONG = 1_000_000
@@ -38,43 +40,44 @@ const PAINTED = `new Promise((resolve) => {
  * while a search reads its maximum.
  */
 export async function run(options: BenchOptions): Promise<Figure[]> {
-  return measure(NAME, options, async (service, total) => fillSqlite(service.database, total))
+  return measure(NAME, options, async () => {
+    return { fill: ({ database }, total) => fillSqlite(database, total) }
+  })
 }
 
 /** The same on PostgreSQL. */
 export async function runPostgres(options: BenchOptions): Promise<Figure[]> {
-  const servers = [await startPostgres(), await startPostgres()]
-  try {
-    const urls = servers.map(({ url }) => url)
-    const fill = (_: Service, total: number, url = '') => fillPostgres(url, total)
-    return await measure(`PostgreSQL, ${NAME}`, options, fill, urls)
-  } finally {
-    await Promise.all(servers.map((server) => server.stop()))
-  }
+  return measure(`PostgreSQL, ${NAME}`, options, async (stage) => {
+    const { url } = await startPostgres({ stage })
+    return { database_url: url, fill: (_, total) => fillPostgres(url, total) }
+  })
+}
+
+/** The database of one side: its URL, if it is no new SQLite file, and how it is filled. */
+interface Database {
+  database_url?: string
+  fill(service: Service, total: number): Promise<void>
 }
 
 async function measure(
   name: string,
   { quick }: BenchOptions,
-  fill: (service: Service, total: number, database_url?: string) => Promise<void>,
-  [shortUrl, longUrl]: string[] = [],
+  openDatabase: (stage: Stage) => Promise<Database>,
 ): Promise<Figure[]> {
   const long = quick ? LONG / 10 : LONG
-  const rounds = quick ? 6 : 20
   const browser = await launchChromium()
   if (!browser) {
     const missing = 'no Chromium is installed'
     return [{ name: `${name}, first paint`, value: Number.NaN, unit: 'times', missing }]
   }
-  return inFolder(async (folder) => {
-    const services: Service[] = []
-    const start = async (side: string, total: number, database_url?: string) => {
-      const database = database_url === undefined ? {} : { database_url }
-      const service = await startService(folder, side, { dispatch: true, ...database })
-      services.push(service)
+  return onStage(async (stage) => {
+    stage.atEnd(() => browser.close())
+    const start = async (side: string, total: number) => {
+      const { fill, ...database } = await openDatabase(stage)
+      const service = await startService(stage, side, { dispatch: true, ...database })
       await sendOne(service)
       await service.child.request('idle', null)
-      await fill(service, total, database_url)
+      await fill(service, total)
       const page = await browser.newPage()
       await page.addInitScript(WATCH)
       const data = { email: 'bench@example.com', password: 'a password without a user' }
@@ -83,35 +86,22 @@ async function measure(
       if (!answer.ok()) throw new Error(await answer.text())
       return { page, service }
     }
-    try {
-      const sides = {
-        short: await start('short', SHORT, shortUrl),
-        long: await start('long', long, longUrl),
-      }
-      const times = { short: [] as number[], long: [] as number[] }
-      // In turns, so that other work on the machine affects both; the first round fills the caches.
-      for (let round = 0; round <= rounds; round++) {
-        for (const side of ['short', 'long'] as const) {
-          const { page, service } = sides[side]
-          const painted_ms = await paintedAfter(page, `${service.url}/console/messages`)
-          if (round > 0) times[side].push(painted_ms)
-        }
-      }
-      const [short_ms, long_ms] = [median(times.short), median(times.long)]
-      return [
-        {
-          name: `${name}, first paint`,
-          value: long_ms / short_ms,
-          unit: 'times',
-          floor: RATIO_MAX,
-          raw: `${count(long_ms)} ms with ${count(long)} messages, ${count(short_ms)} ms with ${count(SHORT)}`,
-        },
-        await searchDelay(name, sides.long),
-      ]
-    } finally {
-      await browser.close()
-      await Promise.all(services.map(({ child }) => child.end()))
-    }
+    const sides = { short: await start('short', SHORT), long: await start('long', long) }
+    const painted = (side: keyof typeof sides) => () =>
+      paintedAfter(sides[side].page, `${sides[side].service.url}/console/messages`)
+    // The first round fills the caches.
+    const times = await inTurns({ short: painted('short'), long: painted('long') }, quick ? 6 : 20)
+    const [short_ms, long_ms] = [median(times.short), median(times.long)]
+    return [
+      {
+        name: `${name}, first paint`,
+        value: long_ms / short_ms,
+        unit: 'times',
+        floor: RATIO_MAX,
+        raw: `${count(long_ms)} ms with ${count(long)} messages, ${count(short_ms)} ms with ${count(SHORT)}`,
+      },
+      await searchDelay(name, sides.long),
+    ]
   })
 }
 
@@ -144,17 +134,4 @@ async function searchDelay(
     floor: DELAY_MAX_MS,
     raw: `max ${count(max_ms)} ms; ${taken.length} requests, each p50 ${count(median(taken))} ms`,
   }
-}
-
-async function sendOne({ url, key }: Service): Promise<void> {
-  const answer = await fetch(`${url}/api/v1/messages/send`, {
-    method: 'POST',
-    headers: { 'x-api-key': key, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      to: '+15005550006',
-      channel: 'sms',
-      content: { text: 'Your order A1' },
-    }),
-  })
-  if (answer.status !== 201) throw new Error(`answered ${answer.status}: ${await answer.text()}`)
 }

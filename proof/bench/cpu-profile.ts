@@ -2,22 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { CpuProfile } from '../stage/child.ts'
 import { count, percent } from './figure.ts'
 
-/** The used part of a `.cpuprofile`. */
-export interface CpuProfile {
-  nodes: { id: number; callFrame: Frame; children?: number[] }[]
-  samples: number[]
-  timeDeltas: number[]
-}
-
-interface Frame {
-  functionName: string
-  url: string
-  /** From 0. */
-  lineNumber: number
-  columnNumber: number
-}
+type Frame = CpuProfile['nodes'][number]['callFrame']
 
 /** Functions in which a thread waits: V8's name for it, and the wait of an idle thread of the pool. */
 const IDLE = new Set(['(idle)', '(root)', 'atomicsWaitLoop'])

@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Svc } from '@svc/client'
 import { type Child, startChild } from '../stage/child.ts'
-import { inFolder } from '../stage/service.ts'
-import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { onStage } from '../stage/stage.ts'
+import { until } from '../stage/until.ts'
+import { type BenchOptions, count, type Figure, medianOf } from './figure.ts'
 import { inRounds, openPaths, type Path, type PathName } from './paths.ts'
 import type { LoadHandlers } from './processes/load.ts'
+import { against } from './rounds.ts'
 
 const CONNECTIONS = 32
 
@@ -49,23 +51,18 @@ export interface Round {
  * framework. In turns.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  return inFolder(async (folder) => {
-    const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
-    const opened = await openPaths(folder, PATHS)
-    try {
-      const { rounds, ms } = quick ? { rounds: 3, ms: 2_500 } : { rounds: 5, ms: 6_000 }
-      const sent = new Map<Path, number>()
-      const measured = await inRounds(opened, rounds, async (path) => {
-        const round = await measureEndToEnd(load, path, ms)
-        sent.set(path, (sent.get(path) ?? 0) + round.sent)
-        await verifyAll(path, sent.get(path) as number)
-        return round
-      })
-      return figures(measured, opened.failures)
-    } finally {
-      await load.end()
-      for (const path of opened.paths.values()) await path.end()
-    }
+  return onStage(async (stage) => {
+    const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
+    const opened = await openPaths(stage, PATHS)
+    const { rounds, ms } = quick ? { rounds: 3, ms: 2_500 } : { rounds: 5, ms: 6_000 }
+    const sent = new Map<Path, number>()
+    const measured = await inRounds(opened, rounds, async (path) => {
+      const round = await measureEndToEnd(load, path, ms)
+      sent.set(path, (sent.get(path) ?? 0) + round.sent)
+      await verifyAll(path, sent.get(path) as number)
+      return round
+    })
+    return figures(measured, opened.failures)
   })
 }
 
@@ -97,8 +94,6 @@ function figures(
   measured: ReadonlyMap<PathName, Round[]>,
   failures: ReadonlyMap<PathName, string>,
 ): Figure[] {
-  const of = (rounds: readonly Round[], field: keyof Round) =>
-    median(rounds.map((round) => round[field]))
   const rounds = (name: PathName) => measured.get(name) ?? []
   const failureOf = (...names: PathName[]) => {
     const failed = names.find((name) => failures.has(name))
@@ -111,8 +106,8 @@ function figures(
     const all = rounds(path)
     return {
       ...base,
-      value: of(all, 'per_s'),
-      note: `${count(of(all, 'cpu_us'))} µs of CPU each`,
+      value: medianOf(all, 'per_s'),
+      note: `${count(medianOf(all, 'cpu_us'))} µs of CPU each`,
       raw: `rounds ${all.map(({ per_s }) => count(per_s)).join(', ')}`,
     }
   }
@@ -120,14 +115,12 @@ function figures(
     const base = { name: `end-to-end, ${ours} against ${theirs}`, unit: 'x' } as const
     const missing = failureOf(ours, theirs)
     if (missing) return { ...base, value: Number.NaN, ...missing }
-    const [a, b] = [rounds(ours), rounds(theirs)]
-    const ratios = a.map(({ per_s }, i) => per_s / (b[i] as Round).per_s)
+    const { ratios, ...figure } = against(rounds(ours), rounds(theirs))
     const side = (name: PathName) =>
-      `${name} ${count(of(rounds(name), 'per_s'))}/s with ${count(of(rounds(name), 'cpu_us'))} µs of CPU each`
+      `${name} ${count(medianOf(rounds(name), 'per_s'))}/s with ${count(medianOf(rounds(name), 'cpu_us'))} µs of CPU each`
     return {
       ...base,
-      value: median(ratios),
-      note: `by CPU ${count(of(b, 'cpu_us') / of(a, 'cpu_us'))}x`,
+      ...figure,
       raw: `${side(ours)}; ${side(theirs)}; ratios ${ratios.map(count).join(', ')}`,
     }
   }
@@ -160,12 +153,10 @@ function startRelay(load: Child<LoadHandlers>, receiver: Path['receiver'], befor
 
 /** Resolves when that number of messages was reported, or after the maximum time. */
 export async function drained(receiver: Path['receiver'], expected: number) {
-  const until = performance.now() + DRAIN_MS
-  for (;;) {
-    const found = await receiver.request('count', null)
-    if (found.messages >= expected || performance.now() > until) return found
-    await pause(TELL_MS)
-  }
+  const count = () => receiver.request('count', null)
+  const isDrained = async () => (await count()).messages >= expected
+  await until(isDrained, { max_ms: DRAIN_MS, every_ms: TELL_MS })
+  return count()
 }
 
 /** @throws Error when a message or a webhook was lost, or a signature was wrong. */

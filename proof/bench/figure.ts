@@ -70,6 +70,24 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5)
 }
 
+/** The median of one field of the rounds. */
+export function medianOf<Field extends string>(
+  rounds: readonly Record<NoInfer<Field>, number>[],
+  field: Field,
+): number {
+  return median(rounds.map((round) => round[field]))
+}
+
+/** The number of the times, and their range. */
+export function timesText(times_ms: readonly number[]): string {
+  return `median of ${times_ms.length}, ${rangeOf(times_ms)} ms`
+}
+
+/** The smallest and the largest of the values. */
+export function rangeOf(values: readonly number[]): string {
+  return `${count(Math.min(...values))}–${count(Math.max(...values))}`
+}
+
 /** The nearest-rank quantile. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)

@@ -1,4 +1,5 @@
-import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
+import { openWritable } from '../stage/database.ts'
+import { SQLITE_COUNTS } from './fill.ts'
 
 const AT = 1_780_000_000_000
 const SMALL_WORKSPACES = 10
@@ -8,10 +9,11 @@ const SMALL_WORKSPACES = 10
  * each 100 about 95 sends with their messages, two refunds, two purchases and a bulk of five.
  */
 export function fillLedger(file: string, total: number): void {
-  const database = new Sqlite(file)
+  const database = openWritable(file)
   const small = Array<number>(SMALL_WORKSPACES).fill(total / 2 / SMALL_WORKSPACES)
   for (const [w, entries] of [total / 2, ...small].entries()) database.exec(entriesOf(w, entries))
   database.exec(ABOUT)
+  for (const statement of SQLITE_COUNTS) database.exec(statement)
   database.close()
 }
 
@@ -56,5 +58,4 @@ ${MESSAGE} select ref_id, workspace_id, null, ${SENT}, case when seq % 50 = 49 t
   from ledger_entries where kind = 'send' and ref_type = 'message';
 ${MESSAGE} with recursive n(i) as (select 1 union all select i + 1 from n where i < 5)
   select substr(ref_id, 1, 19) || printf('9%03x', i) || substr(ref_id, 24), workspace_id, ref_id, ${SENT}, 'delivered',
-  1, 1000000, 0, 1, 'GSM-7', 'carrier', 3, created_at, created_at from ledger_entries, n where ref_type = 'bulk';
-insert into message_counts (workspace_id, channel, status, count) select workspace_id, channel, status, count(*) from messages group by 1, 2, 3;`
+  1, 1000000, 0, 1, 'GSM-7', 'carrier', 3, created_at, created_at from ledger_entries, n where ref_type = 'bulk';`

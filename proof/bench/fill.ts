@@ -1,7 +1,8 @@
-import { createRequire } from 'node:module'
-import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
-
-const core = createRequire(new URL('../../packages/core/package.json', import.meta.url))
+import { Svc } from '@svc/client'
+import { connectTo } from '../../packages/core/test/postgres-client.ts'
+import { openConnection, requestBytes } from '../stage/connection.ts'
+import { openWritable } from '../stage/database.ts'
+import type { Service } from '../stage/service.ts'
 
 /** Rows of one write: the maximum that a service on the same file waits for. */
 const BLOCK = 100_000
@@ -81,16 +82,51 @@ function counted({ startOf, begin }: Pick<typeof SQLITE, 'startOf' | 'begin'>): 
   return ['delete from message_counts', ...fill]
 }
 
+/** The statements that count the messages of a SQLite file again. */
+export const SQLITE_COUNTS = counted(SQLITE)
+
 /** SQL: the time of message `i` of `total`, in milliseconds. */
 function timesOf(total: number): string {
   const step_ms = Math.floor(HISTORY_MS / total)
   return `${Date.now() - HISTORY_MS} + i * ${step_ms}`
 }
 
+/** The maximum of a bulk request. */
+const RECIPIENTS_MAX = 1_000
+
+/** Sends this number of messages to different recipients, in bulk requests. */
+export async function queueMessages({ url, key }: Service, messages: number): Promise<void> {
+  const client = new Svc({ baseUrl: url, apiKey: key })
+  for (let from = 0; from < messages; from += RECIPIENTS_MAX) {
+    const recipients = Array.from(
+      { length: Math.min(RECIPIENTS_MAX, messages - from) },
+      (_, i) => `+2557${String(20_000_000 + from + i)}`,
+    )
+    await client.bulks.send({ channel: 'sms', content: { text: 'A queued text' }, recipients })
+  }
+}
+
+/** Sends the message that the fills multiply. */
+export async function sendOne({ url, key }: Service): Promise<void> {
+  const connection = await openConnection(url)
+  const { status, body } = await connection.request(
+    requestBytes(url, {
+      method: 'POST',
+      path: '/api/v1/messages/send',
+      headers: { 'X-API-Key': key },
+      body: { to: '+15005550006', channel: 'sms', content: { text: 'Your order A1 is ready' } },
+    }),
+  )
+  connection.close()
+  if (status !== 201) throw new Error(`answered ${status}: ${body}`)
+}
+
 /** Multiplies the one message of a SQLite file to `total`, all older than it. */
 export async function fillSqlite(file: string, total: number): Promise<void> {
-  const database = new Sqlite(file) as unknown as SqliteFile
-  const names = database.prepare(`select name from pragma_table_info('messages')`).all()
+  const database = openWritable(file)
+  const names = database.prepare(`select name from pragma_table_info('messages')`).all() as {
+    name: string
+  }[]
   const columns = names.map(({ name }) => name)
   const values = valuesOf(columns, SQLITE.values(timesOf(total)))
   for (let from = 0; from < total - 1; from += BLOCK) {
@@ -99,16 +135,14 @@ export async function fillSqlite(file: string, total: number): Promise<void> {
       with recursive n(i) as (select ${from} union all select i + 1 from n where i < ${last})
       select ${values} from n, (select * from messages order by id desc limit 1) m`)
   }
-  for (const statement of counted(SQLITE)) database.exec(statement)
+  for (const statement of SQLITE_COUNTS) database.exec(statement)
   database.close()
 }
 
 /** The same for a PostgreSQL database. */
 export async function fillPostgres(url: string, total: number): Promise<void> {
-  const { Client }: { Client: new (url: string) => PostgresClient } = core('pg')
-  const client = new Client(url)
-  await client.connect()
-  const { rows } = await client.query(
+  const client = await connectTo(url)
+  const { rows } = await client.query<{ name: string }>(
     `select column_name as name from information_schema.columns where table_name = 'messages'`,
   )
   const columns = rows.map(({ name }) => name)
@@ -126,15 +160,4 @@ function hex(value: string, digits: number): string {
 
 function valuesOf(columns: string[], values: Record<string, string>): string {
   return columns.map((column) => values[column] ?? `m.${column}`).join(', ')
-}
-interface SqliteFile {
-  prepare(sql: string): { all(): { name: string }[] }
-  exec(sql: string): void
-  close(): void
-}
-
-interface PostgresClient {
-  connect(): Promise<void>
-  query(sql: string): Promise<{ rows: { name: string }[] }>
-  end(): Promise<void>
 }

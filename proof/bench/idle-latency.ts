@@ -1,6 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { openConnection, requestBytes } from '../stage/connection.ts'
 import { openReadonly } from '../stage/database.ts'
-import { inFolder, type Service, startService } from '../stage/service.ts'
+import { type Service, startService } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, quantile } from './figure.ts'
 
 /** The maximum time from a 201 to the call of the provider. */
@@ -26,32 +28,28 @@ interface Way {
  * `sent_at`, when the provider's answer arrived: the second is its upper bound.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  return inFolder(async (folder) => {
-    const service = await startService(folder, 'service', { dispatch: true })
-    try {
-      const arrivals = await sendSlowly(service, WARM_UP + (quick ? 50 : 300))
-      const ways = waysOf(service.database, arrivals)
-      const after = (moment: 'started_at' | 'sent_at' | 'delivered_at', share: number) =>
-        quantile(
-          ways.map((way) => way[moment] - way.accepted_at),
-          share,
-        )
-      const both = (moment: 'started_at' | 'delivered_at') =>
-        `p50 ${count(after(moment, 0.5))} ms, p99 ${count(after(moment, 0.99))} ms`
-      const raw = `from the 201 to the provider's answer, of ${ways.length} messages; to the claim: ${both('started_at')}; to delivered: ${both('delivered_at')}`
-      return [
-        { name: 'idle-latency p50', value: after('sent_at', 0.5), unit: 'ms', floor: GOAL_MS },
-        {
-          name: 'idle-latency p99',
-          value: after('sent_at', 0.99),
-          unit: 'ms',
-          floor: GOAL_MS,
-          raw,
-        },
-      ]
-    } finally {
-      await service.child.end()
-    }
+  return onStage(async (stage) => {
+    const service = await startService(stage, 'service', { dispatch: true })
+    const arrivals = await sendSlowly(service, WARM_UP + (quick ? 50 : 300))
+    const ways = waysOf(service.database, arrivals)
+    const after = (moment: 'started_at' | 'sent_at' | 'delivered_at', share: number) =>
+      quantile(
+        ways.map((way) => way[moment] - way.accepted_at),
+        share,
+      )
+    const both = (moment: 'started_at' | 'delivered_at') =>
+      `p50 ${count(after(moment, 0.5))} ms, p99 ${count(after(moment, 0.99))} ms`
+    const raw = `from the 201 to the provider's answer, of ${ways.length} messages; to the claim: ${both('started_at')}; to delivered: ${both('delivered_at')}`
+    return [
+      { name: 'idle-latency p50', value: after('sent_at', 0.5), unit: 'ms', floor: GOAL_MS },
+      {
+        name: 'idle-latency p99',
+        value: after('sent_at', 0.99),
+        unit: 'ms',
+        floor: GOAL_MS,
+        raw,
+      },
+    ]
   })
 }
 
@@ -72,9 +70,7 @@ async function sendSlowly({ url, key, child }: Service, messages: number) {
     if (status !== 201) throw new Error(`answered ${status}: ${body}`)
     const { data } = JSON.parse(body) as { data: { message_id: string } }
     if (i >= WARM_UP) arrivals.set(data.message_id, at)
-    await new Promise((resolve) =>
-      setTimeout(resolve, PAUSE_MS.min + Math.random() * PAUSE_MS.spread),
-    )
+    await pause(PAUSE_MS.min + Math.random() * PAUSE_MS.spread)
   }
   await child.request('idle', null)
   connection.close()

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { migrateDatabase, verifyLedger } from '@svc/core/operate'
 import { openReadonly } from '../stage/database.ts'
-import { inFolder } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { fillLedger } from './fill-ledger.ts'
+import { inTurns } from './rounds.ts'
 
 const ENTRIES = 1_000_000
 const ROUNDS = 7
@@ -42,12 +43,11 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
 
 /** Times of each round in ms, without the first one, which warms up. */
 function measured(entries: number, rounds: number) {
-  return inFolder(async (folder) => {
+  return onStage(async ({ folder }) => {
     const file = join(folder, 'svc.db')
     await migrateDatabase(`file:${file}`)
     fillLedger(file, entries)
     bareSum(file)
-    const times = { sum: [] as number[], exact: [] as number[], fast: [] as number[] }
     const rss = process.memoryUsage().rss
     let grown = 0
     async function verified(fast: boolean): Promise<void> {
@@ -59,15 +59,12 @@ function measured(entries: number, rounds: number) {
       })
       if (!report.ok || report.entries !== entries) throw new Error('the ledger does not add up')
     }
-    for (let round = 0; round <= rounds; round++) {
-      const sum = await timed(async () => bareSum(file))
-      const exact = await timed(() => verified(false))
-      const fast = await timed(() => verified(true))
-      if (round === 0) continue
-      times.sum.push(sum)
-      times.exact.push(exact)
-      times.fast.push(fast)
+    const sides = {
+      sum: () => timed(async () => bareSum(file)),
+      exact: () => timed(() => verified(false)),
+      fast: () => timed(() => verified(true)),
     }
+    const times = await inTurns(sides, rounds)
     return { ...times, grown_mb: grown / 1e6 }
   })
 }

@@ -1,8 +1,10 @@
-import { startPostgres } from '../../packages/core/test/postgres-server.ts'
 import { openConnection, requestBytes } from '../stage/connection.ts'
-import { inFolder, type Service, startService } from '../stage/service.ts'
+import { startPostgres } from '../stage/postgres.ts'
+import { type Service, startService } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, median, quantile } from './figure.ts'
-import { BULK, fillPostgres, fillSqlite, RECIPIENTS } from './fill.ts'
+import { BULK, fillPostgres, fillSqlite, RECIPIENTS, sendOne } from './fill.ts'
+import { inTurns } from './rounds.ts'
 
 const SHORT = 1_000
 const LONG = 1_000_000
@@ -74,57 +76,43 @@ const TEST_QUERIES: Record<string, Query> = {
  * of other requests while pages deep in the long one are read.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  const long = quick ? LONG / 10 : LONG
-  const rounds = quick ? 5 : 8
-  return inFolder(async (folder) => {
-    const services: Service[] = []
+  const sizes = sizesOf(quick)
+  return onStage(async (stage) => {
     const start = async (name: string, total: number) => {
-      const service = await startService(folder, name, { dispatch: false })
-      services.push(service)
+      const service = await startService(stage, name, { dispatch: false })
       await sendOne(service)
       await fillSqlite(service.database, total)
       return service
     }
-    try {
-      const sides = { short: await start('short', SHORT), long: await start('long', long) }
-      const pages = await firstPages('lists', sides, { long, rounds })
-      return [...pages, ...(await deepPages(sides.long, { long, rounds }))]
-    } finally {
-      await Promise.all(services.map(({ child }) => child.end()))
-    }
+    const sides = { short: await start('short', SHORT), long: await start('long', sizes.long) }
+    const pages = await firstPages('lists', sides, sizes)
+    return [...pages, ...(await deepPages(sides.long, sizes))]
   })
 }
 
 /** The same on PostgreSQL, only first pages: its server reads in separate processes. */
 export async function runPostgres({ quick }: BenchOptions): Promise<Figure[]> {
-  const long = quick ? LONG / 10 : LONG
-  return inFolder(async (folder) => {
-    const servers = [await startPostgres(), await startPostgres()]
-    const services: Service[] = []
-    const start = async (name: string, total: number, url: string) => {
-      const service = await startService(folder, name, { dispatch: false, database_url: url })
-      services.push(service)
+  const sizes = sizesOf(quick)
+  return onStage(async (stage) => {
+    const start = async (name: string, total: number) => {
+      const { url } = await startPostgres({ stage })
+      const service = await startService(stage, name, { dispatch: false, database_url: url })
       await sendOne(service)
       await fillPostgres(url, total)
       return service
     }
-    try {
-      const [short, other] = servers.map(({ url }) => url)
-      const sides = {
-        short: await start('short', SHORT, short ?? ''),
-        long: await start('long', long, other ?? ''),
-      }
-      return await firstPages('PostgreSQL, lists', sides, { long, rounds: quick ? 5 : 8 })
-    } finally {
-      await Promise.all(services.map(({ child }) => child.end()))
-      await Promise.all(servers.map((server) => server.stop()))
-    }
+    const sides = { short: await start('short', SHORT), long: await start('long', sizes.long) }
+    return firstPages('PostgreSQL, lists', sides, sizes)
   })
 }
 
 interface Sizes {
   long: number
   rounds: number
+}
+
+function sizesOf(quick: boolean): Sizes {
+  return quick ? { long: LONG / 10, rounds: 5 } : { long: LONG, rounds: 8 }
 }
 
 async function firstPages(
@@ -143,16 +131,14 @@ async function firstPages(
   ]
   for (const [of, query, viewed] of queries) {
     const path = `/api/v1/messages?${new URLSearchParams(query)}`
-    const times = { short: [] as number[], long: [] as number[] }
-    // In turns, so that other work on the machine affects both.
-    for (let round = 0; round < rounds + 1; round++) {
-      for (const side of ['short', 'long'] as const) {
-        const taken = await timesOf(viewed[side], path, 10)
-        // The first round warms up.
-        if (round > 0) times[side].push(...taken)
-      }
-    }
-    const [short_ms, long_ms] = [median(times.short), median(times.long)]
+    const times = await inTurns(
+      {
+        short: () => timesOf(viewed.short, path, 10),
+        long: () => timesOf(viewed.long, path, 10),
+      },
+      rounds,
+    )
+    const [short_ms, long_ms] = [median(times.short.flat()), median(times.long.flat())]
     figures.push({
       name: `${name}, ${of}`,
       value: long_ms / short_ms,
@@ -190,20 +176,6 @@ async function deepPages(service: Service, { long, rounds }: Sizes): Promise<Fig
       raw: `max ${count(delay.max_ms)} ms; the last page p50 ${count(median(taken))} ms; other requests p50 ${count(median(others))} ms, p99 ${count(quantile(others, 0.99))} ms`,
     },
   ]
-}
-
-async function sendOne({ url, key }: Service): Promise<void> {
-  const connection = await openConnection(url)
-  const { status, body } = await connection.request(
-    requestBytes(url, {
-      method: 'POST',
-      path: '/api/v1/messages/send',
-      headers: { 'X-API-Key': key },
-      body: { to: '+15005550006', channel: 'sms', content: { text: 'Your order A1 is ready' } },
-    }),
-  )
-  connection.close()
-  if (status !== 201) throw new Error(`answered ${status}: ${body}`)
 }
 
 /** The duration of each of several requests, one after the other, in ms. */

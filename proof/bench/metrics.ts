@@ -1,8 +1,9 @@
 import { startChild } from '../stage/child.ts'
-import { inFolder, type Service, startService } from '../stage/service.ts'
+import { type Service, startService } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import type { LoadHandlers } from './processes/load.ts'
-import { compare, inTurns, type Plan, type Side } from './rounds.ts'
+import { compare, loadInTurns, type Plan, sideOf } from './rounds.ts'
 
 const FLOOR = 0.98
 
@@ -19,46 +20,25 @@ function planOf(quick: boolean): Plan {
  * telemetry: the same database and load, in turns.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  return inFolder(async (folder) => {
-    const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
-    const plain = await startService(folder, 'plain', { dispatch: true })
-    const counted = await startService(folder, 'counted', {
+  return onStage(async (stage) => {
+    const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
+    const plain = await startService(stage, 'plain', { dispatch: true })
+    const counted = await startService(stage, 'counted', {
       dispatch: true,
       env: { SVC_METRICS_LISTEN: '127.0.0.1:0' },
     })
     const scraping = scrapeOf(counted)
-    try {
-      const sides = { counted: sideOf(counted), plain: sideOf(plain) }
-      const rounds = await inTurns(load, sides, planOf(quick))
-      const { value, note, raw } = compare(
-        ['with metrics', rounds.counted],
-        ['without', rounds.plain],
-      )
-      const scrapes = `${scraping.done} scrapes`
-      return [
-        {
-          name: 'accept with metrics',
-          value,
-          unit: 'x',
-          floor: FLOOR,
-          note,
-          raw: `${raw}; ${scrapes}`,
-        },
-      ]
-    } finally {
-      scraping.stop()
-      await Promise.all([load, plain.child, counted.child].map((child) => child.end()))
+    stage.atEnd(scraping.stop)
+    const idle = (service: Service) => () => service.child.request('idle', null)
+    const sides = {
+      counted: sideOf([counted], idle(counted)),
+      plain: sideOf([plain], idle(plain)),
     }
+    const rounds = await loadInTurns(load, sides, planOf(quick))
+    const compared = compare(['with metrics', rounds.counted], ['without', rounds.plain])
+    const raw = `${compared.raw}; ${scraping.done} scrapes`
+    return [{ name: 'accept with metrics', ...compared, floor: FLOOR, raw }]
   })
-}
-
-function sideOf({ url, key, child }: Service): Side {
-  return {
-    urls: [url],
-    key,
-    usages: async () => [await child.usage()],
-    settle: () => child.request('idle', null),
-  }
 }
 
 function scrapeOf({ metrics_url }: Service): { readonly done: number; stop(): void } {

@@ -1,7 +1,9 @@
 import { startChild } from '../stage/child.ts'
-import { inFolder, startService } from '../stage/service.ts'
+import { startService } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import type { BurstHandlers } from './processes/burst.ts'
+import { inTurns } from './rounds.ts'
 
 const CONNECTIONS = 3_000
 const ROUND_MS = 6_000
@@ -21,34 +23,24 @@ type Round = Burst & { probe: Probe }
  * to a service without the gate, in turns; beside them a health probe. A refused client waits for a second.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  return inFolder(async (folder) => {
-    const load = startChild<BurstHandlers>('bench/processes/burst.ts', { folder })
-    const prober = startChild<BurstHandlers>('bench/processes/burst.ts', { folder })
-    const start = (gate: keyof typeof GATES) =>
-      startService(folder, gate, {
-        dispatch: true,
-        env: { ...GATES[gate], SVC_LOG_LEVEL: 'error' },
-      })
-    const services = { on: await start('on'), off: await start('off') }
-    const rounds = { on: [] as Round[], off: [] as Round[] }
-    try {
-      for (let round = 0; round < (quick ? 1 : 3); round++) {
-        for (const gate of ['off', 'on'] as const) {
-          const { url, key, child } = services[gate]
-          const ms = quick ? ROUND_MS / 2 : ROUND_MS
-          const [burst, probe] = await Promise.all([
-            load.request('run', { url, key, connections: CONNECTIONS, ms }),
-            prober.request('probe', { url, ms }),
-          ])
-          rounds[gate].push({ ...burst, probe })
-          await child.request('idle', null)
-        }
+  return onStage(async (stage) => {
+    const load = startChild<BurstHandlers>(stage, 'bench/processes/burst.ts')
+    const prober = startChild<BurstHandlers>(stage, 'bench/processes/burst.ts')
+    const ms = quick ? ROUND_MS / 2 : ROUND_MS
+    const sideOf = async (gate: keyof typeof GATES) => {
+      const env = { ...GATES[gate], SVC_LOG_LEVEL: 'error' }
+      const { url, key, child } = await startService(stage, gate, { dispatch: true, env })
+      return async (): Promise<Round> => {
+        const [burst, probe] = await Promise.all([
+          load.request('run', { url, key, connections: CONNECTIONS, ms }),
+          prober.request('probe', { url, ms }),
+        ])
+        await child.request('idle', null)
+        return { ...burst, probe }
       }
-      return figures(rounds)
-    } finally {
-      const children = [load, prober, services.on.child, services.off.child]
-      await Promise.all(children.map((child) => child.end()))
     }
+    const sides = { off: await sideOf('off'), on: await sideOf('on') }
+    return figures(await inTurns(sides, quick ? 1 : 3, { areWarm: true }))
   })
 }
 

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { startPostgres } from '../../packages/core/test/postgres-server.ts'
 import { type Child, type Handlers, startChild } from '../stage/child.ts'
+import { cpuOfFamily } from '../stage/figures.ts'
+import { startPostgres } from '../stage/postgres.ts'
 import { type ServiceHandlers, startService } from '../stage/service.ts'
+import { openStage, type Stage } from '../stage/stage.ts'
 import { type DatabaseServer, installPeer, type PeerName, startRedis } from './peers.ts'
 import type { ReceiverHandlers } from './processes/receiver.ts'
-import { cpuOfFamily } from './processor-time.ts'
 
 /** The requests of a peer's process. */
 interface PeerHandlers extends Handlers {
@@ -45,55 +44,50 @@ const PEER_FILES = {
   'graphile-worker': 'peer-graphile-worker.mjs',
 } satisfies Record<PeerName, string>
 
-/** Starts a path with its data in `folder`. @throws Error when a program or package that it needs is missing. */
+/** Starts a path with a stage of its own. @throws Error when a program or package that it needs is missing. */
 export async function openPath(
-  folder: string,
   name: PathName,
   { node_args = [] }: { node_args?: string[] } = {},
 ): Promise<Path> {
-  const ends: (() => Promise<void>)[] = []
-  const end = async () => {
-    for (const each of ends.splice(0).toReversed()) await each()
-  }
+  const stage = openStage()
   try {
-    const receiver = startChild<ReceiverHandlers>('bench/processes/receiver.ts', { folder })
-    ends.push(receiver.end)
+    const receiver = startChild<ReceiverHandlers>(stage, 'bench/processes/receiver.ts')
     const { url: webhook_url } = await receiver.request('start', null)
-    const database = await startDatabase(folder, name)
-    if (database) ends.push(database.stop)
+    const database = await startDatabase(stage, name)
     const started = isPeer(name)
-      ? await startPeer(folder, name, { database: database?.url ?? '', webhook_url })
-      : await startService(folder, name, {
+      ? await startPeer(stage, name, { database: database?.url ?? '', webhook_url })
+      : await startService(stage, name, {
           dispatch: true,
           webhook_url,
           ...(database && { database_url: database.url }),
-          ...(name === 'gateway' && { env: await startGateway(folder, ends) }),
+          ...(name === 'gateway' && { env: await startGateway(stage) }),
           node_args,
         })
     const { child, url, key, secret } = started
-    ends.push(child.end)
     await receiver.request('trust', secret)
     return {
       url,
       key,
       receiver,
       service: 'database' in started ? started.child : null,
-      cpu: async () => (await child.usage()).cpu_ms + (database ? cpuOfFamily(database.pid) : 0),
-      end,
+      cpu: async () => (await child.usage()).cpu_ms + (database?.cpu() ?? 0),
+      end: stage.close,
     }
   } catch (error) {
-    await end()
+    await stage.close()
     throw error
   }
 }
 
-/** Opens the paths; those that fail are in `failures`, with the reason. */
-export async function openPaths(folder: string, names: readonly PathName[]) {
+/** Opens the paths, which end with the stage; those that fail are in `failures`, with the reason. */
+export async function openPaths(stage: Stage, names: readonly PathName[]) {
   const paths = new Map<PathName, Path>()
   const failures = new Map<PathName, string>()
   for (const name of names) {
     try {
-      paths.set(name, await openPath(folder, name))
+      const path = await openPath(name)
+      stage.atEnd(path.end)
+      paths.set(name, path)
     } catch (error) {
       failures.set(name, (error as Error).message)
     }
@@ -131,35 +125,28 @@ function isPeer(name: PathName): name is PeerName {
   return name in PEER_FILES
 }
 
-async function startDatabase(folder: string, name: PathName): Promise<DatabaseServer | null> {
-  if (name === 'BullMQ') return startRedis(folder)
+async function startDatabase(stage: Stage, name: PathName): Promise<DatabaseServer | null> {
+  if (name === 'BullMQ') return startRedis(stage)
   if (name === 'SQLite' || name === 'gateway') return null
-  const server = await startPostgres()
-  const [pid] = readFileSync(join(server.folder, 'data', 'postmaster.pid'), 'utf8').split('\n')
-  return { url: server.url, pid: Number(pid), stop: server.stop }
+  const { url, pid } = await startPostgres({ stage })
+  return { url, cpu: () => cpuOfFamily(pid()) }
 }
 
 async function startPeer(
-  folder: string,
+  stage: Stage,
   name: PeerName,
   { database, webhook_url }: { database: string; webhook_url: string },
 ) {
-  const packages = await installPeer(folder, name)
-  const child = startChild<PeerHandlers>(`bench/processes/${PEER_FILES[name]}`, { folder })
-  try {
-    const secret = PEER_SECRET
-    const { url } = await child.request('start', { database, packages, webhook_url, secret })
-    return { child, url, key: '-', secret }
-  } catch (error) {
-    await child.end()
-    throw error
-  }
+  const packages = await installPeer(stage.folder, name)
+  const child = startChild<PeerHandlers>(stage, `bench/processes/${PEER_FILES[name]}`)
+  const secret = PEER_SECRET
+  const { url } = await child.request('start', { database, packages, webhook_url, secret })
+  return { child, url, key: '-', secret }
 }
 
 /** Starts a gateway that reports by callback; returns the settings of a service that sends through it. */
-async function startGateway(folder: string, ends: (() => Promise<void>)[]) {
-  const gateway = startChild<GatewayHandlers>('bench/processes/gateway.mjs', { folder })
-  ends.push(gateway.end)
+async function startGateway(stage: Stage) {
+  const gateway = startChild<GatewayHandlers>(stage, 'bench/processes/gateway.mjs')
   const { url } = await gateway.request('start', { latency_ms: 0 })
   const provider = {
     name: 'gateway',

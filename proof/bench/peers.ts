@@ -1,8 +1,8 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { finish, start } from '../stage/command.ts'
+import { cpuOfFamily } from '../stage/figures.ts'
+import type { Stage } from '../stage/stage.ts'
 
 const REDIS = '/usr/bin/redis-server'
 const READY = /ready to accept connections/i
@@ -27,7 +27,7 @@ export async function installPeer(folder: string, name: PeerName): Promise<strin
   mkdirSync(packages)
   writeFileSync(join(packages, 'package.json'), '{"private":true}')
   const npm = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error']
-  await promisify(execFile)('npm', [...npm, ...PACKAGES[name]], { cwd: packages })
+  await finish(['npm', ...npm, ...PACKAGES[name]], { cwd: packages, env: process.env })
   return packages
 }
 
@@ -35,41 +35,25 @@ export async function installPeer(folder: string, name: PeerName): Promise<strin
 export interface DatabaseServer {
   /** The address for the driver. */
   url: string
-  pid: number
-  stop(): Promise<void>
+  /** Milliseconds of CPU so far, of all its processes. */
+  cpu(): number
 }
 
 /**
- * Starts Redis with a flush before each answer, on a socket in the folder.
+ * Starts Redis with a flush before each answer, on a socket in the folder of the stage.
  * @throws Error when Debian's package is not installed, or Redis does not start.
  */
-export async function startRedis(folder: string): Promise<DatabaseServer> {
+export async function startRedis(stage: Stage): Promise<DatabaseServer> {
   if (!existsSync(REDIS)) throw new Error('Redis is not installed (apt-get install redis-server)')
-  const data = join(folder, 'redis')
+  const data = join(stage.folder, 'redis')
   mkdirSync(data)
   const url = join(data, 'redis.sock')
   const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '']
-  const child = spawn(REDIS, ['--port', '0', '--unixsocket', url, '--dir', data, ...durable], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const redis = start([REDIS, '--port', '0', '--unixsocket', url, '--dir', data, ...durable], {
+    cwd: data,
+    env: process.env,
   })
-  const ended = once(child, 'exit')
-  const limit = setTimeout(() => child.kill('SIGKILL'), START_MS)
-  await new Promise<void>((resolve, reject) => {
-    let output = ''
-    child.stdout.setEncoding('utf8').on('data', (text) => {
-      output += text
-      if (READY.test(output)) resolve()
-    })
-    ended.then(() => reject(new Error(`Redis did not start: ${output}`)), reject)
-  })
-  clearTimeout(limit)
-  child.stdout.removeAllListeners('data').resume()
-  return {
-    url,
-    pid: child.pid as number,
-    async stop() {
-      child.kill('SIGTERM')
-      await ended
-    },
-  }
+  stage.atEnd(() => redis.stop())
+  await redis.until(READY, START_MS)
+  return { url, cpu: () => cpuOfFamily(redis.pid) }
 }

@@ -1,9 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { sidOf } from '@svc/core/contract'
-import { startPostgres } from '../../packages/core/test/postgres-server.ts'
 import { startChild } from '../stage/child.ts'
-import { inFolder, type ServiceOptions, startService } from '../stage/service.ts'
+import { startPostgres } from '../stage/postgres.ts'
+import { type ServiceOptions, startService } from '../stage/service.ts'
+import { onStage, type Stage } from '../stage/stage.ts'
 import { selfTimes } from './cpu-profile.ts'
 import { measureEndToEnd } from './end-to-end.ts'
 import { type BenchOptions, count } from './figure.ts'
@@ -40,40 +41,39 @@ export function isProfiled(name: string): name is Profiled {
 
 /** Prints the functions in which the service spends its time under load, by their own time. */
 export async function profile(name: Profiled, { quick }: BenchOptions): Promise<void> {
-  await inFolder(async (folder) => {
-    const profiles = join(folder, 'profiles')
+  await onStage(async (stage) => {
+    const profiles = join(stage.folder, 'profiles')
     mkdirSync(profiles)
     const node_args = ['--cpu-prof', '--cpu-prof-dir', profiles]
     const ms = quick ? 5_000 : 15_000
-    if (name === 'end-to-end') await profileWhole(folder, 'SQLite', node_args, ms)
+    if (name === 'end-to-end') await profileWhole(stage, 'SQLite', node_args, ms)
     else if (name === 'postgres-end-to-end') {
-      await profileWhole(folder, 'PostgreSQL', node_args, ms)
-    } else if (name === 'steady') await profileSteady(folder, 'SQLite', node_args, ms)
-    else if (name === 'steady-postgres') await profileSteady(folder, 'PostgreSQL', node_args, ms)
+      await profileWhole(stage, 'PostgreSQL', node_args, ms)
+    } else if (name === 'steady') await profileSteady(stage, 'SQLite', node_args, ms)
+    else if (name === 'steady-postgres') await profileSteady(stage, 'PostgreSQL', node_args, ms)
     else if (name === 'smpp' || name === 'smpp-bulk') {
-      console.log(await loadSmpp(folder, { node_args, is_bulk: name === 'smpp-bulk', quick }))
+      console.log(await loadSmpp(stage, { node_args, is_bulk: name === 'smpp-bulk', quick }))
     } else if (name === 'smtp-inlet') {
-      console.log(await loadInlet(folder, { node_args, ms }))
+      console.log(await loadInlet(stage, { node_args, ms }))
     } else if (name === 'postgres-accept') {
-      const { url, stop } = await startPostgres()
-      await profileAccept(folder, ms, { dispatch: false, node_args, database_url: url })
-      await stop()
+      const { url } = await startPostgres({ stage })
+      await profileAccept(stage, ms, { dispatch: false, node_args, database_url: url })
     } else {
       const options = { dispatch: name === 'accept-dispatching', node_args }
-      await profileAccept(folder, ms, options, { is_twilio: name === 'compat-twilio' })
+      await profileAccept(stage, ms, options, { is_twilio: name === 'compat-twilio' })
     }
     for (const line of selfTimes(profiles, SHOWN)) console.log(line)
   })
 }
 
 async function profileAccept(
-  folder: string,
+  stage: Stage,
   ms: number,
   options: ServiceOptions,
   { is_twilio = false }: { is_twilio?: boolean } = {},
 ) {
-  const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
-  const service = await startService(folder, 'service', options)
+  const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
+  const service = await startService(stage, 'service', options)
   const { url, key, workspace_id } = service
   const { sent, seconds } = await load.request('run', {
     urls: [url],
@@ -82,32 +82,26 @@ async function profileAccept(
     connections: 64,
     ms,
   })
-  await Promise.all([load.end(), stopped(service)])
+  await service.stop()
   console.log(`${count(sent / seconds)} accepted a second while profiled`)
 }
 
-async function profileWhole(folder: string, name: PathName, node_args: string[], ms: number) {
-  const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
-  const path = await openPath(folder, name, { node_args })
+async function profileWhole(stage: Stage, name: PathName, node_args: string[], ms: number) {
+  const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
+  const path = await openPath(name, { node_args })
   const { per_s, cpu_us } = await measureEndToEnd(load, path, ms)
   await path.service?.request('stop', null)
-  await Promise.all([load.end(), path.end()])
+  await path.end()
   console.log(`${count(per_s)} a second while profiled, ${count(cpu_us)} µs of CPU each`)
 }
 
-async function profileSteady(folder: string, engine: PathName, node_args: string[], ms: number) {
-  const load = startChild<PacedLoadHandlers>('bench/processes/paced-load.ts', { folder })
-  const path = await openPath(folder, engine, { node_args })
+async function profileSteady(stage: Stage, engine: PathName, node_args: string[], ms: number) {
+  const load = startChild<PacedLoadHandlers>(stage, 'bench/processes/paced-load.ts')
+  const path = await openPath(engine, { node_args })
   const { cpu_s, p50_ms } = await measureSteady(load, path, ms)
   await path.service?.request('stop', null)
-  await Promise.all([load.end(), path.end()])
+  await path.end()
   console.log(
     `${count(cpu_s)} s of CPU for 1,000 messages while profiled, p50 to the webhook ${count(p50_ms)} ms`,
   )
-}
-
-/** Stops a service cleanly, because a profile is written at the end. */
-async function stopped({ child }: Awaited<ReturnType<typeof startService>>): Promise<void> {
-  await child.request('stop', null)
-  await child.end()
 }

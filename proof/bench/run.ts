@@ -1,7 +1,7 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inFolder } from '../stage/service.ts'
+import { onStage, type Stage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, lineOf } from './figure.ts'
 import { type Result, ROWS, tableOf, withFloor } from './table.ts'
 
@@ -90,11 +90,11 @@ function refuse(): void {
 
 /** The machine of the figures. A disk with free flushes would make every durable figure wrong. */
 async function machine(): Promise<string> {
-  const flushes = await inFolder(flushesPerSecond)
+  const flushes = await onStage(flushesPerSecond)
   return `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, ${count(flushes)} flushes/s on ${tmpdir()}, load ${loadavg().map(count).join(' ')}`
 }
 
-async function flushesPerSecond(folder: string): Promise<number> {
+async function flushesPerSecond({ folder }: Stage): Promise<number> {
   const file = openSync(join(folder, 'flush'), 'w')
   const page = Buffer.alloc(4096)
   const from = performance.now()

@@ -1,8 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Svc } from '@svc/client'
 import { startChild } from '../stage/child.ts'
-import { inFolder, startService } from '../stage/service.ts'
+import { startService } from '../stage/service.ts'
+import { onStage, type Stage } from '../stage/stage.ts'
+import { until } from '../stage/until.ts'
 import { type BenchOptions, count, type Figure } from './figure.ts'
+import { queueMessages } from './fill.ts'
 import type { GatewayHandlers } from './paths.ts'
 
 const LATENCIES_S = [0.2, 1, 2.5, 8]
@@ -19,8 +22,6 @@ const MEASURED_MIN_S = 8
 /** Messages beyond those of both times, so that the gateway is never without work. */
 const SPARE_ROUNDS = 2
 
-const RECIPIENTS_MAX = 1_000
-
 interface Case {
   latency_s: number
   connections: number
@@ -31,25 +32,25 @@ interface Case {
  * of connections ÷ latency, after the service has learned the gateway. Each message must end as sent, with one request.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  return inFolder(async (folder) => {
-    const figures: Figure[] = []
-    for (const connections of CONNECTIONS) {
-      const cases = (quick ? LATENCIES_S.slice(0, 2) : LATENCIES_S).map((latency_s) => ({
-        latency_s,
-        connections,
-      }))
-      // Together, because they wait nearly all the time.
-      figures.push(...(await Promise.all(cases.map((one) => measure(folder, one)))))
-    }
-    return figures
-  })
+  const figures: Figure[] = []
+  for (const connections of CONNECTIONS) {
+    const cases = (quick ? LATENCIES_S.slice(0, 2) : LATENCIES_S).map((latency_s) => ({
+      latency_s,
+      connections,
+    }))
+    // Together, because they wait nearly all the time.
+    figures.push(
+      ...(await onStage((stage) => Promise.all(cases.map((one) => measure(stage, one))))),
+    )
+  }
+  return figures
 }
 
-async function measure(folder: string, { latency_s, connections }: Case): Promise<Figure> {
+async function measure(stage: Stage, { latency_s, connections }: Case): Promise<Figure> {
   const name = `${latency_s} s, ${connections} connections`
-  const gateway = startChild<GatewayHandlers>('bench/processes/gateway.mjs', { folder })
+  const gateway = startChild<GatewayHandlers>(stage, 'bench/processes/gateway.mjs')
   const { url } = await gateway.request('start', { latency_ms: latency_s * 1_000 })
-  const service = await startService(folder, name, {
+  const service = await startService(stage, name, {
     dispatch: true,
     env: { SVC_PROVIDERS: JSON.stringify([providerAt(url, connections)]) },
   })
@@ -58,39 +59,25 @@ async function measure(folder: string, { latency_s, connections }: Case): Promis
   const measured_s = Math.max(MEASURED_MIN_S, MEASURED_ROUNDS * latency_s)
   const per_s = connections / latency_s
   const messages = Math.ceil((learning_s + measured_s) * per_s) + SPARE_ROUNDS * connections
-  try {
-    await sendAll(client, messages)
-    await pause(learning_s * 1_000)
-    const before = await gateway.request('taken', null)
-    await pause(measured_s * 1_000)
-    const after = await gateway.request('taken', null)
-    const total = await untilEnded(client, messages)
-    const { requests, different } = await gateway.request('taken', null)
-    const doubtful = messages - total.sent
-    if (doubtful > 0 || requests !== messages || different !== messages) {
-      throw new Error(
-        `slow-gateway, ${name}: of ${messages} messages, ${total.sent} are sent, ${total.failed} failed; the gateway got ${requests} requests for ${different} messages`,
-      )
-    }
-    const answered_per_s = (after.answered - before.answered) / measured_s
-    return {
-      name: `slow-gateway, ${name}`,
-      value: answered_per_s / per_s,
-      unit: 'x',
-      raw: `${count(answered_per_s)} of ${count(per_s)}/s; ${messages} messages, each with one request, none in doubt`,
-    }
-  } finally {
-    await service.child.end()
-    await gateway.end()
+  await queueMessages(service, messages)
+  await pause(learning_s * 1_000)
+  const before = await gateway.request('taken', null)
+  await pause(measured_s * 1_000)
+  const after = await gateway.request('taken', null)
+  const total = await untilEnded(client, messages)
+  const { requests, different } = await gateway.request('taken', null)
+  const doubtful = messages - total.sent
+  if (doubtful > 0 || requests !== messages || different !== messages) {
+    throw new Error(
+      `slow-gateway, ${name}: of ${messages} messages, ${total.sent} are sent, ${total.failed} failed; the gateway got ${requests} requests for ${different} messages`,
+    )
   }
-}
-
-async function sendAll(client: Svc, messages: number): Promise<void> {
-  for (let at = 0; at < messages; at += RECIPIENTS_MAX) {
-    const recipients = Array.from({ length: Math.min(RECIPIENTS_MAX, messages - at) }, (_, i) => ({
-      to: `+1415${String(5_550_000 + at + i)}`,
-    }))
-    await client.bulks.send({ channel: 'sms', content: { text: 'A queued text' }, recipients })
+  const answered_per_s = (after.answered - before.answered) / measured_s
+  return {
+    name: `slow-gateway, ${name}`,
+    value: answered_per_s / per_s,
+    unit: 'x',
+    raw: `${count(answered_per_s)} of ${count(per_s)}/s; ${messages} messages, each with one request, none in doubt`,
   }
 }
 
@@ -98,11 +85,13 @@ async function sendAll(client: Svc, messages: number): Promise<void> {
 async function untilEnded(client: Svc, messages: number) {
   const totalOf = async (status: 'sent' | 'failed') =>
     (await client.messages.list({ limit: 1, status })).pagination.total
-  for (;;) {
-    const [sent, failed] = [await totalOf('sent'), await totalOf('failed')]
-    if (sent + failed >= messages) return { sent, failed }
-    await pause(500)
+  const total = { sent: 0, failed: 0 }
+  const haveEnded = async () => {
+    Object.assign(total, { sent: await totalOf('sent'), failed: await totalOf('failed') })
+    return total.sent + total.failed >= messages
   }
+  await until(haveEnded, { every_ms: 500 })
+  return total
 }
 
 function providerAt(url: string, connections: number) {

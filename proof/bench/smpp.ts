@@ -1,15 +1,15 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import {
   isKannelInstalled,
   type Kannel,
   startKannel,
 } from '../../packages/core/test/providers/smpp/kannel.ts'
 import { type Child, startChild } from '../stage/child.ts'
-import { inFolder, type ServiceHandlers, serviceEnvironment } from '../stage/service.ts'
-import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { cpuOf } from '../stage/figures.ts'
+import { type Service, startService } from '../stage/service.ts'
+import { onStage, type Stage } from '../stage/stage.ts'
+import { type BenchOptions, count, type Figure, medianOf } from './figure.ts'
 import type { SmsLoad, SmsLoadHandlers } from './processes/sms-load.ts'
-import { cpuOf } from './processor-time.ts'
+import { against, inTurns } from './rounds.ts'
 
 const SINGLES = 'smpp, single sends against Kannel'
 
@@ -55,7 +55,7 @@ interface Round {
   smsc_cpu_us: number
 }
 
-interface Stage {
+interface Peers {
   load: Child<SmsLoadHandlers>
   smsc: Child<RawSmscHandlers>
   port: number
@@ -71,75 +71,49 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     const missing = 'Kannel is not installed (apt-get install kannel kannel-extras)'
     return [SINGLES, BULKS].map((name) => ({ name, value: Number.NaN, unit: 'x', missing }))
   }
-  const rounds = quick ? 2 : 5
   const messages = quick
     ? { kannel: 10_000, single: 5_000, bulk: 10_000 }
     : { kannel: 30_000, single: 15_000, bulk: 30_000 }
-  return inFolder(async (folder) => {
-    const stage = await openStage(folder)
-    const kannel = await startKannel({ smsc_port: stage.port, window: WINDOW })
-    const service = await startSmppService(folder, stage.port)
-    try {
-      const ways = {
-        kannel: kannelWay(kannel, messages.kannel),
-        single: singleWay(service, messages.single),
-        bulk: bulkWay(service, messages.bulk),
-      }
-      const measured: Record<keyof typeof ways, Round[]> = { kannel: [], single: [], bulk: [] }
-      for (let round = 0; round <= rounds; round++) {
-        for (const [name, way] of Object.entries(ways) as [keyof typeof ways, Way][]) {
-          const one = await measure(stage, way)
-          if (round > 0) measured[name].push(one)
-        }
-      }
-      const { kannel: theirs } = measured
-      return [figureOf(SINGLES, measured.single, theirs), figureOf(BULKS, measured.bulk, theirs)]
-    } finally {
-      await kannel.close()
-      await Promise.all([service.child.end(), stage.load.end(), stage.smsc.end()])
-    }
+  return onStage(async (stage) => {
+    const peers = await openPeers(stage)
+    const kannel = await startKannel({ smsc_port: peers.port, window: WINDOW })
+    stage.atEnd(kannel.close)
+    const service = await startSmppService(stage, peers.port)
+    const { kannel: theirs, ...ours } = await inTurns(
+      {
+        kannel: () => measure(peers, kannelWay(kannel, messages.kannel)),
+        single: () => measure(peers, singleWay(service, messages.single)),
+        bulk: () => measure(peers, bulkWay(service, messages.bulk)),
+      },
+      quick ? 2 : 5,
+    )
+    return [figureOf(SINGLES, ours.single, theirs), figureOf(BULKS, ours.bulk, theirs)]
   })
 }
 
 /** One long round of the service alone, with a clean end that writes the profile; returns its rate. */
 export async function loadSmpp(
-  folder: string,
+  stage: Stage,
   { node_args, is_bulk, quick }: { node_args: string[]; is_bulk: boolean; quick: boolean },
 ): Promise<string> {
-  const stage = await openStage(folder)
-  const service = await startSmppService(folder, stage.port, node_args)
+  const peers = await openPeers(stage)
+  const service = await startSmppService(stage, peers.port, node_args)
   const wayOf = is_bulk ? bulkWay : singleWay
-  try {
-    const { per_s, cpu_us } = await measure(stage, wayOf(service, quick ? 10_000 : 40_000))
-    await service.child.request('stop', null)
-    return `${count(per_s)} a second while profiled, ${count(cpu_us)} µs of CPU each`
-  } finally {
-    await Promise.all([service.child.end(), stage.load.end(), stage.smsc.end()])
-  }
+  const { per_s, cpu_us } = await measure(peers, wayOf(service, quick ? 10_000 : 40_000))
+  await service.stop()
+  return `${count(per_s)} a second while profiled, ${count(cpu_us)} µs of CPU each`
 }
 
 /** A load generator and an SMSC. */
-async function openStage(folder: string): Promise<Stage> {
-  const load = startChild<SmsLoadHandlers>('bench/processes/sms-load.ts', { folder })
-  const smsc = startChild<RawSmscHandlers>('bench/processes/raw-smsc.mjs', { folder })
+async function openPeers(stage: Stage): Promise<Peers> {
+  const load = startChild<SmsLoadHandlers>(stage, 'bench/processes/sms-load.ts')
+  const smsc = startChild<RawSmscHandlers>(stage, 'bench/processes/raw-smsc.mjs')
   const { port } = await smsc.request('start', { receipts: false })
   return { load, smsc, port }
 }
 
-interface SmppService {
-  child: Child<ServiceHandlers>
-  url: string
-  key: string
-}
-
 /** The service as an operator runs it, bound to the SMSC as a transceiver. */
-async function startSmppService(
-  folder: string,
-  port: number,
-  node_args: string[] = [],
-): Promise<SmppService> {
-  const data = join(folder, 'service')
-  mkdirSync(data)
+function startSmppService(stage: Stage, port: number, node_args: string[] = []): Promise<Service> {
   const bind = { host: '127.0.0.1', port, system_id: 'svc', password: 'secret' }
   const provider = {
     name: 'smsc',
@@ -148,24 +122,14 @@ async function startSmppService(
     window: WINDOW,
     binds: [bind],
   }
-  const child = startChild<ServiceHandlers>('stage/service.mjs', {
-    folder: data,
-    env: { ...serviceEnvironment(data), SVC_PROVIDERS: JSON.stringify([provider]) },
-    node_args,
-  })
-  const { url, key } = await child.request('start', {
-    dispatch: true,
-    webhook_url: null,
-    webhook_events: [],
-    key: null,
-  })
-  return { child, url, key }
+  const env = { SVC_PROVIDERS: JSON.stringify([provider]) }
+  return startService(stage, 'service', { dispatch: true, env, node_args })
 }
 
 /**
  * Sends, and waits until everything is at the SMSC and recorded. @throws Error when a message was lost or sent twice.
  */
-async function measure({ load, smsc }: Stage, way: Way): Promise<Round> {
+async function measure({ load, smsc }: Peers, way: Way): Promise<Round> {
   const before = (await smsc.request('count', null)).submitted
   const [cpu, smscUsage] = [await way.cpu(), await smsc.usage()]
   const total = Math.ceil(way.messages / way.load.messages_each) * way.load.messages_each
@@ -204,7 +168,7 @@ function kannelWay({ url, path, pids }: Kannel, messages: number): Way {
   }
 }
 
-function singleWay(service: SmppService, messages: number): Way {
+function singleWay(service: Service, messages: number): Way {
   const body = { to: '+25570@@@@@@@', channel: 'sms', content: { text: TEXT } }
   return serviceWay(service, messages, '/api/v1/messages/send', body, {
     messages_each: 1,
@@ -212,7 +176,7 @@ function singleWay(service: SmppService, messages: number): Way {
   })
 }
 
-function bulkWay(service: SmppService, messages: number): Way {
+function bulkWay(service: Service, messages: number): Way {
   const body = {
     channel: 'sms',
     content: { text: TEXT.replace('@@@@@@@', '{{code}}') },
@@ -228,7 +192,7 @@ function bulkWay(service: SmppService, messages: number): Way {
 }
 
 function serviceWay(
-  { child, url, key }: SmppService,
+  { child, url, key }: Service,
   messages: number,
   path: string,
   body: unknown,
@@ -248,17 +212,12 @@ function serviceWay(
 }
 
 function figureOf(name: string, ours: readonly Round[], theirs: readonly Round[]): Figure {
-  const ratios = ours.map(({ per_s }, i) => per_s / (theirs[i] as Round).per_s)
-  const of = (rounds: readonly Round[], field: keyof Round) =>
-    median(rounds.map((round) => round[field]))
+  const { ratios, ...figure } = against(ours, theirs)
   const side = (rounds: readonly Round[]) =>
-    `${count(of(rounds, 'per_s'))}/s (${rounds.map(({ per_s }) => count(per_s)).join(', ')}; accepted at ${count(of(rounds, 'taken_per_s'))}/s), ${count(of(rounds, 'cpu_us'))} µs of CPU each (SMSC ${count(of(rounds, 'smsc_cpu_us'))})`
-  const cpu = of(theirs, 'cpu_us') / of(ours, 'cpu_us')
+    `${count(medianOf(rounds, 'per_s'))}/s (${rounds.map(({ per_s }) => count(per_s)).join(', ')}; accepted at ${count(medianOf(rounds, 'taken_per_s'))}/s), ${count(medianOf(rounds, 'cpu_us'))} µs of CPU each (SMSC ${count(medianOf(rounds, 'smsc_cpu_us'))})`
   return {
     name,
-    value: median(ratios),
-    unit: 'x',
-    note: `by CPU ${count(cpu)}x`,
+    ...figure,
     raw: `service ${side(ours)}; Kannel ${side(theirs)}; ratios ${ratios.map(count).join(', ')}`,
   }
 }

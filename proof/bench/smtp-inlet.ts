@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { between, type Child, type Handlers, startChild } from '../stage/child.ts'
-import { inFolder, startService } from '../stage/service.ts'
+import { startService } from '../stage/service.ts'
+import { onStage, type Stage } from '../stage/stage.ts'
 import { timesOf } from './cpu-profile.ts'
-import { type BenchOptions, count, type Figure, median } from './figure.ts'
-import { planOf, warmUp } from './rounds.ts'
+import { type BenchOptions, count, type Figure, medianOf, rangeOf } from './figure.ts'
+import { against, inTurns, planOf, ratesOf, warmUp } from './rounds.ts'
 
 /** The requests of the bare server's process. */
 interface BareHandlers extends Handlers {
@@ -81,24 +82,25 @@ interface Side {
  * rounds, one profiled round of each divides the processor time of a mail by part.
  */
 export async function run(options: BenchOptions): Promise<Figure[]> {
-  return inFolder(async (folder) => {
-    const env = { SVC_SMTP_LISTEN: '127.0.0.1:0' }
-    const service = await startService(folder, 'svc', { dispatch: true, env })
-    await service.child.request('pause', null)
-    const bare = startChild<BareHandlers>('bench/processes/bare-smtp-server.mjs', { folder })
+  return onStage(async (stage) => {
+    const service = await startInlet(stage)
+    const bare = startChild<BareHandlers>(stage, 'bench/processes/bare-smtp-server.mjs')
     const { port } = await bare.request('start', null)
-    const sides = {
-      ours: { port: portOf(service.smtp_url), child: service.child },
-      theirs: { port, child: bare },
-    }
+    const sides = { ours: service, theirs: { port, child: bare } }
     const figures: Figure[] = []
     for (const manner of MANNERS) {
       figures.push(await compareSides(sides, service.key, manner, options))
     }
-    await bare.end()
-    await service.child.end()
     return figures
   })
+}
+
+/** A service with an inlet that only accepts. */
+async function startInlet(stage: Stage, node_args: string[] = []) {
+  const env = { SVC_SMTP_LISTEN: '127.0.0.1:0' }
+  const service = await startService(stage, 'svc', { dispatch: true, env, node_args })
+  await service.child.request('pause', null)
+  return { ...service, port: Number(new URL(service.smtp_url ?? 'smtp://0').port) }
 }
 
 async function compareSides(
@@ -108,32 +110,32 @@ async function compareSides(
   { quick }: BenchOptions,
 ): Promise<Figure> {
   const { rounds, ms } = planOf(quick)
-  const rates = { ours: [] as number[], theirs: [] as number[] }
-  const cpus = { ours: [] as number[], theirs: [] as number[] }
   for (const side of [sides.ours, sides.theirs]) {
     await warmUp(async () => (await roundOf(side, key, manner, ms)).mails)
   }
-  for (let round = 0; round < rounds; round++) {
-    for (const side of ['ours', 'theirs'] as const) {
-      const { mails, seconds, cpu_ms } = await roundOf(sides[side], key, manner, ms)
-      rates[side].push(mails / seconds)
-      cpus[side].push((cpu_ms * 1_000) / mails)
-    }
-  }
-  const ratios = rates.ours.map((ours, i) => ours / (rates.theirs[i] as number))
+  const { ours, theirs } = await inTurns(
+    {
+      ours: () => roundOf(sides.ours, key, manner, ms),
+      theirs: () => roundOf(sides.theirs, key, manner, ms),
+    },
+    rounds,
+    { areWarm: true },
+  )
   const accounts: string[] = []
-  for (const side of ['ours', 'theirs'] as const) {
-    const shares = await sharesOf(sides[side], key, manner, ms)
-    const cpu_us = median(cpus[side])
+  for (const [name, side, measured] of [
+    ['inlet', sides.ours, ours],
+    ['bare', sides.theirs, theirs],
+  ] as const) {
+    const cpu_us = medianOf(measured, 'cpu_us')
+    const shares = await sharesOf(side, key, manner, ms)
     const parts = shares.map(([part, share]) => `${part} ${count(share * cpu_us)}`).join(', ')
-    accounts.push(`\n  ${side === 'ours' ? 'inlet' : 'bare'}, µs of CPU a mail: ${parts}`)
+    accounts.push(`\n  ${name}, µs of CPU a mail: ${parts}`)
   }
+  const { ratios, ...figure } = against(ours, theirs)
   return {
     name: `smtp-inlet, ${manner}, against a bare smtp-server`,
-    value: median(ratios),
-    unit: 'x',
-    note: `by CPU ${count(median(cpus.theirs) / median(cpus.ours))}x`,
-    raw: `${count(median(rates.ours))}/s against ${count(median(rates.theirs))}/s over ${CONNECTIONS} connections, ${count(median(cpus.ours))} against ${count(median(cpus.theirs))} µs of CPU a mail; ${rounds} rounds, ratios ${[Math.min(...ratios), Math.max(...ratios)].map(count).join('–')}${accounts.join('')}`,
+    ...figure,
+    raw: `${ratesOf(ours, theirs, CONNECTIONS)}; ${rounds} rounds, ratios ${rangeOf(ratios)}${accounts.join('')}`,
   }
 }
 
@@ -156,21 +158,13 @@ async function sharesOf(
 
 /** Loads an inlet of its own, whose process may have arguments, for `ms`. */
 export async function loadInlet(
-  folder: string,
+  stage: Stage,
   { node_args, ms }: { node_args: string[]; ms: number },
 ): Promise<string> {
-  const env = { SVC_SMTP_LISTEN: '127.0.0.1:0' }
-  const { child, key, smtp_url } = await startService(folder, 'svc', {
-    dispatch: true,
-    env,
-    node_args,
-  })
-  await child.request('pause', null)
-  const side = { port: portOf(smtp_url), child }
-  const { mails, seconds } = await roundOf(side, key, 'one by one', ms)
-  await child.request('stop', null)
-  await child.end()
-  return `${count(mails / seconds)} mails a second while profiled`
+  const service = await startInlet(stage, node_args)
+  const { per_s } = await roundOf(service, service.key, 'one by one', ms)
+  await service.stop()
+  return `${count(per_s)} mails a second while profiled`
 }
 
 async function openClients(port: number, key: string, manner: Manner): Promise<Client[]> {
@@ -250,7 +244,7 @@ async function roundOf(
   key: string,
   manner: Manner,
   ms: number,
-): Promise<{ mails: number; seconds: number; cpu_ms: number }> {
+): Promise<{ mails: number; per_s: number; cpu_us: number }> {
   const clients = await openClients(port, key, manner)
   const before = await child.usage()
   const from = performance.now()
@@ -266,9 +260,5 @@ async function roundOf(
   const seconds = (performance.now() - from) / 1000
   const { cpu_ms } = between(before, await child.usage())
   for (const { close } of clients) close()
-  return { mails, seconds, cpu_ms }
-}
-
-function portOf(url: string | null): number {
-  return Number(new URL(url ?? 'smtp://0').port)
+  return { mails, per_s: mails / seconds, cpu_us: (cpu_ms * 1_000) / mails }
 }

@@ -4,8 +4,9 @@ import type { Provider, SendJob } from '../../packages/core/src/contract/outside
 import { settings } from '../../packages/core/src/providers/smtp/settings.ts'
 import { openSmtp } from '../../packages/core/src/providers/smtp/smtp.ts'
 import { type Handlers, startChild } from '../stage/child.ts'
-import { inFolder } from '../stage/service.ts'
-import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { onStage } from '../stage/stage.ts'
+import { type BenchOptions, type Figure, rangeOf } from './figure.ts'
+import { against, inTurns, ratesOf } from './rounds.ts'
 
 /** The requests of the mail server's process. */
 interface MailSinkHandlers extends Handlers {
@@ -37,10 +38,11 @@ type SendBatch = () => Promise<void>
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   const { rounds, batches } = quick ? { rounds: 3, batches: 16 } : { rounds: 9, batches: 64 }
-  return inFolder(async (folder) => {
-    const sink = startChild<MailSinkHandlers>('bench/processes/mail-sink.mjs', { folder })
+  return onStage(async (stage) => {
+    const sink = startChild<MailSinkHandlers>(stage, 'bench/processes/mail-sink.mjs')
     const { port } = await sink.request('start', null)
     const provider = openProvider(port)
+    stage.atEnd(() => provider.close?.())
     const bare = createTransport({
       host: '127.0.0.1',
       port,
@@ -48,40 +50,24 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
       maxConnections: CONNECTIONS,
       ignoreTLS: true,
     })
-    const sides: Record<'ours' | 'theirs', SendBatch> = {
-      ours: () => sendOurs(provider),
-      theirs: async () => {
+    stage.atEnd(() => bare.close())
+    const round = (send: SendBatch) => async () => {
+      const before = await sink.request('taken', null)
+      const result = await roundOf(send, batches)
+      const taken = (await sink.request('taken', null)) - before
+      if (taken !== batches * BATCH) throw new Error(`${taken} of ${batches * BATCH} mails arrived`)
+      return result
+    }
+    const sides = {
+      ours: round(() => sendOurs(provider)),
+      theirs: round(async () => {
         await Promise.all(Array.from({ length: BATCH }, () => bare.sendMail(bareMail())))
-      },
+      }),
     }
-    const rates = { ours: [] as number[], theirs: [] as number[] }
-    const cpus = { ours: [] as number[], theirs: [] as number[] }
-    for (let round = 0; round <= rounds; round++) {
-      for (const side of ['ours', 'theirs'] as const) {
-        const before = await sink.request('taken', null)
-        const { rate, cpu_us } = await roundOf(sides[side], batches)
-        const taken = (await sink.request('taken', null)) - before
-        if (taken !== batches * BATCH)
-          throw new Error(`${taken} of ${batches * BATCH} mails arrived`)
-        // The first round warms up.
-        if (round === 0) continue
-        rates[side].push(rate)
-        cpus[side].push(cpu_us)
-      }
-    }
-    await provider.close?.()
-    bare.close()
-    await sink.end()
-    const ratios = rates.ours.map((ours, i) => ours / (rates.theirs[i] as number))
-    return [
-      {
-        name: 'smtp, mails against nodemailer',
-        value: median(ratios),
-        unit: 'x',
-        note: `by CPU ${count(median(cpus.theirs) / median(cpus.ours))}x`,
-        raw: `${count(median(rates.ours))}/s against ${count(median(rates.theirs))}/s over ${CONNECTIONS} connections, ${count(median(cpus.ours))} against ${count(median(cpus.theirs))} µs of CPU a mail; ${rounds} rounds, ratios ${[Math.min(...ratios), Math.max(...ratios)].map(count).join('–')}`,
-      },
-    ]
+    const { ours, theirs } = await inTurns(sides, rounds)
+    const { ratios, ...figure } = against(ours, theirs)
+    const raw = `${ratesOf(ours, theirs, CONNECTIONS)}; ${rounds} rounds, ratios ${rangeOf(ratios)}`
+    return [{ name: 'smtp, mails against nodemailer', ...figure, raw }]
   })
 }
 
@@ -145,5 +131,5 @@ async function roundOf(send: SendBatch, batches: number) {
   const seconds = (performance.now() - from) / 1000
   const { user, system } = process.cpuUsage(cpuFrom)
   const mails = batches * BATCH
-  return { rate: mails / seconds, cpu_us: (user + system) / mails }
+  return { per_s: mails / seconds, cpu_us: (user + system) / mails }
 }

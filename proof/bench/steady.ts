@@ -1,5 +1,5 @@
 import { type Child, startChild } from '../stage/child.ts'
-import { inFolder } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
 import { drained } from './end-to-end.ts'
 import { type BenchOptions, count, type Figure, median, quantile } from './figure.ts'
 import { inRounds, openPaths, type Path, type PathName } from './paths.ts'
@@ -23,17 +23,12 @@ export interface Round {
  * engines, and two peers for reference. In turns.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  return inFolder(async (folder) => {
-    const load = startChild<PacedLoadHandlers>('bench/processes/paced-load.ts', { folder })
-    const opened = await openPaths(folder, PATHS)
-    try {
-      const { rounds, ms } = quick ? { rounds: 2, ms: 5_000 } : { rounds: 5, ms: 10_000 }
-      const measured = await inRounds(opened, rounds, (path) => measureSteady(load, path, ms))
-      return figures(measured, opened.failures)
-    } finally {
-      await load.end()
-      for (const path of opened.paths.values()) await path.end()
-    }
+  return onStage(async (stage) => {
+    const load = startChild<PacedLoadHandlers>(stage, 'bench/processes/paced-load.ts')
+    const opened = await openPaths(stage, PATHS)
+    const { rounds, ms } = quick ? { rounds: 2, ms: 5_000 } : { rounds: 5, ms: 10_000 }
+    const measured = await inRounds(opened, rounds, (path) => measureSteady(load, path, ms))
+    return figures(measured, opened.failures)
   })
 }
 

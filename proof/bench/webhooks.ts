@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { LIMITS } from '@svc/core/contract'
 import { between, type Child, startChild } from '../stage/child.ts'
-import { inFolder } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
+import { until } from '../stage/until.ts'
 import { type BenchOptions, count, type Figure, median, percent, quantile } from './figure.ts'
 import type { DelivererHandlers } from './processes/deliverer.ts'
 
@@ -15,7 +16,7 @@ interface SinkHandlers {
   waits(_: null): [path: string, ms: number][]
 }
 
-interface Stage {
+interface Pair {
   sink: Child<SinkHandlers>
   deliverer: Child<DelivererHandlers>
 }
@@ -71,7 +72,7 @@ export async function runDeliveries({ quick }: BenchOptions): Promise<Figure[]> 
   const cpus_us: number[] = []
   let raw = ''
   for (let round = 0; round < rounds; round++) {
-    await onStage([['/ok'], ['/ok']], async ({ sink, deliverer }) => {
+    await onPair([['/ok'], ['/ok']], async ({ sink, deliverer }) => {
       await deliverer.request('queue', { webhook: 0, count: few })
       const from = performance.now()
       await deliverer.request('oneByOne', few)
@@ -81,8 +82,10 @@ export async function runDeliveries({ quick }: BenchOptions): Promise<Figure[]> 
       const began = performance.now()
       await deliverer.request('begin', {})
       // The receiver counts first: counting rows is work of the measured process.
-      while ((await sink.request('count', null)).received < few + many) await pause(20)
-      while ((await deliverer.request('recorded', 1)) < many) await pause(20)
+      await until(async () => (await sink.request('count', null)).received >= few + many, {
+        every_ms: 20,
+      })
+      await until(async () => (await deliverer.request('recorded', 1)) >= many, { every_ms: 20 })
       ours.push((many / (performance.now() - began)) * 1000)
       const used = between(before[0], await deliverer.usage())
       cpus_us.push((used.cpu_ms * 1000) / many)
@@ -117,7 +120,7 @@ async function waitsWith(
   const paths = Array.from({ length: WORKSPACES }, () =>
     Array.from({ length: WEBHOOKS_EACH }, (_, i) => (isDead(i) ? '/hang' : '/ok')),
   )
-  return onStage(paths, async ({ sink, deliverer }) => {
+  return onPair(paths, async ({ sink, deliverer }) => {
     await deliverer.request('begin', { deadline_ms })
     await deliverer.request('produce', { per_s: PER_S, ms: WARM_MS })
     await sink.request('waits', null)
@@ -129,7 +132,7 @@ async function waitsWith(
 }
 
 async function besideBacklog(rows: number) {
-  return onStage([['/backlog'], ['/new']], async ({ sink, deliverer }) => {
+  return onPair([['/backlog'], ['/new']], async ({ sink, deliverer }) => {
     await deliverer.request('queue', { webhook: 0, count: rows })
     await deliverer.request('begin', {})
     await pause(1_000)
@@ -148,19 +151,15 @@ async function besideBacklog(rows: number) {
 }
 
 /** A receiver and a process that delivers to it, on a new database. */
-async function onStage<T>(paths: string[][], work: (stage: Stage) => Promise<T>): Promise<T> {
-  return inFolder(async (folder) => {
-    const data = join(folder, 'data')
+async function onPair<T>(paths: string[][], work: (pair: Pair) => Promise<T>): Promise<T> {
+  return onStage(async (stage) => {
+    const data = join(stage.folder, 'data')
     mkdirSync(data)
-    const sink = startChild<SinkHandlers>('bench/processes/sink.mjs', { folder })
-    const deliverer = startChild<DelivererHandlers>('bench/processes/deliverer.ts', { folder })
-    try {
-      const { port } = await sink.request('start', null)
-      const urls = paths.map((each) => each.map((path) => `http://127.0.0.1:${port}${path}`))
-      await deliverer.request('open', { folder: data, urls })
-      return await work({ sink, deliverer })
-    } finally {
-      await Promise.all([deliverer.end(), sink.end()])
-    }
+    const sink = startChild<SinkHandlers>(stage, 'bench/processes/sink.mjs')
+    const deliverer = startChild<DelivererHandlers>(stage, 'bench/processes/deliverer.ts')
+    const { port } = await sink.request('start', null)
+    const urls = paths.map((each) => each.map((path) => `http://127.0.0.1:${port}${path}`))
+    await deliverer.request('open', { folder: data, urls })
+    return work({ sink, deliverer })
   })
 }

@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { openEndpoint } from '../stage/endpoint.ts'
 
 /** A gateway that takes calls and reports each as ended. The sandbox carries no calls. */
 export interface Gateway {
@@ -17,19 +16,13 @@ const REPORT_WAIT_MS = 200
 
 export async function openGateway(): Promise<Gateway> {
   let taken = 0
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const { callback } = JSON.parse(Buffer.concat(chunks).toString()) as { callback: string }
+  const { url, close } = await openEndpoint((_path, _headers, body) => {
+    const { callback } = JSON.parse(body) as { callback: string }
     taken += 1
     const id = String(taken)
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify({ id }))
-    await report(callback, id)
+    void report(callback, id)
+    return { id }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
   const gateway = {
     name: 'calls',
     type: 'http',
@@ -37,7 +30,7 @@ export async function openGateway(): Promise<Gateway> {
     senders: { voice: [SENDER] },
     idempotent: true,
     send: {
-      url: `http://127.0.0.1:${port}/calls`,
+      url: `${url}/calls`,
       body: { to: '{{to}}', text: '{{text}}', callback: '{{callback_url}}' },
     },
     answer: { id: '/id' },
@@ -49,22 +42,14 @@ export async function openGateway(): Promise<Gateway> {
       },
     },
   }
-  return {
-    providers: JSON.stringify([gateway]),
-    async close() {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
-  }
+  return { providers: JSON.stringify([gateway]), close }
 }
 
 async function report(url: string, id: string): Promise<void> {
   const headers = { 'content-type': 'application/json' }
   const body = JSON.stringify({ id, state: 'ENDED' })
   for (let n = 0; n < REPORTS_MAX; n++) {
-    await new Promise((resolve) => setTimeout(resolve, REPORT_WAIT_MS))
+    await pause(REPORT_WAIT_MS)
     const { ok } = await fetch(url, { method: 'POST', headers, body })
     if (ok) return
   }

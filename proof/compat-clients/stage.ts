@@ -5,10 +5,9 @@ import {
   CERTIFICATE,
   CERTIFICATE_KEY,
 } from '../../packages/core/test/providers/smtp/send-certificate.ts'
+import { signUp } from '../stage/accounts.ts'
 import { type Service, startService } from '../stage/serve.ts'
 import { openGateway } from './gateway.ts'
-
-const PASSWORD = 'a password of this run'
 
 /** Two built services in the sandbox, with SMTP inlets that offer STARTTLS: one without limits, and one with narrow ones. */
 export interface Stage {
@@ -90,40 +89,15 @@ export async function openStage(folder: string): Promise<Stage> {
 }
 
 async function placeOf(service: Service, count: number): Promise<Place> {
-  const credentials = { email: `owner-${count}@example.com`, password: PASSWORD }
-  const { workspace } = await post<{ workspace: { id: string } }>(service, 'auth/signup', {
-    ...credentials,
-    company_name: 'Example',
-  })
-  const { token } = await post<{ token: string }>(service, 'auth/login', credentials)
-  const make = (body: object) => post<{ id: string; key: string }>(service, 'api-keys', body, token)
-  const made = await make({ name: 'Client', signs: true })
-  const reader = await make({ name: 'Reader', scopes: ['read_messages'] })
+  const { workspace_id, owner } = await signUp(service.url, `owner-${count}`)
+  const made = await owner.apiKeys.create({ name: 'Client', signs: true })
+  const reader = await owner.apiKeys.create({ name: 'Reader', scopes: ['read_messages'] })
   return {
     url: service.url,
     smtp_port: Number(new URL(service.smtp_urls[0] ?? '').port),
-    account_sid: sidOf('account', workspace.id),
+    account_sid: sidOf('account', workspace_id),
     key: made.key,
     key_id: made.id,
     reader: reader.key,
   }
-}
-
-async function post<Data>(
-  { url }: Service,
-  path: string,
-  body: object,
-  token?: string,
-): Promise<Data> {
-  const response = await fetch(`${url}/api/v1/${path}`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      ...(token && { authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify(body),
-  })
-  const { data, error } = (await response.json()) as { data?: Data; error?: object }
-  if (!data) throw new Error(`${path}: ${response.status} ${JSON.stringify(error)}`)
-  return data
 }

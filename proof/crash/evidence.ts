@@ -1,4 +1,6 @@
 import type { Account } from '../stage/accounts.ts'
+import type { Query } from '../stage/database.ts'
+import { until } from '../stage/until.ts'
 import type { Operation } from './operations.ts'
 import type { ReceivedEvent } from './receiver.ts'
 
@@ -11,9 +13,6 @@ export interface Evidence {
   /** Whether the database was unavailable at times, so that a request could fail. */
   outages: boolean
 }
-
-/** Runs a query on the database. */
-export type Query = <Row>(sql: string) => Promise<Row[]>
 
 /** A stored message. Credits are micro-credits. */
 export interface StoredMessage {
@@ -100,8 +99,23 @@ export async function readStored(query: Query): Promise<Omit<Stored, 'damage'>> 
   }
 }
 
+/** Resolves when the queues are empty; with false if they are not within `max_ms`. `onWait` gets the rest, time after time. */
+export function emptied(
+  query: Query,
+  { max_ms, onWait = () => {} }: { max_ms: number; onWait?(text: string, times: number): void },
+): Promise<boolean> {
+  let times = 0
+  const isEmpty = async () => {
+    const { messages, deliveries } = await readWaiting(query)
+    if (messages + deliveries === 0) return true
+    onWait(`waiting for ${messages} messages and ${deliveries} deliveries`, times++)
+    return false
+  }
+  return until(isEmpty, { max_ms, every_ms: 100 })
+}
+
 /** The number of queued rows. */
-export async function readWaiting(query: Query): Promise<Stored['waiting']> {
+async function readWaiting(query: Query): Promise<Stored['waiting']> {
   const count = async (table: string) =>
     (await query<{ n: number }>(`select count(*) as n from ${table}`))[0]?.n ?? 0
   return { messages: await count('message_queue'), deliveries: await count('delivery_queue') }

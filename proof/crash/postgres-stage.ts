@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { connectTo } from '../../packages/core/test/postgres-client.ts'
-import { type PostgresServer, startPostgres } from '../../packages/core/test/postgres-server.ts'
+import { type Postgres, startPostgres } from '../stage/postgres.ts'
 import type { Random } from '../stage/random.ts'
+import { until } from '../stage/until.ts'
 import { type Fault, HAND_OVER, live, type Play, type Stage } from './stage.ts'
 import { openVictims, type Victim, type VictimOptions, type Victims } from './victim.ts'
 
@@ -42,7 +42,7 @@ export async function openPostgresStage(options: PostgresStageOptions): Promise<
   }
 }
 
-async function openStage(postgres: PostgresServer, options: PostgresStageOptions): Promise<Stage> {
+async function openStage(postgres: Postgres, options: PostgresStageOptions): Promise<Stage> {
   const { standstill_ms, lease_ms } = options
   const victims = openVictims({
     ...options,
@@ -99,7 +99,7 @@ async function openStage(postgres: PostgresServer, options: PostgresStageOptions
     urls,
     inletOf: (url) => servers.find((server) => server.url === url)?.smtp_url ?? null,
     causeFault,
-    query: (sql) => queryRows(postgres, sql),
+    query: postgres.query,
     damage: () => damage(postgres),
     outages: true,
     log: victims.log,
@@ -125,42 +125,40 @@ async function killOne(
   servers[place] = await victims.start()
 }
 
-async function restart(postgres: PostgresServer, end: 'kill' | 'shutDown', chance: Random) {
+async function restart(postgres: Postgres, end: 'kill' | 'shutDown', chance: Random) {
   await postgres[end]()
   await pause(chance.between(AWAY_MS.min, AWAY_MS.max))
   await postgres.start()
 }
 
-async function freeze(postgres: PostgresServer, ms: number) {
+async function freeze(postgres: Postgres, ms: number) {
   await postgres.pause()
   await pause(ms)
   await postgres.resume()
 }
 
 /** Resolves when no message is queued. */
-async function emptied(postgres: PostgresServer, { violations }: Play): Promise<void> {
+async function emptied(postgres: Postgres, { violations }: Play): Promise<void> {
   const never = violations.rule('the queue becomes empty without callers')
-  const until = performance.now() + EMPTY_MAX_MS
-  const waiting = () =>
-    queryRows<{ n: string }>(postgres, 'select count(*) as n from message_queue')
-  for (let n = 1; n > 0; n = Number((await waiting())[0]?.n)) {
-    if (performance.now() > until) return never(`${n} messages after ${EMPTY_MAX_MS / 1_000} s`)
-    await pause(100)
+  const waiting = async () => {
+    const [row] = await postgres.query<{ n: string }>('select count(*) as n from message_queue')
+    return Number(row?.n)
   }
+  const isEmpty = await until(async () => (await waiting()) === 0, {
+    max_ms: EMPTY_MAX_MS,
+    every_ms: 100,
+  })
+  if (!isEmpty) never(`${await waiting()} messages after ${EMPTY_MAX_MS / 1_000} s`)
 }
 
 /** Ends about half of the servers' sessions, several times. */
-async function cut(postgres: PostgresServer, chance: Random) {
+async function cut(postgres: Postgres, chance: Random) {
   for (let i = 0; i < CUTS; i++) {
-    const sessions = await queryRows<{ pid: number }>(
-      postgres,
+    const sessions = await postgres.query<{ pid: number }>(
       "select pid from pg_stat_activity where application_name = 'svc' order by pid",
     )
     const pids = sessions.filter(() => chance.percent(50)).map(({ pid }) => pid)
-    await queryRows(
-      postgres,
-      `select pg_terminate_backend(pid) from unnest('{${pids}}'::int[]) pid`,
-    )
+    await postgres.query(`select pg_terminate_backend(pid) from unnest('{${pids}}'::int[]) pid`)
     await pause(CUT_EVERY_MS)
   }
 }
@@ -169,30 +167,18 @@ async function cut(postgres: PostgresServer, chance: Random) {
 async function recovery(kind: string, { traffic, violations }: Play): Promise<void> {
   const never = violations.rule('the service accepts requests again without any action')
   const before = traffic.accepted()
-  const until = performance.now() + RECOVERY_MAX_MS
-  while (traffic.accepted() === before) {
-    if (performance.now() > until) return never(`not within ${RECOVERY_MAX_MS} ms after ${kind}`)
-    await pause(10)
-  }
-}
-
-async function queryRows<Row>({ url }: PostgresServer, sql: string): Promise<Row[]> {
-  const client = await connectTo(url)
-  try {
-    return (await client.query(sql)).rows as Row[]
-  } finally {
-    await client.end()
-  }
+  const accepts = await until(() => traffic.accepted() !== before, { max_ms: RECOVERY_MAX_MS })
+  if (!accepts) never(`not within ${RECOVERY_MAX_MS} ms after ${kind}`)
 }
 
 /** Reads every page, which checks its checksum, and checks that the indexes agree with the tables. */
-async function damage(postgres: PostgresServer): Promise<string[]> {
+async function damage(postgres: Postgres): Promise<string[]> {
   const check = `select bt_index_check(i.indexrelid, true) from pg_index i
     join pg_class c on c.oid = i.indexrelid join pg_am on pg_am.oid = c.relam
     where pg_am.amname = 'btree' and c.relpersistence <> 't' and i.indisvalid`
   try {
-    await queryRows(postgres, 'create extension if not exists amcheck')
-    await queryRows(postgres, check)
+    await postgres.query('create extension if not exists amcheck')
+    await postgres.query(check)
     return []
   } catch (error) {
     return [(error as Error).message]

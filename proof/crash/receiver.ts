@@ -1,7 +1,4 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { verify } from '@svc/core/webhooks'
-import type { Account } from '../stage/accounts.ts'
+import { openSignedEndpoint, type SignedEndpoint } from '../stage/endpoint.ts'
 
 /** One event, as its receiver got it. */
 export interface ReceivedEvent {
@@ -15,18 +12,15 @@ export interface ReceivedEvent {
 }
 
 /** Receives the webhooks of all accounts, each on its own path, and refuses deliveries without a valid signature. */
-export interface Receiver {
-  url: string
+export interface Receiver extends SignedEndpoint {
   /** By event id. */
   events: ReadonlyMap<string, ReceivedEvent>
   /** Wrong deliveries: a wrong signature, or a changed body. */
   faults: readonly string[]
-  /** The number of deliveries. */
+  /** The number of signed deliveries. */
   deliveries(): number
   /** The number of messages whose final status was reported. */
   finished(): number
-  trust(accounts: readonly Account[]): void
-  close(): Promise<void>
 }
 
 const FINAL = new Set(['message.delivered', 'message.failed'])
@@ -47,35 +41,27 @@ export async function openReceiver({
   const refused = new Set<string>()
   const faults: string[] = []
   let deliveries = 0
-  let secrets = new Map<string, string>()
 
-  function receive(path: string, headers: IncomingHttpHeaders, body: string): number {
-    const secret = secrets.get(path) ?? ''
-    const result = verify({ secret, body, headers, ...(anytime && { tolerance_s: false }) })
-    if (!result.ok || result.event_id === null) {
-      faults.push(`a delivery to ${path}: ${result.ok ? 'no event id' : result.reason}`)
-      return 403
-    }
-    const id = result.event_id
-    if (flaky && id.endsWith('00') && !refused.has(id)) {
-      refused.add(id)
-      return 500
-    }
-    const known = events.get(id)
-    if (known) {
-      known.times += 1
-      if (known.body !== body) faults.push(`event ${id} arrived with another body`)
+  const endpoint = await openSignedEndpoint({
+    anytime,
+    onForged: (text) => faults.push(text),
+    receive({ id, path, body }) {
+      deliveries += 1
+      if (flaky && id.endsWith('00') && !refused.has(id)) {
+        refused.add(id)
+        return 500
+      }
+      const known = events.get(id)
+      if (known) {
+        known.times += 1
+        if (known.body !== body) faults.push(`event ${id} arrived with another body`)
+        return 200
+      }
+      const { event, data } = JSON.parse(body) as { event: string; data: { message_id: string } }
+      events.set(id, { event, message_id: data.message_id, path, body, times: 1 })
+      if (FINAL.has(event)) finished.add(data.message_id)
       return 200
-    }
-    const { event, data } = JSON.parse(body) as { event: string; data: { message_id: string } }
-    events.set(id, { event, message_id: data.message_id, path, body, times: 1 })
-    if (FINAL.has(event)) finished.add(data.message_id)
-    return 200
-  }
-
-  const endpoint = await openEndpoint((path, headers, body) => {
-    deliveries += 1
-    return receive(path, headers, body)
+    },
   })
   return {
     ...endpoint,
@@ -83,32 +69,5 @@ export async function openReceiver({
     faults,
     deliveries: () => deliveries,
     finished: () => finished.size,
-    trust(accounts) {
-      secrets = new Map(accounts.map(({ webhook }) => [webhook.path, webhook.secret]))
-    },
-  }
-}
-
-/** A server on loopback that reads each request to its end and answers with the status of `receive`. */
-export async function openEndpoint(
-  receive: (path: string, headers: IncomingHttpHeaders, body: string) => number,
-): Promise<Pick<Receiver, 'url' | 'close'>> {
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    // Half a request comes from a service that was killed during its write: it was not delivered.
-    request.on('error', () => {})
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString()
-      response.writeHead(receive(request.url ?? '', request.headers, body)).end()
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close() {
-      server.closeAllConnections()
-      return new Promise((resolve) => server.close(() => resolve()))
-    },
   }
 }

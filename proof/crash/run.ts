@@ -1,10 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { type Account, openAccount } from '../stage/accounts.ts'
 import { randomFrom } from '../stage/random.ts'
 import { createViolations, type Violations } from '../stage/violations.ts'
 import { check } from './check.ts'
 import { checkApi } from './check-api.ts'
-import { type Evidence, readStored, readWaiting } from './evidence.ts'
+import { type Evidence, emptied, readStored } from './evidence.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { openPostgresStage } from './postgres-stage.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
@@ -73,7 +72,10 @@ export async function crash(options: CrashOptions): Promise<CrashResult> {
     }
     traffic.aim(stage.urls())
     await traffic.finish()
-    await quiet(options, stage)
+    await emptied(stage.query, {
+      max_ms: QUIET_MAX_MS[postgres ? 'postgres' : 'sqlite'],
+      onWait: (text, times) => times % 50 === 0 && options.progress(text),
+    })
     const evidence = await look(stage, scene)
     await checkApi(stage.urls()[0] ?? '', evidence, violations)
     check(evidence, violations)
@@ -116,17 +118,6 @@ async function openScene(
     backlog_max: BACKLOG_MAX[postgres ? 'postgres' : 'sqlite'],
   })
   return { chance, accounts, receiver, operations, traffic, violations: createViolations() }
-}
-
-/** Resolves when the queues are empty, or after too long a wait. */
-async function quiet({ progress, postgres }: CrashOptions, { query }: Stage): Promise<void> {
-  const until = performance.now() + QUIET_MAX_MS[postgres ? 'postgres' : 'sqlite']
-  for (let i = 0; performance.now() < until; i++) {
-    const { messages, deliveries } = await readWaiting(query)
-    if (messages + deliveries === 0) break
-    if (i % 50 === 0) progress(`waiting for ${messages} messages and ${deliveries} deliveries`)
-    await pause(100)
-  }
 }
 
 async function look(

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Query } from '../stage/database.ts'
 import type { Random } from '../stage/random.ts'
+import { until } from '../stage/until.ts'
 import type { Violations } from '../stage/violations.ts'
-import type { Query } from './evidence.ts'
 import type { Death } from './kill-at-commit.ts'
 import type { Receiver } from './receiver.ts'
 import type { Traffic } from './traffic.ts'
@@ -59,6 +60,5 @@ export async function live({ chance, receiver }: Play): Promise<void> {
 /** Resolves when the service has delivered a webhook, or after a timeout. */
 async function atWork(receiver: Receiver): Promise<void> {
   const before = receiver.deliveries()
-  const until = performance.now() + AT_WORK_MAX_MS
-  while (receiver.deliveries() === before && performance.now() < until) await pause(10)
+  await until(() => receiver.deliveries() !== before, { max_ms: AT_WORK_MAX_MS })
 }

@@ -8,16 +8,14 @@
  * so that two versions are compared with the same number. `--postgres` uses a PostgreSQL server of its own instead of SQLite.
  */
 
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { createCore } from '@svc/core'
-import { startPostgres } from '../../packages/core/test/postgres-server.ts'
+import { listen } from '../stage/endpoint.ts'
+import { startPostgres } from '../stage/postgres.ts'
+import { onStage } from '../stage/stage.ts'
 
 const { values } = parseArgs({
   options: {
@@ -40,33 +38,32 @@ for (const answer of values.answers.split(',')) {
 }
 
 /** `answer`: a status, `never` for no answer, or a status with `-never` for a body without an end. */
-async function attack(answer: string): Promise<{ posts: number; at_once: number }> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-victim-'))
-  let [posts, open, at_once] = [0, 0, 0]
-  const victim = createServer((request, response) => {
-    posts += 1
-    open += 1
-    at_once = Math.max(at_once, open)
-    response.once('close', () => {
-      open -= 1
+function attack(answer: string): Promise<{ posts: number; at_once: number }> {
+  return onStage(async (stage) => {
+    let [posts, open, at_once] = [0, 0, 0]
+    const server = createServer((request, response) => {
+      posts += 1
+      open += 1
+      at_once = Math.max(at_once, open)
+      response.once('close', () => {
+        open -= 1
+      })
+      request.resume()
+      const [status, never] = answer.split('-')
+      if (status === 'never') return
+      response.writeHead(Number(status), { location: '/elsewhere' })
+      if (never) response.write('…')
+      else response.end()
     })
-    request.resume()
-    const [status, never] = answer.split('-')
-    if (status === 'never') return
-    response.writeHead(Number(status), { location: '/elsewhere' })
-    if (never) response.write('…')
-    else response.end()
-  })
-  victim.listen(0, '127.0.0.1')
-  await once(victim, 'listening')
-  const { port } = victim.address() as AddressInfo
-  const postgres = values.postgres ? await startPostgres() : null
-  const core = await createCore({
-    database_url: postgres?.url ?? `file:${join(folder, 'svc.db')}`,
-    threads: Number(values.threads),
-    webhook_targets: { allow_http: true, allow_nets: ['127.0.0.0/8'] },
-  })
-  try {
+    const postgres = values.postgres ? await startPostgres({ stage }) : null
+    const core = await createCore({
+      database_url: postgres?.url ?? `file:${join(stage.folder, 'svc.db')}`,
+      threads: Number(values.threads),
+      webhook_targets: { allow_http: true, allow_nets: ['127.0.0.0/8'] },
+    })
+    stage.atEnd(() => core.close({ grace_ms: 0 }))
+    const victim = await listen(server)
+    stage.atEnd(victim.close)
     const { id } = await core.workspaces.signup({
       email: `${answer}@example.com`,
       password: 'a long test password',
@@ -76,7 +73,7 @@ async function attack(answer: string): Promise<{ posts: number; at_once: number 
     const made = await core.apiKeys.create(id, { ...key, scopes: [...key.scopes] })
     const identity = await core.apiKeys.authenticate(made.key, '127.0.0.1')
     for (let i = 0; i < Number(values.webhooks); i++) {
-      await core.webhooks.create(id, { url: `http://127.0.0.1:${port}/${i}`, events: ['*'] })
+      await core.webhooks.create(id, { url: `${victim.url}/${i}`, events: ['*'] })
     }
     await core.startDispatch()
     const to = (i: number) => `+1500555${`${i}`.padStart(4, '0')}`
@@ -85,13 +82,7 @@ async function attack(answer: string): Promise<{ posts: number; at_once: number 
       content: { text: 'Hi' },
       recipients: Array.from({ length: Number(values.recipients) }, (_, i) => ({ to: to(i) })),
     })
-    await sleep(Number(values.seconds) * 1_000)
+    await pause(Number(values.seconds) * 1_000)
     return { posts, at_once }
-  } finally {
-    victim.closeAllConnections()
-    victim.close()
-    await core.close({ grace_ms: 0 })
-    await postgres?.stop()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
 }

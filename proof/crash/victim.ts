@@ -1,7 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { settingsOf } from '../stage/settings.ts'
 import type { Death } from './kill-at-commit.ts'
 
 /** A running service that will be killed. */
@@ -54,31 +56,17 @@ interface Started {
   smtp_url?: string | null
 }
 
-const NO_LIMIT = '999999999/60'
 const START_MAX_MS = 240_000
 const COMMIT_MAX_MS = 5_000
-
-/** More than a run can spend. */
-export const SIGNUP_CREDITS = 1_000_000
 
 export function openVictims({ folder, entry, node_args, env: more }: VictimOptions): Victims {
   const file = entry ?? fileURLToPath(new URL('./server.ts', import.meta.url))
   const logFile = join(folder, 'server.log')
   const env = {
     ...process.env,
-    HOST: '127.0.0.1',
-    PORT: '0',
-    SVC_DATA_DIR: folder,
+    ...settingsOf(folder),
     SVC_LOG_LEVEL: 'warn',
     SVC_SMTP_LISTEN: '127.0.0.1:0',
-    SVC_RATE_LIMIT_GENERAL: NO_LIMIT,
-    SVC_RATE_LIMIT_ANONYMOUS: NO_LIMIT,
-    SVC_RATE_LIMIT_AUTH: NO_LIMIT,
-    SVC_TEST_MESSAGES_PER_DAY: '9999999',
-    SVC_TEST_BYTES_PER_DAY: '999999999999',
-    SVC_SIGNUP_CREDITS: String(SIGNUP_CREDITS),
-    SVC_WEBHOOK_ALLOW_HTTP: 'true',
-    SVC_WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
     ...more,
   }
 
@@ -142,7 +130,7 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
     },
     async startAndKill(ms) {
       const { child, dead } = begin()
-      await new Promise((resolve) => setTimeout(resolve, ms))
+      await pause(ms)
       child.kill('SIGKILL')
       await dead
     },

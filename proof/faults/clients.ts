@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { requestBytes } from '../stage/connection.ts'
 import { descriptorsMax, descriptorsOf, figuresOf } from '../stage/figures.ts'
+import { until } from '../stage/until.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
 const FLOOD = { full: 6_000, short: 300 }
@@ -218,8 +219,7 @@ async function settles(
 ): Promise<void> {
   const { pid } = service()
   const more = () => descriptorsOf(pid) - before.descriptors
-  const until = performance.now() + 30_000
-  while (more() > DESCRIPTORS_MAX_MORE && performance.now() < until) await pause(100)
+  await until(() => more() <= DESCRIPTORS_MAX_MORE, { max_ms: 30_000, every_ms: 100 })
   const left = violations.rule('descriptors of closed clients are closed')
   if (more() > DESCRIPTORS_MAX_MORE) left(`${more()} more than before`)
   const rss = figuresOf(pid).rss_mib - before.rss

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ask } from '../stage/ask.ts'
+import { until } from '../stage/until.ts'
 import { healthOf } from './health.ts'
 import { injectionMissing } from './inject.ts'
 import type { Scenario, Scene } from './scenario.ts'
@@ -62,16 +63,15 @@ async function limitEnds(scene: Scene, name: string): Promise<void> {
   const wrong = violations.rule('Retry-After is within the window of its limit')
   const from = performance.now()
   // Twice, because another window may have begun when the clock was set.
-  while (performance.now() - from < 2_000 * LIMIT.window_s + 1_000) {
+  const hasEnded = async () => {
     const reply = await anonymous(scene)
     const after = Number(reply.headers['retry-after'] ?? 0)
     if (after > LIMIT.window_s) wrong(`${name}: Retry-After: ${after}`)
-    if (reply.status === 200) {
-      return note(`the rate limit ended after ${Math.round(performance.now() - from)} ms`)
-    }
-    await pause(200)
+    return reply.status === 200
   }
-  late(name)
+  const max_ms = 2_000 * LIMIT.window_s + 1_000
+  if (!(await until(hasEnded, { max_ms, every_ms: 200 }))) return late(name)
+  note(`the rate limit ended after ${Math.round(performance.now() - from)} ms`)
 }
 
 /** Messages accepted after the step reach their final status, and webhooks report it. */
@@ -80,11 +80,9 @@ async function messagesEnd(scene: Scene, name: string): Promise<void> {
   const stuck = violations.rule('messages are sent and reported, for any step of the clock')
   const enough = receiver.finished() + (short ? 20 : 200)
   const from = performance.now()
-  while (receiver.finished() < enough) {
-    if (performance.now() - from > FINISH_MAX_MS) {
-      return stuck(`${name}: ${enough - receiver.finished()} of ${short ? 20 : 200} are missing`)
-    }
-    await pause(20)
+  const isEnough = () => receiver.finished() >= enough
+  if (!(await until(isEnough, { max_ms: FINISH_MAX_MS, every_ms: 20 }))) {
+    return stuck(`${name}: ${enough - receiver.finished()} of ${short ? 20 : 200} are missing`)
   }
   note(`messages continued within ${Math.round(performance.now() - from)} ms`)
 }

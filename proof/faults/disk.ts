@@ -1,6 +1,7 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '../stage/until.ts'
 import { expectHealth } from './health.ts'
 import { injectionMissing } from './inject.ts'
 import type { Scenario, Scene } from './scenario.ts'
@@ -44,8 +45,7 @@ export const DISK: readonly Scenario[] = [
       const { injection, service } = scene
       const before = injection.failed()
       injection.failFlushes('EIO')
-      const until = performance.now() + 30_000
-      while (injection.failed() === before && performance.now() < until) await pause(2)
+      await until(() => injection.failed() !== before, { max_ms: 30_000, every_ms: 2 })
       injection.failFlushes(null)
       await Promise.race([service().ended, pause(15_000)])
     },

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { ask } from '../stage/ask.ts'
+import { until } from '../stage/until.ts'
 import type { Scene } from './scenario.ts'
 
 const TELLS_MAX_MS = 30_000
@@ -24,15 +24,18 @@ export async function expectHealth(
   const reported = violations.rule('/health reports whether the database takes writes')
   const from = performance.now()
   let last: Health | null = null
-  while (performance.now() - from < TELLS_MAX_MS) {
-    if (service().hasEnded()) return
+  const isTold = async () => {
+    if (service().hasEnded()) return true
     last = await healthOf(service().url)
-    if (last && (last.services.database === 'ok') === (database === 'ok')) {
-      return note(
-        `/health said "database": "${last.services.database}" after ${Math.round(performance.now() - from)} ms`,
-      )
-    }
-    await pause(100)
+    return last !== null && (last.services.database === 'ok') === (database === 'ok')
   }
-  reported(`${name}: "database" is ${last?.services.database ?? 'not answered'}, not ${database}`)
+  const isReported = await until(isTold, { max_ms: TELLS_MAX_MS, every_ms: 100 })
+  if (service().hasEnded()) return
+  const said = (last as Health | null)?.services.database
+  if (isReported) {
+    return note(
+      `/health said "database": "${said}" after ${Math.round(performance.now() - from)} ms`,
+    )
+  }
+  reported(`${name}: "database" is ${said ?? 'not answered'}, not ${database}`)
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '../stage/until.ts'
 import { healthOf } from './health.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
@@ -29,9 +29,9 @@ async function workOn(scene: Scene, name: string): Promise<void> {
   const { traffic, service, violations, short } = scene
   const stuck = violations.rule('a blocked log does not stop the service')
   const enough = traffic.accepted() + MESSAGES[short ? 'short' : 'full']
-  const until = performance.now() + ACCEPT_MAX_MS
-  while (traffic.accepted() < enough && performance.now() < until) await pause(20)
-  if (traffic.accepted() < enough) stuck(`${name}: requests are no longer accepted`)
+  const accepts = () => traffic.accepted() >= enough
+  const isEnough = await until(accepts, { max_ms: ACCEPT_MAX_MS, every_ms: 20 })
+  if (!isEnough) stuck(`${name}: requests are no longer accepted`)
   const health = await healthOf(service().url)
   if (health?.status !== 'ok') stuck(`${name}: /health is ${health?.status ?? 'not answered'}`)
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Connection, openConnection, requestBytes } from '../stage/connection.ts'
+import { until } from '../stage/until.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
 const STOPPED_MS = { full: 40_000, short: 1_000 }
@@ -19,10 +20,8 @@ export const PROCESS: readonly Scenario[] = [
       const from = performance.now()
       const stuck = violations.rule('messages are sent and reported after a stop')
       const enough = receiver.finished() + 20
-      while (receiver.finished() < enough) {
-        if (performance.now() - from > 60_000) return stuck('not within 60 s')
-        await pause(10)
-      }
+      const isEnough = () => receiver.finished() >= enough
+      if (!(await until(isEnough, { max_ms: 60_000 }))) return stuck('not within 60 s')
       note(`messages continued ${Math.round(performance.now() - from)} ms after SIGCONT`)
     },
   },

@@ -1,17 +1,17 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { check } from '../crash/check.ts'
 import { checkApi } from '../crash/check-api.ts'
-import { type Evidence, readStored, readWaiting } from '../crash/evidence.ts'
+import { type Evidence, emptied, readStored } from '../crash/evidence.ts'
 import { createOperations, idsAnswered } from '../crash/operations.ts'
 import { openReceiver } from '../crash/receiver.ts'
 import { startTraffic } from '../crash/traffic.ts'
 import { openAccount } from '../stage/accounts.ts'
-import { openReadonly } from '../stage/database.ts'
+import { type Query, queryFile } from '../stage/database.ts'
 import { randomFrom } from '../stage/random.ts'
 import { runCommand, type Service, type ServiceOptions, startService } from '../stage/serve.ts'
+import { until } from '../stage/until.ts'
 import { createViolations, type Violations } from '../stage/violations.ts'
 import { type Injection, openInjection } from './inject.ts'
 import type { Scenario, Scene } from './scenario.ts'
@@ -159,15 +159,17 @@ async function play(
     }
     await traffic.finish()
     const isUp = !scene.service().hasEnded()
-    if (isUp) await quiet(data, { max_ms: QUIET_MAX_MS.before_end, progress })
+    const query = queryFile(join(data, 'svc.db'))
+    const onWait = (text: string, times: number) => times % 200 === 199 && progress(text)
+    if (isUp) await emptied(query, { max_ms: QUIET_MAX_MS.before_end, onWait })
     // The short form has already ended it and started the next one.
     if (!short || !isUp) {
       await endIn(scene.service(), violations)
       service = await startService({ ...serviceOptions, log_to: 'driver' })
-      await quiet(data, { max_ms: QUIET_MAX_MS.after_start, progress })
+      await emptied(query, { max_ms: QUIET_MAX_MS.after_start, onWait })
     }
     const evidence = await look(
-      data,
+      query,
       scene,
       scenarios.some(({ fails }) => fails),
     )
@@ -234,15 +236,12 @@ async function acceptMore(
   broken: (text: string) => void,
 ): Promise<void> {
   const enough = traffic.accepted() + more
-  const until = performance.now() + RECOVERY_MAX_MS
+  const isEnough = () => traffic.accepted() >= enough
+  const isOver = () => isEnough() || service().hasEnded()
   traffic.aim([service().url])
-  while (traffic.accepted() < enough) {
-    if (performance.now() > until) {
-      return broken(`${enough - traffic.accepted()} of ${more} not within ${RECOVERY_MAX_MS} ms`)
-    }
-    if (service().hasEnded()) return broken('the service has ended')
-    await pause(10)
-  }
+  if (!(await until(isOver, { max_ms: RECOVERY_MAX_MS }))) {
+    broken(`${enough - traffic.accepted()} of ${more} not within ${RECOVERY_MAX_MS} ms`)
+  } else if (!isEnough()) broken('the service has ended')
 }
 
 /** SIGTERM must end it with code 0. */
@@ -255,35 +254,11 @@ async function endIn(service: Service, { rule }: Violations): Promise<void> {
   if (code !== 0) inOrder(`${signal ?? code}`)
 }
 
-async function queryRows<Row>(data: string, sql: string): Promise<Row[]> {
-  const database = openReadonly(join(data, 'svc.db'))
-  try {
-    return database.prepare(sql).all() as Row[]
-  } finally {
-    database.close()
-  }
-}
-
-/** Resolves when the queues are empty, or after too long a wait. */
-async function quiet(
-  data: string,
-  { max_ms, progress }: { max_ms: number; progress(text: string): void },
-): Promise<void> {
-  const until = performance.now() + max_ms
-  for (let i = 0; performance.now() < until; i++) {
-    const { messages, deliveries } = await readWaiting((sql) => queryRows(data, sql))
-    if (messages + deliveries === 0) return
-    if (i % 200 === 199) progress(`waiting for ${messages} messages and ${deliveries} deliveries`)
-    await pause(100)
-  }
-}
-
 async function look(
-  data: string,
+  query: Query,
   { operations, accounts, receiver }: Scene,
   outages: boolean,
 ): Promise<Evidence> {
-  const query = <Row>(sql: string) => queryRows<Row>(data, sql)
   const found = await query<{ integrity_check: string }>('pragma integrity_check')
   const damage = found.map(({ integrity_check }) => integrity_check).filter((text) => text !== 'ok')
   const stored = { ...(await readStored(query)), damage }

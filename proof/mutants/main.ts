@@ -6,7 +6,7 @@
 // no test notices. Exits with 1 if less than `--least` percent of an area are noticed.
 
 import { parseArgs } from 'node:util'
-import { startPostgres } from '../../packages/core/test/postgres-server.ts'
+import { startPostgres } from '../stage/postgres.ts'
 import { AREAS } from './areas.ts'
 import { runArea } from './run.ts'
 

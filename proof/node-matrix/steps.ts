@@ -38,9 +38,8 @@ async function tryNpmStart({ cwd, env }: Where): Promise<string> {
   const answer = await finish(['sh', '-c', printed], { cwd, env, limit_ms: CURL_LIMIT_MS })
   const { data } = JSON.parse(answer) as { data?: { status?: string } }
   if (data?.status !== 'queued') throw new Error(`the printed curl: ${answer}`)
-  service.child.kill('SIGTERM')
   // npm itself dies of the signal; the output stays open until the service has ended too.
-  await service.ended(STOP_LIMIT_MS)
+  await service.stop(STOP_LIMIT_MS)
   const output = service.output()
   if (!output.includes('Stopping…') || /Assertion|FATAL|Segmentation/.test(output)) {
     throw new Error(`npm start did not stop cleanly:\n${output}`)
@@ -59,8 +58,7 @@ async function startAndStop({ cwd, env }: Where): Promise<string> {
     const [, url] = await service.until(/"url":"([^"]+)","msg":"listening"/, START_LIMIT_MS)
     const answer = await fetch(`${url}/health/ready`)
     if (!answer.ok) throw new Error(`start ${i}: ready answered ${answer.status}`)
-    service.child.kill('SIGTERM')
-    const end = await service.ended(STOP_LIMIT_MS)
+    const end = await service.stop(STOP_LIMIT_MS)
     if (end !== 0) throw new Error(`start ${i} ended with ${end}:\n${service.output()}`)
   }
   return 'each ended with 0'

@@ -8,7 +8,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { api, openapi } from '@svc/core/contract'
-import { inFolder, startService } from '../stage/service.ts'
+import { signUp } from '../stage/accounts.ts'
+import { startService } from '../stage/service.ts'
+import { onStage } from '../stage/stage.ts'
 import { generate, lint } from './checks.ts'
 import { compareThroughPrism } from './proxy.ts'
 import { openWholeService } from './service.ts'
@@ -31,65 +33,40 @@ async function check(name: string, work: () => Promise<string | undefined>): Pro
   }
 }
 
-await inFolder(async (folder) => {
+await onStage(async (stage) => {
+  const { folder } = stage
   const tools = await installTools(folder)
-  const service = await startService(folder, 'service', { dispatch: true })
+  const service = await startService(stage, 'service', { dispatch: true })
+  stage.atEnd(service.stop)
   const { url } = service
-  try {
-    const key = await keyOf(url)
-    const document = openapi(api, { version: '1.0.0', url })
-    writeFileSync(join(tools.folder, 'openapi.json'), JSON.stringify(document))
-    await check('redocly and spectral find no error', async () => {
-      await lint(tools)
+  const { owner } = await signUp(url, 'owner')
+  const { key } = await owner.apiKeys.create({ name: 'Tools' })
+  const document = openapi(api, { version: '1.0.0', url })
+  writeFileSync(join(tools.folder, 'openapi.json'), JSON.stringify(document))
+  await check('redocly and spectral find no error', async () => {
+    await lint(tools)
+    return undefined
+  })
+  for (const name of ['hey-api', 'openapi-fetch'] as const) {
+    await check(`a client of ${name} compiles and sends`, async () => {
+      await generate(tools, name, { url, key })
       return undefined
     })
-    for (const name of ['hey-api', 'openapi-fetch'] as const) {
-      await check(`a client of ${name} compiles and sends`, async () => {
-        await generate(tools, name, { url, key })
-        return undefined
-      })
-    }
-    await check(
-      'Prism finds a success of each operation, and no answer that is not described',
-      async () => {
-        const whole = await openWholeService(folder)
-        try {
-          const sample = { seed: Number(values.seed), count: Number(values.requests) }
-          const { statuses, faults } = await compareThroughPrism(tools, document, whole, sample)
-          if (faults.length > 0) throw new Error(faults.join('\n'))
-          const counts = [...statuses].sort(([a], [b]) => a - b)
-          return `: ${counts.map(([status, n]) => `${n} of ${status}`).join(', ')}`
-        } finally {
-          await whole.close()
-        }
-      },
-    )
-  } finally {
-    await service.child.request('stop', null)
-    await service.child.end()
   }
+  await check(
+    'Prism finds a success of each operation, and no answer that is not described',
+    async () => {
+      const whole = await openWholeService(folder)
+      try {
+        const sample = { seed: Number(values.seed), count: Number(values.requests) }
+        const { statuses, faults } = await compareThroughPrism(tools, document, whole, sample)
+        if (faults.length > 0) throw new Error(faults.join('\n'))
+        const counts = [...statuses].sort(([a], [b]) => a - b)
+        return `: ${counts.map(([status, n]) => `${n} of ${status}`).join(', ')}`
+      } finally {
+        await whole.close()
+      }
+    },
+  )
 })
 if (failed > 0) process.exitCode = 1
-
-/** An API key with all scopes of a new workspace. */
-async function keyOf(url: string): Promise<string> {
-  const credentials = { email: 'owner@example.com', password: 'a password of this run' }
-  async function post<Data>(path: string, body: object, token?: string): Promise<Data> {
-    const headers = {
-      'content-type': 'application/json',
-      ...(token && { authorization: `Bearer ${token}` }),
-    }
-    const response = await fetch(`${url}/api/v1/${path}`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-    })
-    const { data } = (await response.json()) as { data?: Data }
-    if (!data) throw new Error(`${path}: ${response.status}`)
-    return data
-  }
-  await post('auth/signup', { ...credentials, company_name: 'Example' })
-  const { token } = await post<{ token: string }>('auth/login', credentials)
-  const { key } = await post<{ key: string }>('api-keys', { name: 'Tools' }, token)
-  return key
-}

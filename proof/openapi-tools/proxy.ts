@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import type { OpenApiDocument } from '@svc/core/contract'
 import { type Operation, operationsOf } from '../../packages/server/test/fuzz-operations.ts'
 import { sampleOf } from '../../packages/server/test/fuzz-requests.ts'
+import { start } from '../stage/command.ts'
 import type { WholeService } from './service.ts'
 import type { Tools } from './tools.ts'
 import { type Send, type Toured, tour } from './tour.ts'
@@ -176,31 +175,11 @@ async function sendVaried(
 /** Some samples cannot pass through Prism. */
 const SPARE = 1.2
 
-async function startPrism(folder: string, upstream: string) {
-  const prism = join(folder, 'node_modules/@stoplight/prism-cli/dist/index.js')
+async function startPrism(cwd: string, upstream: string) {
+  const prism = join(cwd, 'node_modules/@stoplight/prism-cli/dist/index.js')
   const options = ['--host', '127.0.0.1', '--port', '0', '--validate-request', 'false']
-  const child = spawn(process.execPath, [prism, 'proxy', 'openapi.json', upstream, ...options], {
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const ended = once(child, 'exit')
-  const limit = setTimeout(() => child.kill('SIGKILL'), START_MAX_MS)
-  const url = await new Promise<string>((resolve, reject) => {
-    let output = ''
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output = (output + text).slice(-10_000)
-      const found = LISTENING.exec(output)?.[1]
-      if (found) resolve(found)
-    })
-    ended.then(() => reject(new Error(`Prism did not start: ${output}`)), reject)
-  })
-  clearTimeout(limit)
-  child.stdout.removeAllListeners('data').resume()
-  return {
-    url,
-    async stop() {
-      child.kill('SIGTERM')
-      await ended
-    },
-  }
+  const command = [process.execPath, prism, 'proxy', 'openapi.json', upstream, ...options]
+  const running = start(command, { cwd, env: process.env })
+  const [, url = ''] = await running.until(LISTENING, START_MAX_MS)
+  return { url, stop: () => running.stop() }
 }

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { createOperations } from '../crash/operations.ts'
 import { openReceiver } from '../crash/receiver.ts'
@@ -8,6 +7,7 @@ import { startTraffic } from '../crash/traffic.ts'
 import { openVictims, type Victim } from '../crash/victim.ts'
 import { type Account, openAccount } from '../stage/accounts.ts'
 import type { Random } from '../stage/random.ts'
+import { until } from '../stage/until.ts'
 import { type Change, readChanges } from './records.ts'
 
 /** The changes of successive services on one data folder, and the promises to their callers. */
@@ -124,9 +124,8 @@ async function live(
   victim.ended.then(() => {
     isOver = true
   })
-  const until = performance.now() + LIFE_MAX_MS
   traffic.aim([victim.url])
-  while (!isOver && traffic.accepted() < enough && performance.now() < until) await pause(5)
+  await until(() => isOver || traffic.accepted() >= enough, { max_ms: LIFE_MAX_MS, every_ms: 5 })
   traffic.aim([])
   await victim.kill()
 }

@@ -1,8 +1,7 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type Service, startService } from '../stage/service.ts'
+import { openStage } from '../stage/stage.ts'
 import { type Input, inputs } from './inputs.ts'
 
 /** The longest delay that one input caused. */
@@ -16,7 +15,6 @@ export interface Slow {
 /** The number of tries of a slow input: a compilation or a garbage collection can fall into a single try. */
 const TRIES = 4
 const WAIT_MAX_MS = 120_000
-const NO_LIMIT = '999999999/60'
 
 export interface Options {
   /** One input of each kind, instead of all. */
@@ -37,11 +35,11 @@ export interface Trial {
 
 export async function openTrial({ quick, route = '', suspect_ms }: Options): Promise<Trial> {
   // In memory, where possible: a flush to disk would count as a delay.
-  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-slow-'))
+  const stage = openStage(existsSync('/dev/shm') ? { parent: '/dev/shm' } : {})
   const agent = new Agent({ keepAlive: true, timeout: WAIT_MAX_MS })
-  const service = await startService(folder, 'service', {
+  const service = await startService(stage, 'service', {
     dispatch: false,
-    env: { SVC_RATE_LIMIT_FAILED_AUTH: NO_LIMIT, SVC_BULK_RECIPIENTS_MAX: '10000' },
+    env: { SVC_BULK_RECIPIENTS_MAX: '10000' },
   })
   let token = await login(service, agent)
 
@@ -65,9 +63,8 @@ export async function openTrial({ quick, route = '', suspect_ms }: Options): Pro
     },
     async close() {
       agent.destroy()
-      await service.child.request('stop', null)
-      await service.child.end()
-      rmSync(folder, { recursive: true, force: true })
+      await service.stop()
+      await stage.close()
     },
   }
 }

@@ -1,9 +1,7 @@
 import type { Account } from '../stage/accounts.ts'
+import type { Query } from '../stage/database.ts'
 import type { Violations } from '../stage/violations.ts'
 import { digestOf, type OpLog } from './op-log.ts'
-
-/** Reads the database of the service, page by page. */
-export type Query = <Row>(sql: string) => Promise<Row[]>
 
 const PAGE = 5_000
 

@@ -1,18 +1,16 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { verify } from '@svc/core/webhooks'
-import { connectTo } from '../../packages/core/test/postgres-client.ts'
-import { startPostgres } from '../../packages/core/test/postgres-server.ts'
-import { readWaiting } from '../crash/evidence.ts'
-import { openEndpoint } from '../crash/receiver.ts'
-import { type Account, openAccount } from '../stage/accounts.ts'
-import { openReadonly } from '../stage/database.ts'
+import { emptied } from '../crash/evidence.ts'
+import { openAccount } from '../stage/accounts.ts'
+import { type Query, queryFile } from '../stage/database.ts'
+import { openSignedEndpoint } from '../stage/endpoint.ts'
+import { startPostgres } from '../stage/postgres.ts'
 import { randomFrom } from '../stage/random.ts'
 import { runCommand, type Service, type ServiceOptions, startService } from '../stage/serve.ts'
+import { until } from '../stage/until.ts'
 import { createViolations, type Violations } from '../stage/violations.ts'
 import { openClients } from './clients.ts'
-import { compare, type Query } from './compare.ts'
+import { compare } from './compare.ts'
 import { createHistogram, percentile } from './histogram.ts'
 import { createOpLog, type OpLog } from './op-log.ts'
 import { createOperations } from './operations.ts'
@@ -67,7 +65,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   const database = postgres ? await startPostgres() : null
   try {
     const env: Record<string, string> = database ? { SVC_DATABASE_URL: database.url } : {}
-    const query = database ? postgresQuery(database.url) : sqliteQuery(join(folder, 'svc.db'))
+    const query = database?.query ?? queryFile(join(folder, 'svc.db'))
     const { command } = options
     return await run(options, { folder, env, ...(command && { command }) }, query)
   } finally {
@@ -83,7 +81,13 @@ async function run(
   const { folder, seed, progress } = options
   const violations = createViolations()
   const log = createOpLog(join(folder, 'driver.db'))
-  const receiver = await openReceiver(log, violations)
+  const receiver = await openSignedEndpoint({
+    onForged: violations.rule('every delivery is signed'),
+    receive({ id, event, body }) {
+      log.received(id, event, body)
+      return 200
+    },
+  })
   const service = await startService(serviceOptions).catch(async (error) => {
     await receiver.close()
     log.close()
@@ -123,7 +127,8 @@ async function run(
       over: load,
     })
     const seconds = (performance.now() - from) / 1_000
-    await quiet(query, progress)
+    const isEmpty = await emptied(query, { max_ms: QUIET_MAX_MS })
+    if (!isEmpty) progress('the queues are not empty in time')
     clients.close()
     await endInOrder(service, ended.early, violations)
     noteLog(service, violations)
@@ -167,7 +172,7 @@ async function keepUp(
     }
     await pause(TICK_MS)
   }
-  while (operations.running() > 0 && !hasEnded()) await pause(TICK_MS)
+  await until(() => operations.running() === 0 || hasEnded(), { every_ms: TICK_MS })
 }
 
 /** Samples the service until the load has ended. */
@@ -241,17 +246,6 @@ function lineOf(samples: readonly Sample[], log: OpLog): string {
   ].join(' · ')
 }
 
-/** Resolves when the queues are empty, or after too long a wait. */
-async function quiet(query: Query, progress: (text: string) => void): Promise<void> {
-  const until = performance.now() + QUIET_MAX_MS
-  while (performance.now() < until) {
-    const { messages, deliveries } = await readWaiting(query)
-    if (messages + deliveries === 0) return
-    await pause(200)
-  }
-  progress('the queues are not empty in time')
-}
-
 async function endInOrder(
   service: Service,
   hasEnded: boolean,
@@ -270,48 +264,4 @@ function noteLog({ log }: Service, { rule }: Violations): void {
   const lines = log.kept.filter((line) => isWrong(Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 0)))
   const total = [...log.levels].reduce((sum, [level, n]) => sum + (isWrong(level) ? n : 0), 0)
   for (let i = 0; i < total; i++) wrong((lines[i] ?? 'a line that was dropped').slice(0, 300))
-}
-
-/** Refuses deliveries without a valid signature, and notes the others. */
-async function openReceiver(log: OpLog, { rule }: Violations) {
-  const forged = rule('every delivery is signed')
-  let secrets = new Map<string, string>()
-  const endpoint = await openEndpoint((path, headers: IncomingHttpHeaders, body) => {
-    const result = verify({ secret: secrets.get(path) ?? '', body, headers })
-    if (!result.ok || result.event_id === null) {
-      forged(`a delivery to ${path}: ${result.ok ? 'no event id' : result.reason}`)
-      return 403
-    }
-    log.received(result.event_id, result.event ?? '', body)
-    return 200
-  })
-  return {
-    ...endpoint,
-    trust(accounts: readonly Account[]) {
-      secrets = new Map(accounts.map(({ webhook }) => [webhook.path, webhook.secret]))
-    },
-  }
-}
-
-/** Opened for each query: a permanent connection would keep the service's log from being truncated. */
-function sqliteQuery(file: string): Query {
-  return async <Row>(sql: string) => {
-    const database = openReadonly(file)
-    try {
-      return database.prepare(sql).all() as Row[]
-    } finally {
-      database.close()
-    }
-  }
-}
-
-function postgresQuery(url: string): Query {
-  return async <Row>(sql: string) => {
-    const client = await connectTo(url)
-    try {
-      return (await client.query(sql)).rows as Row[]
-    } finally {
-      await client.end()
-    }
-  }
 }

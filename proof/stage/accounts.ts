@@ -9,24 +9,29 @@ export interface Account {
   webhook: { id: string; secret: string; path: string }
 }
 
-/** Signs up, logs in and makes keys and a webhook through the API. */
+/** Signs up and logs in through the API; `owner` is a client with the token. */
+export async function signUp(baseUrl: string, name: string) {
+  const stranger = new Svc({ baseUrl })
+  const email = `${name}@example.com`
+  const password = 'correct horse battery staple'
+  await stranger.workspaces.signup({ email, password, company_name: name })
+  const { workspace, token } = await stranger.workspaces.login({ email, password })
+  return { workspace_id: workspace.id, token, owner: new Svc({ baseUrl, token }) }
+}
+
+/** Signs up, and makes keys and a webhook. */
 export async function openAccount(
   base_url: string,
   receiverUrl: string,
   name: string,
 ): Promise<Account> {
-  const stranger = new Svc({ baseUrl: base_url })
-  const email = `${name}@example.com`
-  const password = 'correct horse battery staple'
-  await stranger.workspaces.signup({ email, password, company_name: name })
-  const { workspace, token } = await stranger.workspaces.login({ email, password })
-  const owner = new Svc({ baseUrl: base_url, token })
+  const { workspace_id, token, owner } = await signUp(base_url, name)
   const live = await owner.apiKeys.create({ name: 'live' })
   const test = await owner.apiKeys.create({ name: 'test', mode: 'test' })
   const path = `/${name}`
   const { webhook } = await owner.webhooks.create({ url: `${receiverUrl}${path}`, events: ['*'] })
   return {
-    workspace_id: workspace.id,
+    workspace_id,
     token,
     keys: { live: live.key, test: test.key },
     webhook: { id: webhook.id, secret: webhook.secret, path },

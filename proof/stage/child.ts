@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { CpuProfile } from '../bench/cpu-profile.ts'
+import type { Stage } from './stage.ts'
 
 /** The requests that a process of a benchmark answers, by name. */
 export type Handlers = Record<string, (input: never) => unknown>
@@ -31,6 +31,18 @@ export interface Child<H extends Handlers> {
   end(): Promise<void>
 }
 
+/** The used part of a `.cpuprofile`. */
+export interface CpuProfile {
+  nodes: {
+    id: number
+    /** Its line and column count from 0. */
+    callFrame: { functionName: string; url: string; lineNumber: number; columnNumber: number }
+    children?: number[]
+  }[]
+  samples: number[]
+  timeDeltas: number[]
+}
+
 interface Reply {
   id: number
   output?: unknown
@@ -38,19 +50,16 @@ interface Reply {
 }
 
 /**
- * Starts a file, named by its path below `proof/`, in a separate process; its output goes to a file in `folder`. A `.mjs` runs in plain
- * node, a `.ts` with the loader of this process.
+ * Starts a file, named by its path below `proof/`, in a separate process, which ends with the stage. Its output goes to a file
+ * in the folder of the stage. A `.mjs` runs in plain node, a `.ts` with the loader of this process.
  * @param node_args more arguments for node, such as `--cpu-prof`.
  */
 export function startChild<H extends Handlers>(
+  stage: Pick<Stage, 'folder' | 'atEnd'>,
   file: string,
-  {
-    folder,
-    env = {},
-    node_args = [],
-  }: { folder: string; env?: Record<string, string>; node_args?: string[] },
+  { env = {}, node_args = [] }: { env?: Record<string, string>; node_args?: string[] } = {},
 ): Child<H> {
-  const logFile = join(folder, `${basename(file)}.log`)
+  const logFile = join(stage.folder, `${basename(file)}.log`)
   const log = openSync(logFile, 'a')
   const child = fork(fileURLToPath(new URL(`../${file}`, import.meta.url)), [], {
     env: { ...process.env, ...env },
@@ -86,15 +95,18 @@ export function startChild<H extends Handlers>(
     })
   }
 
+  function end(): Promise<void> {
+    if (child.connected) child.disconnect()
+    return ended
+  }
+
+  stage.atEnd(end)
   return {
     request: request as Child<H>['request'],
     usage: () => request('usage', null) as Promise<Usage>,
     startProfile: () => request('startProfile', null) as Promise<void>,
     takeProfile: () => request('takeProfile', null) as Promise<CpuProfile>,
-    end() {
-      if (child.connected) child.disconnect()
-      return ended
-    },
+    end,
   }
 }
 

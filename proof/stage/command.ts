@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { setTimeout as pause } from 'node:timers/promises'
 
 const OUTPUT_MAX = 100_000
 
@@ -9,11 +10,13 @@ export interface Where {
 
 /** A running program and its output. */
 export interface Running {
-  readonly child: ChildProcess
+  readonly pid: number
   /** Resolves when the output contains the text. @throws Error when the program ends first, or after `limit_ms`. */
   until(pattern: RegExp, limit_ms: number): Promise<RegExpExecArray>
-  /** The exit code, or the signal that ended it. @throws Error after `limit_ms`, when it was killed. */
-  ended(limit_ms: number): Promise<number | NodeJS.Signals>
+  /** The exit code, or the signal that ended it. @throws Error after `limit_ms` (default: never), when it was killed. */
+  ended(limit_ms?: number): Promise<number | NodeJS.Signals>
+  /** Sends SIGTERM, and waits for the end of the program and of those that share its output. */
+  stop(limit_ms?: number): Promise<number | NodeJS.Signals>
   output(): string
 }
 
@@ -29,8 +32,10 @@ export function start([command = '', ...args]: readonly string[], { cwd, env }: 
   // Before the removal of its folder.
   process.prependOnceListener('exit', kill)
   let output = ''
+  let wake = () => {}
   const keep = (chunk: string) => {
     output = (output + chunk).slice(-OUTPUT_MAX)
+    wake()
   }
   child.stdout.setEncoding('utf8').on('data', keep)
   child.stderr.setEncoding('utf8').on('data', keep)
@@ -43,8 +48,21 @@ export function start([command = '', ...args]: readonly string[], { cwd, env }: 
   })
   const transcript = () => `${[command, ...args].join(' ')}:\n${output}`
 
+  async function ended(limit_ms?: number): Promise<number | NodeJS.Signals> {
+    if (limit_ms === undefined) return closed
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      kill()
+    }, limit_ms)
+    const end = await closed
+    clearTimeout(timer)
+    if (isLate) throw new Error(`still running after ${limit_ms / 1000} s: ${transcript()}`)
+    return end
+  }
+
   return {
-    child,
+    pid: child.pid as number,
     output: () => output,
     async until(pattern, limit_ms) {
       const limit = Date.now() + limit_ms
@@ -58,19 +76,16 @@ export function start([command = '', ...args]: readonly string[], { cwd, env }: 
           kill()
           throw new Error(`no ${pattern} within ${limit_ms / 1000} s: ${transcript()}`)
         }
-        await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 20))])
+        const more = new Promise<void>((resolve) => {
+          wake = resolve
+        })
+        await Promise.race([closed, more, pause(20)])
       }
     },
-    async ended(limit_ms) {
-      let isLate = false
-      const timer = setTimeout(() => {
-        isLate = true
-        kill()
-      }, limit_ms)
-      const end = await closed
-      clearTimeout(timer)
-      if (isLate) throw new Error(`still running after ${limit_ms / 1000} s: ${transcript()}`)
-      return end
+    ended,
+    stop(limit_ms) {
+      child.kill('SIGTERM')
+      return ended(limit_ms)
     },
   }
 }
@@ -78,7 +93,7 @@ export function start([command = '', ...args]: readonly string[], { cwd, env }: 
 /** Runs a program to its end. @throws Error with its output if the exit code is not 0. */
 export async function finish(
   command: readonly string[],
-  { limit_ms, ...where }: Where & { limit_ms: number },
+  { limit_ms, ...where }: Where & { limit_ms?: number },
 ): Promise<string> {
   const running = start(command, where)
   const end = await running.ended(limit_ms)

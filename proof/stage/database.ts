@@ -1,5 +1,8 @@
 import { Sqlite } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
 
+/** Runs a query on the database of a service. */
+export type Query = <Row>(sql: string) => Promise<Row[]>
+
 /** A SQLite file, to inspect the data of a service. */
 export interface Database {
   prepare(sql: string): {
@@ -24,4 +27,16 @@ export function openWritable(file: string): WritableDatabase {
 /** Opens a database that another process may write. */
 export function openReadonly(file: string): Database {
   return new Sqlite(file, { readonly: true }) as Database
+}
+
+/** Opens the file for each query: a permanent connection would keep the log of the service from being truncated. */
+export function queryFile(file: string): Query {
+  return async <Row>(sql: string) => {
+    const database = openReadonly(file)
+    try {
+      return database.prepare(sql).all() as Row[]
+    } finally {
+      database.close()
+    }
+  }
 }

@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { ask } from './ask.ts'
+import { settingsOf } from './settings.ts'
+import { until } from './until.ts'
 
 /** `svc serve` as a separate process, observed through its log. */
 export interface Service {
@@ -55,34 +57,18 @@ export const BUILT_COMMAND: readonly string[] = [
   fileURLToPath(new URL('../../packages/cli/bin/svc.js', import.meta.url)),
 ]
 
-const NO_LIMIT = '999999999/60'
 const START_MAX_MS = 60_000
 const LINES_KEPT_MAX = 1_000
 
-/** More than a run can spend. */
-export const SIGNUP_CREDITS = 100_000_000
-
-/** The environment of a service under test: a free port, rate limits out of reach, webhooks to loopback. */
-export function serviceEnv(folder: string): Record<string, string> {
+/** The environment of a service under test. */
+function serviceEnv(folder: string): Record<string, string> {
   const { PATH = '', HOME = '', TMPDIR } = process.env
   return {
     PATH,
     HOME,
     ...(TMPDIR && { TMPDIR }),
-    HOST: '127.0.0.1',
-    PORT: '0',
-    SVC_DATA_DIR: folder,
+    ...settingsOf(folder),
     SVC_METRICS_LISTEN: '127.0.0.1:0',
-    SVC_RATE_LIMIT_GENERAL: NO_LIMIT,
-    SVC_RATE_LIMIT_BULK: NO_LIMIT,
-    SVC_RATE_LIMIT_ANONYMOUS: NO_LIMIT,
-    SVC_RATE_LIMIT_AUTH: NO_LIMIT,
-    SVC_RATE_LIMIT_FAILED_AUTH: NO_LIMIT,
-    SVC_TEST_MESSAGES_PER_DAY: '9999999',
-    SVC_TEST_BYTES_PER_DAY: '999999999999',
-    SVC_SIGNUP_CREDITS: String(SIGNUP_CREDITS),
-    SVC_WEBHOOK_ALLOW_HTTP: 'true',
-    SVC_WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
   }
 }
 
@@ -184,12 +170,10 @@ async function freePort(): Promise<number> {
 /** Resolves when the service answers at that address; its metrics address is unknown. */
 async function answering(port: number, hasEnded: () => boolean): Promise<Listening> {
   const url = `http://127.0.0.1:${port}`
-  while (!hasEnded()) {
-    const reply = await ask(`${url}/health/live`, START_MAX_MS)
-    if (reply.status === 200) return { url, metrics_url: '' }
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  return new Promise(() => {})
+  const isAnswering = async () => (await ask(`${url}/health/live`, START_MAX_MS)).status === 200
+  await until(async () => hasEnded() || (await isAnswering()), { every_ms: 50 })
+  // The end of the service decides, where it comes first.
+  return hasEnded() ? new Promise(() => {}) : { url, metrics_url: '' }
 }
 
 type Listening = Pick<Service, 'url' | 'metrics_url'> & { smtp_urls?: string[] }

@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Child, type Handlers, startChild } from './child.ts'
+import { settingsOf } from './settings.ts'
+import type { Stage } from './stage.ts'
 
 /** The requests of a service's process. */
 export interface ServiceHandlers extends Handlers {
@@ -49,25 +50,8 @@ export interface Service {
   /** The address of its SMTP inlet, if it has one. */
   smtp_url: string | null
   database: string
-}
-
-/** Every limit is counted, and none is reached. */
-const NO_LIMIT = '999999999/60'
-
-/** The settings of a service under measurement, without limits. */
-export function serviceEnvironment(folder: string): Record<string, string> {
-  return {
-    HOST: '127.0.0.1',
-    PORT: '0',
-    SVC_DATA_DIR: folder,
-    SVC_RATE_LIMIT_GENERAL: NO_LIMIT,
-    SVC_RATE_LIMIT_BULK: NO_LIMIT,
-    SVC_RATE_LIMIT_ANONYMOUS: NO_LIMIT,
-    SVC_RATE_LIMIT_AUTH: NO_LIMIT,
-    SVC_SIGNUP_CREDITS: '900000000',
-    SVC_WEBHOOK_ALLOW_HTTP: 'true',
-    SVC_WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
-  }
+  /** Stops it cleanly, and resolves when it has ended: a profile is written at the end. */
+  stop(): Promise<void>
 }
 
 export interface ServiceOptions {
@@ -84,9 +68,9 @@ export interface ServiceOptions {
   env?: Record<string, string>
 }
 
-/** Starts a service with its data in `folder`/`name`. */
+/** Starts a service with its data in the folder `name` of the stage. */
 export async function startService(
-  folder: string,
+  stage: Stage,
   name: string,
   {
     dispatch,
@@ -98,27 +82,24 @@ export async function startService(
     env,
   }: ServiceOptions,
 ): Promise<Service> {
-  const data = join(folder, name)
+  const data = join(stage.folder, name)
   mkdirSync(data)
-  const child = startChild<ServiceHandlers>('stage/service.mjs', {
-    folder: data,
+  const child = startChild<ServiceHandlers>({ ...stage, folder: data }, 'stage/service.mjs', {
     env: {
-      ...serviceEnvironment(data),
+      ...settingsOf(data),
       ...(database_url && { SVC_DATABASE_URL: database_url }),
       ...env,
     },
     node_args,
   })
   const started = await child.request('start', { dispatch, webhook_url, webhook_events, key })
-  return { child, ...started, database: join(data, 'svc.db') }
-}
-
-/** Passes a temporary folder to `work`, and removes it afterwards. */
-export async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
-  try {
-    return await work(folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+  return {
+    child,
+    ...started,
+    database: join(data, 'svc.db'),
+    async stop() {
+      await child.request('stop', null)
+      await child.end()
+    },
   }
 }

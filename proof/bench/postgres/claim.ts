@@ -1,8 +1,10 @@
 import { systemRuntime } from '../../../packages/core/src/runtime/runtime.ts'
 import { openStorage } from '../../../packages/core/src/storage/open.ts'
 import type { Storage } from '../../../packages/core/src/storage/ports/storage.ts'
-import { startPostgres } from '../../../packages/core/test/postgres-server.ts'
+import { type Postgres, startPostgres } from '../../stage/postgres.ts'
+import { onStage, type Stage } from '../../stage/stage.ts'
 import { type BenchOptions, count, type Figure, median } from '../figure.ts'
+import { inTurns } from '../rounds.ts'
 import { Pool } from './plain.ts'
 
 const CEILING = 2
@@ -13,51 +15,39 @@ const LEASE_MS = 30_000
 interface Queue {
   storage: Storage
   pool: Pool
-  times_ms: number[]
 }
 
 /** The cost of a claim in a queue of 1,000,000 rows, as a multiple of one in a queue of 1,000; in turns. */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  const sizes = quick ? [1_000, 100_000] : [1_000, 1_000_000]
+  const few = 1_000
+  const many = quick ? 100_000 : 1_000_000
   const claims = quick ? 40 : 200
-  const database = await startPostgres()
-  const queues: Queue[] = []
-  try {
-    for (const size of sizes) queues.push(await fill(database.url, size))
-    const [small, large] = queues as [Queue, Queue]
-    for (let i = 0; i < claims; i++) {
-      await claim(small)
-      await claim(large)
-    }
+  return onStage(async (stage) => {
+    const database = await startPostgres({ stage })
+    const [small, large] = [await fill(stage, database, few), await fill(stage, database, many)]
+    const sides = { few: () => claim(small), many: () => claim(large) }
+    const times = await inTurns(sides, claims, { areWarm: true })
     // The first half warms up: caches, and the tables' statistics.
-    const of = ({ times_ms }: Queue) => median(times_ms.slice(claims / 2))
+    const of = (times_ms: readonly number[]) => median(times_ms.slice(claims / 2))
     return [
       {
-        name: `PostgreSQL, a claim among ${sizes[1]?.toLocaleString('en-US')} queued against one among 1,000`,
+        name: `PostgreSQL, a claim among ${many.toLocaleString('en-US')} queued against one among 1,000`,
         // A cost has a ceiling; a figure with a floor is its inverse.
-        value: of(small) / of(large),
+        value: of(times.few) / of(times.many),
         unit: 'x',
         floor: 1 / CEILING,
-        raw: `a claim of ${BATCH} takes ${count(of(large))} ms among many, ${count(of(small))} ms among few: ${count(of(large) / of(small))} times as much, at most ${CEILING}; ${claims} claims each`,
+        raw: `a claim of ${BATCH} takes ${count(of(times.many))} ms among many, ${count(of(times.few))} ms among few: ${count(of(times.many) / of(times.few))} times as much, at most ${CEILING}; ${claims} claims each`,
       },
     ]
-  } finally {
-    for (const { storage, pool } of queues) {
-      await storage.close()
-      await pool.end()
-    }
-    await database.stop()
-  }
+  })
 }
 
-async function fill(serverUrl: string, size: number): Promise<Queue> {
-  const name = `queue_${size}`
-  const server = new Pool({ connectionString: serverUrl, max: 1 })
-  await server.query(`create database ${name}`)
-  await server.end()
-  const url = serverUrl.replace(/[^/]*$/, name)
+async function fill(stage: Stage, database: Postgres, size: number): Promise<Queue> {
+  const url = await database.create(`queue_${size}`)
   const storage = await openStorage(url, systemRuntime())
+  stage.atEnd(() => storage.close())
   const pool = new Pool({ connectionString: url, max: 1 })
+  stage.atEnd(() => pool.end())
   // As if accepted one by one, one a millisecond; ids grow with time.
   await pool.query(
     `insert into messages (id, workspace_id, channel, recipient, content, metadata, livemode, status, accepted,
@@ -71,11 +61,11 @@ async function fill(serverUrl: string, size: number): Promise<Queue> {
      select id, workspace_id, channel, 'send', created_at, 0 from messages`,
   )
   await pool.query('vacuum analyze')
-  return { storage, pool, times_ms: [] }
+  return { storage, pool }
 }
 
-/** Claims a batch, and puts it back outside of the measured time. */
-async function claim({ storage, pool, times_ms }: Queue): Promise<void> {
+/** The milliseconds to claim a batch, which is put back afterwards. */
+async function claim({ storage, pool }: Queue): Promise<number> {
   const now = new Date()
   const from = performance.now()
   const claimed = await storage.hot.claimMessages({
@@ -86,7 +76,7 @@ async function claim({ storage, pool, times_ms }: Queue): Promise<void> {
     token: 'bench',
     route: () => ({ provider: 'sandbox', sender: null }),
   })
-  times_ms.push(performance.now() - from)
+  const taken_ms = performance.now() - from
   if (claimed.length !== BATCH) throw new Error(`claimed ${claimed.length} of ${BATCH}`)
   const ids = [claimed.map(({ message_id }) => message_id)]
   await pool.query(
@@ -95,4 +85,5 @@ async function claim({ storage, pool, times_ms }: Queue): Promise<void> {
     ids,
   )
   await pool.query('delete from message_attempts where message_id = any($1)', ids)
+  return taken_ms
 }

@@ -2,8 +2,10 @@ import { units } from '../../../packages/core/src/contract/fields/units.ts'
 import { systemRuntime } from '../../../packages/core/src/runtime/runtime.ts'
 import { openStorage } from '../../../packages/core/src/storage/open.ts'
 import { builders } from '../../../packages/core/test/fixtures.ts'
-import { startPostgres } from '../../../packages/core/test/postgres-server.ts'
+import { startPostgres } from '../../stage/postgres.ts'
+import { onStage } from '../../stage/stage.ts'
 import { type BenchOptions, count, type Figure, median } from '../figure.ts'
+import { inTurns } from '../rounds.ts'
 import { Pool, sendPlainly } from './plain.ts'
 
 const FLOOR = 4
@@ -15,12 +17,14 @@ const PLENTY = units(900_000_000_000_000)
  * comparison is one transaction with `SELECT … FOR UPDATE` for each request. The same callers, in turns.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  const database = await startPostgres()
-  const runtime = systemRuntime()
-  const make = builders(runtime)
-  const storage = await openStorage(database.url, runtime)
-  const pool = new Pool({ connectionString: database.url, max: Math.max(...CALLERS) })
-  try {
+  return onStage(async (stage) => {
+    const database = await startPostgres({ stage })
+    const runtime = systemRuntime()
+    const make = builders(runtime)
+    const storage = await openStorage(database.url, runtime)
+    stage.atEnd(() => storage.close())
+    const pool = new Pool({ connectionString: database.url, max: Math.max(...CALLERS) })
+    stage.atEnd(() => pool.end())
     const workspace = make.workspace()
     await storage.write(async ({ workspaces, credits }) => {
       await workspaces.insert(workspace)
@@ -35,28 +39,23 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     const plan = quick ? { rounds: 3, ms: 1_000 } : { rounds: 5, ms: 3_000 }
     const figures: Figure[] = []
     for (const callers of CALLERS) {
-      const rates: { ours: number; theirs: number }[] = []
-      // The first round warms up.
-      for (let round = 0; round <= plan.rounds; round++) {
-        const ours = await rateOf(coalesced, callers, plan.ms)
-        const theirs = await rateOf(plain, callers, plan.ms)
-        if (round > 0) rates.push({ ours, theirs })
-      }
-      const [ours, theirs] = [rates.map((rate) => rate.ours), rates.map((rate) => rate.theirs)]
+      const { ours, theirs } = await inTurns(
+        {
+          ours: () => rateOf(coalesced, callers, plan.ms),
+          theirs: () => rateOf(plain, callers, plan.ms),
+        },
+        plan.rounds,
+      )
       figures.push({
         name: `PostgreSQL, one hot workspace, ${callers} callers`,
-        value: median(rates.map((rate) => rate.ours / rate.theirs)),
+        value: median(ours.map((rate, i) => rate / (theirs[i] ?? Number.NaN))),
         unit: 'x',
         floor: FLOOR,
-        raw: `coalesced ${count(median(ours))}/s, SELECT … FOR UPDATE ${count(median(theirs))}/s; ${rates.length} rounds`,
+        raw: `coalesced ${count(median(ours))}/s, SELECT … FOR UPDATE ${count(median(theirs))}/s; ${plan.rounds} rounds`,
       })
     }
     return figures
-  } finally {
-    await pool.end()
-    await storage.close()
-    await database.stop()
-  }
+  })
 }
 
 /** Ends of `send` a second, when `callers` call it repeatedly. */

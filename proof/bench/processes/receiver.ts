@@ -1,7 +1,6 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { verify } from '@svc/core/webhooks'
 import { answer } from '../../stage/answer.mjs'
+import { openEndpoint } from '../../stage/endpoint.ts'
 
 /** The requests of a process that receives webhooks. */
 export type ReceiverHandlers = typeof handlers
@@ -15,17 +14,12 @@ let secret = ''
 
 const handlers = {
   async start(_: null) {
-    const server = createServer((request, response) => {
-      const chunks: Buffer[] = []
-      request.on('data', (chunk: Buffer) => chunks.push(chunk))
-      request.on('end', () => {
-        requests += 1
-        receive(Buffer.concat(chunks), request.headers)
-        response.end()
-      })
+    const { url } = await openEndpoint((_path, headers, body) => {
+      requests += 1
+      receive(body, headers)
+      return 200
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
+    return { url: `${url}/` }
   },
   trust(value: string) {
     secret = value
@@ -36,12 +30,12 @@ const handlers = {
   arrivals: (ids: string[]) => ids.map((id) => seen.get(id) ?? null),
 }
 
-function receive(body: Buffer, headers: NodeJS.Dict<string | string[]>): void {
+function receive(body: string, headers: NodeJS.Dict<string | string[]>): void {
   if (!verify({ secret, body, headers }).ok) {
     forged += 1
     return
   }
-  const { event, data } = JSON.parse(body.toString()) as {
+  const { event, data } = JSON.parse(body) as {
     event: string
     data: { message_id: string }
   }

@@ -1,5 +1,5 @@
+import { randomFrom } from '../../stage/random.ts'
 import { quantile } from '../figure.ts'
-import { seeded } from './random.ts'
 import { createTimeline } from './timeline.ts'
 
 /** The cost of accepting, and the load. Times in milliseconds. */
@@ -46,7 +46,7 @@ interface Server {
  * share; then the lock is released. Locks, cores and batches are first come, first served.
  */
 export function simulateAccept(load: AcceptLoad): AcceptOutcome {
-  const random = seeded(load.seed)
+  const random = randomFrom(load.seed).next
   const events = createTimeline()
   const servers = Array.from({ length: load.servers }, (): Server => ({ waiting: [], running: 0 }))
   const cores = resource(load.db_cores)

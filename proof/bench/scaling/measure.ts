@@ -1,4 +1,5 @@
 import { builders } from '../../../packages/core/test/fixtures.ts'
+import { onStage } from '../../stage/stage.ts'
 import { costOfLists, costOfPartitions, type ListCost, type PartitionCost } from './history.ts'
 import { costOfHotAccount, type HotCost } from './hot-account.ts'
 import { LIST_ROWS, type Measured } from './model.ts'
@@ -37,8 +38,8 @@ export async function measure(
   quick: boolean,
   print: (text: string) => void,
 ): Promise<Measurements> {
-  const scratch = await startScratch()
-  try {
+  return onStage(async (stage) => {
+    const scratch = await startScratch(stage)
     print('the verbs, bytes and vacuum')
     const stored = await measureVerbs(scratch, quick)
     print('the whole path through a real server')
@@ -50,9 +51,7 @@ export async function measure(
     const lists = await costOfLists(scratch, database, [LIST_ROWS, quick ? 300_000 : 1_000_000])
     await database.close()
     return { ...stored, path, partitions, lists }
-  } finally {
-    await scratch.stop()
-  }
+  })
 }
 
 async function measureVerbs(scratch: Scratch, quick: boolean) {

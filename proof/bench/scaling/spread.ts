@@ -1,4 +1,4 @@
-import { seeded } from './random.ts'
+import { randomFrom } from '../../stage/random.ts'
 
 /**
  * The capacity of several nodes, in nodes, when complete workspaces are spread over them at random and their sizes
@@ -8,7 +8,7 @@ export function speedupOf(
   nodes: number,
   { workspaces, rounds, seed }: { workspaces: number; rounds: number; seed: number },
 ): number {
-  const random = seeded(seed)
+  const random = randomFrom(seed).next
   const sizes = Array.from({ length: workspaces }, (_, rank) => 1 / (rank + 1))
   const total = sizes.reduce((sum, size) => sum + size, 0)
   let speedups = 0

@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { median } from '../figure.ts'
 import type { ScratchDatabase } from './scratch.ts'
 
 /** The tables that keep rows of a message permanently, and the two that it passes through. */
@@ -47,7 +49,7 @@ export async function costOfVacuum(
   messages: number,
 ): Promise<VacuumCost> {
   // Statistics are published once a second.
-  await new Promise((resolve) => setTimeout(resolve, 1_500))
+  await pause(1_500)
   const { hot_share } = await one<{ hot_share: number }>(
     `select n_tup_hot_upd::float8 / greatest(1, n_tup_upd) as hot_share
      from pg_stat_user_tables where relname = 'messages'`,
@@ -75,5 +77,5 @@ export async function costOfCommit({ pool }: ScratchDatabase): Promise<number> {
     times.push(performance.now() - from)
   }
   await pool.query('drop table flushed')
-  return times.sort((a, b) => a - b)[150] as number
+  return median(times)
 }

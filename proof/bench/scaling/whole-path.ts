@@ -1,5 +1,6 @@
 import { between, startChild } from '../../stage/child.ts'
-import { inFolder, startService } from '../../stage/service.ts'
+import { startService } from '../../stage/service.ts'
+import { onStage } from '../../stage/stage.ts'
 import type { LoadHandlers } from '../processes/load.ts'
 import type { ReceiverHandlers } from '../processes/receiver.ts'
 import type { Scratch } from './scratch.ts'
@@ -23,11 +24,11 @@ export interface PathCost {
 /** Runs a real service on the scratch server with the sandbox and a receiver, for this time. */
 export async function costOfWholePath(scratch: Scratch, ms: number): Promise<PathCost> {
   const database_url = await scratch.create('whole_path')
-  return inFolder(async (folder) => {
-    const load = startChild<LoadHandlers>('bench/processes/load.ts', { folder })
-    const receiver = startChild<ReceiverHandlers>('bench/processes/receiver.ts', { folder })
+  return onStage(async (stage) => {
+    const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
+    const receiver = startChild<ReceiverHandlers>(stage, 'bench/processes/receiver.ts')
     const { url: webhook_url } = await receiver.request('start', null)
-    const service = await startService(folder, 'service', {
+    const service = await startService(stage, 'service', {
       dispatch: true,
       webhook_url,
       database_url,
@@ -40,33 +41,29 @@ export async function costOfWholePath(scratch: Scratch, ms: number): Promise<Pat
     }
     // Requests that are open at the end of the processes have no reader.
     const relay = setInterval(() => void report().catch(() => {}), TELL_MS)
-    try {
-      const send = async (time: number) => {
-        before_run = await seen()
-        return load.request('run', {
-          urls: [service.url],
-          key: service.key,
-          connections: CONNECTIONS,
-          ms: time,
-          backlog_max: BACKLOG_MAX,
-        })
-      }
-      await send(ms / 4)
-      await service.child.request('idle', null)
-      const before = { usage: await service.child.usage(), cpu: scratch.cpu_ms() }
-      const { sent, seconds } = await send(ms)
-      await service.child.request('idle', null)
-      const used = between(before.usage, await service.child.usage())
-      return {
-        messages: sent,
-        per_s: sent / seconds,
-        server_cpu_ms: used.cpu_ms / sent,
-        db_cpu_ms: (scratch.cpu_ms() - before.cpu) / sent,
-        server_loop: used.loop,
-      }
-    } finally {
-      clearInterval(relay)
-      await Promise.all([load, receiver, service.child].map((child) => child.end()))
+    stage.atEnd(() => clearInterval(relay))
+    const send = async (time: number) => {
+      before_run = await seen()
+      return load.request('run', {
+        urls: [service.url],
+        key: service.key,
+        connections: CONNECTIONS,
+        ms: time,
+        backlog_max: BACKLOG_MAX,
+      })
+    }
+    await send(ms / 4)
+    await service.child.request('idle', null)
+    const before = { usage: await service.child.usage(), cpu: scratch.cpu_ms() }
+    const { sent, seconds } = await send(ms)
+    await service.child.request('idle', null)
+    const used = between(before.usage, await service.child.usage())
+    return {
+      messages: sent,
+      per_s: sent / seconds,
+      server_cpu_ms: used.cpu_ms / sent,
+      db_cpu_ms: (scratch.cpu_ms() - before.cpu) / sent,
+      server_loop: used.loop,
     }
   })
 }

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connectTo } from '../../packages/core/test/postgres-client.ts'
+import {
+  type PostgresServer,
+  startPostgres as startServer,
+} from '../../packages/core/test/postgres-server.ts'
+import type { Query } from './database.ts'
+import type { Stage } from './stage.ts'
+
+/** A temporary PostgreSQL server. */
+export interface Postgres extends PostgresServer {
+  /** The parent of all its processes; another one after `kill` or `shutDown`. */
+  pid(): number
+  /** Creates an empty database; returns its URL. */
+  create(name: string): Promise<string>
+  /** On the database of `url`. */
+  query: Query
+}
+
+/** Starts a server with the settings of a new installation and these, which ends with the stage, if there is one. */
+export async function startPostgres({
+  stage,
+  settings = {},
+}: {
+  stage?: Stage
+  settings?: Record<string, string>
+} = {}): Promise<Postgres> {
+  const server = await startServer({ settings })
+  stage?.atEnd(server.stop)
+  const query = queryOf(server.url)
+  return {
+    ...server,
+    pid: () =>
+      Number.parseInt(readFileSync(join(server.folder, 'data', 'postmaster.pid'), 'utf8'), 10),
+    async create(name) {
+      await query(`create database ${name}`)
+      return server.url.replace(/[^/]*$/, name)
+    },
+    query,
+  }
+}
+
+/** Runs each query on a connection of its own. */
+function queryOf(url: string): Query {
+  return async <Row>(sql: string) => {
+    const client = await connectTo(url)
+    try {
+      return (await client.query(sql)).rows as Row[]
+    } finally {
+      await client.end()
+    }
+  }
+}
