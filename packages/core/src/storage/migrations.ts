@@ -18,8 +18,16 @@ export interface MigrationStatus {
   is_newer: boolean
 }
 
+/** They are read once: each opening of a storage compares them with the database. */
+const known: { sqlite?: Migration[]; postgres?: Migration[] } = {}
+
 /** The generated migrations of an engine, oldest first. */
-export function migrationsOf(engine: 'sqlite' | 'postgres'): Migration[] {
+export function migrationsOf(engine: 'sqlite' | 'postgres'): readonly Migration[] {
+  known[engine] ??= readMigrations(engine)
+  return known[engine]
+}
+
+function readMigrations(engine: 'sqlite' | 'postgres'): Migration[] {
   // The package root contains migrations/. Bundled code is one folder below the root, the sources are two below it.
   for (const up of ['..', '../..', '../../..']) {
     const folder = fileURLToPath(new URL(`${up}/migrations/${engine}`, import.meta.url))

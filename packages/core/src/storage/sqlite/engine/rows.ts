@@ -63,13 +63,15 @@ export function insertInto<T extends Table>(
 ): (row: RowOf<T>) => void {
   const names = namesOf(table)
   const columns = getTableColumns(table) as Record<string, Column>
-  const statement = connection.prepare(
-    `${replacing ? 'replace' : 'insert'} into ${getTableName(table)} (${names.join(', ')})
-     values (${marksOf(names)}) ${keeping ? 'on conflict do nothing' : conflict}`,
+  const statement = once(() =>
+    connection.prepare(
+      `${replacing ? 'replace' : 'insert'} into ${getTableName(table)} (${names.join(', ')})
+       values (${marksOf(names)}) ${keeping ? 'on conflict do nothing' : conflict}`,
+    ),
   )
   const bind = binder(names.map((name) => columns[name] as Column))
   return (row) => {
-    statement.run(bind(row as Values))
+    statement().run(bind(row as Values))
   }
 }
 
@@ -94,11 +96,13 @@ export function insertAll<T extends Table, Name extends keyof Columns<T> & strin
   const bindVarying = binderInto(varying.map((name) => columns[name] as Column))
   const insertOne = insertInto(connection, table)
   const blocks = BLOCKS.map((size) => {
-    const values = Array.from({ length: size }, () => `(${marksOf(varying)})`).join(', ')
-    const statement = connection.prepare(
-      `insert into ${getTableName(table)} (${[...shared, ...varying].join(', ')})
-       select * from (select ${marksOf(shared)}) cross join (values ${values})`,
-    )
+    const statement = once(() => {
+      const values = Array.from({ length: size }, () => `(${marksOf(varying)})`).join(', ')
+      return connection.prepare(
+        `insert into ${getTableName(table)} (${[...shared, ...varying].join(', ')})
+         select * from (select ${marksOf(shared)}) cross join (values ${values})`,
+      )
+    })
     const bound: unknown[] = Array(shared.length + size * varying.length).fill(null)
     const insert = (rows: readonly Values[], from: number) => {
       bindShared(rows[from] as Values, bound, 0)
@@ -107,7 +111,7 @@ export function insertAll<T extends Table, Name extends keyof Columns<T> & strin
         const previous = i > 0 ? rows[from + i - 1] : undefined
         bindVarying(rows[from + i] as Values, bound, at, previous)
       }
-      statement.run(bound)
+      statement().run(bound)
       // The contents of a block can be 64 MB.
       bound.fill(null)
     }
@@ -164,11 +168,13 @@ export function updateOf<
   const columns = getTableColumns(table) as Record<string, Column>
   const assignments = set.map((name) => `${name} = ?`).join(', ')
   const condition = key.map((name) => `${name} = ?`).join(' and ')
-  const statement = connection.prepare(
-    `update ${getTableName(table)} set ${assignments} where ${condition}${and ? ` and ${and}` : ''}`,
+  const statement = once(() =>
+    connection.prepare(
+      `update ${getTableName(table)} set ${assignments} where ${condition}${and ? ` and ${and}` : ''}`,
+    ),
   )
   const bind = binder([...set, ...key].map((name) => columns[name] as Column))
-  return (row) => statement.run(bind(row as Values)).changes
+  return (row) => statement().run(bind(row as Values)).changes
 }
 
 /** Reads rows of the named columns in the shape of the stores' rows. */
@@ -179,12 +185,23 @@ export function selectFrom<T extends Table, Name extends keyof Columns<T> & stri
   where: string,
 ): (...parameters: unknown[]) => Pick<RowOf<T>, Name>[] {
   const columns = getTableColumns(table) as Record<string, Column>
-  const statement = connection
-    .prepare(`select ${names.join(', ')} from ${getTableName(table)} where ${where}`)
-    .raw()
+  const statement = once(() =>
+    connection
+      .prepare(`select ${names.join(', ')} from ${getTableName(table)} where ${where}`)
+      .raw(),
+  )
   const decode = decoder(names.map((name) => [name, columns[name] as Column]))
   return (...parameters) =>
-    (statement.all(...parameters) as unknown[][]).map(decode) as Pick<RowOf<T>, Name>[]
+    (statement().all(...parameters) as unknown[][]).map(decode) as Pick<RowOf<T>, Name>[]
+}
+
+/** A statement that is prepared at its first use: preparing all of them took two thirds of the CPU of opening a file. */
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }
 
 /** Turns raw values, in the order of `columns`, into a record. */
