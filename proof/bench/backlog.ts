@@ -4,7 +4,7 @@ import { type Service, startService } from '../stage/service.ts'
 import { onStage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, medianOf } from './figure.ts'
 import { queueMessages } from './fill.ts'
-import type { PacedLoadHandlers } from './processes/paced-load.ts'
+import type { LoadHandlers } from './processes/load.ts'
 import type { ReceiverHandlers } from './processes/receiver.ts'
 import { inTurns } from './rounds.ts'
 
@@ -13,7 +13,7 @@ const MESSAGES = 200_000
 /** Far below the limit of accepting: the figure is about waiting, not about capacity. */
 const PER_S = 100
 
-type Paced = Omit<Awaited<ReturnType<PacedLoadHandlers['run']>>, 'accepted'>
+type Paced = Omit<Awaited<ReturnType<LoadHandlers['pace']>>, 'accepted'>
 
 interface Round extends Paced {
   /** Messages a second that were sent and left the queue. */
@@ -29,7 +29,7 @@ interface Round extends Paced {
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return onStage(async (stage) => {
-    const load = startChild<PacedLoadHandlers>(stage, 'bench/processes/paced-load.ts')
+    const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
     const receiver = startChild<ReceiverHandlers>(stage, 'bench/processes/receiver.ts')
     const { url: webhook_url } = await receiver.request('start', null)
     const start = (name: string) =>
@@ -60,7 +60,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
 
 async function measure(
   stage: {
-    load: Child<PacedLoadHandlers>
+    load: Child<LoadHandlers>
     receiver: Child<ReceiverHandlers>
     service: Service
   },
@@ -74,7 +74,7 @@ async function measure(
     delay: await service.child.request('delay', null),
   })
   const from = await look()
-  const paced = await load.request('run', { url: service.url, key: service.key, per_s: PER_S, ms })
+  const paced = await load.request('pace', { url: service.url, key: service.key, per_s: PER_S, ms })
   const to = await look()
   const seconds = (to.at - from.at) / 1_000
   return {

@@ -8,7 +8,7 @@ import { startService } from '../stage/service.ts'
 import { onStage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, median, medianOf } from './figure.ts'
 import { fillLedger } from './fill-ledger.ts'
-import type { PacedLoadHandlers } from './processes/paced-load.ts'
+import type { LoadHandlers } from './processes/load.ts'
 
 const MESSAGES = 1_000_000
 const PER_S = 500
@@ -28,7 +28,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     await migrateDatabase(`file:${file}`)
     fillLedger(file, messages)
     const size_mb = statSync(file).size / 1e6
-    const load = startChild<PacedLoadHandlers>(stage, 'bench/processes/paced-load.ts')
+    const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
     const service = await startService(stage, 'service', {
       dispatch: true,
       database_url: `file:${file}`,
@@ -39,12 +39,12 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     const without: Paced[] = []
     const during: Paced[] = []
     const took_ms: number[] = []
-    await load.request('run', round)
+    await load.request('pace', round)
     for (let i = 0; i < (quick ? 3 : 5); i++) {
-      without.push(await load.request('run', round))
+      without.push(await load.request('pace', round))
       const backup = startBackup(stage.folder, file, to)
       const [paced, { file: copy, duration_ms }] = await Promise.all([
-        load.request('run', { ...round, ms: Math.max(round.ms, took_ms.at(-1) ?? 0) }),
+        load.request('pace', { ...round, ms: Math.max(round.ms, took_ms.at(-1) ?? 0) }),
         backup,
       ])
       during.push(paced)
@@ -77,7 +77,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   })
 }
 
-type Paced = Awaited<ReturnType<PacedLoadHandlers['run']>>
+type Paced = Awaited<ReturnType<LoadHandlers['pace']>>
 
 /** Runs the command as an operator does. */
 async function startBackup(cwd: string, file: string, to: string) {

@@ -1,6 +1,6 @@
 import { Svc } from '@svc/client'
 import { connectTo } from '../../packages/core/test/postgres-client.ts'
-import { openConnection, requestBytes } from '../stage/connection.ts'
+import { openConnection, sendBytes } from '../stage/connection.ts'
 import { openWritable } from '../stage/database.ts'
 import type { Service } from '../stage/service.ts'
 
@@ -110,11 +110,10 @@ export async function queueMessages({ url, key }: Service, messages: number): Pr
 export async function sendOne({ url, key }: Service): Promise<void> {
   const connection = await openConnection(url)
   const { status, body } = await connection.request(
-    requestBytes(url, {
-      method: 'POST',
-      path: '/api/v1/messages/send',
-      headers: { 'X-API-Key': key },
-      body: { to: '+15005550006', channel: 'sms', content: { text: 'Your order A1 is ready' } },
+    sendBytes(url, key, {
+      to: '+15005550006',
+      channel: 'sms',
+      content: { text: 'Your order A1 is ready' },
     }),
   )
   connection.close()

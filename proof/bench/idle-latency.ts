@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { openConnection, requestBytes } from '../stage/connection.ts'
+import { openConnection, sendBytes } from '../stage/connection.ts'
 import { openReadonly } from '../stage/database.ts'
 import { type Service, startService } from '../stage/service.ts'
 import { onStage } from '../stage/stage.ts'
@@ -59,11 +59,10 @@ async function sendSlowly({ url, key, child }: Service, messages: number) {
   const arrivals = new Map<string, number>()
   for (let i = 0; i < messages; i++) {
     const { status, body } = await connection.request(
-      requestBytes(url, {
-        method: 'POST',
-        path: '/api/v1/messages/send',
-        headers: { 'X-API-Key': key },
-        body: { to: '+15005550006', channel: 'sms', content: { text: `Message ${i}` } },
+      sendBytes(url, key, {
+        to: '+15005550006',
+        channel: 'sms',
+        content: { text: `Message ${i}` },
       }),
     )
     const at = Date.now()

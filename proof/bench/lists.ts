@@ -1,4 +1,4 @@
-import { openConnection, requestBytes } from '../stage/connection.ts'
+import { getBytes, openConnection } from '../stage/connection.ts'
 import { startPostgres } from '../stage/postgres.ts'
 import { type Service, startService } from '../stage/service.ts'
 import { onStage } from '../stage/stage.ts'
@@ -181,7 +181,7 @@ async function deepPages(service: Service, { long, rounds }: Sizes): Promise<Fig
 /** The duration of each of several requests, one after the other, in ms. */
 async function timesOf({ url, key }: Service, path: string, requests: number): Promise<number[]> {
   const connection = await openConnection(url)
-  const bytes = requestBytes(url, { method: 'GET', path, headers: { 'X-API-Key': key } })
+  const bytes = getBytes(url, path, key)
   const times: number[] = []
   for (let i = 0; i < requests; i++) {
     const from = performance.now()

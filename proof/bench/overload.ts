@@ -2,7 +2,7 @@ import { startChild } from '../stage/child.ts'
 import { startService } from '../stage/service.ts'
 import { onStage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
-import type { BurstHandlers } from './processes/burst.ts'
+import type { LoadHandlers } from './processes/load.ts'
 import { inTurns } from './rounds.ts'
 
 const CONNECTIONS = 3_000
@@ -14,8 +14,8 @@ const GATES = {
   off: { SVC_OVERLOAD_DELAY_MS: '9999999', SVC_OVERLOAD_REQUESTS: '9999999' },
 }
 
-type Burst = Awaited<ReturnType<BurstHandlers['run']>>
-type Probe = Awaited<ReturnType<BurstHandlers['probe']>>
+type Burst = Awaited<ReturnType<LoadHandlers['burst']>>
+type Probe = Awaited<ReturnType<LoadHandlers['probe']>>
 type Round = Burst & { probe: Probe }
 
 /**
@@ -24,15 +24,15 @@ type Round = Burst & { probe: Probe }
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return onStage(async (stage) => {
-    const load = startChild<BurstHandlers>(stage, 'bench/processes/burst.ts')
-    const prober = startChild<BurstHandlers>(stage, 'bench/processes/burst.ts')
+    const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
+    const prober = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
     const ms = quick ? ROUND_MS / 2 : ROUND_MS
     const sideOf = async (gate: keyof typeof GATES) => {
       const env = { ...GATES[gate], SVC_LOG_LEVEL: 'error' }
       const { url, key, child } = await startService(stage, gate, { dispatch: true, env })
       return async (): Promise<Round> => {
         const [burst, probe] = await Promise.all([
-          load.request('run', { url, key, connections: CONNECTIONS, ms }),
+          load.request('burst', { url, key, connections: CONNECTIONS, ms }),
           prober.request('probe', { url, ms }),
         ])
         await child.request('idle', null)

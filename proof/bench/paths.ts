@@ -3,14 +3,18 @@ import { cpuOfFamily } from '../stage/figures.ts'
 import { startPostgres } from '../stage/postgres.ts'
 import { type ServiceHandlers, startService } from '../stage/service.ts'
 import { openStage, type Stage } from '../stage/stage.ts'
-import { type DatabaseServer, installPeer, type PeerName, startRedis } from './peers.ts'
+import { type DatabaseServer, installPeer, PACKAGES, type PeerName, startRedis } from './peers.ts'
 import type { ReceiverHandlers } from './processes/receiver.ts'
 
 /** The requests of a peer's process. */
 interface PeerHandlers extends Handlers {
-  start(input: { database: string; packages: string; webhook_url: string; secret: string }): {
-    url: string
-  }
+  start(input: {
+    name: PeerName
+    database: string
+    packages: string
+    webhook_url: string
+    secret: string
+  }): { url: string }
 }
 
 /** The requests of a gateway's process. */
@@ -37,12 +41,6 @@ export interface Path {
 
 /** The service on an engine, the service through a gateway, or a peer. */
 export type PathName = 'SQLite' | 'PostgreSQL' | 'gateway' | PeerName
-
-const PEER_FILES = {
-  BullMQ: 'peer-bullmq.mjs',
-  'pg-boss': 'peer-pg-boss.mjs',
-  'graphile-worker': 'peer-graphile-worker.mjs',
-} satisfies Record<PeerName, string>
 
 /** Starts a path with a stage of its own. @throws Error when a program or package that it needs is missing. */
 export async function openPath(
@@ -122,7 +120,7 @@ export async function inRounds<Round>(
 }
 
 function isPeer(name: PathName): name is PeerName {
-  return name in PEER_FILES
+  return name in PACKAGES
 }
 
 async function startDatabase(stage: Stage, name: PathName): Promise<DatabaseServer | null> {
@@ -138,9 +136,9 @@ async function startPeer(
   { database, webhook_url }: { database: string; webhook_url: string },
 ) {
   const packages = await installPeer(stage.folder, name)
-  const child = startChild<PeerHandlers>(stage, `bench/processes/${PEER_FILES[name]}`)
+  const child = startChild<PeerHandlers>(stage, 'bench/processes/peer.mjs')
   const secret = PEER_SECRET
-  const { url } = await child.request('start', { database, packages, webhook_url, secret })
+  const { url } = await child.request('start', { name, database, packages, webhook_url, secret })
   return { child, url, key: '-', secret }
 }
 

@@ -9,7 +9,7 @@ const READY = /ready to accept connections/i
 const START_MS = 20_000
 
 /** The packages of each peer, in the versions of the quoted figures. */
-const PACKAGES = {
+export const PACKAGES = {
   BullMQ: ['bullmq@6.7.0', 'ioredis@5'],
   'pg-boss': ['pg-boss@10.4.2'],
   'graphile-worker': ['graphile-worker@0.17.3'],

@@ -10,7 +10,6 @@ import { measureEndToEnd } from './end-to-end.ts'
 import { type BenchOptions, count } from './figure.ts'
 import { openPath, type PathName } from './paths.ts'
 import type { LoadHandlers } from './processes/load.ts'
-import type { PacedLoadHandlers } from './processes/paced-load.ts'
 import { loadSmpp } from './smpp.ts'
 import { loadInlet } from './smtp-inlet.ts'
 import { measureSteady } from './steady.ts'
@@ -96,7 +95,7 @@ async function profileWhole(stage: Stage, name: PathName, node_args: string[], m
 }
 
 async function profileSteady(stage: Stage, engine: PathName, node_args: string[], ms: number) {
-  const load = startChild<PacedLoadHandlers>(stage, 'bench/processes/paced-load.ts')
+  const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
   const path = await openPath(engine, { node_args })
   const { cpu_s, p50_ms } = await measureSteady(load, path, ms)
   await path.service?.request('stop', null)

@@ -8,7 +8,7 @@ import { cpuOf } from '../stage/figures.ts'
 import { type Service, startService } from '../stage/service.ts'
 import { onStage, type Stage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, medianOf } from './figure.ts'
-import type { SmsLoad, SmsLoadHandlers } from './processes/sms-load.ts'
+import type { Batch, LoadHandlers } from './processes/load.ts'
 import { against, inTurns } from './rounds.ts'
 
 const SINGLES = 'smpp, single sends against Kannel'
@@ -37,7 +37,7 @@ interface RawSmscHandlers {
 
 /** One path from HTTP to the SMSC. */
 interface Way {
-  load: Omit<SmsLoad, 'messages'>
+  load: Omit<Batch, 'messages'>
   messages: number
   /** Milliseconds of CPU so far, of all its processes. */
   cpu(): Promise<number>
@@ -56,7 +56,7 @@ interface Round {
 }
 
 interface Peers {
-  load: Child<SmsLoadHandlers>
+  load: Child<LoadHandlers>
   smsc: Child<RawSmscHandlers>
   port: number
 }
@@ -106,7 +106,7 @@ export async function loadSmpp(
 
 /** A load generator and an SMSC. */
 async function openPeers(stage: Stage): Promise<Peers> {
-  const load = startChild<SmsLoadHandlers>(stage, 'bench/processes/sms-load.ts')
+  const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
   const smsc = startChild<RawSmscHandlers>(stage, 'bench/processes/raw-smsc.mjs')
   const { port } = await smsc.request('start', { receipts: false })
   return { load, smsc, port }
@@ -134,7 +134,7 @@ async function measure({ load, smsc }: Peers, way: Way): Promise<Round> {
   const [cpu, smscUsage] = [await way.cpu(), await smsc.usage()]
   const total = Math.ceil(way.messages / way.load.messages_each) * way.load.messages_each
   const arriving = smsc.request('reached', before + total)
-  const { sent, from_ms, taken_ms } = await load.request('run', {
+  const { sent, from_ms, taken_ms } = await load.request('batch', {
     ...way.load,
     messages: way.messages,
   })

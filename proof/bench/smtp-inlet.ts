@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { between, type Child, type Handlers, startChild } from '../stage/child.ts'
 import { startService } from '../stage/service.ts'
+import { repliesOf } from '../stage/smtp-replies.ts'
 import { onStage, type Stage } from '../stage/stage.ts'
 import { timesOf } from './cpu-profile.ts'
 import { type BenchOptions, count, type Figure, medianOf, rangeOf } from './figure.ts'
@@ -192,25 +193,11 @@ async function openClient(port: number, key: string, manner: Manner): Promise<Cl
 /** A client that checks each reply, and costs little, because the servers are measured. */
 async function logIn(port: number, key: string) {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-  const replies: string[] = []
-  let rest = ''
-  let onReply = () => {}
-  socket.setEncoding('latin1').on('data', (chunk) => {
-    const lines = (rest + chunk).split('\r\n')
-    rest = lines.pop() ?? ''
-    // The last line of a reply has a space after its code.
-    replies.push(...lines.filter((line) => line[3] === ' '))
-    onReply()
-  })
+  const nextReply = repliesOf(socket)
   const closed = once(socket, 'close')
   await once(socket, 'connect')
   async function expectReply(code: string): Promise<void> {
-    while (replies.length === 0) {
-      await new Promise<void>((resolve) => {
-        onReply = resolve
-      })
-    }
-    const reply = replies.shift() ?? ''
+    const reply = await nextReply()
     if (!reply.startsWith(code)) throw new Error(`${reply} in place of ${code}`)
   }
   async function say(line: string, code: string): Promise<void> {

@@ -3,7 +3,7 @@ import { onStage } from '../stage/stage.ts'
 import { drained } from './end-to-end.ts'
 import { type BenchOptions, count, type Figure, median, quantile } from './figure.ts'
 import { inRounds, openPaths, type Path, type PathName } from './paths.ts'
-import type { PacedLoadHandlers } from './processes/paced-load.ts'
+import type { LoadHandlers } from './processes/load.ts'
 
 const PER_S = 100
 
@@ -24,7 +24,7 @@ export interface Round {
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return onStage(async (stage) => {
-    const load = startChild<PacedLoadHandlers>(stage, 'bench/processes/paced-load.ts')
+    const load = startChild<LoadHandlers>(stage, 'bench/processes/load.ts')
     const opened = await openPaths(stage, PATHS)
     const { rounds, ms } = quick ? { rounds: 2, ms: 5_000 } : { rounds: 5, ms: 10_000 }
     const measured = await inRounds(opened, rounds, (path) => measureSteady(load, path, ms))
@@ -37,14 +37,14 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
  * @throws Error when webhooks do not arrive.
  */
 export async function measureSteady(
-  load: Child<PacedLoadHandlers>,
+  load: Child<LoadHandlers>,
   path: Path,
   ms: number,
 ): Promise<Round> {
   const { url, key, receiver } = path
   const before = (await receiver.request('count', null)).messages
   const cpu_ms = await path.cpu()
-  const { accepted } = await load.request('run', { url, key, per_s: PER_S, ms })
+  const { accepted } = await load.request('pace', { url, key, per_s: PER_S, ms })
   const { messages } = await drained(receiver, before + accepted.length)
   const cpu_s = ((await path.cpu()) - cpu_ms) / accepted.length
   if (messages - before !== accepted.length) {

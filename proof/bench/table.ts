@@ -1,3 +1,4 @@
+import { markdownOf } from '../stage/table.ts'
 import { amount, type Figure, isBounded, reaches } from './figure.ts'
 
 /** One line of the summary: a figure of a bench, and its limits. */
@@ -152,17 +153,8 @@ export type Result = readonly Figure[] | Error
 
 /** The summary in Markdown: a line for each row, also for a figure that is missing. */
 export function tableOf(rows: readonly Row[], results: ReadonlyMap<string, Result>): string {
-  const lines = [
-    ['', 'reached', 'floor', 'goal', '', 'beside it'],
-    ...rows.map((row) => lineOf(row, results.get(row.bench))),
-  ]
-  const widths = lines[0]?.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)))
-  const [head, ...rest] = lines.map((line) => {
-    const cells = line.map((cell, at) => cell.padEnd(widths?.[at] ?? 0))
-    return `| ${cells.join(' | ')} |`
-  })
-  const rule = `|${widths?.map((width) => '-'.repeat(width + 2)).join('|')}|`
-  return [head, rule, ...rest].join('\n')
+  const lines = rows.map((row) => lineOf(row, results.get(row.bench)))
+  return markdownOf([['', 'reached', 'floor', 'goal', '', 'beside it'], ...lines]).join('\n')
 }
 
 function lineOf(row: Row, result: Result = []): string[] {

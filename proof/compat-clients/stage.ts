@@ -6,7 +6,7 @@ import {
   CERTIFICATE_KEY,
 } from '../../packages/core/test/providers/smtp/send-certificate.ts'
 import { signUp } from '../stage/accounts.ts'
-import { type Service, startService } from '../stage/serve.ts'
+import { levelOf, type Service, startService } from '../stage/serve.ts'
 import { openGateway } from './gateway.ts'
 
 /** Two built services in the sandbox, with SMTP inlets that offer STARTTLS: one without limits, and one with narrow ones. */
@@ -79,9 +79,8 @@ export async function openStage(folder: string): Promise<Stage> {
       const faults = ends.flatMap(({ code }) =>
         code === 0 ? [] : [`a service ended with ${code}`],
       )
-      // Level 50 of pino is an error.
       const errors = [service, limited].flatMap(({ log }) =>
-        log.kept.filter((line) => Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 50) >= 50),
+        log.kept.filter((line) => levelOf(line) === 0 || levelOf(line) >= 50),
       )
       return [...faults, ...errors]
     },

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Svc } from '@svc/client'
 import { UNITS_PER_CREDIT } from '@svc/core/contract'
-import { openConnection, requestBytes } from '../stage/connection.ts'
+import { getBytes, openConnection } from '../stage/connection.ts'
 import type { Violations } from '../stage/violations.ts'
 import type { Evidence } from './evidence.ts'
 import { idsAnswered } from './operations.ts'
@@ -31,11 +31,7 @@ export async function checkApi(
       const { id, operation } = next
       const key = accounts[operation.account]?.keys[operation.mode] ?? ''
       const { status, body } = await connection.request(
-        requestBytes(url, {
-          method: 'GET',
-          path: `/api/v1/messages/${id}`,
-          headers: { 'X-API-Key': key },
-        }),
+        getBytes(url, `/api/v1/messages/${id}`, key),
       )
       // An overloaded machine refuses the request, which says nothing about the message.
       if (status === 429 && performance.now() < until) {

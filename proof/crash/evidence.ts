@@ -99,6 +99,12 @@ export async function readStored(query: Query): Promise<Omit<Stored, 'damage'>> 
   }
 }
 
+/** The damage that SQLite finds in its file. */
+export async function damageIn(query: Query): Promise<string[]> {
+  const found = await query<{ integrity_check: string }>('pragma integrity_check')
+  return found.map(({ integrity_check }) => integrity_check).filter((text) => text !== 'ok')
+}
+
 /** Resolves when the queues are empty; with false if they are not within `max_ms`. `onWait` gets the rest, time after time. */
 export function emptied(
   query: Query,

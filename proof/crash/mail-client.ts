@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
+import { repliesOf } from '../stage/smtp-replies.ts'
 
 /** A mail for the SMTP inlet, and the key of its login. */
 export interface Mail {
@@ -36,34 +37,5 @@ export async function sendMail(url: string, { key, to, headers, text }: Mail): P
     return await nextReply()
   } finally {
     socket.destroy()
-  }
-}
-
-/** Reads the last lines of the replies, one after the other. */
-function repliesOf(socket: Socket): () => Promise<string> {
-  const replies: string[] = []
-  let rest = ''
-  let isClosed = false
-  let wake = () => {}
-  socket.setEncoding('latin1')
-  socket.on('data', (chunk) => {
-    const lines = (rest + chunk).split('\r\n')
-    rest = lines.pop() ?? ''
-    replies.push(...lines.filter((line) => line[3] === ' '))
-    wake()
-  })
-  socket.on('error', () => {})
-  socket.on('close', () => {
-    isClosed = true
-    wake()
-  })
-  return async () => {
-    while (replies.length === 0) {
-      if (isClosed) throw new Error('the connection ended')
-      await new Promise<void>((resolve) => {
-        wake = resolve
-      })
-    }
-    return replies.shift() ?? ''
   }
 }

@@ -1,4 +1,4 @@
-import { type Account, openAccount } from '../stage/accounts.ts'
+import { type Account, openAccounts } from '../stage/accounts.ts'
 import { randomFrom } from '../stage/random.ts'
 import { createViolations, type Violations } from '../stage/violations.ts'
 import { check } from './check.ts'
@@ -38,7 +38,6 @@ export interface CrashResult {
 }
 
 const CONNECTIONS = 64
-const ACCOUNTS = ['asha', 'baraka']
 const SLOW_MESSAGES = 20
 const MAILS_PERCENT = 30
 
@@ -101,8 +100,7 @@ async function openScene(
   const chance = randomFrom(seed)
   const random = randomFrom(seed + 1)
   const [url = ''] = stage.urls()
-  const accounts = await Promise.all(ACCOUNTS.map((name) => openAccount(url, receiver.url, name)))
-  receiver.trust(accounts)
+  const accounts = await openAccounts(url, receiver)
   const operations = createOperations(random, {
     accounts: accounts.length,
     slow: patient ? SLOW_MESSAGES : 0,

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { openReadonly } from '../stage/database.ts'
+import { damageIn } from './evidence.ts'
 import { type Fault, HAND_OVER, live, type Play, type Stage } from './stage.ts'
 import { openVictims, type VictimOptions } from './victim.ts'
 
@@ -40,10 +41,7 @@ export async function openSqliteStage(options: VictimOptions): Promise<Stage> {
     inletOf: (url) => (url === victim.url ? victim.smtp_url : null),
     causeFault,
     query,
-    async damage() {
-      const found = await query<{ integrity_check: string }>('pragma integrity_check')
-      return found.map(({ integrity_check }) => integrity_check).filter((text) => text !== 'ok')
-    },
+    damage: () => damageIn(query),
     outages: false,
     log: victims.log,
     async close() {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Account } from '../stage/accounts.ts'
-import { type Connection, openConnection, requestBytes } from '../stage/connection.ts'
+import { type Connection, openConnection, sendBytes } from '../stage/connection.ts'
 import type { Random } from '../stage/random.ts'
 import { type Mail, sendMail } from './mail-client.ts'
 import type { Operation, Operations, Try } from './operations.ts'
@@ -125,20 +125,14 @@ function bytesOf(operation: Operation, account: Account, url: string): Buffer {
   const { number, mode, recipient, idempotency_key } = operation
   const { channel, to } = recipient
   const text = `Message ${number}`
-  return requestBytes(url, {
-    method: 'POST',
-    path: '/api/v1/messages/send',
-    headers: {
-      'X-API-Key': account.keys[mode],
-      ...(idempotency_key && { 'Idempotency-Key': idempotency_key }),
-    },
-    body: {
-      to,
-      channel,
-      content: channel === 'sms' ? { text } : { subject: text, text },
-      metadata: { op: number },
-    },
-  })
+  const body = {
+    to,
+    channel,
+    content: channel === 'sms' ? { text } : { subject: text, text },
+    metadata: { op: number },
+  }
+  const headers = idempotency_key ? { 'Idempotency-Key': idempotency_key } : {}
+  return sendBytes(url, account.keys[mode], body, headers)
 }
 
 function mailOf(operation: Operation, account: Account): Mail {

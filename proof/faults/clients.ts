@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { requestBytes } from '../stage/connection.ts'
+import { getBytes, sendAndReset, sendBytes } from '../stage/connection.ts'
 import { descriptorsMax, descriptorsOf, figuresOf } from '../stage/figures.ts'
 import { until } from '../stage/until.ts'
 import type { Scenario, Scene } from './scenario.ts'
@@ -47,11 +47,8 @@ async function flood(scene: Scene): Promise<void> {
   const { url, pid } = service()
   const size = FLOOD[short ? 'short' : 'full']
   const before = { descriptors: descriptorsOf(pid), rss: figuresOf(pid).rss_mib }
-  const bytes = requestBytes(url, {
-    method: 'GET',
-    path: '/api/v1/messages?limit=10',
-    headers: { 'X-API-Key': accounts[0]?.keys.live ?? '', Connection: 'close' },
-  })
+  const key = accounts[0]?.keys.live ?? ''
+  const bytes = getBytes(url, '/api/v1/messages?limit=10', key, { Connection: 'close' })
   const health = watchHealth(scene)
   const statuses = new Map<string, number>()
   await Promise.all(
@@ -125,10 +122,10 @@ async function slowClients(scene: Scene): Promise<void> {
   const { url, pid } = service()
   const size = SLOW[short ? 'short' : 'full']
   const before = { descriptors: descriptorsOf(pid), rss: figuresOf(pid).rss_mib }
-  const headers = { 'X-API-Key': accounts[0]?.keys.live ?? '' }
+  const key = accounts[0]?.keys.live ?? ''
   const body = { to: '+255700000001', channel: 'sms', content: { text: 'Slow' } }
-  const whole = requestBytes(url, { method: 'POST', path: '/api/v1/messages/send', headers, body })
-  const list = requestBytes(url, { method: 'GET', path: '/api/v1/messages?limit=100', headers })
+  const whole = sendBytes(url, key, body)
+  const list = getBytes(url, '/api/v1/messages?limit=100', key)
   const bodyAt = whole.indexOf('\r\n\r\n') + 4
   const sockets: Socket[] = []
   const closed = { head: 0, body: 0, reading: 0 }
@@ -184,32 +181,24 @@ async function resets(scene: Scene): Promise<void> {
   const { service, accounts, short, chance, note } = scene
   const { url, pid } = service()
   const before = { descriptors: descriptorsOf(pid), rss: figuresOf(pid).rss_mib }
-  const headers = { 'X-API-Key': accounts[0]?.keys.live ?? '' }
+  const key = accounts[0]?.keys.live ?? ''
   const body = { to: '0700', channel: 'sms', content: { text: 'Gone' } }
-  const whole = requestBytes(url, { method: 'POST', path: '/api/v1/messages/send', headers, body })
+  const whole = sendBytes(url, key, body)
   const size = RESETS[short ? 'short' : 'full']
   for (let left = size; left > 0; left -= 10) {
     await Promise.all(
       Array.from({ length: 10 }, () =>
         // Half of them after the complete request.
-        reset(url, whole.subarray(0, chance.between(0, 2 * whole.length)), chance.between(0, 3)),
+        sendAndReset(
+          url,
+          whole.subarray(0, chance.between(0, 2 * whole.length)),
+          chance.between(0, 3),
+        ),
       ),
     )
   }
   note(`${size} connections were reset`)
   await settles(scene, before)
-}
-
-function reset(url: string, bytes: Buffer, wait_ms: number): Promise<void> {
-  const { hostname, port } = new URL(url)
-  const socket = connect({ host: hostname, port: Number(port), noDelay: true })
-  socket.on('error', () => {})
-  return new Promise((resolve) => {
-    socket.once('close', () => resolve())
-    socket.once('connect', () => {
-      socket.write(bytes, () => setTimeout(() => socket.resetAndDestroy(), wait_ms))
-    })
-  })
 }
 
 /** The resources of clients must be free after their end. */

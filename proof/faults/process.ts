@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Connection, openConnection, requestBytes } from '../stage/connection.ts'
+import { type Connection, getBytes, openConnection } from '../stage/connection.ts'
 import { until } from '../stage/until.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
@@ -53,11 +53,7 @@ export const PROCESS: readonly Scenario[] = [
 ]
 
 function requestOf({ service, accounts: [account] }: Scene): Buffer {
-  return requestBytes(service().url, {
-    method: 'GET',
-    path: '/api/v1/messages?limit=1',
-    headers: { 'X-API-Key': account?.keys.live ?? '' },
-  })
+  return getBytes(service().url, '/api/v1/messages?limit=1', account?.keys.live ?? '')
 }
 
 /** A connection on which the service has answered. */

@@ -3,14 +3,20 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { check } from '../crash/check.ts'
 import { checkApi } from '../crash/check-api.ts'
-import { type Evidence, emptied, readStored } from '../crash/evidence.ts'
+import { damageIn, type Evidence, emptied, readStored } from '../crash/evidence.ts'
 import { createOperations, idsAnswered } from '../crash/operations.ts'
 import { openReceiver } from '../crash/receiver.ts'
 import { startTraffic } from '../crash/traffic.ts'
-import { openAccount } from '../stage/accounts.ts'
+import { openAccounts } from '../stage/accounts.ts'
 import { type Query, queryFile } from '../stage/database.ts'
 import { randomFrom } from '../stage/random.ts'
-import { runCommand, type Service, type ServiceOptions, startService } from '../stage/serve.ts'
+import {
+  levelOf,
+  runCommand,
+  type Service,
+  type ServiceOptions,
+  startService,
+} from '../stage/serve.ts'
 import { until } from '../stage/until.ts'
 import { createViolations, type Violations } from '../stage/violations.ts'
 import { type Injection, openInjection } from './inject.ts'
@@ -34,7 +40,6 @@ export interface FaultsResult {
 }
 
 const CONNECTIONS = 6
-const ACCOUNTS = ['asha', 'baraka']
 /** The maximum of waiting messages, so that the end is short. */
 const BACKLOG_MAX = 300
 /** Messages to accept before a fault, and after it. */
@@ -115,8 +120,7 @@ async function play(
   try {
     service = await startService(serviceOptions)
     const { url } = service
-    const accounts = await Promise.all(ACCOUNTS.map((name) => openAccount(url, receiver.url, name)))
-    receiver.trust(accounts)
+    const accounts = await openAccounts(url, receiver)
     const operations = createOperations(random, { accounts: accounts.length, slow: 0 })
     const traffic = startTraffic({
       operations,
@@ -221,10 +225,6 @@ async function playOne(scenario: Scenario, scene: Scene): Promise<void> {
   await scene.restart()
 }
 
-function levelOf(line: string): number {
-  return Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 0)
-}
-
 function errorsIn({ log }: Service): number {
   return [...log.levels].reduce((sum, [level, n]) => sum + (level >= ERROR_LEVEL ? n : 0), 0)
 }
@@ -259,9 +259,7 @@ async function look(
   { operations, accounts, receiver }: Scene,
   outages: boolean,
 ): Promise<Evidence> {
-  const found = await query<{ integrity_check: string }>('pragma integrity_check')
-  const damage = found.map(({ integrity_check }) => integrity_check).filter((text) => text !== 'ok')
-  const stored = { ...(await readStored(query)), damage }
+  const stored = { ...(await readStored(query)), damage: await damageIn(query) }
   return { operations: operations.all, accounts, received: receiver.events, stored, outages }
 }
 

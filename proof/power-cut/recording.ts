@@ -5,7 +5,7 @@ import { createOperations } from '../crash/operations.ts'
 import { openReceiver } from '../crash/receiver.ts'
 import { startTraffic } from '../crash/traffic.ts'
 import { openVictims, type Victim } from '../crash/victim.ts'
-import { type Account, openAccount } from '../stage/accounts.ts'
+import { type Account, openAccounts } from '../stage/accounts.ts'
 import type { Random } from '../stage/random.ts'
 import { until } from '../stage/until.ts'
 import { type Change, readChanges } from './records.ts'
@@ -78,10 +78,7 @@ export async function record(options: RecordOptions): Promise<Recording> {
 
   try {
     let victim = await start(false)
-    const accounts = await Promise.all(
-      ['asha', 'baraka'].map((name) => openAccount(victim?.url ?? '', receiver.url, name)),
-    )
-    receiver.trust(accounts)
+    const accounts = await openAccounts(victim?.url ?? '', receiver)
     const traffic = startTraffic({
       operations: createOperations(random, { accounts: accounts.length, slow: 0 }),
       accounts,

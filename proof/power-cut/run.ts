@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openVictims } from '../crash/victim.ts'
-import { openConnection, requestBytes } from '../stage/connection.ts'
+import { getBytes, openConnection } from '../stage/connection.ts'
 import { type Random, randomFrom } from '../stage/random.ts'
 import { faultsOf, writeState } from './check-state.ts'
 import { createDisk } from './disk.ts'
@@ -177,11 +177,7 @@ async function serve(
   try {
     for (const { message_id, account, mode } of due) {
       const { status } = await connection.request(
-        requestBytes(victim.url, {
-          method: 'GET',
-          path: `/api/v1/messages/${message_id}`,
-          headers: { 'X-API-Key': accounts[account]?.keys[mode] ?? '' },
-        }),
+        getBytes(victim.url, `/api/v1/messages/${message_id}`, accounts[account]?.keys[mode]),
       )
       if (status !== 200) faults.push(`the service answers ${status} for message ${message_id}`)
     }

@@ -1,9 +1,9 @@
-import { connect } from 'node:net'
 import {
   type Connection,
   openConnection,
   type RequestParts,
   requestBytes,
+  sendAndReset,
 } from '../stage/connection.ts'
 import type { Violations } from '../stage/violations.ts'
 import type { Histogram } from './histogram.ts'
@@ -80,15 +80,9 @@ export async function openClients(
         else free.push(connection)
       }
     },
-    async reset(bytes) {
+    reset(bytes) {
       requests += 1
-      const { hostname, port } = new URL(url)
-      const socket = connect({ host: hostname, port: Number(port), noDelay: true })
-      socket.on('error', () => {})
-      await new Promise<void>((resolve) => {
-        socket.once('close', () => resolve())
-        socket.once('connect', () => socket.write(bytes, () => socket.resetAndDestroy()))
-      })
+      return sendAndReset(url, bytes)
     },
     bytes: (parts) => requestBytes(url, parts),
     requests: () => requests,

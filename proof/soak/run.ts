@@ -1,12 +1,18 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { emptied } from '../crash/evidence.ts'
-import { openAccount } from '../stage/accounts.ts'
+import { openAccounts } from '../stage/accounts.ts'
 import { type Query, queryFile } from '../stage/database.ts'
 import { openSignedEndpoint } from '../stage/endpoint.ts'
 import { startPostgres } from '../stage/postgres.ts'
 import { randomFrom } from '../stage/random.ts'
-import { runCommand, type Service, type ServiceOptions, startService } from '../stage/serve.ts'
+import {
+  levelOf,
+  runCommand,
+  type Service,
+  type ServiceOptions,
+  startService,
+} from '../stage/serve.ts'
 import { until } from '../stage/until.ts'
 import { createViolations, type Violations } from '../stage/violations.ts'
 import { openClients } from './clients.ts'
@@ -44,7 +50,6 @@ export interface SoakResult {
   ledger: string
 }
 
-const ACCOUNTS = ['asha', 'baraka']
 /** Fewer at a low rate: each connection must be used before the server closes it as idle, after 72 s. */
 const CONNECTIONS_MAX = 32
 const TICK_MS = 20
@@ -100,10 +105,7 @@ async function run(
     progress(
       `pid ${service.pid} at ${service.url}, started in ${Math.round(service.startup_ms)} ms`,
     )
-    const accounts = await Promise.all(
-      ACCOUNTS.map((name) => openAccount(service.url, receiver.url, name)),
-    )
-    receiver.trust(accounts)
+    const accounts = await openAccounts(service.url, receiver)
     const operations = createOperations({
       accounts,
       random: randomFrom(seed),
@@ -261,7 +263,7 @@ async function endInOrder(
 function noteLog({ log }: Service, { rule }: Violations): void {
   const wrong = rule('the service logs no error')
   const isWrong = (level: number) => level === 0 || level >= 50
-  const lines = log.kept.filter((line) => isWrong(Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 0)))
+  const lines = log.kept.filter((line) => isWrong(levelOf(line)))
   const total = [...log.levels].reduce((sum, [level, n]) => sum + (isWrong(level) ? n : 0), 0)
   for (let i = 0; i < total; i++) wrong((lines[i] ?? 'a line that was dropped').slice(0, 300))
 }

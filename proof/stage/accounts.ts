@@ -20,11 +20,7 @@ export async function signUp(baseUrl: string, name: string) {
 }
 
 /** Signs up, and makes keys and a webhook. */
-export async function openAccount(
-  base_url: string,
-  receiverUrl: string,
-  name: string,
-): Promise<Account> {
+async function openAccount(base_url: string, receiverUrl: string, name: string): Promise<Account> {
   const { workspace_id, token, owner } = await signUp(base_url, name)
   const live = await owner.apiKeys.create({ name: 'live' })
   const test = await owner.apiKeys.create({ name: 'test', mode: 'test' })
@@ -36,4 +32,15 @@ export async function openAccount(
     keys: { live: live.key, test: test.key },
     webhook: { id: webhook.id, secret: webhook.secret, path },
   }
+}
+
+/** Opens the accounts of a run, which the receiver trusts. */
+export async function openAccounts(
+  base_url: string,
+  receiver: { url: string; trust(accounts: readonly Account[]): void },
+): Promise<Account[]> {
+  const names = ['asha', 'baraka']
+  const accounts = await Promise.all(names.map((name) => openAccount(base_url, receiver.url, name)))
+  receiver.trust(accounts)
+  return accounts
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Session } from 'node:inspector/promises'
 import { performance } from 'node:perf_hooks'
 
@@ -14,6 +15,13 @@ export function answer(handlers) {
     }
   })
   process.on('disconnect', () => process.exit())
+}
+
+/** Lets a server listen on loopback; resolves with its port. */
+export async function listen(server) {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server.address().port
 }
 
 function usage() {

@@ -40,6 +40,46 @@ export function requestBytes(
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${text}`)
 }
 
+/** The request that sends a message. */
+export function sendBytes(
+  url: string,
+  key: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Buffer {
+  const path = '/api/v1/messages/send'
+  return requestBytes(url, {
+    method: 'POST',
+    path,
+    headers: { 'X-API-Key': key, ...headers },
+    body,
+  })
+}
+
+/** The request of a path, with a key if there is one. */
+export function getBytes(
+  url: string,
+  path: string,
+  key?: string,
+  headers: Record<string, string> = {},
+): Buffer {
+  const all = { ...(key !== undefined && { 'X-API-Key': key }), ...headers }
+  return requestBytes(url, { method: 'GET', path, headers: all })
+}
+
+/** Sends bytes on a new connection, and resets it `wait_ms` later, without reading. */
+export function sendAndReset(url: string, bytes: Buffer, wait_ms = 0): Promise<void> {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true })
+  socket.on('error', () => {})
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve())
+    socket.once('connect', () => {
+      socket.write(bytes, () => setTimeout(() => socket.resetAndDestroy(), wait_ms))
+    })
+  })
+}
+
 /** @throws Error when no server listens there. */
 export async function openConnection(url: string): Promise<Connection> {
   const { hostname, port } = new URL(url)

@@ -176,6 +176,11 @@ async function answering(port: number, hasEnded: () => boolean): Promise<Listeni
   return hasEnded() ? new Promise(() => {}) : { url, metrics_url: '' }
 }
 
+/** Pino's number of the level of a line; 0 for a line that is not JSON. 50 is an error. */
+export function levelOf(line: string): number {
+  return Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 0)
+}
+
 type Listening = Pick<Service, 'url' | 'metrics_url'> & { smtp_urls?: string[] }
 
 /** Reads the log line by line and finds the address of the service in it. */
@@ -187,7 +192,7 @@ function watch(
   let hasStarted = false
 
   function take(line: string): void {
-    const level = Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 0)
+    const level = levelOf(line)
     log.lines += 1
     log.levels.set(level, (log.levels.get(level) ?? 0) + 1)
     if ((level === 0 || level >= 40) && log.kept.length < LINES_KEPT_MAX) log.kept.push(line)

@@ -1,5 +1,5 @@
 import { Agent, createServer, request } from 'node:http'
-import { answer } from '../../stage/answer.mjs'
+import { answer, listen } from '../../stage/answer.mjs'
 
 // A gateway for messages: answers each request with an id, then reports the delivery to the callback address of the
 // message, if it has one. Requests: `GatewayHandlers`.
@@ -15,14 +15,10 @@ let latency_ms = 0
 const recipients = new Set()
 
 answer({
-  start: (input) =>
-    new Promise((resolve) => {
-      latency_ms = input.latency_ms
-      const server = createServer(serve)
-      server.listen(0, '127.0.0.1', () =>
-        resolve({ url: `http://127.0.0.1:${server.address().port}` }),
-      )
-    }),
+  async start(input) {
+    latency_ms = input.latency_ms
+    return { url: `http://127.0.0.1:${await listen(createServer(serve))}` }
+  },
   taken: () => ({ requests, answered, different: recipients.size }),
 })
 

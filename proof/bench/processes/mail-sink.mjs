@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { answer } from '../../stage/answer.mjs'
+import { answer, listen } from '../../stage/answer.mjs'
 
 // Accepts mail at minimal cost, because the sender is measured. Requests: `MailSinkHandlers`.
 
@@ -9,11 +9,7 @@ const OK = '250 2.0.0 OK\r\n'
 let taken = 0
 
 answer({
-  start: () =>
-    new Promise((resolve) => {
-      const server = createServer(serve)
-      server.listen(0, '127.0.0.1', () => resolve({ port: server.address().port }))
-    }),
+  start: async () => ({ port: await listen(createServer(serve)) }),
   taken: () => taken,
 })
 

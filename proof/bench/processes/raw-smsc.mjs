@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { answer } from '../../stage/answer.mjs'
+import { answer, listen } from '../../stage/answer.mjs'
 
 // An SMSC of minimal cost: it reads headers and addresses, accepts everything, and returns a counter as the id. Plain
 // JavaScript on Buffers. Requests: `RawSmscHandlers`.
@@ -30,9 +30,7 @@ let watcher = null
 answer({
   async start({ receipts }) {
     sends_receipts = receipts
-    const server = createServer({ noDelay: true }, serve)
-    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return { port: server.address().port }
+    return { port: await listen(createServer({ noDelay: true }, serve)) }
   },
   count: () => ({ submitted, doubled, receipted }),
   /** Resolves when this number of short messages has arrived since the start, with the time of the last. */

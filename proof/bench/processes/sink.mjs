@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { answer } from '../../stage/answer.mjs'
+import { answer, listen } from '../../stage/answer.mjs'
 
 // Receives webhooks at minimal cost, because the sender is measured. `/hang…` is never answered. Requests:
 // `SinkHandlers`.
@@ -12,11 +12,7 @@ let received = 0
 let waits = []
 
 answer({
-  start: () =>
-    new Promise((resolve) => {
-      const server = createServer(serve)
-      server.listen(0, '127.0.0.1', () => resolve({ port: server.address().port }))
-    }),
+  start: async () => ({ port: await listen(createServer(serve)) }),
   /** The number of answered requests, in total and by path. */
   count: () => ({ received, paths: Object.fromEntries(counts) }),
   /** The wait of each request that was answered since the last call, as [path, milliseconds]. */

@@ -1,10 +1,10 @@
 import { cpus } from 'node:os'
+import { markdownOf } from '../../stage/table.ts'
 import { count, percent } from '../figure.ts'
 import { type AcceptLoad, simulateAccept } from './accept-simulation.ts'
 import type { Measurements } from './measure.ts'
 import { hotLimit, type Limits, limitsOf, type Measured, type Resource } from './model.ts'
 import { STEPS } from './steps.ts'
-import { tableOf } from './table.ts'
 import { lineThrough, VERBS } from './verbs.ts'
 import { agrees, checksOf } from './verification.ts'
 
@@ -199,4 +199,8 @@ function verified(measured: Measured): string[] {
     count(simulated),
   ])
   return tableOf(['the two models agree', 'calculated', 'simulated'], rows)
+}
+
+function tableOf(head: readonly string[], rows: readonly string[][]): string[] {
+  return markdownOf([head, ...rows], { areNumbers: true })
 }
