@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { RUNS_ALL_CASES } from '../../../../test/all-cases.ts'
 import type { LookupResult, Outcome } from '../../src/contract/outside/provider.ts'
 import type { MessageRow } from '../../src/rows/rows.ts'
 import type { ClaimedMessage } from '../../src/rules/claim.ts'
@@ -8,7 +9,7 @@ import { SMS_PRICE } from '../fixtures.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage, receipt } from './bench.ts'
 import { expectCounted } from './message-counts.contract.ts'
 
-const RUNS = 15
+const RUNS = RUNS_ALL_CASES ? 15 : 4
 const STEPS_MAX = 40
 
 const refusal = { error_code: 'unroutable', error_message: 'No route' }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { RUNS_ALL_CASES } from '../../../../test/all-cases.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 import { startLedgerRun } from './ledger-run.ts'
 import { ledgerHistories } from './ledger-steps.ts'
@@ -13,7 +14,7 @@ import { ledgerHistories } from './ledger-steps.ts'
  */
 const {
   SVC_FUZZ_SEED = '20260504',
-  SVC_FUZZ_OPERATIONS = '1200',
+  SVC_FUZZ_OPERATIONS = RUNS_ALL_CASES ? '1200' : '360',
   SVC_FUZZ_PATH: path,
 } = process.env
 const SEED = Number(SVC_FUZZ_SEED)
