@@ -33,35 +33,36 @@ export function gather<Item, Result>(
   }
   let open: Batch | null = null
 
-  function join(items: readonly Item[]): Batch {
-    if (open && open.size + items.length <= batch_max) {
+  function join(caller: Caller): void {
+    const { length } = caller.items
+    if (open && open.size + length <= batch_max) {
       onJoin()
-      return open
+      open.callers.push(caller)
+      open.size += length
+      return
     }
-    const batch: Batch = { callers: [], size: 0 }
+    const batch: Batch = { callers: [caller], size: length }
     open = batch
-    const results = enqueue(() => {
-      if (open === batch) open = null
-      return run(itemsOf(batch.callers))
-    })
-    // A batch that was refused before it ran must not collect further callers.
-    results.catch(() => {
-      if (open === batch) open = null
-    })
-    answer(batch.callers, results)
-    return batch
+    answer(batch.callers, () =>
+      enqueue(() => {
+        if (open === batch) open = null
+        return run(itemsOf(batch.callers))
+      }),
+    )
   }
 
   /** Gives each caller its results. Never rejects: the callers get the error. */
-  async function answer(callers: readonly Caller[], running: Promise<Result[]>): Promise<void> {
+  async function answer(callers: readonly Caller[], begin: () => Promise<Result[]>): Promise<void> {
     try {
-      const results = await running
+      const results = await begin()
       let start = 0
       for (const { items, resolve } of callers) {
         resolve(callers.length === 1 ? results : results.slice(start, start + items.length))
         start += items.length
       }
     } catch (error) {
+      // A batch that was refused before it ran must not collect further callers.
+      if (open?.callers === callers) open = null
       if (callers.length > 1 && !isCommon(error)) divide(callers)
       else for (const { reject } of callers) reject(error)
     }
@@ -70,20 +71,13 @@ export function gather<Item, Result>(
   function divide(callers: readonly Caller[]): void {
     const middle = callers.length >> 1
     for (const half of [callers.slice(0, middle), callers.slice(middle)]) {
-      answer(
-        half,
-        enqueue(() => run(itemsOf(half)), true),
-      )
+      answer(half, () => enqueue(() => run(itemsOf(half)), true))
     }
   }
 
   return (items) => {
     if (items.length === 0) return Promise.resolve([])
-    return new Promise((resolve, reject) => {
-      const batch = join(items)
-      batch.callers.push({ items, resolve, reject })
-      batch.size += items.length
-    })
+    return new Promise((resolve, reject) => join({ items, resolve, reject }))
   }
 
   function itemsOf(callers: readonly Caller[]): readonly Item[] {
