@@ -296,6 +296,6 @@ export function hasWaited(
   now: Date,
 ): boolean {
   const { scheduled_at, created_at, livemode } = message
-  if (!livemode || isReply(message)) return false
-  return scheduled_at !== null || now.getTime() - created_at.getTime() > SOON_MS
+  const isSoon = scheduled_at === null && now.getTime() - created_at.getTime() <= SOON_MS
+  return !isSoon && livemode && !isReply(message)
 }

@@ -61,8 +61,8 @@ export function fanOut<Kind extends EventKind>(
   const wanting = subscribers.filter((webhook) => wants(webhook, event, data)).map(({ id }) => id)
   if (callback && (callback.events?.includes(event) ?? true)) wanting.push(callback.webhook_id)
   if (wanting.length === 0 && !keeps) return
-  const event_id = newId()
   const body = eventBody(event, data)
+  const event_id = newId()
   into.events.push({ workspace_id, id: event_id, event, message_id, body, created_at: at })
   for (const webhook_id of wanting) {
     const id = newId()

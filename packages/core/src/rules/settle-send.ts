@@ -53,8 +53,8 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     assign(message, settlement.provider)
     if (!isErased(message)) message.provider_message_id ??= outcome.provider_message_id
     const deferred = reach(step, outcome)
-    addParts(step, attempt, outcome.part_ids ?? [])
     converse(step, outcome.identities)
+    addParts(step, attempt, outcome.part_ids ?? [])
     if (holds || queued?.token === null) {
       if (deferred) retry(step, attempt, { ...deferred, delay_ms: null })
       else if (outcome.lookup_after_ms === null) dequeue(step)

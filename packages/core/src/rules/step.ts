@@ -144,6 +144,7 @@ function announce(
  */
 export function announceFailedRecipients(step: Step): void {
   const { before, message, settlement } = step
+  if (message.recipients === null) return
   const groups = newlyFailed(before.recipients, message.recipients)
   const hasFailed = message.status === 'failed' && before.status !== 'failed'
   for (const group of hasFailed ? groups.slice(1) : groups) {
