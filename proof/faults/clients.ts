@@ -18,7 +18,7 @@ const RSS_MAX_MORE_MIB = 300
  * flood and resets that leak would leave 100 or more.
  */
 const DESCRIPTORS_MAX_MORE = 60
-/** Most load balancers count a longer wait as a failed probe; the tests run on busy machines. */
+/** Most load balancers count a longer wait as a failed probe; the tests run where the disk is busy too. */
 const HEALTH_MAX_MS = { full: 5_000, short: 60_000 }
 const ANSWER_MAX_MS = 60_000
 const FLOOD_ANSWERS = ['200', '429']
@@ -99,10 +99,11 @@ function one(url: string, bytes: Buffer): Promise<string> {
 
 /** Requests `/health` twice a second; `stop` returns the duration of the slowest answer. */
 function watchHealth({ service, violations, short }: Scene) {
+  const { url, pid } = service()
   const max_ms = HEALTH_MAX_MS[short ? 'short' : 'full']
   const late = violations.rule('/health is answered in time')
   const worker = new Worker(new URL('./health-probe.mjs', import.meta.url), {
-    workerData: { url: service().url, max_ms },
+    workerData: { url, pid, max_ms },
     // Plain JavaScript, without the loaders of this process.
     execArgv: [],
   })
