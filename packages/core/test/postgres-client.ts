@@ -23,3 +23,25 @@ export function sentBy(query: unknown, values: unknown[] = []): SentStatement[] 
   if (statements) return statements
   return name && text ? [{ statement: { name, text }, values }] : []
 }
+
+/** A commit that fails as if the transaction had conflicted with another. */
+const CONFLICT = "do $$ begin raise exception 'repeat' using errcode = '40001'; end $$"
+
+/** Lets every so many commits of this process fail once, so that their transactions are repeated. Returns what ends it. */
+export function failCommits(every: number): () => void {
+  const { query } = pg.Client.prototype
+  let commits = 0
+  pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
+    const batched = sentBy(given[0]).find(({ statement }) => statement.text === 'commit')
+    if (batched || given[0] === 'commit') commits += 1
+    if (commits === every) {
+      commits = 0
+      if (batched) batched.statement = { name: 'conflict', text: CONFLICT }
+      else given[0] = CONFLICT
+    }
+    return Reflect.apply(query, this, given)
+  } as never
+  return () => {
+    pg.Client.prototype.query = query
+  }
+}

@@ -1,5 +1,6 @@
 import type { Runtime } from '@svc/core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { failCommits } from '../../../core/test/postgres-client.ts'
 import { createDatabase, type TestDatabase } from '../../../core/test/postgres-database.ts'
 import type { Answer } from '../every-answer.ts'
 import { type Arrival, openReceiver } from '../receiver.ts'
@@ -28,10 +29,16 @@ let chance: ReturnType<typeof seededChance>
 vi.mock(import('../../../core/src/storage/open.ts'), async (original) => {
   const { openStorage } = await original()
   return {
-    openStorage: (url: string, runtime: Runtime, options = {}) =>
-      openStorage(url, { ...runtime, ...chance.storage }, { ...options, clock: 'caller' }),
+    openStorage: async (url: string, runtime: Runtime, options = {}) => {
+      const own = { ...runtime, ...chance.storage }
+      const storage = await openStorage(url, own, { ...options, clock: 'caller' })
+      return { ...storage, write: (work) => storage.write(chance.repeatable(work)) }
+    },
   }
 })
+
+/** PostgreSQL repeats a transaction that conflicted with another: here, every so many. */
+const REPEATED_EVERY = 20
 
 let receiver: Awaited<ReturnType<typeof openReceiver>>
 let database: TestDatabase
@@ -124,7 +131,8 @@ it('every answer and every delivery is the same to the byte on both engines', {
   timeout: TIME_MAX_MS,
 }, async () => {
   const sqlite = await play()
-  const postgres = await play(database.url)
+  const stop = failCommits(REPEATED_EVERY)
+  const postgres = await play(database.url).finally(stop)
   for (const [n, exchange] of sqlite.exchanges.entries()) {
     expect(postgres.exchanges[n], `SVC_FUZZ_SEED=${SEED}, command ${n}`).toEqual(exchange)
   }

@@ -22,6 +22,20 @@ export function seededChance(seed: string, now: () => Date) {
     /** Makes request number `n`, which has its own source. */
     during: <T>(n: number, work: () => Promise<T>): Promise<T> =>
       current.run(sourceOf(`${seed} request ${n}`, now), work),
+    /** Work that may wait, and run more than once: each run draws from the source of the caller, and the same. */
+    repeatable<Given, T>(work: (given: Given) => Promise<T>): (given: Given) => Promise<T> {
+      const { id, bytes, random } = source()
+      const drawn: unknown[] = []
+      return (given) => {
+        let next = 0
+        function again<Value>(draw: () => Value): Value {
+          if (next === drawn.length) drawn.push(draw())
+          return drawn[next++] as Value
+        }
+        const same = { id: () => again(id), bytes: (count: number) => again(() => bytes(count)) }
+        return current.run({ ...same, random }, () => work(given))
+      }
+    },
   }
 }
 

@@ -12,6 +12,7 @@ import type { SettleContext, SettledMessage } from '../../../rules/settlement.ts
 import type { Clock } from '../../queueing.ts'
 import { type Database, statement } from '../engine/database.ts'
 import { dueAt, insertInto, namesOf, updateOf } from '../engine/rows.ts'
+import { repeatableIds } from './settle.ts'
 
 /** The verb `reschedule` on PostgreSQL: lock, look up, plan, write. The order of the locks is the order of `settle`. */
 export function prepareReschedule(
@@ -20,7 +21,7 @@ export function prepareReschedule(
   {
     clock,
     onQueued,
-    ...context
+    newId,
   }: Pick<SettleContext, 'newId'> & {
     clock: Clock
     onQueued: () => void
@@ -48,13 +49,14 @@ export function prepareReschedule(
   const insertMessageEvents = insertInto('insert_message_events', t.message_events)
   return async (request) => {
     const { workspace_id, message_id, at } = request
+    const idsOf = repeatableIds(newId)
     const outcome = await database.transact(async (tx) => {
       const [queued, messages] = await Promise.all([
         tx.rows(lockQueued, workspace_id, message_id),
         tx.rows(lockMessage, workspace_id, message_id),
       ])
       const state = { message: messages[0] ?? null, queued: queued[0] ?? null }
-      const { outcome, plan } = planReschedule(request, state, context)
+      const { outcome, plan } = planReschedule(request, state, { newId: idsOf() })
       if (plan) {
         const { queued: row } = plan
         const due = { ...row, due_at: clock.sent(row.due_at, at), set_at: clock.sent(at, at) }

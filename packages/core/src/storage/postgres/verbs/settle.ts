@@ -61,11 +61,12 @@ export function prepareSettle(
 
   async function transact<Planned extends { plan: SettlePlan }>(
     settlements: readonly Settlement[],
-    planned: (state: SettleState) => Planned,
+    planned: (state: SettleState, context: SettleContext) => Planned,
   ): Promise<Planned> {
+    const idsOf = repeatableIds(context.newId)
     const { done, waiting, has_logged } = await database.transact(async (tx) => {
       const state = await lookUp(tx, settlements)
-      const done = planned(state)
+      const done = planned(state, { ...context, newId: idsOf() })
       const queued = queueDeliveries(done.plan, state.subscribers, lanes.current?.deliveries, steps)
       tx.hold(queued)
       write(tx, { ...done.plan, delivery_queue: queued.queue }, settlements)
@@ -82,14 +83,14 @@ export function prepareSettle(
 
   return {
     async settle(settlements: readonly Settlement[]): Promise<boolean[]> {
-      const { plan } = await transact(settlements, (state) => ({
+      const { plan } = await transact(settlements, (state, context) => ({
         plan: planSettle(settlements, state, context),
       }))
       return plan.counted
     },
     async cancel(request: CancelRequest): Promise<CancelOutcome[]> {
       const settlements = cancellations(request)
-      const { outcomes } = await transact(settlements, (state) =>
+      const { outcomes } = await transact(settlements, (state, context) =>
         planCancel(settlements, state, context),
       )
       return outcomes
@@ -98,6 +99,18 @@ export function prepareSettle(
 }
 
 type Nullable<T> = { [K in keyof T]: T[K] | null }
+
+/** Ids for a transaction that may be repeated: each try gets those of the try before it, which wrote nothing. */
+export function repeatableIds(newId: () => string): () => () => string {
+  const drawn: string[] = []
+  return () => {
+    let next = 0
+    return () => {
+      if (next === drawn.length) drawn.push(newId())
+      return drawn[next++] as string
+    }
+  }
+}
 
 function isSubscriber(row: Nullable<SubscribedWebhook>): row is SubscribedWebhook {
   return row.id !== null
