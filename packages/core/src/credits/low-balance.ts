@@ -1,4 +1,4 @@
-import { type FanOut, fanOut } from '../rules/fan-out.ts'
+import { type FanOut, fanOut } from '../rules/deliveries.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { LowBalance } from '../storage/ports/stores.ts'

@@ -1,5 +1,5 @@
 import { LIMITS } from '../contract/limits.ts'
-import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../rules/claim-deliveries.ts'
+import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../rules/deliveries.ts'
 import type { TestDeliveryQuotas } from '../rules/delivery-times.ts'
 import type { DeliveryResult } from '../rules/record.ts'
 import { gather } from '../runtime/gather.ts'

@@ -6,7 +6,7 @@ import type {
   ReceivedMessageRow,
   SuppressionRow,
 } from '../rows/rows.ts'
-import { type FanOut, fanOut, type Subscriber } from '../rules/fan-out.ts'
+import { type FanOut, fanOut, type Subscriber } from '../rules/deliveries.ts'
 import { suppressedAddress, suppressionKey, whatsappForms } from '../rules/recipients.ts'
 
 import { type Keyword, keywordOf, type ReplyTexts, replyText, replyTo } from './reply.ts'

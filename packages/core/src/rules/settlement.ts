@@ -17,7 +17,7 @@ import type {
 } from '../rows/rows.ts'
 import type { CountChange } from './count-changes.ts'
 import type { Account, Entry } from './decide.ts'
-import type { FanOut, Subscriber } from './fan-out.ts'
+import type { FanOut, Subscriber } from './deliveries.ts'
 
 /** The order in which statuses are applied; `delivered` and `read` correct a failure that a provider reported. */
 export const STATUSES: readonly Reported[] = ['sent', 'failed', 'delivered', 'read']

@@ -2,7 +2,7 @@ import type { Receipt, SuppressionReason } from '../contract/outside/provider.ts
 import type { EventData } from '../contract/resources/events.ts'
 import type { Channel } from '../contract/resources/messages.ts'
 import type { MessageEventRow, MessageRow } from '../rows/rows.ts'
-import { fanOut } from './fan-out.ts'
+import { fanOut } from './deliveries.ts'
 import { giveBack, giveBackShares } from './money.ts'
 import {
   newlyFailed,

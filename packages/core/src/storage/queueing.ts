@@ -2,10 +2,11 @@ import type { MessageRow } from '../rows/rows.ts'
 import { isDueAtOnce, planQueue, type QueuePlan } from '../rules/claim.ts'
 import {
   type DeliveryQueuePlan,
+  type FanOut,
   planDeliveryQueue,
   type SubscribedWebhook,
-} from '../rules/claim-deliveries.ts'
-import type { FanOut } from '../rules/fan-out.ts'
+} from '../rules/deliveries.ts'
+
 import type { Claim, LaneEntry, Lanes } from './ports/hot.ts'
 
 /** The hand-over of the work that a transaction queues and claims. Exactly one of its functions is called, once. */

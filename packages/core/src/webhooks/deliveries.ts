@@ -11,8 +11,8 @@ import type {
   webhookDeliveries as endpoints,
 } from '../contract/resources/webhook-deliveries.ts'
 import type { DeliveryAttemptRow, DeliveryRow, WebhookRow } from '../rows/rows.ts'
+import { type FanOut, fanOut } from '../rules/deliveries.ts'
 import { MAX_ATTEMPTS, nextAttempt } from '../rules/delivery-times.ts'
-import { type FanOut, fanOut } from '../rules/fan-out.ts'
 import { FORMATS } from '../rules/formats/formats.ts'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'

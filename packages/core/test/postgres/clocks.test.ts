@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
-import { type FanOut, fanOut } from '../../src/rules/fan-out.ts'
+import { type FanOut, fanOut } from '../../src/rules/deliveries.ts'
 import { openStorage } from '../../src/storage/open.ts'
 import type { MessageClaim } from '../../src/storage/ports/hot.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { MessageRow } from '../../src/rows/rows.ts'
-import type { ClaimedDelivery } from '../../src/rules/claim-deliveries.ts'
+import type { ClaimedDelivery } from '../../src/rules/deliveries.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
 import { benchFor, callback, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 

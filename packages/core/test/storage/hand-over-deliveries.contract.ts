@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
 import type { DeliveryRow, MessageRow } from '../../src/rows/rows.ts'
-import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../../src/rules/claim-deliveries.ts'
+import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../../src/rules/deliveries.ts'
 import { benchFor, LEASE_MS, type OpenStorage, only } from './bench.ts'
 
 /** Deliveries that are claimed in the transaction that queues them, and handed over after its commit. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { WebhookRow } from '../../src/rows/rows.ts'
-import type { ClaimedDelivery } from '../../src/rules/claim-deliveries.ts'
+import type { ClaimedDelivery } from '../../src/rules/deliveries.ts'
 import { gateHostOf, SCHEDULE_MS } from '../../src/rules/delivery-times.ts'
 
 import type { DeliveryClaim } from '../../src/storage/ports/hot.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { WEBHOOK_RETRY_DELAYS_S } from '../../src/contract/limits.ts'
 import type { DeliveryRow, WebhookRow } from '../../src/rows/rows.ts'
-import type { ClaimedDelivery } from '../../src/rules/claim-deliveries.ts'
+import type { ClaimedDelivery } from '../../src/rules/deliveries.ts'
 import type { DeliveryResult } from '../../src/rules/record.ts'
 import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import type { DeliveryRow, WebhookRow } from '../../src/rows/rows.ts'
 import type { Sealed, SealedHeaders } from '../../src/rows/sealed.ts'
-import type { ClaimedDelivery } from '../../src/rules/claim-deliveries.ts'
-import { type FanOut, fanOut } from '../../src/rules/fan-out.ts'
+import { type ClaimedDelivery, type FanOut, fanOut } from '../../src/rules/deliveries.ts'
+
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 /** Changed webhooks, and requested deliveries. */

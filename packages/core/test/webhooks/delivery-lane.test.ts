@@ -7,7 +7,7 @@ import { type DeliveryLane, deliveryLane } from '../../src/dispatch/delivery-lan
 import { type RunningLane, startLane } from '../../src/dispatch/lane.ts'
 import type { Performer } from '../../src/dispatch/performer.ts'
 import type { DeliveryRow, WebhookRow } from '../../src/rows/rows.ts'
-import { type FanOut, fanOut } from '../../src/rules/fan-out.ts'
+import { type FanOut, fanOut } from '../../src/rules/deliveries.ts'
 import { readSecretsKeys } from '../../src/secrets/keys.ts'
 import { createSealer, type Sealer } from '../../src/secrets/sealer.ts'
 import { openStorage } from '../../src/storage/open.ts'

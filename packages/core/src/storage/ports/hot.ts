@@ -1,7 +1,7 @@
 import type { ApiKeyRow } from '../../rows/rows.ts'
 import type { AcceptRequest, AcceptResult } from '../../rules/accept.ts'
 import type { ClaimedMessage, Route, Routed } from '../../rules/claim.ts'
-import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../../rules/claim-deliveries.ts'
+import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../../rules/deliveries.ts'
 import type { TestPace } from '../../rules/delivery-times.ts'
 import type { DeliveryResult } from '../../rules/record.ts'
 import type { RescheduleOutcome, RescheduleRequest } from '../../rules/reschedule.ts'

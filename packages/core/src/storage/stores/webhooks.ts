@@ -11,7 +11,7 @@ import type {
 } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 
-import type { FanOut, Subscriber } from '../../rules/fan-out.ts'
+import type { FanOut, Subscriber } from '../../rules/deliveries.ts'
 import { attemptInRow } from '../../rules/record.ts'
 import { blocksOf, filledUp, isBelow, removeOldest, type StoreDialect } from './queries.ts'
 

@@ -1,5 +1,5 @@
-import type { ClaimedDelivery } from '../../../rules/claim-deliveries.ts'
 import { dayOf } from '../../../rules/decide.ts'
+import type { ClaimedDelivery } from '../../../rules/deliveries.ts'
 import {
   GATE_WAIT_MAX_MS,
   GATES_MAX,

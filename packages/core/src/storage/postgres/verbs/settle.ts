@@ -2,9 +2,8 @@ import type { Receipt } from '../../../contract/outside/provider.ts'
 import { SETTLED_COLUMNS } from '../../../rows/messages.ts'
 import type { MessagePartRow, MessageQueueRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
-
-import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/claim-deliveries.ts'
 import type { Entry } from '../../../rules/decide.ts'
+import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/deliveries.ts'
 import {
   type CancelOutcome,
   type CancelRequest,

@@ -1,6 +1,6 @@
 import { SETTLED_COLUMNS } from '../../../rows/messages.ts'
 import type { Tables } from '../../../rows/tables.ts'
-import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/claim-deliveries.ts'
+import { ENDPOINT_COLUMNS, type SubscribedWebhook } from '../../../rules/deliveries.ts'
 import {
   type CancelOutcome,
   type CancelRequest,

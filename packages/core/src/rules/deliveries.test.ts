@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { EVENTS } from '../contract/resources/events.ts'
-import { type FanOut, fanOut, type Subscriber, wants } from './fan-out.ts'
+import { type FanOut, fanOut, type Subscriber, wants } from './deliveries.ts'
 
 const AT = new Date('2026-05-04T09:00:00.000Z')
 
