@@ -11,7 +11,6 @@ import { parseArgs } from 'node:util'
 import { CLIENTS, install, versionOf } from './clients.ts'
 import { playScenario, type Result } from './play.ts'
 import { openStage } from './stage.ts'
-import { tableOf } from './table.ts'
 
 const NOT_INSTALLED = 'not installed'
 
@@ -54,3 +53,27 @@ for (const { client, version, checks, fault } of results) {
 }
 for (const fault of faults) console.log(`FAILED ${fault}`)
 if (faults.length > 0) process.exitCode = 1
+
+/** A table of the results: client, version, passed checks, and checks that the version has no function for. */
+function tableOf(results: readonly Result[]): string {
+  const rows = results.map(({ client, version, checks }) => {
+    const tried = checks.filter(({ exists }) => exists)
+    const passed = tried.filter(({ fault }) => fault === null)
+    const missing = checks.filter(({ exists }) => !exists).map(({ name }) => name)
+    return [
+      client.package?.name ?? client.name,
+      version,
+      checks.length === 0 ? '-' : `${passed.length} of ${tried.length}`,
+      missing.join(', '),
+    ]
+  })
+  const all = [['Client', 'Version', 'Passed', 'Not in this version'], ...rows]
+  const widths = all[0]?.map((_, i) => Math.max(...all.map((row) => row[i]?.length ?? 0))) ?? []
+  const lines = all.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+  return lines.join('\n')
+}

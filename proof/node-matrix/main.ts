@@ -6,12 +6,16 @@
 //
 // The binaries and their headers come from npm. Exits with 1 when a step fails.
 
-import { rmSync } from 'node:fs'
-import { delimiter, dirname } from 'node:path'
-import { copyOfClone } from './copy.ts'
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { binaryOf } from './node-of.ts'
 import { STEPS } from './steps.ts'
 import { NODE_VERSIONS } from './versions.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const line = process.argv[2]
 const versions = NODE_VERSIONS.filter((version) => !line || version.startsWith(`${line}.`))
@@ -70,4 +74,23 @@ function environment(node: string): NodeJS.ProcessEnv {
 
 function secondsSince(start: number): string {
   return ((Date.now() - start) / 1000).toFixed(1)
+}
+
+/**
+ * Copies the working tree, without the files that Git ignores, into a temporary folder. Includes the built packages:
+ * they are the same for each version of Node.
+ */
+function copyOfClone(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-node-matrix-'))
+  const listed = execFileSync('git', ['ls-files', '-z', '-co', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 16 * 1024 * 1024,
+  })
+  const builds = readdirSync(join(ROOT, 'packages')).map((name) => join('packages', name, 'dist'))
+  for (const path of [...listed.split('\0').filter((path) => path !== ''), ...builds]) {
+    if (!existsSync(join(ROOT, path))) continue
+    cpSync(join(ROOT, path), join(folder, path), { recursive: true, preserveTimestamps: true })
+  }
+  return folder
 }

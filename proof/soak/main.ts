@@ -3,7 +3,7 @@
 //   npm run soak -- [--minutes 120] [--rate 50] [--seed n] [--postgres] [--keep]
 //
 // It fails when memory, descriptors, threads, the write-ahead log or the p99 of sends exceed their limits
-// (proof/soak/verdict.ts), on an unexpected answer, on an error in the log, and when the stored data differs from
+// (proof/soak/report.ts), on an unexpected answer, on an error in the log, and when the stored data differs from
 // the answers to clients. Ctrl+C ends the run early with its report. Linux only: it reads /proc.
 
 import { mkdtempSync, rmSync } from 'node:fs'
