@@ -23,7 +23,7 @@ let lane: RunningLane | null
 let opened: DeliveryLane
 let sealer: Sealer
 /** The answer of the receivers. */
-let answer: (job: DeliverJob) => Promise<Partial<DeliverAnswer>>
+let answer: (job: DeliverJob) => Promise<Partial<DeliverAnswer> | null>
 let jobs: DeliverJob[]
 /** Whether each delivery is too late to start. */
 let isLate: boolean
@@ -52,7 +52,7 @@ function start(): RunningLane {
       if (isLate) return null
       jobs.push(...batch)
       const answers = await Promise.all(batch.map(answer))
-      return answers.map((each) => ({
+      const none = {
         started_at_ms: runtime.now().getTime(),
         duration_ms: 5,
         response_status: null,
@@ -61,8 +61,8 @@ function start(): RunningLane {
         retry_after_ms: null,
         twiml: null,
         used_other_secret: false,
-        ...each,
-      }))
+      }
+      return answers.map((each) => each && { ...none, ...each })
     },
   }
   opened = deliveryLane({ storage, runtime, sealer, performer: performer as Performer })
@@ -130,6 +130,28 @@ it('returns deliveries that did not start within their lease, without counting a
   await after(5_000)
   expect(jobs).toHaveLength(1)
   expect(await deliveries(to)).toMatchObject([{ status: 'delivered', attempt_count: 1 }])
+})
+
+it('returns deliveries whose requests a pause kept from beginning, without counting an attempt', async () => {
+  const to = await webhook()
+  await queue(to, 2)
+  let isPaused = true
+  answer = async ({ body }) => (isPaused && body.includes('"1"') ? null : ok)
+  await start().quiet()
+  // More often than the losses of a thread that are excused.
+  for (let i = 0; i < 4; i++) await after(5_000)
+  const ends = async () =>
+    (await deliveries(to)).map(({ status, attempt_count }) => [status, attempt_count]).sort()
+  expect(await ends()).toEqual([
+    ['delivered', 1],
+    ['pending', 0],
+  ])
+  isPaused = false
+  await after(5_000)
+  expect(await ends()).toEqual([
+    ['delivered', 1],
+    ['delivered', 1],
+  ])
 })
 
 it('probes a dead receiver with one delivery at a time, without counting attempts of the others', async () => {

@@ -1,6 +1,9 @@
 import { afterEach, expect, it } from 'vitest'
+import { createPerformer } from '../../src/dispatch/performer.ts'
 import { createDeliverer, type DeliverJob } from '../../src/webhooks/deliver.ts'
 import { answer, type HttpPlay, NO_ANSWER, openHttpPeer } from '../providers/http-peer.ts'
+
+const TARGETS = { allow_http: true, allow_nets: ['127.0.0.0/8'] }
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -10,10 +13,9 @@ afterEach(async () => {
 async function open(may_start?: () => boolean) {
   const peer = await openHttpPeer()
   closing.push(() => peer.close())
-  const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'] }
   const deliverer = createDeliverer({
     now: () => new Date(),
-    targets,
+    targets: TARGETS,
     ...(may_start && { may_start }),
   })
   closing.push(() => deliverer.close())
@@ -33,6 +35,7 @@ async function open(may_start?: () => boolean) {
   })
   return {
     peer,
+    job,
     deliver: async (id: string) => (await deliverer.deliver([job(id)]))[0],
     ids: () => peer.requests.map(({ headers }) => headers['x-svc-delivery']),
   }
@@ -72,4 +75,22 @@ it('begins no request that may not start, also none that a pause meets while it 
   may_start = false
   expect(await begun).toBeNull()
   expect(ids()).toEqual(['d1'])
+})
+
+it('asks the gate of the process, from the batch to the first byte of each request', async () => {
+  const { peer, job } = await open()
+  peer.next(answer(200))
+  let asked = 0
+  const performer = createPerformer({
+    now: () => new Date(),
+    targets: TARGETS,
+    providers: { open: () => Promise.reject(new Error('no provider')), async close() {} },
+    // A pause comes between the two.
+    mayStart: (provider) => provider === null && asked++ < 1,
+  })
+  closing.push(performer.close)
+  const late = Number.POSITIVE_INFINITY
+  expect(await performer.deliver([job('d1')], late)).toEqual([null])
+  expect(await performer.deliver([job('d2')], late)).toBeNull()
+  expect(peer.requests).toHaveLength(0)
 })
