@@ -1,7 +1,7 @@
 import { Svc } from '@svc/client'
-import { connectTo } from '../../packages/core/test/postgres-client.ts'
 import { openConnection, sendBytes } from '../stage/connection.ts'
 import { openWritable } from '../stage/database.ts'
+import { queryOf } from '../stage/postgres.ts'
 import type { Service } from '../stage/service.ts'
 
 /** Rows of one write: the maximum that a service on the same file waits for. */
@@ -140,17 +140,16 @@ export async function fillSqlite(file: string, total: number): Promise<void> {
 
 /** The same for a PostgreSQL database. */
 export async function fillPostgres(url: string, total: number): Promise<void> {
-  const client = await connectTo(url)
-  const { rows } = await client.query<{ name: string }>(
+  const query = queryOf(url)
+  const rows = await query<{ name: string }>(
     `select column_name as name from information_schema.columns where table_name = 'messages'`,
   )
   const columns = rows.map(({ name }) => name)
-  await client.query(`insert into messages (${columns})
+  await query(`insert into messages (${columns})
     select ${valuesOf(columns, POSTGRES.values(timesOf(total)))} from generate_series(0::bigint, ${total - 2}) i,
       (select * from messages order by id desc limit 1) m`)
-  for (const statement of counted(POSTGRES)) await client.query(statement)
-  await client.query('vacuum analyze messages, message_counts')
-  await client.end()
+  for (const statement of counted(POSTGRES)) await query(statement)
+  await query('vacuum analyze messages, message_counts')
 }
 
 function hex(value: string, digits: number): string {

@@ -42,7 +42,7 @@ export async function startPostgres({
 }
 
 /** Runs each query on a connection of its own. */
-function queryOf(url: string): Query {
+export function queryOf(url: string): Query {
   return async <Row>(sql: string) => {
     const client = await connectTo(url)
     try {

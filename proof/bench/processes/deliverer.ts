@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { deliveryLane } from '../../../packages/core/src/dispatch/delivery-lane.ts'
 import { type RunningLane, startLane } from '../../../packages/core/src/dispatch/lane.ts'
 import { createPerformer, createProviders } from '../../../packages/core/src/dispatch/performer.ts'
@@ -80,7 +81,7 @@ const handlers = {
       if (due > 0)
         await queue(Array.from({ length: due }, (_, i) => only ?? (made + i) % webhooks.length))
       made += Math.max(0, due)
-      await new Promise((resolve) => setTimeout(resolve, TICK_MS))
+      await pause(TICK_MS)
     }
     return made
   },
