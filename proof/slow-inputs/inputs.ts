@@ -81,15 +81,18 @@ export function slowTexts(length: number): [name: string, text: string][] {
   ]
 }
 
-/** All inputs; `quick`: one of each kind. */
-export function inputs({ quick }: { quick: boolean }): Input[] {
+/** All inputs whose method and path contain `route`; `quick`: one of each kind. */
+export function inputs({ quick, route }: { quick: boolean; route: string }): Input[] {
+  const hasRoute = ({ method, path }: Pick<Input, 'method' | 'path'>) =>
+    `${method} ${path}`.includes(route)
   return endpoints
+    .filter((endpoint) => hasRoute(base(endpoint)))
     .flatMap((endpoint) => [
       ...headerInputs(endpoint, quick),
       ...pathInputs(endpoint, quick),
       ...(endpoint.body ? bodyInputs(endpoint, quick) : []),
     ])
-    .concat(largeInputs(), pageInputs(quick))
+    .concat([...largeInputs(), ...pageInputs(quick)].filter(hasRoute))
 }
 
 function base({ method, path, auth }: Endpoint): Pick<Input, 'method' | 'path' | 'auth'> {

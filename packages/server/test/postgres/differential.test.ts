@@ -1,5 +1,6 @@
 import type { Runtime } from '@svc/core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { RUNS_ALL_CASES } from '../../../../test/all-cases.ts'
 import { failCommits } from '../../../core/test/postgres-client.ts'
 import { createDatabase, type TestDatabase } from '../../../core/test/postgres-database.ts'
 import type { Answer } from '../every-answer.ts'
@@ -15,7 +16,8 @@ import { seededChance } from './seeded-chance.ts'
  *     SVC_FUZZ_SEED=42 SVC_FUZZ_OPERATIONS=5000 npx vitest run packages/server/test/postgres/differential.test.ts
  */
 const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_507)
-const COMMANDS = Number(process.env.SVC_FUZZ_OPERATIONS ?? 600)
+// Also the shortest stream ends with the steps that no random command has served.
+const COMMANDS = Number(process.env.SVC_FUZZ_OPERATIONS ?? (RUNS_ALL_CASES ? 600 : 200))
 
 const TIME_MAX_MS = 120_000 + COMMANDS * 400
 
