@@ -1,3 +1,6 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeMigratedFile } from '../../core/test/migrated-file.ts'
 import { newFolder, type Running, start } from './svc.ts'
 
 /** The document of `svc dev --json`. */
@@ -28,6 +31,8 @@ const NO_LIMITS = {
 /** Starts the service in this process, with `more` in its environment, its own folder and its own port. */
 export async function startDevServer(more: NodeJS.ProcessEnv = {}): Promise<DevServer> {
   const folder = newFolder()
+  mkdirSync(join(folder.path, 'data'), { mode: 0o700 })
+  await makeMigratedFile(join(folder.path, 'data/svc.db'))
   const here = { env: { ...NO_LIMITS, ...more, PORT: '0' }, cwd: folder.path }
   const running = start(['dev', '--json'], here)
   const [text] = await running.until(/^\{.*"api_key".*\}$/m)
