@@ -75,7 +75,7 @@ export default defineConfig({
         maxWorkers: 4,
         sequence: { groupOrder: 1 },
       }),
-      project('alone', { include: ALONE }),
+      project('alone', { include: ALONE, setupFiles: ['packages/core/test/cheap-hashes.ts'] }),
     ],
   },
 })

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { exportsText, undocumentedExports, unnamedTypes } from '../scripts/packages/exports-text.ts'
+import {
+  exportsText,
+  membersOfCore,
+  undocumentedExports,
+  unnamedTypes,
+} from '../scripts/packages/exports-text.ts'
 
 describe('the exports of the packages', () => {
   // A new name is a promise until the next version that may break something. `vitest -u` writes the list.
@@ -13,5 +18,15 @@ describe('the exports of the packages', () => {
 
   it('have a docstring each', () => {
     expect(undocumentedExports()).toEqual([])
+  }, 60_000)
+})
+
+describe('the members of Core and of its parts', () => {
+  it('have a docstring each', () => {
+    const members = membersOfCore()
+    expect([...members.keys()]).toEqual(
+      expect.arrayContaining(['close', 'messages.send', 'messages.bulks.retry', 'webhooks.events']),
+    )
+    expect([...members].flatMap(([name, has]) => (has ? [] : [name]))).toEqual([])
   }, 60_000)
 })

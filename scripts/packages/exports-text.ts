@@ -46,6 +46,31 @@ export function undocumentedExports(): string[] {
   )
 }
 
+/** Every member of the type `Core`, and of the types of its members, with whether it has a docstring. */
+export function membersOfCore(): Map<string, boolean> {
+  const found = allExports().find(({ entry }) => entry === '@svc/core')
+  const core = found?.symbols.find(({ name }) => name === 'Core')
+  if (!found || !core) throw new Error('@svc/core exports no type Core')
+  const { checker } = found
+  const ours = join(ROOT, 'packages/core/src/')
+  const members = new Map<string, boolean>()
+
+  function visit(type: ts.Type, path: string): void {
+    for (const member of type.getProperties()) {
+      const declared = member.declarations?.[0]
+      if (!declared?.getSourceFile().fileName.startsWith(ours)) continue
+      const name = path + member.name
+      members.set(name, member.getDocumentationComment(checker).length > 0)
+      const own = checker.getTypeOfSymbolAtLocation(member, declared)
+      const isFunction = own.getCallSignatures().length > 0
+      if (!isFunction && path.split('.').length < 4) visit(own, `${name}.`)
+    }
+  }
+
+  visit(checker.getDeclaredTypeOfSymbol(originOf(core, checker)), '')
+  return members
+}
+
 interface EntryExports {
   readonly entry: string
   readonly checker: ts.TypeChecker
@@ -62,11 +87,7 @@ function allExports(): EntryExports[] {
 
 function readExports(): EntryExports[] {
   const all = entries()
-  // Only names are needed, not types.
-  const program = programOf(
-    all.map(({ source }) => source),
-    { noLib: true },
-  )
+  const program = programOf(all.map(({ source }) => source))
   const checker = program.getTypeChecker()
   const found = all.map(({ name, source }) => {
     const file = program.getSourceFile(source)
@@ -79,7 +100,7 @@ function readExports(): EntryExports[] {
 }
 
 /** Our own sources, without those of other packages, which take most of the time. */
-export function programOf(rootNames: readonly string[], more: ts.CompilerOptions = {}): ts.Program {
+function programOf(rootNames: readonly string[]): ts.Program {
   const options: ts.CompilerOptions = {
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
@@ -87,7 +108,8 @@ export function programOf(rootNames: readonly string[], more: ts.CompilerOptions
     allowImportingTsExtensions: true,
     noEmit: true,
     types: [],
-    ...more,
+    target: ts.ScriptTarget.ES2023,
+    strict: true,
   }
   const host = ts.createCompilerHost(options)
   host.resolveModuleNameLiterals = (literals, file, redirected, given) =>

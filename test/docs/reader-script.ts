@@ -44,7 +44,7 @@ export async function scriptFor(
     receiver: { port: number }
     secret: string
     signature: string
-    metrics_port: number
+    metrics_port: string
     setting: Setting
   },
 ): Promise<string> {

@@ -14,7 +14,7 @@ import { openDatabases } from './page-databases.ts'
 import { type Page, ROOT } from './pages.ts'
 import { writePrograms } from './reader-programs.ts'
 import { fileFor, scriptFor } from './reader-script.ts'
-import { createService } from './service.ts'
+import { createService, freePort } from './service.ts'
 
 const PATIENCE_MS = 150_000
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -144,10 +144,4 @@ async function openReceiver(): Promise<{ port: number; close(): Promise<unknown>
       return new Promise((resolve) => server.close(resolve))
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const { port, close } = await openReceiver()
-  await close()
-  return port
 }

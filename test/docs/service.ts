@@ -1,5 +1,6 @@
-import { type SvcProcess, spawnSvc } from '../../packages/cli/test/spawned.ts'
-import { untilSeen } from '../../packages/cli/test/svc.ts'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Running, start } from '../../packages/cli/test/svc.ts'
 
 const PATIENCE_MS = 60_000
 
@@ -11,11 +12,10 @@ export interface Service {
 }
 
 /** A stopped service, with the environment of its unit. */
-export function createService(cwd: string, env: NodeJS.ProcessEnv): Service {
-  let running: SvcProcess | undefined
+export function createService(cwd: string, env: NodeJS.ProcessEnv & { PORT: string }): Service {
+  let running: Running | undefined
   const stop = async () => {
-    running?.child.kill('SIGTERM')
-    await running?.ended
+    await running?.stop()
     running = undefined
   }
   return {
@@ -24,10 +24,49 @@ export function createService(cwd: string, env: NodeJS.ProcessEnv): Service {
       const starts = argv.includes('--now') || /^(?:start|restart)$/.test(argv[0] ?? '')
       if (!isOurs || !(starts || argv[0] === 'stop')) return
       await stop()
-      if (!starts) return
-      running = spawnSvc(['serve'], { cwd, env })
-      await untilSeen(/"msg":"listening"/, running.stdout, running.ended, PATIENCE_MS)
+      if (starts) running = await startServe(['serve'], { cwd, env })
     },
     stop,
   }
+}
+
+/**
+ * Starts `svc serve` in this process, and waits for its first answer: a process of its own took 1.5 s of CPU. It is almost
+ * silent, because its log goes to the stdout of the process.
+ * @throws Error with its output if it ends before.
+ */
+export async function startServe(
+  argv: readonly string[],
+  { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv & { PORT: string } },
+): Promise<Running> {
+  const running = start(argv, { cwd, env: { ...env, SVC_LOG_LEVEL: 'fatal' } })
+  let isOver = false
+  void running.ended.then(() => {
+    isOver = true
+  })
+  const deadline = Date.now() + PATIENCE_MS
+  for (;;) {
+    if (await answers(env.PORT)) return running
+    if (isOver || Date.now() > deadline) throw new Error(`no answer of serve: ${running.stderr()}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+async function answers(port: string): Promise<boolean> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/health`)
+    await answer.arrayBuffer()
+    return answer.ok
+  } catch {
+    return false
+  }
+}
+
+/** A port on which nothing listens. */
+export async function freePort(): Promise<string> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return String(port)
 }

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { createProgram, run } from '../../packages/cli/src/program.ts'
 import type { FoundCommand } from '../../packages/cli/test/commands-in.ts'
-import { spawnSvc } from '../../packages/cli/test/spawned.ts'
 import { untilSeen } from '../../packages/cli/test/svc.ts'
 import type { Call } from './calls.ts'
+import { freePort, startServe } from './service.ts'
 
 type Command = FoundCommand['command']
 
@@ -20,13 +20,14 @@ export interface World {
 }
 
 /** Commands that run until a signal, and the output that marks them as ready. */
-const LASTING: { words: string; isUp: RegExp; sends?: RegExp; serves?: true }[] = [
-  { words: 'dev', isUp: /http:\/\/127\.0\.0\.1:\d+/, serves: true },
-  { words: 'serve', isUp: /listening|http:\/\/127\.0\.0\.1:\d+/i, serves: true },
+const LASTING: { words: string; isUp: RegExp; sends?: RegExp }[] = [
+  { words: 'dev', isUp: /http:\/\/127\.0\.0\.1:\d+/ },
   { words: 'top', isUp: /\S/ },
   { words: 'webhooks listen', isUp: /whsec_|http:/, sends: /message\.(?:sent|delivered)/ },
   { words: 'messages tail', isUp: /^/, sends: /\S/ },
 ]
+
+const BUSY = 'another backup is being made'
 
 /** Commands that need an absent provider: only their arguments are checked. */
 const ONLY_PARSED = ['providers test', 'billing refund', 'billing sync']
@@ -35,12 +36,21 @@ const ONLY_PARSED = ['providers test', 'billing refund', 'billing sync']
 export async function answerSvc(call: Call, world: World): Promise<number> {
   const { command, names } = commandOf(call)
   if (ONLY_PARSED.includes(names)) return parse(call)
+  if (names === 'serve') return serve(call, world)
   const lasting = LASTING.find(({ words }) => words === names)
   if (lasting) return runUntilUp(call, lasting, world)
   // A reader on a terminal confirms with yes.
   const hasYes = command.options.some(({ long }) => long === '--yes')
   const argv = hasYes && !call.argv.includes('--yes') ? [...call.argv, '--yes'] : call.argv
-  return run(argv, { ...call, stopSignal: () => call.gone })
+  for (;;) {
+    const stderr = new PassThrough()
+    const code = await run(argv, { ...call, stderr, stopSignal: () => call.gone })
+    const errors = `${stderr.read() ?? ''}`
+    // The service may still be making its first backup.
+    if (code !== 0 && errors.includes(BUSY) && !call.gone.aborted) continue
+    call.stderr.write(errors)
+    return code
+  }
 }
 
 /** The called command, and its name after `svc`. */
@@ -71,13 +81,22 @@ async function parse({ argv, ...io }: Call): Promise<number> {
   }
 }
 
+/** Runs the service until it answers. */
+async function serve({ argv, cwd, env, stderr, gone }: Call, world: World): Promise<number> {
+  const place = { ...ownPlace(env, world), PORT: await freePort() }
+  const running = await startServe(argv, { cwd, env: place })
+  gone.addEventListener('abort', () => void running.stop())
+  const ended = await running.stop()
+  stderr.write(ended.stderr)
+  return ended.code
+}
+
 async function runUntilUp(
   call: Call,
-  { words, isUp, sends, serves }: (typeof LASTING)[number],
+  { words, isUp, sends }: (typeof LASTING)[number],
   world: World,
 ): Promise<number> {
-  const env = serves ? ownPlace(call.env, world) : call.env
-  const running = words === 'serve' ? spawned(call, env) : started(call, env)
+  const running = started(call, words === 'dev' ? ownPlace(call.env, world) : call.env)
   call.gone.addEventListener('abort', running.stop)
   await running.until(isUp)
   if (sends) {
@@ -117,21 +136,6 @@ function started(call: Call, env: NodeJS.ProcessEnv): Lasting {
     until: (pattern) => untilSeen(pattern, () => text, ended, PATIENCE_MS),
     stop: () => stopping.abort(),
     ended,
-  }
-}
-
-/** Runs as a separate process, because the log of a server goes to stdout. */
-function spawned({ argv, cwd, stderr }: Call, env: NodeJS.ProcessEnv): Lasting {
-  const { child, stdout, ended, ...all } = spawnSvc(argv, { cwd, env })
-  const text = () => stdout() + all.stderr()
-  return {
-    text,
-    until: (pattern) => untilSeen(pattern, text, ended, PATIENCE_MS),
-    stop: () => void child.kill('SIGTERM'),
-    ended: ended.then((end) => {
-      stderr.write(end.stderr)
-      return end.code
-    }),
   }
 }
 

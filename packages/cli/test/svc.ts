@@ -31,7 +31,8 @@ export interface RunOptions {
   cwd?: string
 }
 
-const TIMEOUT_MS = 20_000
+/** A machine may have more to do. */
+const TIMEOUT_MS = 50_000
 
 /** Creates a temporary folder; `remove` it. */
 export function newFolder(parent = tmpdir()): { path: string; remove(): void } {
