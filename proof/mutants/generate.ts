@@ -12,6 +12,8 @@ export interface Mutant {
   line: number
   /** The kind of change, as Stryker names it. */
   kind: string
+  /** The text that is replaced, and what replaces it. */
+  original: string
   replacement: string
 }
 
@@ -33,6 +35,7 @@ export async function instrument(root: string, { folder }: Area): Promise<Instru
   })
   const options = { plugins: null, excludedMutations: [], ignorers: [TEXTS_FOR_PEOPLE] }
   const result = await new Instrumenter(SILENT).instrument(files, options)
+  const contents = new Map(files.map(({ name, content }) => [name, content]))
   const texts = Object.fromEntries(result.files.map(({ name, content }) => [name, content]))
   const mutants = result.mutants
     .filter(({ status }) => status !== 'Ignored')
@@ -41,9 +44,23 @@ export async function instrument(root: string, { folder }: Area): Promise<Instru
       file: fileName.slice(root.length).split(sep).join('/').replace(/^\//, ''),
       line: location.start.line + 1,
       kind: mutatorName,
+      original: textAt(contents.get(fileName) as string, location),
       replacement,
     }))
   return { texts, mutants }
+}
+
+interface Place {
+  line: number
+  column: number
+}
+
+function textAt(content: string, { start, end }: { start: Place; end: Place }): string {
+  const lines = content.split('\n').slice(start.line, end.line + 1)
+  const last = lines.length - 1
+  lines[last] = lines[last]?.slice(0, end.column) ?? ''
+  lines[0] = lines[0]?.slice(start.column) ?? ''
+  return lines.join('\n')
 }
 
 /** A node of Babel's syntax tree, as far as it is read here. */

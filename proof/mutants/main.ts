@@ -42,9 +42,9 @@ try {
     })
     const survivors = fates.filter(({ by }) => by === null)
     for (const { mutant, is_passed } of survivors) {
-      const { file, line, kind, replacement } = mutant
-      const text = replacement.replace(/\s+/g, ' ').slice(0, 100)
-      console.log(`${file}:${line}  ${kind}  ${text}${is_passed ? '' : '  (no test runs it)'}`)
+      const { file, line, original, replacement } = mutant
+      const change = `${oneLine(original)}  =>  ${oneLine(replacement)}`
+      console.log(`${file}:${line}  ${change}${is_passed ? '' : '  (no test runs it)'}`)
     }
     const noticed = fates.length - survivors.length
     const percent = (100 * noticed) / fates.length
@@ -57,4 +57,8 @@ try {
   }
 } finally {
   await server.stop()
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').slice(0, 100)
 }
