@@ -3,7 +3,9 @@ export interface Area {
   name: string
   /** Folder of the mutated sources. */
   folder: string
-  /** Patterns of its test files; the quickest first. */
+  /** Its files that are not mutated: no test loads them in its own process. */
+  except?: readonly string[]
+  /** Its test files and folders of such files; the quickest first, because a mutant that one notices needs no other. */
   tests: readonly string[]
   /** Of these files, only the tests whose full name matches. */
   names?: string
@@ -23,17 +25,34 @@ export const AREAS: readonly Area[] = [
   {
     name: 'rules',
     folder: `${CORE}/src/rules`,
-    tests: [`${CORE}/src/rules/**/*.test.ts`, `${CORE}/test/storage.sqlite.test.ts`],
+    tests: [`${CORE}/src/rules`, `${CORE}/test/storage.sqlite.test.ts`],
     // The verbs of an engine apply the rules.
     names: `^(?!SQLite alone)(?!storage on)|^storage on \\w+ (${VERBS})`,
   },
   {
     name: 'dispatch',
     folder: `${CORE}/src/dispatch`,
+    // A worker thread loads its own code.
+    except: ['worker.ts'],
     tests: [
-      `${CORE}/src/dispatch/**/*.test.ts`,
-      `${CORE}/test/dispatch/**/*.test.ts`,
-      `${CORE}/test/{closing,dispatch-pause,expired,sweeper}.test.ts`,
+      `${CORE}/src/dispatch`,
+      `${CORE}/src/carriers/carriers.test.ts`,
+      `${CORE}/test/expired.test.ts`,
+      `${CORE}/test/channels/pauses.test.ts`,
+      `${CORE}/test/channels/routing.test.ts`,
+      `${CORE}/test/webhooks/delivery-hand-over.test.ts`,
+      `${CORE}/test/channels/backlog.test.ts`,
+      `${CORE}/test/tracing.test.ts`,
+      `${CORE}/test/dispatch-pause.test.ts`,
+      `${CORE}/test/releases.test.ts`,
+      `${CORE}/test/telemetry.test.ts`,
+      `${CORE}/test/webhooks/delivery-lane.test.ts`,
+      `${CORE}/test/closing.test.ts`,
+      `${CORE}/src/carriers/pace.test.ts`,
+      `${CORE}/test/dispatch/hand-over.test.ts`,
+      `${CORE}/test/dispatch/lease.test.ts`,
+      `${CORE}/test/webhooks/gate.test.ts`,
+      `${CORE}/test/sweeper.test.ts`,
     ],
   },
   {
@@ -52,9 +71,22 @@ export const AREAS: readonly Area[] = [
     name: 'admission',
     folder: `${SERVER}/src/admission`,
     tests: [
-      `${SERVER}/src/admission/**/*.test.ts`,
-      `${SERVER}/test/{rate-limit,turns,load,overload,loop-delay,credentials,ended-credentials}.test.ts`,
-      `${SERVER}/test/{refused-sign-ins,counters-away,quotas}.test.ts`,
+      `${SERVER}/test/turns.test.ts`,
+      `${SERVER}/test/load.test.ts`,
+      `${SERVER}/test/loop-delay.test.ts`,
+      `${SERVER}/test/client-address.test.ts`,
+      `${SERVER}/test/refused-sign-ins.test.ts`,
+      `${SERVER}/test/counters-away.test.ts`,
+      `${SERVER}/test/credentials.test.ts`,
+      `${SERVER}/test/overload.test.ts`,
+      `${SERVER}/test/rate-limit.test.ts`,
+      `${SERVER}/test/ended-credentials.test.ts`,
+      `${SERVER}/test/quotas.test.ts`,
+      `${SERVER}/test/access.test.ts`,
+      `${SERVER}/test/hosted.test.ts`,
+      `${SERVER}/test/second-factor.test.ts`,
+      `${SERVER}/test/console-operators.test.ts`,
+      `${SERVER}/test/members.test.ts`,
     ],
   },
 ]

@@ -25,9 +25,12 @@ export interface Instrumented {
 }
 
 /** Generates all mutants of an area. Texts for people are left out: the arguments of plain errors and of the log. */
-export async function instrument(root: string, { folder }: Area): Promise<Instrumented> {
+export async function instrument(
+  root: string,
+  { folder, except = [] }: Area,
+): Promise<Instrumented> {
   const sources = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !except.includes(path))
     .sort()
   const files = sources.map((path) => {
     const name = join(root, folder, path)

@@ -12,7 +12,7 @@ import { instrument, type Mutant, sample } from './generate.ts'
 export interface Plan {
   texts: Record<string, string>
   mutants: readonly string[]
-  /** Patterns of the test files, and those of them that are done. */
+  /** The test files and folders in their order, and the files that are done. */
   tests: readonly string[]
   done: readonly string[]
   /** Mutants that a file did not notice, in the form `id file`. */

@@ -6,11 +6,12 @@ import type { Plan } from './run.ts'
 
 const plan: Plan = JSON.parse(readFileSync(process.env.SVC_MUTANTS_PLAN as string, 'utf8'))
 
-/** A mutant that a quick test notices needs no slow one. */
-class UnitTestsFirst extends BaseSequencer {
+/** In the order of the plan. */
+class QuickestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => (moduleId.includes('/src/') ? 0 : 1)
-    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b))
+    const rank = ({ moduleId }: TestSpecification) =>
+      plan.tests.findIndex((test) => moduleId.includes(`/${test}`))
+    return files.sort((a, b) => rank(a) - rank(b) || (a.moduleId < b.moduleId ? -1 : 1))
   }
 }
 
@@ -26,7 +27,7 @@ export default defineConfig({
     },
   ],
   test: {
-    include: [...plan.tests],
+    include: plan.tests.map((test) => (test.endsWith('.ts') ? test : `${test}/**/*.test.ts`)),
     ...(plan.names ? { testNamePattern: new RegExp(plan.names) } : {}),
     exclude: ['**/node_modules/**', ...plan.done],
     runner: fileURLToPath(new URL('runner.ts', import.meta.url)),
@@ -37,7 +38,7 @@ export default defineConfig({
     },
     pool: 'forks',
     isolate: false,
-    sequence: { sequencer: UnitTestsFirst },
+    sequence: { sequencer: QuickestFirst },
     fileParallelism: false,
     testTimeout: 60_000,
     hookTimeout: 60_000,

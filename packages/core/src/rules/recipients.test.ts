@@ -1,11 +1,11 @@
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { builders, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/fields/units.ts'
 import type { Outcome, RecipientOutcome, RecipientReceipt } from '../contract/outside/provider.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import { newAccount } from './decide.ts'
-import { newlyFailed } from './recipients.ts'
+import { isAbout, isTo, newlyFailed, readRecipient } from './recipients.ts'
 import { planSettle } from './settle.ts'
 import type { SettledMessage, Settlement, SettleState } from './settlement.ts'
 
@@ -194,4 +194,52 @@ it('groups the recipients that failed with a step by their reason', () => {
   const after = stateOf(['bounced', 'full', 'bounced', 'bounced'])
   const addresses = newlyFailed(before, after).map((group) => group.map(({ address }) => address))
   expect(addresses).toEqual([[ADDRESSES[0], ADDRESSES[3]], [ADDRESSES[1]]])
+})
+
+// An erasure removes what is about one person, and nothing about another.
+describe('the recipient of an erasure', () => {
+  const phone = readRecipient('+255700000001')
+  const mail = readRecipient('Asha@Example.com')
+
+  it('is a phone number or an e-mail address', () => {
+    expect(phone).toEqual({ kind: 'phone', address: '+255700000001' })
+    expect(mail).toEqual({ kind: 'email', address: 'asha@example.com' })
+    for (const text of ['', '255700000001', 'asha', 'asha@']) {
+      expect(() => readRecipient(text)).toThrow('must be a phone number')
+    }
+  })
+
+  it.each<[string, unknown, boolean]>([
+    ['a phone number', '+255700000001', true],
+    ['another number', '+255700000002', false],
+    ['a number in another spelling', '255700000001', false],
+    ['no text', undefined, false],
+  ])('is the address: %s', (_, text, expected) => {
+    expect(isTo(phone, text)).toBe(expected)
+  })
+
+  it.each<[string, unknown, boolean]>([
+    ['an e-mail address in another case', 'ASHA@example.COM', true],
+    ['another address', 'other@example.com', false],
+    ['a phone number', '+255700000001', false],
+    ['no text', null, false],
+  ])('of an e-mail is the address: %s', (_, text, expected) => {
+    expect(isTo(mail, text)).toBe(expected)
+  })
+
+  it.each([
+    [phone, '+255700000001', true],
+    [phone, '00255 700-000-001', true],
+    [phone, '+255700000002', false],
+    [phone, '+2557000000011', false],
+    [phone, 'asha@example.com', false],
+    [mail, 'Asha@Example.com', true],
+    [mail, '"Asha" <ASHA@example.com>, other', true],
+    [mail, 'other@example.com, asha@example.com;', true],
+    [mail, 'Asha <masha@example.com>', false],
+    [mail, 'asha@example.com.tz', false],
+    [mail, '', false],
+  ])('%j is named by %j: %s', (recipient, text, expected) => {
+    expect(isAbout(recipient, text)).toBe(expected)
+  })
 })
