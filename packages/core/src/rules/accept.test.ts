@@ -1,8 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/fields/units.ts'
-import { type AcceptState, planAccept, spendingKey } from './accept.ts'
-import { type Account, newAccount } from './decide.ts'
+import type { MessageFileRow, MessageRow } from '../rows/rows.ts'
+import {
+  type AcceptState,
+  fileKey,
+  idempotencyKeyOf,
+  isLarge,
+  planAccept,
+  slicesOf,
+  spendingKey,
+  weightOf,
+} from './accept.ts'
+import { type Account, newAccount, type Operation } from './decide.ts'
 import { suppressionKey } from './recipients.ts'
 
 const make = builders(testRuntime('accept'))
@@ -99,6 +109,69 @@ describe('planAccept', () => {
     ])
   })
 
+  it.each([
+    ['the same request', 'h', { outcome: 'replayed', response: '{"a":1}' }],
+    ['another request', 'other', { outcome: 'key_reused' }],
+  ])('answers a known key for %s without a debit', (_, request_hash, result) => {
+    const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{"a":1}' }
+    const first = make.send('w1', {}, answer)
+    const again = make.send('w1', {}, { ...answer, request_hash, response: '{"a":2}' })
+    const plan = planAccept([first, again], state())
+    expect(plan.results).toEqual([{ outcome: 'accepted' }, result])
+    expect(plan.messages).toEqual(first.messages)
+    expect([plan.entries.length, plan.answers.length]).toEqual([1, 1])
+  })
+
+  it('keeps the keys of workspaces and routes apart', () => {
+    const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{}' }
+    const keys = [
+      idempotencyKeyOf('w1', answer),
+      idempotencyKeyOf('w2', answer),
+      idempotencyKeyOf('w1', { ...answer, route: 's' }),
+      idempotencyKeyOf('w1', { ...answer, key: 'l' }),
+    ]
+    expect(new Set(keys).size).toBe(keys.length)
+  })
+
+  it('accepts nothing of a request whose stored file is gone', () => {
+    const file = { workspace_id: 'w1', sha256: 'a' } as MessageFileRow
+    const request = { ...make.send('w1'), files: [file] }
+    expect(planAccept([request], state())).toEqual({
+      ...NOTHING,
+      results: [{ outcome: 'file_gone' }],
+    })
+    const files = new Set([fileKey(file)])
+    expect(planAccept([request], { ...state(), files })).toMatchObject({
+      results: [{ outcome: 'accepted' }],
+      files: [file],
+    })
+  })
+
+  it('holds the price of a call until its end can be reported no more', () => {
+    const send = make.send('w1', { channel: 'voice' })
+    const [call] = send.messages as [MessageRow]
+    const debit = { ...send.debit, kind: 'hold', amount: units(0), held_delta: SMS_PRICE }
+    const later = new Date(call.created_at.getTime() + 60_000)
+    for (const [scheduled_at, begin] of [
+      [null, call.created_at],
+      [later, later],
+    ] as const) {
+      const messages = [{ ...call, scheduled_at }]
+      const plan = planAccept([{ ...send, messages, debit: debit as Operation }], state())
+      expect(plan.holds).toEqual([
+        {
+          workspace_id: 'w1',
+          id: debit.id,
+          message_id: call.id,
+          n: 0,
+          amount: SMS_PRICE,
+          expires_at: new Date(begin.getTime() + 28 * 3_600_000),
+          created_at: call.created_at,
+        },
+      ])
+    }
+  })
+
   it('keeps the answer with the time of the request', () => {
     const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{"a":1}' }
     const request = make.send('w1', {}, answer)
@@ -113,5 +186,47 @@ describe('planAccept', () => {
     const request = make.send('w1', {}, answer)
     const empty = { ...request, debit: null, messages: [] }
     expect(() => planAccept([empty], state())).toThrow('a request without messages')
+  })
+})
+
+// Between two slices the event loop does other work.
+describe('the slices of a large write', () => {
+  const half = 2 ** 20
+  const long = (length: number) => make.message('w1', { content: { text: 'x'.repeat(length) } })
+  const requestOf = (messages: number, rejections: number) => ({
+    ...make.send('w1'),
+    messages: Array(messages).fill(make.message('w1', { content: { text: '' } })),
+    rejections: Array(rejections).fill({}),
+  })
+
+  it('weigh all texts of a message', () => {
+    const content = { text: 'abc', media: [{ url: 'de' }], count: 7, none: null }
+    const message = make.message('w1', { content: content as object, metadata: { key: 'fghi' } })
+    expect(weightOf(message)).toBe(9)
+  })
+
+  it('are needed above a thousand rows or two million characters', () => {
+    expect(isLarge([])).toBe(false)
+    expect(isLarge([requestOf(500, 200), requestOf(200, 100)])).toBe(false)
+    expect(isLarge([requestOf(500, 200), requestOf(200, 101)])).toBe(true)
+    const both = (last: number) =>
+      [half, last].map((length) => ({ ...make.send('w1'), messages: [long(length)] }))
+    expect(isLarge(both(half))).toBe(false)
+    expect(isLarge(both(half + 1))).toBe(true)
+  })
+
+  it('have all rows in order, at most a thousand each, and at least one', () => {
+    const rows = Array.from({ length: 2_500 }, (_, i) => i)
+    const slices = slicesOf(rows)
+    expect(slices.map(({ length }) => length)).toEqual([1_000, 1_000, 500])
+    expect(slices.flat()).toEqual(rows)
+    const weights = [half, half, 1, 3 * half, 1, half]
+    expect(slicesOf(weights, (weight) => weight)).toEqual([
+      [half, half],
+      [1],
+      [3 * half],
+      [1, half],
+    ])
+    expect(slicesOf([])).toEqual([])
   })
 })

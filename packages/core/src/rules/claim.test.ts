@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest'
+import { builders, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/fields/units.ts'
-import { claimLookups, type DueMessage, hasWaited, planClaim, type Route } from './claim.ts'
+import type { MessageRow } from '../rows/rows.ts'
+import {
+  claimLookups,
+  type DueMessage,
+  hasWaited,
+  planClaim,
+  planQueue,
+  queuedRow,
+  type Route,
+} from './claim.ts'
 
 const created_at = new Date('2026-05-04T09:00:00.000Z')
 const now = new Date('2026-05-04T09:00:10.000Z')
@@ -210,5 +220,42 @@ describe('hasWaited', () => {
     const at = new Date(created_at.getTime() + ms)
     expect(hasWaited(message, at)).toBe(waited)
     expect(hasWaited({ ...message, livemode: false }, at)).toBe(false)
+  })
+})
+
+describe('planQueue', () => {
+  const make = builders(testRuntime('plan-queue'))
+  const context = { now, token: 't2', lease_ms: 30_000 }
+  const queue = (fields: Partial<MessageRow>, route: Route | null) => {
+    const message = make.message('w1', { created_at, ...fields })
+    const plan = planQueue([message], route && { ...context, route: () => route })
+    return { message, plan }
+  }
+
+  it('leases a new message to the process that accepted it', () => {
+    const { message, plan } = queue({}, carried)
+    const row = { ...queuedRow(message), token: 't2', attempt: 1, set_at: now }
+    expect(plan).toMatchObject({
+      queue: [{ ...row, due_at: new Date(now.getTime() + 30_000) }],
+      attempts: [{ message_id: message.id, number: 1, provider: 'primary', outcome: 'started' }],
+      claimed: [{ message_id: message.id, token: 't2', attempt: 1, route: carried }],
+      waiting: [],
+    })
+  })
+
+  const later = new Date(now.getTime() + 1)
+  it.each<[string, Partial<MessageRow>, Route | null, number]>([
+    ['no process claims', {}, null, 1],
+    ['no provider can take it', {}, unrouted, 1],
+    ['it is of a bulk', { bulk_id: 'b1' }, carried, 1],
+    ['it is scheduled', { scheduled_at: later }, carried, 0],
+    ['it is of a scheduled bulk', { scheduled_at: later, bulk_id: 'b1' }, carried, 0],
+  ])('only queues a message when %s', (_, fields, route, waiting) => {
+    const { message, plan } = queue(fields, route)
+    const row = { task: 'send', token: null, attempt: 0, unknown_since: null, set_at: created_at }
+    const due_at = message.scheduled_at ?? created_at
+    expect(plan.queue).toMatchObject([{ message_id: message.id, due_at, ...row }])
+    expect(plan).toMatchObject({ attempts: [], claimed: [] })
+    expect(plan.waiting).toHaveLength(waiting)
   })
 })

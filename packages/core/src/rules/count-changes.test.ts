@@ -55,6 +55,20 @@ describe('countChanges', () => {
     ])
   })
 
+  it('sums the test messages of several hours, in days and in the whole history', () => {
+    const test = { livemode: false }
+    const next = new Date('2026-05-04T10:00:00Z')
+    const changes = [change(test), change(test), change({ ...test, created_at: next })]
+    expect(
+      countChanges(changes).map(({ unit, count, test_count }) => [unit, count, test_count]),
+    ).toEqual([
+      ['all', 3, 3],
+      ['day', 3, 3],
+      ['hour', 2, 2],
+      ['hour', 1, 1],
+    ])
+  })
+
   it('leaves out sums of zero', () => {
     const changes = [
       change({ from: 'sent', to: 'sent' }),

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { UNITS_MAX, type Units, units } from '../contract/fields/units.ts'
 import { ENTRY_KINDS, type EntryKind } from '../rows/credits.ts'
-import { type Account, dayOf, decide, newAccount, type Operation } from './decide.ts'
+import { type Account, dayOf, decide, isRepetition, newAccount, type Operation } from './decide.ts'
 
 const AT = new Date('2026-05-04T09:00:00.000Z')
 
@@ -258,6 +258,14 @@ describe('decide', () => {
       )
     },
   )
+
+  it('repeats an entry only with the same amount and the same hold', () => {
+    const decision = decide(account({ balance: units(10) }), operation('hold', 0, 4))
+    if (!decision.ok) throw new Error(decision.reason)
+    expect(isRepetition(decision.entry, operation('hold', 0, 4))).toBe(true)
+    expect(isRepetition(decision.entry, operation('hold', 0, 5))).toBe(false)
+    expect(isRepetition(decision.entry, operation('settle', -1, 4))).toBe(false)
+  })
 
   it('throws for a balance past the cap in either direction', () => {
     const full = account({ balance: units(UNITS_MAX) })

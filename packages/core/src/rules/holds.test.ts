@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Units, units } from '../contract/fields/units.ts'
 import { type Account, decide, type Entry, newAccount, type Operation } from './decide.ts'
 import {
+  isReleased,
   isSettled,
   planHoldRelease,
   planHoldSettle,
@@ -196,6 +197,23 @@ it('planHoldRelease releases the named holds that are open', () => {
   expect(plan).toMatchObject([{ description: 'hold expired' }])
   resolve(plan)
   expect(planHoldRelease(entries, new Set(['h1']))).toEqual([])
+})
+
+it('isReleased: every hold ends without consumption', () => {
+  const { entries, hold, resolve } = book()
+  for (const each of [10, 6, 4]) hold(each)
+  const release = (...ids: string[]) => planHoldRelease(entries, new Set(ids))
+  expect(isReleased(entries, release('h0', 'h1', 'h2'))).toBe(true)
+  expect(isReleased(entries, release('h0', 'h1'))).toBe(false)
+  resolve(release('h0'))
+  expect(isReleased(entries, release('h1', 'h2'))).toBe(true)
+  expect(isReleased(entries, release('h2'))).toBe(false)
+  const settled = book()
+  settled.hold(10)
+  settled.resolve(resolutions(planHoldSettle(settled.entries, units(4))))
+  expect(isReleased(settled.entries, [])).toBe(false)
+  expect(isSettled(settled.entries)).toBe(true)
+  expect(isSettled(entries)).toBe(false)
 })
 
 describe('any holds', () => {

@@ -34,6 +34,13 @@ describe('burn', () => {
     },
   )
 
+  it('returns a lot from which it takes nothing itself, so that no row is written for it', () => {
+    const [first, second] = [lot('a', 5, 1), lot('b', 5, 2)]
+    const counted = burn([second, first], units(3))
+    expect(counted[0]).toEqual({ ...first, remaining: 2 })
+    expect(counted[1]).toBe(second)
+  })
+
   it('does not change its argument', () => {
     const lots = Object.freeze([Object.freeze(lot('a', 10, 1))])
     burn(lots, units(3))

@@ -5,8 +5,10 @@ import type { Outcome, Receipt } from '../contract/outside/provider.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessagePartRow, MessageQueueRow, MessageRow } from '../rows/rows.ts'
 import { type Account, type Entry, newAccount } from './decide.ts'
+import type { Subscriber } from './fan-out.ts'
 import { planSettle } from './settle.ts'
 import type { Settlement, SettlePlan } from './settlement.ts'
+import { reportsOf } from './step.ts'
 
 const runtime = testRuntime('settle-carrier')
 const make = builders(runtime)
@@ -42,6 +44,8 @@ function settled(
     account = {} as Partial<Account>,
     queue = {} as Partial<MessageQueueRow>,
     abilities = { idempotent: false, lookup: false },
+    subscribers = [] as Subscriber[],
+    isQueued = true,
   } = {},
 ): SettlePlan {
   const { workspace_id, id: message_id, channel } = message
@@ -68,8 +72,8 @@ function settled(
   }
   const state = {
     messages: new Map([[message_id, message]]),
-    queue: new Map([[message_id, queued]]),
-    subscribers: new Map(),
+    queue: new Map(isQueued ? [[message_id, queued]] : []),
+    subscribers: new Map([['w1', subscribers]]),
     accounts: new Map([['w1', { ...newAccount('w1'), seq: 1, ...account }]]),
     parts: new Map([[message_id, parts]]),
     entries_about: new Map([[message_id, entries]]),
@@ -293,16 +297,19 @@ describe('a message that went out in part', () => {
 })
 
 describe('the text of a refund', () => {
+  it('says that it is of some recipients, if the others got the e-mail', () => {
+    const recipients = [to('a@x.example'), to('b@x.example')]
+    const message = make.message('w1', { channel: 'email', recipients })
+    const rejection = { address: 'b@x.example', type: 'rejected', ...refusal } as const
+    const plan = settled(message, 'a', sent({ ...accepted, recipients: [rejection] }))
+    expect(plan.messages).toMatchObject([{ status: 'sent' }])
+    const amount = message.credits_used / 2
+    const description = 'Recipients that no provider accepted'
+    expect(plan.entries).toMatchObject([{ kind: 'refund', amount, description }])
+  })
+
   const canceled = { error_code: 'canceled', error_message: 'Canceled by the carrier' }
   const rejected = sent({ type: 'rejected', ...canceled })
-  const to = (address: string): StoredRecipient => ({
-    address,
-    role: 'to',
-    status: 'queued',
-    accepted: false,
-    error_code: null,
-    error_message: null,
-  })
   const recipients = [to('a@x.example'), to('b@x.example')]
 
   it.each<[string, Settlement['result'], string | null, string]>([
@@ -346,6 +353,12 @@ describe('a message that its provider refused late', () => {
     expect(plan.suppressions).toMatchObject([{ reason: 'opt_out' }])
   })
 
+  it('fails also when it waits for nothing any more', () => {
+    const plan = settled(make.message('w1', { provider: 'a' }), 'a', late(), { isQueued: false })
+    expect(plan.messages).toMatchObject([{ status: 'failed', accepted: false }])
+    expect(plan.dequeue).toEqual([])
+  })
+
   it('fails also before its attempt is settled', () => {
     const plan = settled(make.message('w1'), 'a', late())
     expect(plan.messages).toMatchObject([{ status: 'failed', accepted: false, provider: 'a' }])
@@ -362,6 +375,116 @@ describe('a message that its provider refused late', () => {
     const plan = settled(make.message('w1', overrides), 'a', late(), { token: null, queue })
     expect(plan).toMatchObject({ messages: [], entries: [], dequeue: [], requeue: [] })
     expect(plan.message_events).toMatchObject([{ status: 'failed', applied: false }])
+  })
+})
+
+describe('the event of a change', () => {
+  const subscribers: Subscriber[] = [
+    { id: 'h1', workspace_id: 'w1', events: ['*'], mode: 'all', format: 'svc' },
+  ]
+  const dataOf = ({ events }: SettlePlan) => events.map(({ body }) => JSON.parse(body).data)
+
+  it('has the message as it is now, without fields that it does not have', () => {
+    const message = make.message('w1', { provider: 'a', metadata: { order: 'A1' } })
+    const plan = settled(message, 'a', sent({ ...accepted, status: 'delivered' }), { subscribers })
+    const data = {
+      message_id: message.id,
+      recipient: message.recipient,
+      channel: 'sms',
+      credits_used: 1,
+      metadata: { order: 'A1' },
+      bulk_id: null,
+      livemode: true,
+      provider_message_id: 'B1',
+      error_code: null,
+      error_message: null,
+      occurred_at: AT.toISOString(),
+    }
+    expect(dataOf(plan)).toEqual([
+      { ...data, status: 'sent', sequence: 1 },
+      { ...data, status: 'delivered', sequence: 2 },
+    ])
+    expect(plan.events.map(({ event }) => event)).toEqual(['message.sent', 'message.delivered'])
+  })
+
+  it('has the tags and recipients of an e-mail, and the addresses that failed', () => {
+    const tags = [{ name: 'kind', value: 'receipt' }]
+    const recipients = [to('a@x.example'), to('b@x.example')]
+    const message = make.message('w1', { channel: 'email', recipients, tags })
+    const rejection = { address: 'b@x.example', type: 'rejected', ...refusal } as const
+    const outcome = { ...accepted, recipients: [rejection] }
+    const [whole, some] = dataOf(settled(message, 'a', sent(outcome), { subscribers }))
+    expect(whole).toMatchObject({ status: 'sent', tags, error_code: null })
+    expect(whole.recipients).toHaveLength(2)
+    expect(whole).not.toHaveProperty('failed_recipients')
+    expect(some).toMatchObject({ tags, failed_recipients: ['b@x.example'], error_code: 'busy' })
+    expect(some.sequence).toBe(whole.sequence + 1)
+  })
+
+  it('has the duration of a call', () => {
+    const message = make.message('w1', { channel: 'voice', status: 'sent', accepted: true })
+    const ended = settled(message, 'a', reported({ duration_s: 70 }), { subscribers })
+    expect(dataOf(ended)).toMatchObject([{ status: 'delivered', duration_s: 70 }])
+    const plain = settled(message, 'a', reported({}), { subscribers })
+    expect(dataOf(plain)[0]).not.toHaveProperty('duration_s')
+  })
+})
+
+// Reports after an erasure may name the person again.
+describe('a report about an erased message', () => {
+  const erased = (overrides: Partial<MessageRow>) =>
+    make.message('w1', { erased_at: AT, recipient: '', provider: 'a', ...overrides })
+  const failure = { ...refusal, error_message: 'asha@example.com is unknown' }
+  const bounce = { status: 'failed', ...failure, suppress: 'bounce' } as const
+
+  it.each<[string, MessageRow, Settlement['result']]>([
+    ['a rejection', erased({}), sent({ type: 'rejected', ...failure, suppress: 'bounce' })],
+    ['an acceptance', erased({}), sent(accepted)],
+    ['an unknown outcome', erased({}), sent({ type: 'ambiguous', ...failure })],
+    ['a receipt', erased({ status: 'sent', accepted: true }), reported(bounce)],
+    ['a late receipt', erased({ status: 'read', accepted: true }), reported(bounce)],
+    [
+      'a receipt about several recipients',
+      erased({
+        channel: 'email',
+        status: 'sent',
+        accepted: true,
+        recipients: [
+          { ...to(''), status: 'sent', accepted: true },
+          { ...to(''), status: 'sent', accepted: true },
+        ],
+      }),
+      reported(bounce),
+    ],
+  ])('stores no text, id or address of %s', (_, message, result) => {
+    const plan = settled(message, 'a', result)
+    expect(JSON.stringify(plan)).not.toContain('asha')
+    expect(JSON.stringify(plan)).not.toMatch(/"[AB]1"/)
+    expect(plan).toMatchObject({ suppressions: [], conversations: [] })
+  })
+})
+
+describe('the history of a message', () => {
+  it('has the applied statuses in their order, then the reports without effect', () => {
+    const time = (ms: number) => new Date(AT.getTime() + ms)
+    const none = { error_code: null, error_message: null }
+    const report = (status: MessageRow['status'], applied: boolean, ms: number) =>
+      ({ status, applied, ...refusal, at: time(ms) }) as const
+    const rows = [
+      report('failed', true, 4),
+      report('sent', false, 1),
+      report('queued', true, 2),
+      report('delivered', true, 5),
+    ]
+    const message = { sent_at: time(3), delivered_at: time(5), read_at: null }
+    expect(reportsOf(message, rows)).toEqual([
+      report('queued', true, 2),
+      { status: 'sent', applied: true, ...none, at: time(3) },
+      report('failed', true, 4),
+      report('delivered', true, 5),
+      report('sent', false, 1),
+    ])
+    expect(reportsOf({ sent_at: null, delivered_at: null, read_at: null }, [])).toEqual([])
   })
 })
 
@@ -417,6 +540,17 @@ describe('a call with an expired hold', () => {
     expect(plan.entries).toEqual([])
   })
 })
+
+function to(address: string): StoredRecipient {
+  return {
+    address,
+    role: 'to',
+    status: 'queued',
+    accepted: false,
+    error_code: null,
+    error_message: null,
+  }
+}
 
 function entryOf({ workspace_id, id: ref_id }: MessageRow, overrides: Partial<Entry>): Entry {
   return {

@@ -224,6 +224,17 @@ describe('an unknown outcome', () => {
     expect((answer.messages[0] ?? message).status).toBe(status)
   })
 
+  it.each([
+    ['looks it up first', { idempotent: true, lookup: true }, 'lookup', 2 * SECOND],
+    ['sends it again if that is safe', { idempotent: true, lookup: false }, 'send', SECOND],
+    ['waits for a report otherwise', { idempotent: false, lookup: false }, 'lookup', 10 * MINUTE],
+  ])('%s', (_, abilities, task, wait_ms) => {
+    const message = make.message('w1')
+    const answer = plan([settlement(message, result, { abilities })], stateOf(message), 1)
+    expect(answer.requeue).toMatchObject([{ task, unknown_since: AT, token: null }])
+    expect(waitOf(answer)).toBe(wait_ms)
+  })
+
   it('keeps its `unknown_since`', () => {
     const message = make.message('w1')
     const since = new Date(AT.getTime() - MINUTE)

@@ -95,6 +95,14 @@ describe('The form of webhooks of Twilio', () => {
     })
   })
 
+  it('has no files for a message without any', () => {
+    const { data } = JSON.parse(received.body)
+    const body = JSON.stringify({ data: { ...data, content: { text: 'Hi' } } })
+    const { form } = receive({ ...received, body })
+    expect(form).toMatchObject({ NumMedia: '0', Body: 'Hi' })
+    expect(Object.keys(form).filter((name) => name.startsWith('Media'))).toEqual([])
+  })
+
   it('is the same at each attempt', () => {
     const later = { ...sent, attempt: 2 }
     expect(receive(later).body).toBe(receive(sent).body)
