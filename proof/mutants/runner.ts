@@ -26,6 +26,10 @@ const PASSES_MAX = 100
 /** A run with a mutant may take this long, and so many times as long as the one without. */
 const EXTRA_MS = 6_000
 const TIMES_MAX = 5
+/** Modules with a mutant that they pass as they load are loaded again. */
+const LOAD_MS = 3_000
+/** The part of the time of its tests in which the quickest of them try a mutant first. Most mutants need no others. */
+const QUICK_PART = 0.1
 
 const plan: Plan = JSON.parse(readFileSync(process.env.SVC_MUTANTS_PLAN as string, 'utf8'))
 
@@ -76,30 +80,27 @@ export default class MutantRunner extends VitestTestRunner {
     const broken = firstFailure(file)
     if (broken) return journal({ file: path, unsound: broken })
     const passes = structuredClone(switches.mutantCoverage)
-    const durations = new Map(testsOf(file).map(({ id, result }) => [id, result?.duration ?? 0]))
     let is_changed = false
     for (const id of plan.mutants) {
       const is_static = passes.static[id] !== undefined
-      const passing = Object.keys(passes.perTest).filter((task) => passes.perTest[task]?.[id])
-      if (noticed.has(id) || plan.tried.includes(`${id} ${path}`)) continue
-      if (!is_static && passing.length === 0) continue
-      is_changed = true
-      const counts = [
-        passes.static[id] ?? 0,
-        ...passing.map((task) => passes.perTest[task]?.[id] ?? 0),
-      ]
       // The hooks of a suite concern all its tests, and what modules do as they load all of the file.
-      const is_part = !is_static && passing.every((task) => durations.has(task))
-      const timed = is_part ? passing : [...durations.keys()]
-      const ms = timed.reduce((sum, task) => sum + (durations.get(task) ?? 0), 0)
-      journal({ id, file: path, limit_ms: EXTRA_MS + TIMES_MAX * (ms + (is_static ? 3_000 : 0)) })
-      if (is_static) vi.resetModules()
-      switches.activeMutant = id
-      switches.hitCount = 0
+      const passed = (task: Task) => is_static || passes.perTest[task.id]?.[id] !== undefined
+      const tests = testsOf(file).filter((test) => withSuites(test).some(passed))
+      if (noticed.has(id) || plan.tried.includes(`${id} ${path}`) || tests.length === 0) continue
+      is_changed = true
+      const counts = Object.values(passes.perTest).map((tasks) => tasks[id] ?? 0)
       switches.hitLimit = PASSES_MAX * counts.reduce((sum, count) => sum + count, 100)
-      const chosen = is_static ? null : new Set(passing)
-      const by = await this.runOnce(path, chosen)
-      switches.activeMutant = undefined
+      let by: string | null = null
+      for (const stage of quickestFirst(tests)) {
+        const ms = durationOf(stage) + (is_static ? LOAD_MS : 0)
+        journal({ id, file: path, limit_ms: EXTRA_MS + TIMES_MAX * ms })
+        if (is_static) vi.resetModules()
+        switches.activeMutant = id
+        switches.hitCount = 0
+        by = await this.runOnce(path, new Set(stage.map((test) => test.id)))
+        switches.activeMutant = undefined
+        if (by) break
+      }
       if (is_static) vi.resetModules()
       if (by) noticed.add(id)
       journal({ id, file: path, by })
@@ -143,9 +144,30 @@ class OneRun extends VitestTestRunner {
   }
 }
 
-/** Skips what is not chosen; a chosen suite is all its tests. Returns whether anything is left. */
+/** Divides tests by their duration: the quickest, then the others. */
+function quickestFirst(tests: readonly Test[]): Test[][] {
+  const sorted = tests.toSorted((a, b) => durationOf([a]) - durationOf([b]))
+  let left_ms = durationOf(tests) * QUICK_PART
+  const first = sorted.findIndex((test) => {
+    left_ms -= durationOf([test])
+    return left_ms < 0
+  })
+  return [sorted.slice(0, first), sorted.slice(first)].filter(({ length }) => length > 0)
+}
+
+function durationOf(tests: readonly Test[]): number {
+  return tests.reduce((sum, { result }) => sum + (result?.duration ?? 0), 0)
+}
+
+/** The test and the suites around it, with the file. */
+function withSuites(test: Test): Task[] {
+  const all: Task[] = [test, test.file]
+  for (let { suite } = test; suite; { suite } = suite) all.push(suite)
+  return all
+}
+
+/** Skips the tests that are not chosen. Returns whether any is left. */
 function choose(suite: Suite, chosen: ReadonlySet<string>): boolean {
-  if (chosen.has(suite.id)) return true
   let is_used = false
   for (const task of suite.tasks) {
     const keeps = task.type === 'suite' ? choose(task, chosen) : chosen.has(task.id)
