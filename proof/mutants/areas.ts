@@ -42,7 +42,6 @@ export const AREAS: readonly Area[] = [
       `${CORE}/test/channels/routing.test.ts`,
       `${CORE}/test/webhooks/delivery-hand-over.test.ts`,
       `${CORE}/test/channels/backlog.test.ts`,
-      `${CORE}/test/tracing.test.ts`,
       `${CORE}/test/dispatch-pause.test.ts`,
       `${CORE}/test/releases.test.ts`,
       `${CORE}/test/telemetry.test.ts`,

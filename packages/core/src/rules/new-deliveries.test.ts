@@ -2,8 +2,7 @@ import { expect, it } from 'vitest'
 import { builders, testRuntime } from '../../test/fixtures.ts'
 import { EVENTS } from '../contract/resources/events.ts'
 import type { DeliveryRow } from '../rows/rows.ts'
-import { planDeliveryQueue } from './claim-deliveries.ts'
-import { type FanOut, fanOut } from './fan-out.ts'
+import { type FanOut, fanOut, planDeliveryQueue } from './deliveries.ts'
 
 const runtime = testRuntime('claim-deliveries')
 const make = builders(runtime)
