@@ -22,8 +22,8 @@ it.runIf(missing === null)(
   { timeout: 240_000 },
   async () => {
     const options = {
-      states: RUNS_ALL_CASES ? 10 : 5,
-      failed_flushes: RUNS_ALL_CASES ? 20 : 10,
+      states: RUNS_ALL_CASES ? 10 : 3,
+      failed_flushes: RUNS_ALL_CASES ? 20 : 5,
       served: 0,
       accepted: 40,
       seed: 3,

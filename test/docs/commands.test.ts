@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { ensureBuilt } from '../built.ts'
 import { readPages } from './pages.ts'
 import { follow, type Setting } from './reader.ts'
 import { isShell } from './shell-page.ts'
+
+// The threads of a service are built files.
+ensureBuilt()
 
 /** Conditions that a page assumes. */
 const SETTINGS: Record<string, Setting> = {

@@ -10,7 +10,7 @@ export type Check = (value: unknown) => unknown
 export function answerChecks(document: OpenApiDocument): (schema: Schema) => Check {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   formats.default(ajv)
-  return compiled(ajv, closed(document.components) as object, (schema) => closed(schema) as object)
+  return compiled(ajv, closed(document.components) as object, closed)
 }
 
 /** Checks requests by their shape only: the service checks formats more strictly. */
@@ -22,17 +22,27 @@ export function requestChecks(document: OpenApiDocument): (schema: Schema) => Ch
 function compiled(
   ajv: Ajv2020,
   components: object,
-  prepared: (schema: Schema) => object,
+  prepared: (schema: unknown) => unknown,
 ): (schema: Schema) => Check {
+  // Under an id, so that not every schema compiles its own copy.
+  ajv.addSchema({ $id: DOCUMENT, components })
   const checks = new Map<Schema, Check>()
   return (schema) => {
     const known = checks.get(schema)
     if (known) return known
-    const validate = ajv.compile({ ...prepared(schema), components })
+    const validate = ajv.compile(referring(prepared(schema)) as object)
     const check: Check = (value) => (validate(value) ? null : validate.errors)
     checks.set(schema, check)
     return check
   }
+}
+
+const DOCUMENT = 'document'
+
+/** The same schema, whose references lead to the document. */
+function referring(schema: unknown): unknown {
+  const text = JSON.stringify(schema)
+  return JSON.parse(text.replaceAll('"$ref":"#/', `"$ref":"${DOCUMENT}#/`))
 }
 
 /** The same schema, in which every object with named properties allows no others. */
