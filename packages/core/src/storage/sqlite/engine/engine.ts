@@ -171,11 +171,11 @@ export function openEngine(
       batch_max: BATCH_MAX,
       onJoin: writer.grew,
     }),
-    claimMessages: (claim) => runInBackground(claimMessages.bind(null, claim)),
+    claimMessages: writer.inBackground(claimMessages),
     settle: gather(settling.settle, runInBackground, bounds),
     cancel: (request) => run(() => settling.cancel(request)),
     reschedule: (request) => run(() => reschedule(request)),
-    claimDeliveries: (claim) => runInBackground(claimDeliveries.bind(null, claim)),
+    claimDeliveries: writer.inBackground(claimDeliveries),
     recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
     setLanes(given) {
       lanes.current = given

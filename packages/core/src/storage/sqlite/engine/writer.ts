@@ -20,6 +20,10 @@ export interface Writer {
    * each must be short. Of two commits in a row, at least one takes a waiting job of this kind, even with many callers.
    */
   runInBackground<T>(job: Job<T>): Promise<T>
+  /** A verb of the dispatcher whose calls are jobs of `runInBackground`. */
+  inBackground<Request, T>(
+    verb: (request: Request) => T | Promise<T>,
+  ): (request: Request) => Promise<T>
   /** A job calls this function. It runs `work` once the job is on disk, or `undo` if the job or its commit fails. */
   afterCommit(work: () => void, undo?: () => void): void
   /** Resolves when all waiting jobs have been written. */
@@ -274,6 +278,7 @@ export function createWriter(
       arrivals += 1
     },
     runInBackground: (job) => enter(background, job),
+    inBackground: (verb) => (request) => enter(background, () => verb(request)),
     afterCommit(work, undo) {
       afterwards.push({ work, undo })
     },
