@@ -9,7 +9,6 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest, preParsingHookHandler } from 'fastify'
 import {
   type Authenticator,
-  type Credential,
   type Expected,
   type Identity,
   missingCredential,
@@ -222,23 +221,23 @@ export function createAdmission(
   }
 
   /**
-   * Finds the identity of a request, and counts the request. The credential is checked before any bucket, so that other clients
+   * Finds the identity of a request, and counts the request; null without a credential. The credential is checked before any bucket, so that other clients
    * of the address cannot block its owner.
    */
   function identified(
     request: FastifyRequest,
     reply: FastifyReply,
     endpoint: Endpoint,
-    credential: Credential,
-  ): Awaitable<Identity> {
-    let identity: Awaitable<Identity>
+  ): Awaitable<Identity> | null {
+    let identity: Awaitable<Identity> | null
     try {
-      identity = authenticator.identify(credential, request)
+      identity = authenticator.identityOf(request, endpoint)
     } catch (error) {
       return refuseBadCredential(request, reply, error)
     }
+    if (identity === null) return null
     if (identity instanceof Promise) {
-      const expected = authenticator.expectedOf(credential, request)
+      const expected = authenticator.expectedOf(request, endpoint)
       return countIdentified(request, reply, endpoint, { identifying: identity, expected })
     }
     const counted = admitKnown(request, reply, endpoint, identity)
@@ -250,13 +249,12 @@ export function createAdmission(
     reply: FastifyReply,
     endpoint: Endpoint | null,
   ): Awaitable<void> {
-    const credential = endpoint && authenticator.credentialOf(request, endpoint)
-    if (!credential) {
+    const identity = endpoint && identified(request, reply, endpoint)
+    if (!endpoint || identity === null) {
       return admitAnonymous(request, reply, endpoint).then(() => {
         if (endpoint && endpoint.auth !== 'none') throw missingCredential(endpoint)
       })
     }
-    const identity = identified(request, reply, endpoint, credential)
     if (identity instanceof Promise)
       return identity.then((found) => enter(request, endpoint, found))
     enter(request, endpoint, identity)
@@ -267,9 +265,8 @@ export function createAdmission(
       gate.admit(endpoint, request, () => assertAdmitted(request, reply, endpoint)),
     confirm(endpoint, request) {
       if (!request.svcAwaitsBody) return
-      const credential = authenticator.credentialOf(request, endpoint)
-      if (!credential) return
-      const identity = authenticator.identify(credential, request)
+      const identity = authenticator.identityOf(request, endpoint)
+      if (identity === null) return
       if (identity instanceof Promise)
         return identity.then((found) => enter(request, endpoint, found))
       enter(request, endpoint, identity)

@@ -77,8 +77,11 @@ export type Expected = Pick<KeyIdentity, 'workspace_id' | 'api_key_id'>
 export interface Authenticator {
   /** Whether members need more than the password. */
   needs_second_factor: boolean
-  /** The credential that the endpoint takes; null if the request has none. */
-  credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
+  /**
+   * The identity of a request, by the credential that the endpoint takes; null if the request has none.
+   * @throws SvcError as `identify` does.
+   */
+  identityOf(request: FastifyRequest, endpoint: Endpoint): Awaitable<Identity> | null
   /** The credential of a request of the console: its cookie, otherwise the sign-in of the host. */
   consoleCredentialOf(request: FastifyRequest): Credential | null
   /**
@@ -86,8 +89,8 @@ export interface Authenticator {
    * browser without a session cookie.
    */
   operatorCredentialOf(request: FastifyRequest): Credential | null
-  /** The ids of the identity that `identify` will probably find, if it needs a query. */
-  expectedOf(credential: Credential, request: FastifyRequest): Expected | null
+  /** The ids of the identity that `identityOf` will probably find, if it needs a query. */
+  expectedOf(request: FastifyRequest, endpoint: Endpoint): Expected | null
   /** @throws SvcError 401, or 403 for an address that the key does not allow. */
   identify(credential: Credential, request: FastifyRequest): Awaitable<Identity>
   /**
@@ -208,37 +211,48 @@ export async function createAuthenticator(
     return access?.authenticate ? { kind: 'host' } : null
   }
 
+  function credentialOf(request: FastifyRequest, { auth }: Endpoint): Credential | null {
+    const { headers, routeOptions } = request
+    const { readKey, console } = routeOptions.config
+    if (readKey) return readKey(headers)
+    if (auth === 'operator') return console ? operatorCredentialOf(request) : null
+    if (console) return auth === 'none' ? null : consoleCredentialOf(request)
+    const { authorization } = headers
+    const key = headers['x-api-key']
+    if (auth !== 'api_key' && auth !== 'none' && authorization !== undefined) {
+      return { kind: 'jwt', header: authorization }
+    }
+    if (auth !== 'jwt' && auth !== 'none' && typeof key === 'string') {
+      return { kind: 'api_key', key }
+    }
+    return null
+  }
+
+  function identify(credential: Credential, request: FastifyRequest): Awaitable<Identity> {
+    if (credential.kind === 'jwt') return bySession(credential.header, request)
+    if (credential.kind === 'host') return byHost(request)
+    if (credential.kind !== 'api_key') return byOperator(credential, request)
+    const { key } = credential
+    const known = core.apiKeys.authenticateKnown(key, request.ip)
+    if (known) return ofKey(credential, known)
+    const authenticating = core.apiKeys.authenticate(key, request.ip)
+    return authenticating.then((identity) => ofKey(credential, identity))
+  }
+
   return {
     needs_second_factor,
     consoleCredentialOf,
     operatorCredentialOf,
-    credentialOf(request, { auth }) {
-      const { headers, routeOptions } = request
-      const { readKey, console } = routeOptions.config
-      if (readKey) return readKey(headers)
-      if (auth === 'operator') return console ? operatorCredentialOf(request) : null
-      if (console) return auth === 'none' ? null : consoleCredentialOf(request)
-      const { authorization } = headers
-      const key = headers['x-api-key']
-      if (auth !== 'api_key' && auth !== 'none' && authorization !== undefined) {
-        return { kind: 'jwt', header: authorization }
-      }
-      if (auth !== 'jwt' && auth !== 'none' && typeof key === 'string') {
-        return { kind: 'api_key', key }
-      }
-      return null
+    identify,
+    identityOf(request, endpoint) {
+      const credential = credentialOf(request, endpoint)
+      return credential && identify(credential, request)
     },
-    expectedOf: (credential, { ip }) =>
-      credential.kind === 'api_key' ? core.apiKeys.expectedOf(credential.key, ip) : null,
-    identify(credential, request) {
-      if (credential.kind === 'jwt') return bySession(credential.header, request)
-      if (credential.kind === 'host') return byHost(request)
-      if (credential.kind !== 'api_key') return byOperator(credential, request)
-      const { key } = credential
-      const known = core.apiKeys.authenticateKnown(key, request.ip)
-      if (known) return ofKey(credential, known)
-      const authenticating = core.apiKeys.authenticate(key, request.ip)
-      return authenticating.then((identity) => ofKey(credential, identity))
+    expectedOf(request, endpoint) {
+      const credential = credentialOf(request, endpoint)
+      return credential?.kind === 'api_key'
+        ? core.apiKeys.expectedOf(credential.key, request.ip)
+        : null
     },
     async endReplaced(request, actor) {
       const token = cookieToken(request)

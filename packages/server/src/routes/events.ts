@@ -48,8 +48,7 @@ export function eventRoutes(
   /** A credential that ended while its request waited gets no events. */
   async function assertHolds(request: FastifyRequest): Promise<void> {
     const { endpoint } = request.routeOptions.config
-    const credential = authenticator.credentialOf(request, endpoint as Endpoint)
-    const identity = credential && (await authenticator.identify(credential, request))
+    const identity = await authenticator.identityOf(request, endpoint as Endpoint)
     if (identity?.kind === 'session') requireCapability(identity.role, 'read')
   }
 
