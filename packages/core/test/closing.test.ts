@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Core, createCore } from '../src/core.ts'
+import { migratedFolder } from './migrated-file.ts'
 import { createDatabase } from './postgres-database.ts'
 
 const closedOf = (name: string) => ({ message: `core.${name}: the core is closed`, code: 'closed' })
@@ -32,7 +32,7 @@ const engines = [
   [
     'SQLite',
     async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'svc-closing-'))
+      const folder = await migratedFolder('svc-closing-')
       const drop = async () => rmSync(folder, { recursive: true })
       return { url: `file:${join(folder, 'svc.db')}`, drop }
     },

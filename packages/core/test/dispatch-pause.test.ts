@@ -1,15 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Core, createCore } from '../src/core.ts'
 import { testRuntime } from './fixtures.ts'
+import { migratedFolder } from './migrated-file.ts'
 
 let folder: string
 let cores: Core[]
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-dispatch-pause-'))
+beforeEach(async () => {
+  folder = await migratedFolder('svc-dispatch-pause-')
   cores = []
 })
 afterEach(async () => {

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createCarriers, createPace, createPauses } from '../src/carriers/carriers.ts'
@@ -12,6 +11,7 @@ import type { MessageRow } from '../src/rows/rows.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
 import { builders, plainSealer, SMS_PRICE, testRuntime } from './fixtures.ts'
+import { migratedFolder } from './migrated-file.ts'
 
 describe('a message that expired before its first attempt', () => {
   const clock = testRuntime('expired')
@@ -23,7 +23,7 @@ describe('a message that expired before its first attempt', () => {
   let workspaceId: string
 
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'svc-expired-'))
+    folder = await migratedFolder('svc-expired-')
     storage = openSqlite(join(folder, 'svc.db'), clock)
     const row = make.workspace()
     workspaceId = row.id

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { units } from '../src/contract/fields/units.ts'
@@ -8,13 +7,14 @@ import { openStorage } from '../src/storage/open.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
 import type { LowBalance } from '../src/storage/ports/stores.ts'
 import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
+import { migratedFolder } from './migrated-file.ts'
 import { createDatabase, type TestDatabase } from './postgres-database.ts'
 
 const engines: [string, () => Promise<{ url: string; remove(): Promise<void> | void }>][] = [
   [
     'SQLite',
     async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'svc-low-'))
+      const folder = await migratedFolder('svc-low-')
       const remove = () => rmSync(folder, { recursive: true })
       return { url: `file:${join(folder, 'svc.db')}`, remove }
     },

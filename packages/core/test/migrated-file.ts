@@ -18,6 +18,13 @@ export async function makeMigratedFile(file: string): Promise<void> {
   copyFileSync(await migratedOnce(), file)
 }
 
+/** A new temporary folder with such a file, `svc.db`. */
+export async function migratedFolder(prefix: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), prefix))
+  await makeMigratedFile(join(folder, 'svc.db'))
+  return folder
+}
+
 async function migrateOne(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-migrated-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))

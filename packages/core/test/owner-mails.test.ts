@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { units } from '../src/contract/fields/units.ts'
@@ -16,6 +15,7 @@ import { createOwnerMails } from '../src/workspaces/owner-mails.ts'
 import { createPasswords } from '../src/workspaces/password.ts'
 import { createWorkspaces, type Workspaces } from '../src/workspaces/workspaces.ts'
 import { testRuntime } from './fixtures.ts'
+import { migratedFolder } from './migrated-file.ts'
 
 /** What a stranger can find out about an address by watching what work its requests make: nothing. */
 
@@ -32,7 +32,7 @@ let accepted: Promise<void> = Promise.resolve()
 const passwords = createPasswords()
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-mails-'))
+  folder = await migratedFolder('svc-mails-')
   const runtime = testRuntime('owner mails')
   storage = await openStorage(`file:${join(folder, 'svc.db')}`, runtime)
   mails = []

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { units } from '../src/contract/fields/units.ts'
@@ -9,13 +8,14 @@ import { type Sweeper, startSweeper } from '../src/dispatch/dispatcher.ts'
 import { openStorage } from '../src/storage/open.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
 import { builders, testRuntime } from './fixtures.ts'
+import { migratedFolder } from './migrated-file.ts'
 import { createDatabase, type TestDatabase } from './postgres-database.ts'
 
 const engines: [string, () => Promise<{ url: string; remove(): Promise<void> | void }>][] = [
   [
     'SQLite',
     async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'svc-sweep-'))
+      const folder = await migratedFolder('svc-sweep-')
       const remove = () => rmSync(folder, { recursive: true })
       return { url: `file:${join(folder, 'svc.db')}`, remove }
     },

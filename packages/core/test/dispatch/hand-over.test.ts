@@ -1,19 +1,19 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openReceiver } from '../../../server/test/receiver.ts'
 import { type Core, createCore } from '../../src/core.ts'
 import { systemRuntime } from '../../src/runtime/runtime.ts'
 import { countTelemetry } from '../count-telemetry.ts'
+import { migratedFolder } from '../migrated-file.ts'
 
 let folder: string
 let closing: (() => Promise<unknown>)[]
 /** The numbers of items that were handed over, and that claims found. */
 let claimed: { handed_over: number; found: number }
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-hand-over-'))
+beforeEach(async () => {
+  folder = await migratedFolder('svc-hand-over-')
   closing = []
   claimed = { handed_over: 0, found: 0 }
 })

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, it } from 'vitest'
@@ -7,6 +6,7 @@ import { openReceiver } from '../../../server/test/receiver.ts'
 import { readProvider } from '../../src/carriers/read-providers.ts'
 import type { SendRequest } from '../../src/contract/resources/send-request.ts'
 import { type Core, createCore } from '../../src/core.ts'
+import { migratedFolder } from '../migrated-file.ts'
 import { jsonSettings } from '../providers/http/gateway.ts'
 import { openHttpPeer } from '../providers/http-peer.ts'
 import { startSmsc } from '../providers/smpp/smsc.ts'
@@ -123,7 +123,7 @@ it('loses nothing on connections that the peer closes while they are idle', {
     },
   ].map((settings) => readProvider(settings))
 
-  const folder = mkdtempSync(join(tmpdir(), 'svc-idle-'))
+  const folder = await migratedFolder('svc-idle-')
   closing.push(async () => rmSync(folder, { recursive: true, force: true }))
   const core = ends(
     await createCore({

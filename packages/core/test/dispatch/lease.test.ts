@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import { openReceiver } from '../../../server/test/receiver.ts'
@@ -12,6 +11,7 @@ import { installSettings } from '../../src/providers/installed.ts'
 import type { ProviderSettings } from '../../src/providers/registry.ts'
 import { systemRuntime } from '../../src/runtime/runtime.ts'
 import { countTelemetry } from '../count-telemetry.ts'
+import { migratedFolder } from '../migrated-file.ts'
 import { httpJob, jsonSettings } from '../providers/http/gateway.ts'
 import { openHttpPeer } from '../providers/http-peer.ts'
 
@@ -43,7 +43,7 @@ it.each([
   'a server that stood still for more than %s and send does not call the provider',
   async (_, isOnline, still_ms) => {
     const { peer, provider } = await openGateway()
-    const folder = mkdtempSync(join(tmpdir(), 'svc-lease-'))
+    const folder = await migratedFolder('svc-lease-')
     closing.push(async () => rmSync(folder, { recursive: true, force: true }))
     const { telemetry } = countTelemetry()
     let frozen = 0

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type Core, createCore } from '../../src/core.ts'
 import { defineProvider } from '../../src/providers/defined/define-provider.ts'
+import { migratedFolder } from '../migrated-file.ts'
 import { createDatabase } from '../postgres-database.ts'
 
 /** The next reading of these pauses waits with what it has read, as with a slow database. */
@@ -47,7 +47,7 @@ afterEach(async () => {
 })
 
 async function openFile(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-pause-race-'))
+  const folder = await migratedFolder('svc-pause-race-')
   closing.push(async () => rmSync(folder, { recursive: true, force: true }))
   return `file:${join(folder, 'svc.db')}`
 }

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { readProvider } from '../../src/carriers/read-providers.ts'
 import { type Core, createCore } from '../../src/core.ts'
+import { migratedFolder } from '../migrated-file.ts'
 import { createDatabase } from '../postgres-database.ts'
 import { jsonSettings } from '../providers/http/gateway.ts'
 import { openHttpPeer } from '../providers/http-peer.ts'
@@ -14,7 +14,7 @@ afterEach(async () => {
 })
 
 async function openFile(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-standstill-'))
+  const folder = await migratedFolder('svc-standstill-')
   closing.push(async () => rmSync(folder, { recursive: true, force: true }))
   return `file:${join(folder, 'svc.db')}`
 }

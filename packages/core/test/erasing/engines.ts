@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStorage } from '../../src/storage/open.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { Sqlite } from '../../src/storage/sqlite/engine/connection.ts'
 import { testRuntime } from '../fixtures.ts'
+import { migratedFolder } from '../migrated-file.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import type { Opened } from '../storage/bench.ts'
 
@@ -32,7 +32,7 @@ function sqlite(): Engine {
   return {
     url,
     async open() {
-      folder = mkdtempSync(join(tmpdir(), 'svc-erasing-'))
+      folder = await migratedFolder('svc-erasing-')
       return service.open(() => rmSync(folder, { recursive: true }))
     },
     advance: service.advance,

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { KeyIdentity } from '../../src/api-keys/api-keys.ts'
 import { type Core, createCore } from '../../src/core.ts'
 import { type TestRuntime, testRuntime } from '../fixtures.ts'
+import { migratedFolder } from '../migrated-file.ts'
 
 const ASHA = '+255700000009'
 const UNKNOWN = '+15005550001'
@@ -16,7 +16,7 @@ let core: Core
 let identity: KeyIdentity
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-erasing-'))
+  folder = await migratedFolder('svc-erasing-')
   clock = testRuntime('service')
   core = await createCore({
     database_url: `file:${join(folder, 'svc.db')}`,

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KeyIdentity } from '../../src/api-keys/api-keys.ts'
@@ -8,6 +7,7 @@ import { type Core, createCore } from '../../src/core.ts'
 import type { CoreOptions } from '../../src/core-options.ts'
 import type { CoreEvent } from '../../src/events/feed.ts'
 import { systemRuntime } from '../../src/runtime/runtime.ts'
+import { migratedFolder } from '../migrated-file.ts'
 import { createDatabase } from '../postgres-database.ts'
 
 const SMS = { channel: 'sms', to: '+15005550006', content: { text: 'secret text' } } as const
@@ -16,7 +16,7 @@ const engines = [
   [
     'SQLite',
     async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'svc-events-'))
+      const folder = await migratedFolder('svc-events-')
       const drop = async () => rmSync(folder, { recursive: true })
       return { url: `file:${join(folder, 'svc.db')}`, drop }
     },

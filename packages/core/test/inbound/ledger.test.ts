@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
@@ -8,6 +7,7 @@ import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { builders, SMS_PRICE, testRuntime } from '../fixtures.ts'
+import { migratedFolder } from '../migrated-file.ts'
 
 const runtime = testRuntime('inbound')
 const make = builders(runtime)
@@ -18,7 +18,7 @@ let folder: string
 let file: string
 let storage: Storage
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-inbound-'))
+  folder = await migratedFolder('svc-inbound-')
   file = join(folder, 'svc.db')
   storage = openSqlite(file, runtime)
 })

@@ -1,3 +1,4 @@
+import { copyFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +11,8 @@ import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { Sqlite } from '../../src/storage/sqlite/engine/connection.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { builders, SMS_PRICE, testRuntime } from '../fixtures.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { migratedFolder } from '../migrated-file.ts'
+import { createDatabase } from '../postgres-database.ts'
 
 interface Opened {
   url: string
@@ -20,33 +22,28 @@ interface Opened {
   close(): Promise<void>
 }
 
+const afterFile: (() => Promise<void>)[] = []
+afterAll(async () => {
+  for (const end of afterFile) await end()
+})
+
 const runtime = testRuntime('ledger')
 const make = builders(runtime)
 const later = () => new Date(runtime.now().getTime() + 10 * 3_600_000)
 
+/** A file with filled books, which is copied for each test. */
+let filled: Promise<string> | undefined
+
 async function openOnSqlite(): Promise<Opened> {
+  filled ??= fillFile()
   const folder = await mkdtemp(join(tmpdir(), 'svc-ledger-'))
   const file = join(folder, 'svc.db')
+  copyFileSync(await filled, file)
   const storage = openSqlite(file, runtime)
   return {
     url: `file:${file}`,
     storage,
-    async damage(statement) {
-      const connection = new Sqlite(file)
-      connection.pragma('ignore_check_constraints = on')
-      // A file may hold what no statement can put into it; once its tables have no types, one can.
-      connection.unsafeMode()
-      connection.pragma('writable_schema = on')
-      connection.exec(
-        `update sqlite_schema set sql = replace(replace(replace(sql, 'STRICT, WITHOUT', 'WITHOUT'), ') STRICT', ')'), ' NOT NULL', '')
-         where type = 'table' and name in ('ledger_entries', 'credit_accounts', 'messages', 'bulks', 'purchases')`,
-      )
-      connection.pragma('writable_schema = reset')
-      connection.exec('drop trigger if exists ledger_entries_no_update')
-      connection.exec('drop trigger if exists ledger_entries_no_delete')
-      connection.exec(statement)
-      connection.close()
-    },
+    damage: (statement) => damageFile(file, statement),
     async close() {
       await storage.close()
       await rm(folder, { recursive: true })
@@ -54,36 +51,65 @@ async function openOnSqlite(): Promise<Opened> {
   }
 }
 
-let postgres: TestDatabase | undefined
-afterAll(() => postgres?.drop())
+async function fillFile(): Promise<string> {
+  const folder = await migratedFolder('svc-ledger-')
+  afterFile.push(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'svc.db')
+  const storage = openSqlite(file, runtime)
+  await fill(storage, (statement) => damageFile(file, statement))
+  await storage.close()
+  return file
+}
 
-/** One database for all tests, emptied after each: to make one takes longer than a test. */
+async function damageFile(file: string, statement: string): Promise<void> {
+  const connection = new Sqlite(file)
+  connection.pragma('ignore_check_constraints = on')
+  // A file may hold what no statement can put into it; once its tables have no types, one can.
+  connection.unsafeMode()
+  connection.pragma('writable_schema = on')
+  connection.exec(
+    `update sqlite_schema set sql = replace(replace(replace(sql, 'STRICT, WITHOUT', 'WITHOUT'), ') STRICT', ')'), ' NOT NULL', '')
+     where type = 'table' and name in ('ledger_entries', 'credit_accounts', 'messages', 'bulks', 'purchases')`,
+  )
+  connection.pragma('writable_schema = reset')
+  connection.exec('drop trigger if exists ledger_entries_no_update')
+  connection.exec('drop trigger if exists ledger_entries_no_delete')
+  connection.exec(statement)
+  connection.close()
+}
+
+let postgres: Promise<Opened> | undefined
+
+/** One database and one storage for all tests, emptied and filled for each: to make one takes longer than a test. */
 async function openOnPostgres(): Promise<Opened> {
-  postgres ??= await createDatabase()
-  const database = postgres
+  postgres ??= makePostgres()
+  const opened = await postgres
+  await fill(opened.storage, opened.damage)
+  return opened
+}
+
+async function makePostgres(): Promise<Opened> {
+  const database = await createDatabase()
   const storage = await openPostgres(database.url, runtime)
   const client = await database.connect()
+  afterFile.push(async () => {
+    await storage.close()
+    await database.drop()
+  })
+  await client.query('drop trigger ledger_entries_append_only on ledger_entries')
+  await client.query('alter table credit_lots drop constraint credit_lots_remaining')
+  await client.query('alter table credit_accounts drop constraint credit_accounts_limit')
+  await client.query('alter table ledger_entries alter column amount drop not null')
   return {
     url: database.url,
     storage,
-    async damage(statement) {
-      await client.query('drop trigger if exists ledger_entries_append_only on ledger_entries')
-      await client.query('alter table credit_lots drop constraint if exists credit_lots_remaining')
-      await client.query(
-        'alter table credit_accounts drop constraint if exists credit_accounts_limit',
-      )
-      await client.query('alter table ledger_entries alter column amount drop not null')
-      await client.query(statement)
-    },
-    async close() {
-      await storage.close()
-      await database.clear()
-    },
+    damage: async (statement) => void (await client.query(statement)),
+    close: () => database.clear(),
   }
 }
 
 /** Entries: 1 grant, 2 send, 3 bulk of 2, 4 refund of the send, 5 hold, 6 settle, 7 hold, 8 purchase, 9 lot's grant. */
-async function fill({ storage, damage }: Opened): Promise<void> {
+async function fill(storage: Storage, damage: Opened['damage']): Promise<void> {
   const at = runtime.now()
   const row = make.workspace({ id: 'w1', email: 'ops@example.com' })
   const post = (kind: string, fields: Record<string, unknown>) =>
@@ -290,7 +316,6 @@ describe.each([
   beforeEach(async () => {
     isSqlite = engine === 'SQLite'
     opened = await open()
-    await fill(opened)
   })
   afterEach(() => opened?.close())
 
@@ -345,7 +370,6 @@ describe.each([
     for (const [statement, about, stands, should] of all) {
       await opened.close()
       opened = await open()
-      await fill(opened)
       await opened.damage('update credit_lots set remaining = 1')
       await opened.damage(statement)
       const { ok, differences } = await verify()

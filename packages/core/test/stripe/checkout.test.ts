@@ -1,11 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createStripePayments } from '../../src/billing/stripe.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { type TestRuntime, testRuntime } from '../fixtures.ts'
+import { migratedFolder } from '../migrated-file.ts'
 import { readForm } from './form.ts'
 import { createLocalStripe, type LocalStripe } from './local-stripe.ts'
 import { openShop, type Shop } from './shop.ts'
@@ -19,7 +19,7 @@ let stripe: LocalStripe
 let api_url: string
 let shop: Shop
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-stripe-'))
+  folder = await migratedFolder('svc-stripe-')
   runtime = testRuntime('stripe checkout')
   storage = openSqlite(join(folder, 'svc.db'), runtime)
   stripe = createLocalStripe({ now: runtime.now })

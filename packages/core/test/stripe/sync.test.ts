@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createBilling } from '../../src/billing/billing.ts'
@@ -8,6 +7,7 @@ import { expireUnopened } from '../../src/billing/sync-all.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { type TestRuntime, testRuntime } from '../fixtures.ts'
+import { migratedFolder } from '../migrated-file.ts'
 import { createLocalStripe, type LocalStripe } from './local-stripe.ts'
 import { openShop, PACKAGES, type Shop } from './shop.ts'
 
@@ -20,7 +20,7 @@ let runtime: TestRuntime
 let stripe: LocalStripe
 let shop: Shop
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-stripe-'))
+  folder = await migratedFolder('svc-stripe-')
   runtime = testRuntime('stripe sync')
   storage = openSqlite(join(folder, 'svc.db'), runtime)
   stripe = createLocalStripe({ now: runtime.now })

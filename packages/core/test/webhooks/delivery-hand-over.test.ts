@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { deliveryLane } from '../../src/dispatch/delivery-lane.ts'
@@ -10,6 +9,7 @@ import { openStorage } from '../../src/storage/open.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import type { DeliverAnswer, DeliverJob } from '../../src/webhooks/deliver.ts'
 import { builders, plainSealer, type TestRuntime, testRuntime } from '../fixtures.ts'
+import { migratedFolder } from '../migrated-file.ts'
 import { callback } from '../storage/bench.ts'
 
 let folder: string
@@ -24,7 +24,7 @@ let found: number
 let gate: { is_paused: boolean }
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-hand-over-'))
+  folder = await migratedFolder('svc-hand-over-')
   runtime = testRuntime('hand-over')
   storage = await openStorage(`file:${join(folder, 'svc.db')}`, runtime, { reading_threads: 0 })
   jobs = []

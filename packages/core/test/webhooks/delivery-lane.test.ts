@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type DeliveryLane, deliveryLane } from '../../src/dispatch/delivery-lane.ts'
@@ -15,6 +14,7 @@ import type { Storage } from '../../src/storage/ports/storage.ts'
 import type { DeliverAnswer, DeliverJob } from '../../src/webhooks/deliver.ts'
 import type { OpenedWebhook } from '../../src/webhooks/sealed-webhook.ts'
 import { builders, plainSealer, type TestRuntime, testRuntime } from '../fixtures.ts'
+import { migratedFolder } from '../migrated-file.ts'
 
 let folder: string
 let storage: Storage
@@ -30,7 +30,7 @@ let isLate: boolean
 
 beforeEach(async () => {
   isLate = false
-  folder = mkdtempSync(join(tmpdir(), 'svc-lane-'))
+  folder = await migratedFolder('svc-lane-')
   runtime = testRuntime('lane')
   storage = await openStorage(`file:${join(folder, 'svc.db')}`, runtime, { reading_threads: 0 })
   sealer = plainSealer(runtime)

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Core, createCore } from '../../src/core.ts'
+import { migratedFolder } from '../migrated-file.ts'
 
 let folder: string
 let core: Core
@@ -16,7 +16,7 @@ let status: number
 let elsewhere: number | null
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-gate-'))
+  folder = await migratedFolder('svc-gate-')
   posts = 0
   elsewhere = null
   server = createServer((request, response) => {

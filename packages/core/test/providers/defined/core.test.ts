@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createCore } from '../../../src/core.ts'
@@ -7,6 +6,7 @@ import type { CoreOptions } from '../../../src/core-options.ts'
 import { defineProvider } from '../../../src/providers/defined/define-provider.ts'
 import type { ProviderOption } from '../../../src/providers/install.ts'
 import { type Log, systemRuntime } from '../../../src/runtime/runtime.ts'
+import { migratedFolder } from '../../migrated-file.ts'
 // @ts-expect-error a module of an embedding program, without types
 import makeAcme from './acme.mjs'
 
@@ -22,7 +22,7 @@ afterEach(async () => {
 
 /** A core on a database of its own, with a workspace that may send. */
 async function openCore(providers: readonly ProviderOption[], options: Partial<CoreOptions> = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-defined-'))
+  const folder = await migratedFolder('svc-defined-')
   closing.push(() => rmSync(folder, { recursive: true, force: true }))
   const lines: { level: string; fields: Record<string, unknown>; text: string }[] = []
   const logger = (level: string) => (fields: object, text: string) =>
