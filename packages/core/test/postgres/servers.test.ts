@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { SMS_PRICE } from '../fixtures.ts'
 import { EVERYTHING } from '../storage/bench.ts'
 import { patient, postgresBench } from './bench.ts'
@@ -6,21 +6,23 @@ import { type ServerProcess, startServer } from './servers.ts'
 
 const bench = postgresBench()
 
+/** They last until a test kills one. */
 let first: ServerProcess
 let second: ServerProcess
 beforeEach(async () => {
-  ;[first, second] = await Promise.all([startServer(bench.url()), startServer(bench.url())])
+  const running = (server?: ServerProcess) => (server?.runs() ? server : startServer(bench.url()))
+  ;[first, second] = await Promise.all([running(first), running(second)])
 })
-afterEach(() => Promise.all([first?.kill(), second?.kill()]))
+afterAll(() => Promise.all([first?.kill(), second?.kill()]))
 
 describe('two servers on one database', () => {
   it('accept together until the credits are spent exactly', async () => {
-    const workspace_id = await bench.workspace(3_000)
+    const workspace_id = await bench.workspace(1_500)
     const work = { task: 'spend', workspace_id } as const
     const [one, other] = await Promise.all([first.run(work), second.run(work)])
     expect(one.accepted.length).toBeGreaterThan(0)
     expect(other.accepted.length).toBeGreaterThan(0)
-    expect(one.accepted.length + other.accepted.length).toBe(3_000)
+    expect(one.accepted.length + other.accepted.length).toBe(1_500)
     expect([...one.others, ...other.others]).toEqual([
       'insufficient_credits',
       'insufficient_credits',
@@ -44,8 +46,8 @@ describe('two servers on one database', () => {
   })
 
   it('never claim the same message', async () => {
-    const workspaceId = await bench.workspace(2_000)
-    const request = bench.make.bulk(workspaceId, 2_000)
+    const workspaceId = await bench.workspace(1_000)
+    const request = bench.make.bulk(workspaceId, 1_000)
     await bench.accept(request)
     const work = { task: 'claimAll', limit: 10, lease_ms: 60_000 } as const
     const [one, other] = await Promise.all([first.run(work), second.run(work)])
@@ -106,7 +108,7 @@ describe('two servers on one database', () => {
   })
 
   it('are not held up by one that is killed in the middle of accepting', async () => {
-    const workspace_id = await bench.workspace(10_000)
+    const workspace_id = await bench.workspace(3_000)
     const work = { task: 'spend', workspace_id } as const
     const lost = first.run(work).catch((error: Error) => error.message)
     const spent = second.run(work)

@@ -22,6 +22,7 @@ export interface Answers {
 /** One of several servers on one database, in a process of its own. */
 export interface ServerProcess {
   run<Requested extends Task>(request: Requested): Promise<Answers[Requested['task']]>
+  runs(): boolean
   /** As a power cut would. */
   kill(): Promise<void>
 }
@@ -32,13 +33,15 @@ export async function startServer(url: string): Promise<ServerProcess> {
     execArgv: [],
   })
   await answerOf(child)
+  const runs = () => child.exitCode === null && child.signalCode === null
   return {
+    runs,
     run(request) {
       child.send(request)
       return answerOf(child) as Promise<Answers[(typeof request)['task']]>
     },
     async kill() {
-      if (child.exitCode !== null || child.signalCode !== null) return
+      if (!runs()) return
       const gone = once(child, 'exit')
       child.kill('SIGKILL')
       await gone
