@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { anyCharacter } from '../../core/test/any-character.ts'
 
 const NASTY = [
   null,
@@ -37,7 +38,7 @@ const NASTY = [
 
 /** Any text, lone surrogates included. */
 export const text = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: anyCharacter }),
   fc.string({ unit: 'grapheme' }),
   fc.string(),
 )

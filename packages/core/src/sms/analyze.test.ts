@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../test/any-character.ts'
 import {
   countSegments,
   encodingOf,
@@ -49,7 +50,7 @@ describe('nonGsmCharacters', () => {
 
   test('returns true positions, and none exactly when the text is GSM-7', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter }), (text) => {
         const found = nonGsmCharacters(text)
         for (const { char, index } of found) expect(text.startsWith(char, index)).toBe(true)
         expect(found.length === 0).toBe(encodingOf(text) === 'GSM-7')
@@ -110,7 +111,7 @@ describe('gsm7Suggestion', () => {
     const typographic = '“”‘’–—…•½¼ⅩﬁＡ～™×\u00a0\u2009\u200b\u2028\ufe0f\u0301e1a [€'
     const piece = fc.oneof(
       fc.constantFrom(...typographic),
-      fc.string({ unit: 'binary', maxLength: 1 }),
+      fc.string({ unit: anyCharacter, maxLength: 1 }),
     )
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../test/any-character.ts'
 import { countSegments, encodingOf, segments } from './segments.ts'
 
 interface Vector {
@@ -126,7 +127,7 @@ const anyText = fc.oneof(
   runs(gsm),
   runs(ucs2),
   runs(broken),
-  fc.string({ unit: 'binary', maxLength: 400 }),
+  fc.string({ unit: anyCharacter, maxLength: 400 }),
   fc
     .array(fc.nat({ max: 0xffff }), { maxLength: 400 })
     .map((units) => String.fromCharCode(...units)),

@@ -22,6 +22,7 @@ import { Sqlite, takeFileLock } from '../../src/storage/sqlite/engine/connection
 
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { builders, SMS_PRICE, testRuntime } from '../fixtures.ts'
+import { makeMigratedFile } from '../migrated-file.ts'
 
 const runtime = testRuntime('backup')
 const make = builders(runtime)
@@ -36,6 +37,8 @@ beforeEach(async () => {
   database = join(folder, 'data', 'svc.db')
   to = join(folder, 'backups')
   mkdirSync(to)
+  mkdirSync(join(folder, 'data'), { mode: 0o700 })
+  await makeMigratedFile(database)
   storage = openSqlite(database, runtime)
   const row = make.workspace()
   workspaceId = row.id

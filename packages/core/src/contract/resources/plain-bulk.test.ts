@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { anyCharacter } from '../../../test/any-character.ts'
 import { decode } from '../endpoints/decode.ts'
 import { UNITS_MAX, units } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
@@ -20,7 +21,7 @@ const lengths = [
   LIMITS.bulk_variable_name_length,
 ].flatMap((max) => [max, max + 1])
 const texts = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({ unit: anyCharacter, maxLength: 40 }),
   fc.constantFrom(...lengths).map((length) => 'x'.repeat(length)),
 )
 const variables = fc.oneof(
@@ -99,16 +100,16 @@ it('the data of a bulk is written as its schema writes it', () => {
   const message = fc.record({
     index: count,
     message_id: fc.uuid(),
-    to: fc.string({ unit: 'binary' }),
+    to: fc.string({ unit: anyCharacter }),
     status: fc.constant('queued' as const),
     credits_used: amount,
     segments: fc.option(count),
   })
   const error = fc.record({
     index: count,
-    to: fc.option(fc.string({ unit: 'binary' })),
+    to: fc.option(fc.string({ unit: anyCharacter })),
     error: fc.constantFrom(...RECIPIENT_FAULTS),
-    message: fc.string({ unit: 'binary' }),
+    message: fc.string({ unit: anyCharacter }),
   })
   const sent = fc.record({
     bulk_id: fc.uuid(),

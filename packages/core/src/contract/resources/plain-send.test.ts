@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { anyCharacter } from '../../../test/any-character.ts'
 import { decode } from '../endpoints/decode.ts'
 import { UNITS_MAX, units } from '../fields/units.ts'
 import { LIMITS } from '../limits.ts'
@@ -24,7 +25,7 @@ const bodies = fc
     ),
     channel: fc.constantFrom('sms', 'sms', 'sms', 'whatsapp', 'SMS', null),
     content: fc.oneof(
-      fc.record({ text: fc.string({ unit: 'binary', maxLength: 40 }) }),
+      fc.record({ text: fc.string({ unit: anyCharacter, maxLength: 40 }) }),
       fc.record({ text: fc.constantFrom('', 'x'.repeat(LIMITS.sms_text_length + 1), 1) }),
       fc.constantFrom(
         { text: 'x'.repeat(LIMITS.sms_text_length) },
@@ -34,9 +35,13 @@ const bodies = fc
       ),
     ),
     metadata: fc.oneof(
-      fc.dictionary(fc.string({ maxLength: 40 }), fc.string({ unit: 'binary', maxLength: 70 }), {
-        maxKeys: 10,
-      }),
+      fc.dictionary(
+        fc.string({ maxLength: 40 }),
+        fc.string({ unit: anyCharacter, maxLength: 70 }),
+        {
+          maxKeys: 10,
+        },
+      ),
       fc.constantFrom(JSON.parse('{"__proto__":"a"}'), null, [], 'a'),
       fc.jsonValue(),
     ),
@@ -101,7 +106,7 @@ const mails = fc
       .record(
         {
           from_address: fc.constantFrom('shop@acme.example', 'shop', ''),
-          text: fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', 7)),
+          text: fc.oneof(fc.string({ unit: anyCharacter }), fc.constantFrom('', 7)),
           html: fc.oneof(
             fc.string(),
             fc.constantFrom('', null, 'ö'.repeat(LIMITS.email_body_bytes / 2)),
