@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { RUNS_ALL_CASES } from '../../../../test/all-cases.ts'
 import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
@@ -16,7 +17,7 @@ import { playHistory } from './history.ts'
  *     SVC_FUZZ_SEED=4711 SVC_FUZZ_HISTORIES=1 npx vitest run packages/core/test/stripe/histories.test.ts
  *     SVC_FUZZ_SEED=$RANDOM SVC_FUZZ_HISTORIES=100000 npx vitest run packages/core/test/stripe/histories.test.ts
  */
-const { SVC_FUZZ_SEED = '1', SVC_FUZZ_HISTORIES = '150' } = process.env
+const { SVC_FUZZ_SEED = '1', SVC_FUZZ_HISTORIES = RUNS_ALL_CASES ? '150' : '60' } = process.env
 const FIRST = Number(SVC_FUZZ_SEED)
 const HISTORIES = Number(SVC_FUZZ_HISTORIES)
 const HISTORIES_ON_POSTGRES = Math.ceil(HISTORIES / 12)
