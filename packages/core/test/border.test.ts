@@ -6,6 +6,7 @@ import type { KeyIdentity } from '../src/api-keys/api-keys.ts'
 import { SvcError } from '../src/contract/errors.ts'
 import { units } from '../src/contract/fields/units.ts'
 import { type Core, createCore, decodedOf } from '../src/core.ts'
+import { bordersOf } from '../src/parameters/borders.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-border-'))
 const options = { signup_credits: '100', threads: 0 }
@@ -254,4 +255,18 @@ describe('the functions behind the border', () => {
     })
     expect(key.daily_credit_limit).toBe(1)
   })
+})
+
+it('lets only a core with a voice provider take calls, also after a core without one', () => {
+  const call = { channel: 'voice', to: '+15005550006', content: { text: 'Hello' } }
+  const takesCall = (voice: boolean) => {
+    const [, read] = bordersOf({ voice }).messages.send.readers
+    try {
+      read(call)
+      return true
+    } catch {
+      return false
+    }
+  }
+  expect([false, true, false].map(takesCall)).toEqual([false, true, false])
 })
