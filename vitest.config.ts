@@ -8,7 +8,10 @@ const source = { ssr: { resolve: { conditions: ['source'] } }, resolve: { condit
 const FILES = ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts']
 
 /** These replace modules, so no other file may share their process. */
-const ALONE = ['packages/server/test/postgres/differential.test.ts']
+const ALONE = [
+  'packages/server/test/postgres/differential.test.ts',
+  'packages/core/test/dispatch/pause-race.test.ts',
+]
 
 /** These wait most of their time: for databases that stand still, for peers, and for processes of their own. */
 const WAITING = [

@@ -80,10 +80,14 @@ function openCounted(file: string): Storage {
     }
     return statement as never
   })
-  try {
-    return openSqlite(file, testRuntime('counted'))
-  } finally {
-    spy.mockRestore()
+  const storage = openSqlite(file, testRuntime('counted'))
+  return {
+    ...storage,
+    // A statement is prepared at its first use.
+    async close() {
+      await storage.close()
+      spy.mockRestore()
+    },
   }
 }
 
