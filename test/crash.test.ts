@@ -11,7 +11,8 @@ import { ensureBuilt } from './built.ts'
 
 ensureBuilt()
 
-const RUN_MAX_MS = 120_000
+// Above the limits within the run, whose failures name what did not end.
+const RUN_MAX_MS = 600_000
 
 let folder: string
 let result: CrashResult

@@ -46,8 +46,12 @@ export async function startServe(
   })
   const deadline = Date.now() + PATIENCE_MS
   for (;;) {
-    if (await answers(env.PORT)) return running
-    if (isOver || Date.now() > deadline) throw new Error(`no answer of serve: ${running.stderr()}`)
+    if ((await answers(env.PORT)) && !isOver) return running
+    if (isOver || Date.now() > deadline) {
+      const fault = running.stderr()
+      await running.stop()
+      throw new Error(`no answer of serve: ${fault}`)
+    }
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

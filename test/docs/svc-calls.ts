@@ -42,14 +42,18 @@ export async function answerSvc(call: Call, world: World): Promise<number> {
   // A reader on a terminal confirms with yes.
   const hasYes = command.options.some(({ long }) => long === '--yes')
   const argv = hasYes && !call.argv.includes('--yes') ? [...call.argv, '--yes'] : call.argv
+  const deadline = Date.now() + PATIENCE_MS
   for (;;) {
     const stderr = new PassThrough()
     const code = await run(argv, { ...call, stderr, stopSignal: () => call.gone })
     const errors = `${stderr.read() ?? ''}`
     // The service may still be making its first backup.
-    if (code !== 0 && errors.includes(BUSY) && !call.gone.aborted) continue
-    call.stderr.write(errors)
-    return code
+    const isBusy = code !== 0 && errors.includes(BUSY) && !call.gone.aborted
+    if (!isBusy || Date.now() > deadline) {
+      call.stderr.write(errors)
+      return code
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
 
@@ -83,8 +87,13 @@ async function parse({ argv, ...io }: Call): Promise<number> {
 
 /** Runs the service until it answers. */
 async function serve({ argv, cwd, env, stderr, gone }: Call, world: World): Promise<number> {
-  const place = { ...ownPlace(env, world), PORT: await freePort() }
-  const running = await startServe(argv, { cwd, env: place })
+  const begin = async () =>
+    startServe(argv, { cwd, env: { ...ownPlace(env, world), PORT: await freePort() } })
+  // Another process may take the port before the service does.
+  const running = await begin().catch((error: Error) => {
+    if (!/in use/.test(error.message)) throw error
+    return begin()
+  })
   gone.addEventListener('abort', () => void running.stop())
   const ended = await running.stop()
   stderr.write(ended.stderr)

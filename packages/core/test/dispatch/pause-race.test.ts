@@ -119,7 +119,7 @@ describe.each([
   ['two servers on PostgreSQL', openPostgres, 2],
 ])('a pause on %s', (_, openDatabase, count) => {
   it('lets no call begin after its answer, whatever is being handed over or claimed', {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     const url = await openDatabase()
     const servers: Awaited<ReturnType<typeof openServer>>[] = []

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { SMS_PRICE } from '../fixtures.ts'
 import { EVERYTHING } from '../storage/bench.ts'
 import { patient, postgresBench } from './bench.ts'
@@ -13,7 +13,10 @@ beforeEach(async () => {
   const running = (server?: ServerProcess) => (server?.runs() ? server : startServer(bench.url()))
   ;[first, second] = await Promise.all([running(first), running(second)])
 })
-afterAll(() => Promise.all([first?.kill(), second?.kill()]))
+const killBoth = () => Promise.all([first?.kill(), second?.kill()])
+// The answer that a failed test did not await would be read by the next test.
+afterEach(({ task }) => (task.result?.state === 'fail' ? killBoth() : undefined))
+afterAll(killBoth)
 
 describe('two servers on one database', () => {
   it('accept together until the credits are spent exactly', async () => {
@@ -108,7 +111,8 @@ describe('two servers on one database', () => {
   })
 
   it('are not held up by one that is killed in the middle of accepting', async () => {
-    const workspace_id = await bench.workspace(3_000)
+    // More than both spend until the kill.
+    const workspace_id = await bench.workspace(10_000)
     const work = { task: 'spend', workspace_id } as const
     const lost = first.run(work).catch((error: Error) => error.message)
     const spent = second.run(work)

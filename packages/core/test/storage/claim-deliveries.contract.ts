@@ -75,10 +75,10 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     expect(claimed.map(({ body }) => JSON.parse(body).data.message_id)).toEqual(ids)
   })
 
-  it('hides no webhook behind the 500 deliveries of another', async () => {
+  it('hides no webhook behind the 1,000 deliveries of another', async () => {
     const busy = await bench.workspace(0)
     const flooded = await bench.webhook(busy)
-    await backlog(busy, 500)
+    await backlog(busy, 1_000)
     bench.clock.advance(60_000)
     const quiet: string[] = []
     for (let i = 0; i < 3; i++) {

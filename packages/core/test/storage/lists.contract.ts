@@ -176,9 +176,9 @@ function messageLists(bench: Bench): void {
     const { messages } = bench.storage.read
     for (const [name, filter, holds] of filters) {
       const expected = all.filter(holds).reverse()
-      expect(expected.length > 0, name).toBe(name !== 'what nothing matches')
-      expect(await messages.list(workspaceId, filter, EVERYTHING), name).toEqual(expected)
-      expect(await messages.count(workspaceId, filter), name).toBe(expected.length)
+      expect.soft(expected.length > 0, name).toBe(name !== 'what nothing matches')
+      expect.soft(await messages.list(workspaceId, filter, EVERYTHING), name).toEqual(expected)
+      expect.soft(await messages.count(workspaceId, filter), name).toBe(expected.length)
     }
   })
 
@@ -206,14 +206,14 @@ function messageLists(bench: Bench): void {
         const { messages, searched_until, next_after } = page
         if (next_after !== null && messages.length < 2) {
           const last = await bench.message(workspace_id, next_after)
-          expect(searched_until, name).toEqual(last.created_at)
+          expect.soft(searched_until, name).toEqual(last.created_at)
           const isNarrow = own.bulk_id || until
-          if (after === undefined && !isNarrow) expect(await newer(last), name).toBe(5)
+          if (after === undefined && !isNarrow) expect.soft(await newer(last), name).toBe(5)
         }
         found.push(...messages.map(({ id }) => id))
         after = next_after
       } while (after !== null)
-      expect(found, name).toEqual(expected)
+      expect.soft(found, name).toEqual(expected)
     }
 
     async function newer({ id }: MessageRow): Promise<number> {
@@ -247,8 +247,8 @@ function messageLists(bench: Bench): void {
         const next = await messages.list(workspaceId, filter, { limit: 2, offset: 0 })
         byId.push(...next.map(({ id }) => id))
       }
-      expect(byOffset, name).toEqual(all)
-      expect(byId, name).toEqual(all)
+      expect.soft(byOffset, name).toEqual(all)
+      expect.soft(byId, name).toEqual(all)
     }
   })
 }

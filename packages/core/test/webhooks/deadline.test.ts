@@ -28,7 +28,10 @@ function jobTo(server: Server): DeliverJob {
 const acknowledged = { error: null, response_status: 200 }
 const silent = { error: 'timeout', response_status: null, response_body: null }
 
-it.each<[string, (response: ServerResponse) => void, object]>([
+/** A slow machine too receives the headers of an answer in this time. */
+const HEADERS_MS = 3_000
+
+it.each<[string, (response: ServerResponse) => void, number, object]>([
   [
     'a body that arrives byte by byte',
     (response) => {
@@ -36,29 +39,38 @@ it.each<[string, (response: ServerResponse) => void, object]>([
       const drip = setInterval(() => response.write('a'), 20)
       response.on('close', () => clearInterval(drip))
     },
+    HEADERS_MS,
     acknowledged,
   ],
-  ['a body that never begins', (response) => response.writeHead(200).flushHeaders(), acknowledged],
-  ['an answer that never begins', () => {}, silent],
-])('%s ends at the deadline, which closes the connection', async (_, answer, result) => {
-  let onClose: () => void = () => {}
-  const closed = new Promise<void>((resolve) => {
-    onClose = resolve
-  })
-  const server = createServer((request, response) => {
-    request.resume()
-    response.on('close', onClose)
-    answer(response)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  closing.push(() => server.close())
-  const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'], deadline_ms: 300 }
-  const deliverer = createDeliverer({ now: () => new Date(), targets })
-  closing.push(deliverer.close)
-  const results = await deliverer.deliver([jobTo(server)])
-  expect(results).toMatchObject([result])
-  await closed
-})
+  [
+    'a body that never begins',
+    (response) => response.writeHead(200).flushHeaders(),
+    HEADERS_MS,
+    acknowledged,
+  ],
+  ['an answer that never begins', () => {}, 300, silent],
+])(
+  '%s ends at the deadline, which closes the connection',
+  async (_, answer, deadline_ms, result) => {
+    let onClose: () => void = () => {}
+    const closed = new Promise<void>((resolve) => {
+      onClose = resolve
+    })
+    const server = createServer((request, response) => {
+      request.resume()
+      response.on('close', onClose)
+      answer(response)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    closing.push(() => server.close())
+    const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'], deadline_ms }
+    const deliverer = createDeliverer({ now: () => new Date(), targets })
+    closing.push(deliverer.close)
+    const results = await deliverer.deliver([jobTo(server)])
+    expect(results).toMatchObject([result])
+    await closed
+  },
+)
 
 it('rejects the deliveries in flight when the deliverer is closed', async () => {
   let onRequest: () => void = () => {}
