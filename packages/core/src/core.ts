@@ -347,8 +347,9 @@ function bindApi(parts: Parts) {
         return gate.is_paused
       },
       async refresh() {
-        await gate.refresh()
+        // First, so that the calls of what the opened gate wakes may begin.
         await dispatching.readPauses()
+        await gate.refresh()
       },
     },
   })

@@ -47,6 +47,6 @@ it('asks no provider about a message while everything is paused, but while the p
   gate.noteProviders(uptimeMs(), () => true)
   expect(await performer.lookup('a', jobs)).toEqual([{ type: 'not_found' }])
   gate.noteDispatch(uptimeMs(), true)
-  expect(await performer.lookup('a', jobs)).toEqual([{ type: 'unavailable' }])
+  expect(await performer.lookup('a', jobs)).toEqual([{ type: 'not_begun' }])
   expect(asked).toEqual(['m1'])
 })

@@ -296,7 +296,9 @@ export async function lookUpBatch(
   })
   end()
   const results = messages.map((_, i) => found?.[i] ?? UNAVAILABLE)
-  for (const { type } of results) runtime.telemetry?.lookedUp(provider, type)
+  for (const { type } of results) {
+    if (type !== 'not_begun') runtime.telemetry?.lookedUp(provider, type)
+  }
   // Replies are stored before the look-up is settled: a lost look-up is repeated, and a repeated reply is ignored.
   const replies = repliesIn(routing, messages, results)
   if (replies.length > 0) await parts.receive(provider, replies)

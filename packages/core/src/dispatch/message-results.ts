@@ -9,7 +9,7 @@ import type { Incoming } from '../inbound/inbound.ts'
 import { SANDBOX } from '../providers/installed.ts'
 import type { ClaimedMessage } from '../rules/claim.ts'
 import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
-import type { Settlement } from '../rules/settlement.ts'
+import type { LookupAnswer, Settlement } from '../rules/settlement.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Link, Stretch, Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -107,7 +107,7 @@ function optedOut(address: string): RecipientOutcome {
 export function repliesIn(
   routing: Routing,
   messages: readonly ClaimedMessage[],
-  found: readonly LookupResult[],
+  found: readonly LookupAnswer[],
 ): Incoming[] {
   return messages.flatMap((message, i): Incoming[] => {
     const result = found[i]

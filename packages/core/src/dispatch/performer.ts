@@ -1,12 +1,7 @@
-import type {
-  LookupJob,
-  LookupResult,
-  Outcome,
-  Provider,
-  SendJob,
-} from '../contract/outside/provider.ts'
+import type { LookupJob, Outcome, Provider, SendJob } from '../contract/outside/provider.ts'
 import type { ProviderFault } from '../providers/defined/definition.ts'
 import type { InstalledProvider, ProviderSource } from '../providers/installed.ts'
+import type { LookupAnswer } from '../rules/settlement.ts'
 import type { Log } from '../runtime/runtime.ts'
 import type { DeliverAnswer, Deliverer, DeliverJob } from '../webhooks/deliver.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
@@ -23,8 +18,8 @@ export interface Performer {
    * or if sending is paused: the provider was not called.
    */
   send(provider: string, jobs: readonly SendJob[], start_by_ms: number): Promise<Outcome[] | null>
-  /** Looks up a batch. While everything is paused, each is `unavailable` without a request. */
-  lookup(provider: string, jobs: readonly LookupJob[]): Promise<LookupResult[]>
+  /** Looks up a batch. While everything is paused, each is `not_begun`: the provider was not asked. */
+  lookup(provider: string, jobs: readonly LookupJob[]): Promise<LookupAnswer[]>
   /** Delivers a batch. Returns null in the same case as `send`; the answer of a job is null if its request did not begin. */
   deliver(
     jobs: readonly DeliverJob[],
@@ -127,9 +122,8 @@ export function createPerformer({
     },
     async lookup(name, jobs) {
       const provider = await providers.open(name)
-      return provider.lookup && mayStart(null)
-        ? provider.lookup(jobs)
-        : jobs.map(() => ({ type: 'unavailable' as const }))
+      if (!provider.lookup) return jobs.map(() => ({ type: 'unavailable' }))
+      return mayStart(null) ? provider.lookup(jobs) : jobs.map(() => ({ type: 'not_begun' }))
     },
     async deliver(jobs, start_by_ms) {
       loading ??= load()

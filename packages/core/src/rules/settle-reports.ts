@@ -1,10 +1,10 @@
 import { emailKey } from '../contract/fields/email-address.ts'
-import type { LookupResult, Receipt, SuppressionReason } from '../contract/outside/provider.ts'
+import type { Receipt, SuppressionReason } from '../contract/outside/provider.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessagePartRow } from '../rows/rows.ts'
 import { chargeCall } from './money.ts'
 import { isDue, reported, reportsFor, withAcceptance } from './recipients.ts'
-import type { Step } from './settlement.ts'
+import type { LookupAnswer, Step } from './settlement.ts'
 import { advance } from './settlement.ts'
 import {
   addParts,
@@ -29,7 +29,7 @@ import {
 } from './step.ts'
 
 /** Applies the answer to a look-up. `holds`: whether the claim that made the look-up still holds the row. */
-export function settleLookup(step: Step, found: LookupResult, holds: boolean): boolean {
+export function settleLookup(step: Step, found: LookupAnswer, holds: boolean): boolean {
   const { message, queued, settlement } = step
   if (found.type === 'found') {
     if (!wasRefunded(message)) message.accepted = true
@@ -56,6 +56,11 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
     return true
   }
   if (!holds || !queued) return false
+  if (found.type === 'not_begun') {
+    // Says nothing about the message, however long its outcome is unknown.
+    requeue(step, 'lookup', LOOKUP.base_ms, message.status === 'queued' ? unknownSince(step) : null)
+    return true
+  }
   if (message.status !== 'queued') {
     const wait = pollWait(message.sent_at ?? message.created_at, settlement.at)
     if (found.type === 'unavailable' && settlement.at.getTime() < deadlineMs(message)) {

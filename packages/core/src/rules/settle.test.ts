@@ -161,6 +161,29 @@ describe('the wait before the next look-up', () => {
   })
 })
 
+it.each([
+  ['with an unknown outcome', 'queued', { unknown_since: new Date(AT.getTime() - 96 * HOUR) }],
+  ['that was sent', 'sent', {}],
+] as const)(
+  'a look-up that did not begin concludes nothing about a message %s',
+  (_, status, row) => {
+    const created_at = new Date(AT.getTime() - 96 * HOUR)
+    const fields = status === 'sent' ? { status, accepted: true, sent_at: created_at } : {}
+    const message = make.message('w1', { created_at, ...fields })
+    const state = stateOf(message, { task: 'lookup', ...row })
+    const answer = plan(
+      [settlement(message, { task: 'lookup', found: { type: 'not_begun' } })],
+      state,
+    )
+    expect(answer).toMatchObject({
+      counted: [true],
+      dequeue: [],
+      requeue: [{ task: 'lookup', ...row }],
+    })
+    expect(waitOf(answer)).toBe(2 * SECOND)
+  },
+)
+
 describe('an unknown outcome', () => {
   const ambiguous: Outcome = { type: 'ambiguous', ...refusal }
   const result = { task: 'send', attempt: 1, outcome: ambiguous } as const

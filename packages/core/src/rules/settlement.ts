@@ -58,6 +58,9 @@ export function advance(
   }
 }
 
+/** The answer to a look-up; `not_begun`: a pause began first, and the provider was not asked. */
+export type LookupAnswer = LookupResult | { type: 'not_begun' }
+
 /**
  * One report about a message: the outcome of an attempt or a look-up, a callback or late refusal of its provider, its
  * cancellation, its recipient's opt-out, or the fact that no provider can take it now.
@@ -82,7 +85,7 @@ export interface Settlement {
         never_accepted?: boolean
         by_service?: boolean
       }
-    | { task: 'lookup'; found: LookupResult }
+    | { task: 'lookup'; found: LookupAnswer }
     | {
         task: 'callback'
         receipts: Receipt[]
