@@ -132,6 +132,15 @@ async function tryStates(recording: Recording, trial: Trial): Promise<void> {
   // The kill can come before the flush that should fail.
   if (kind === 'fails' && failed === -1) return
   const moments = Array.from({ length: count }, () => momentIn(recording, from, random))
+  // One of them is between a write and its flush, where unflushed data is certain.
+  const unflushed = [...changes.keys()].filter(
+    (i) =>
+      i > from &&
+      changes[i]?.kind === 'flushed' &&
+      changes[i - 1]?.kind === 'written' &&
+      changes[i]?.name === changes[i - 1]?.name,
+  )
+  if (unflushed.length > 0) moments[0] = random.pick(unflushed)
   const disk = createDisk(random)
   let due = 0
   let done = 0
