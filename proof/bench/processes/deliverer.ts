@@ -5,8 +5,11 @@ import { type RunningLane, startLane } from '../../../packages/core/src/dispatch
 import { createPerformer, createProviders } from '../../../packages/core/src/dispatch/performer.ts'
 import { createPool } from '../../../packages/core/src/dispatch/pool.ts'
 import type { WebhookRow } from '../../../packages/core/src/rows/rows.ts'
-import type { ClaimedDelivery } from '../../../packages/core/src/rules/deliveries.ts'
-import { type FanOut, fanOut } from '../../../packages/core/src/rules/deliveries.ts'
+import {
+  type ClaimedDelivery,
+  type FanOut,
+  fanOut,
+} from '../../../packages/core/src/rules/deliveries.ts'
 import { systemRuntime } from '../../../packages/core/src/runtime/runtime.ts'
 import { openStorage } from '../../../packages/core/src/storage/open.ts'
 import type { Storage } from '../../../packages/core/src/storage/ports/storage.ts'

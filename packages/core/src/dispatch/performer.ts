@@ -18,7 +18,7 @@ export interface Performer {
    * or if sending is paused: the provider was not called.
    */
   send(provider: string, jobs: readonly SendJob[], start_by_ms: number): Promise<Outcome[] | null>
-  /** Looks up a batch. While everything is paused, each is `not_begun`: the provider was not asked. */
+  /** Looks up a batch. Each is `not_begun`, without a request, while everything is paused or the pauses were not read for too long. */
   lookup(provider: string, jobs: readonly LookupJob[]): Promise<LookupAnswer[]>
   /** Delivers a batch. Returns null in the same case as `send`; the answer of a job is null if its request did not begin. */
   deliver(

@@ -58,7 +58,10 @@ export function advance(
   }
 }
 
-/** The answer to a look-up; `not_begun`: a pause began first, and the provider was not asked. */
+/**
+ * The answer to a look-up. `not_begun`: the provider was not asked, because of a pause, or because the pauses were not read
+ * for too long.
+ */
 export type LookupAnswer = LookupResult | { type: 'not_begun' }
 
 /**
