@@ -29,7 +29,6 @@ const LONGEST = [
   'core/test/storage.sqlite.test.ts',
   'core/test/storage.postgres.test.ts',
   'test/crash-replies.test.ts',
-  'test/mutants.test.ts',
   'core/test/postgres/servers.test.ts',
 ]
 

@@ -24,13 +24,15 @@ export interface Instrumented {
   mutants: readonly Mutant[]
 }
 
-/** Generates all mutants of an area. Texts for people are left out: the arguments of plain errors and of the log. */
+/** Generates all mutants of an area, or of its files whose path contains `only`. Texts for people are left out: the arguments of plain errors and of the log. */
 export async function instrument(
   root: string,
   { folder, except = [] }: Area,
+  only: string,
 ): Promise<Instrumented> {
   const sources = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !except.includes(path))
+    .filter((path) => `${folder}/${path}`.includes(only))
     .sort()
   const files = sources.map((path) => {
     const name = join(root, folder, path)

@@ -64,12 +64,8 @@ export async function runArea(
   area: Area,
   { count, seed, postgres_url, only = '', onUnsound }: AreaOptions,
 ): Promise<Fate[]> {
-  const { texts, mutants } = await instrument(ROOT, area)
-  const chosen = sample(
-    mutants.filter(({ file }) => file.includes(only)),
-    count,
-    seed,
-  )
+  const { texts, mutants } = await instrument(ROOT, area, only)
+  const chosen = sample(mutants, count, seed)
   const folder = mkdtempSync(join(tmpdir(), 'svc-mutants-'))
   const by = new Map<string, { test: string | null; file: string }>()
   const done = new Set<string>()
@@ -114,6 +110,29 @@ export async function runArea(
     by: by.get(mutant.id)?.test ?? null,
     is_passed: by.has(mutant.id),
   }))
+}
+
+/** The survivors of an area and the sum, and the percentage that was noticed. */
+export function reportOf(
+  { name }: Area,
+  fates: readonly Fate[],
+): { lines: string[]; percent: number } {
+  const survivors = fates.filter(({ by }) => by === null)
+  const lines = survivors.map(({ mutant, is_passed }) => {
+    const { file, line, original, replacement } = mutant
+    const change = `${oneLine(original)}  =>  ${oneLine(replacement)}`
+    return `${file}:${line}  ${change}${is_passed ? '' : '  (no test runs it)'}`
+  })
+  const noticed = fates.length - survivors.length
+  const percent = (100 * noticed) / fates.length
+  const late = fates.filter(({ by }) => by === 'its time').length
+  const share = `${noticed} of ${fates.length} noticed (${percent.toFixed(1)} %)`
+  lines.push(`${name}: ${share}, ${late} of them by their time`)
+  return { lines, percent }
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').slice(0, 100)
 }
 
 /** Runs a process until it ends; returns the mutant that took too long or ended it. */
