@@ -231,7 +231,8 @@ export function recipientsOfOne(request: SendRequest): OneOrMore<NamedRecipient>
 
 /** What a message must satisfy whatever the state of the account. */
 export interface SendRules {
-  countryFault: CountryFault
+  /** Null: every country is allowed. */
+  countryFault: CountryFault | null
   senders: Senders
   /** Whether each provider that may get the message sends one message to several recipients. */
   takesSeveral: (message: { channel: Channel; livemode: boolean }) => boolean
@@ -244,8 +245,8 @@ export function faultOf(
   request: SendRequest,
   recipients: OneOrMore<NamedRecipient>,
 ): Awaitable<ErrorDetail | null> {
-  const wrongCountry = rules.countryFault(request.channel, recipients[0].address)
-  if (wrongCountry !== null) return { path: 'to', message: wrongCountry }
+  const wrongCountry = rules.countryFault?.(request.channel, recipients[0].address)
+  if (wrongCountry) return { path: 'to', message: wrongCountry }
   const several = () => severalFault(rules, identity, request, recipients)
   const fault = rules.senders.fault(identity, request)
   return fault instanceof Promise ? fault.then((found) => found ?? several()) : (fault ?? several())

@@ -54,7 +54,7 @@ export async function recipientsOf(
   parts: {
     contacts: Pick<Contacts, 'forSending'>
     priceOf: PriceOf
-    countryFault: CountryFault
+    countryFault: CountryFault | null
     recipients_max: number
   },
   { workspace_id, mode }: Pick<KeyIdentity, 'workspace_id' | 'mode'>,
@@ -135,7 +135,7 @@ interface Bulk {
   /** The error text for an unknown contact. */
   noContact: string
   priceOf: PriceOf
-  countryFault: CountryFault
+  countryFault: CountryFault | null
   template: ContentTemplate
   /** Returns the price for a recipient; null if the content has placeholders. */
   price: ReturnType<PriceOf> | null
@@ -190,8 +190,8 @@ function messageFor(
   bulk: Bulk,
 ): (Pick<RecipientDraft, 'content' | 'price' | 'metadata'> | Fault) & { length: number } {
   const { request, contacts, template, schema, missing, price, priceOf, countryFault } = bulk
-  const refusal = countryFault(request.channel, to)
-  if (refusal !== null) return { error: 'country_not_allowed', message: refusal, length: 0 }
+  const refusal = countryFault?.(request.channel, to)
+  if (refusal) return { error: 'country_not_allowed', message: refusal, length: 0 }
   const merged = metadataOf(recipient.metadata, request.metadata)
   if (!merged) return { error: 'invalid_metadata', message: METADATA_TEXT, length: 0 }
   const { contact_id } = recipient

@@ -336,8 +336,8 @@ function retryDraft(
   const rejected: RejectedRecipient[] = []
   for (const [index, row] of messages.entries()) {
     const { recipient: to, channel, content, metadata } = row
-    const message = countryFault(channel, to)
-    if (message === null) {
+    const message = countryFault?.(channel, to)
+    if (!message) {
       const recipients = row.recipients ?? undefined
       const price = priceForSeveral(priceOf(channel, content)(to), recipients?.length ?? 1)
       drafts.push({

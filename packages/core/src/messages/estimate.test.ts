@@ -6,7 +6,7 @@ import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import { QUOTAS } from '../contract/limits.ts'
-import { ANY_COUNTRY, createPricing, DEFAULT_PRICES } from '../prices/price.ts'
+import { createPricing, DEFAULT_PRICES } from '../prices/price.ts'
 
 import type { Account } from '../rules/decide.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -85,7 +85,7 @@ it.each(CASES)(
     const request = { channel: 'sms', to: '+14155552671', content: { text: 'x' } } as const
     const found = recipientsOfSend(request, [{ address: request.to, role: 'to', path: 'to' }], {
       priceOf: createPricing(DEFAULT_PRICES),
-      countryFault: ANY_COUNTRY,
+      countryFault: null,
     })
     const estimate = await estimateOf({ storage, quotas: QUOTAS }, identity, {
       channel: 'sms',
@@ -118,7 +118,7 @@ it('counts the spending of a server whose clock is ahead, after midnight, as a s
   const request = { channel: 'sms', to: '+14155552671', content: { text: 'x' } } as const
   const found = recipientsOfSend(request, [{ address: request.to, role: 'to', path: 'to' }], {
     priceOf: createPricing(DEFAULT_PRICES),
-    countryFault: ANY_COUNTRY,
+    countryFault: null,
   })
   const estimate = await estimateOf({ storage, quotas: QUOTAS }, identity, {
     channel: 'sms',

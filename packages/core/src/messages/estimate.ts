@@ -115,8 +115,8 @@ export function recipientsOfSend(
 ): Recipients {
   const { channel, content, metadata = {} } = request
   const [{ address: to } = { address: '' }] = recipients
-  const message = countryFault(channel, to)
-  if (message !== null) {
+  const message = countryFault?.(channel, to)
+  if (message) {
     const fault = { index: 0, field: 'to', to, error: 'country_not_allowed', message } as const
     return { drafts: [], rejected: [fault], duplicates: [] }
   }

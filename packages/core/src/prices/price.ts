@@ -162,11 +162,9 @@ export function createCountryRule(
   }
 }
 
-export const ANY_COUNTRY: CountryFault = () => null
-
 /** Loads the metadata of phone numbers only if there is a rule, because the metadata is large. */
-export async function openCountryRule(rule: CountryRule | null): Promise<CountryFault> {
-  if (rule === null) return ANY_COUNTRY
+export async function openCountryRule(rule: CountryRule | null): Promise<CountryFault | null> {
+  if (rule === null) return null
   const { countryOf } = await import('./country-of.ts')
   return createCountryRule(rule, countryOf)
 }

@@ -33,7 +33,7 @@ export function wants(
 ): boolean {
   if (mode !== 'all' && (mode === 'live') !== livemode) return false
   if (!events.includes('*') && !events.includes(event)) return false
-  return FORMATS[format].takes(event, channel)
+  return FORMATS[format].takes?.(event, channel) ?? true
 }
 
 const BY_EVENT = { trigger: 'event', max_attempts: MAX_ATTEMPTS } as const

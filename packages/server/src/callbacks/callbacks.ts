@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { createTurns, type Turns } from '../admission/gate.ts'
 import { clientKey, type State } from '../admission/rate-limiter.ts'
-import { acceptRaw } from '../requests/body-parsers.ts'
+import { acceptRaw } from '../routes/mount.ts'
 
 /**
  * The routes that providers call to report receipts, to deliver messages of recipients, and to verify this service. A

@@ -28,7 +28,6 @@ import type { Identity } from '../admission/authenticator.ts'
 import { plainAddress } from '../admission/rate-limiter.ts'
 import { isForeign } from '../console-api/access.ts'
 import { failureOf, tooBusy, unknownRoute } from '../failures.ts'
-import { acceptCsv, acceptRaw, CsvBody } from '../requests/body-parsers.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -335,4 +334,38 @@ function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
 export function sessionOf(identity: Identity | null): Identity & { kind: 'session' } {
   if (identity?.kind !== 'session') throw new Error('the endpoint takes sessions only')
   return identity
+}
+
+/** Lets the routes of `scope` take a body of any type as exact bytes, because its signature covers these bytes. */
+export function acceptRaw(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_request, bytes, done) => {
+    done(null, bytes)
+  })
+}
+
+/** The body of a request with a CSV file. */
+class CsvBody {
+  readonly bytes: Uint8Array
+  /** The encoding that the request names. */
+  readonly charset: string | undefined
+
+  constructor(bytes: Uint8Array, charset: string | undefined) {
+    this.bytes = bytes
+    this.charset = charset
+  }
+}
+
+const CHARSET = /;\s*charset="?([^\s;"]+)/i
+
+/** Lets the routes of `scope` also take a CSV file; its bytes are read by the handler. */
+function acceptCsv(scope: FastifyInstance): void {
+  const read = (
+    request: FastifyRequest,
+    bytes: Buffer,
+    done: (error: null, body: CsvBody) => void,
+  ) => done(null, new CsvBody(bytes, CHARSET.exec(request.headers['content-type'] ?? '')?.[1]))
+  for (const type of ['text/csv', 'text/tab-separated-values']) {
+    scope.addContentTypeParser<Buffer>(type, { parseAs: 'buffer' }, read)
+  }
 }

@@ -37,8 +37,8 @@ export interface FormattedAttempt {
 
 /** The form of the requests to a webhook. Pure: equal attempts give equal requests. */
 export interface WebhookFormat {
-  /** Whether the format has a form for an event; `channel` is null for an event without a channel. */
-  takes(event: EventKind, channel: Channel | null): boolean
+  /** Whether the format has a form for an event; default: it has one for each. `channel` is null for an event without a channel. */
+  takes?(event: EventKind, channel: Channel | null): boolean
   /** `at`: the time of the attempt. */
   request(attempt: FormattedAttempt, at: Date): FormattedRequest
 }

@@ -366,7 +366,9 @@ describe('A format', () => {
     ['message.recipients_failed', 'email', ['svc', 'resend']],
     ['message.received', 'email', ['svc']],
   ] as const)('takes %s of the channel %s if it is of %j', (event, channel, names) => {
-    const taking = Object.entries(FORMATS).filter(([, { takes }]) => takes(event, channel))
+    const taking = Object.entries(FORMATS).filter(
+      ([, { takes }]) => takes?.(event, channel) ?? true,
+    )
     expect(taking.map(([name]) => name)).toEqual(names)
   })
 })

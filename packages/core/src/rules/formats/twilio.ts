@@ -24,7 +24,7 @@ type Form = Record<string, string>
  * It has changes of a message's status, of a call's status for status callbacks, and received messages.
  * Source: https://www.twilio.com/docs/messaging/guides/webhook-request
  */
-export const twilioFormat: WebhookFormat = {
+export const twilioFormat: Required<WebhookFormat> = {
   takes: (event, channel) =>
     event === 'webhook.test' ||
     (event.startsWith('message.') && (channel === 'sms' || channel === 'whatsapp')),
