@@ -1,6 +1,6 @@
+import type { IncomingMessage } from 'node:http'
 import { type Endpoint, INTERNAL_ERROR_TEXT, invalid, SvcError } from '@svc/core/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { drainBody } from './requests/drain-body.ts'
 
 /** Answers an error with the envelope. An error that is not the caller's fault is logged, and answered with a fixed text. */
 export function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
@@ -101,4 +101,34 @@ export function tooBusy(): SvcError {
 /** The error for a path or method that does not exist. */
 export function unknownRoute(): SvcError {
   return new SvcError('not_found', 'Route not found')
+}
+
+/** Draining ends after this many bytes, or after this time. */
+const BYTES_MAX = 16 * 1024 * 1024
+const WAIT_MAX_MS = 5_000
+
+/** If a client pauses for this time, it probably waits for the answer. */
+const PAUSE_MS = 300
+
+/** Reads and discards the rest of a body, within bounds; then calls `done` once. */
+export function drainBody(request: IncomingMessage, done: () => void): void {
+  const until = Date.now() + WAIT_MAX_MS
+  let bytes = 0
+  let pause: NodeJS.Timeout | undefined
+  const finish = () => {
+    clearTimeout(pause)
+    request.off('data', discard).off('end', finish).off('close', finish)
+    done()
+  }
+  const wait = () => {
+    clearTimeout(pause)
+    pause = setTimeout(finish, PAUSE_MS)
+  }
+  const discard = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > BYTES_MAX || Date.now() > until) finish()
+    else wait()
+  }
+  wait()
+  request.on('data', discard).once('end', finish).once('close', finish).resume()
 }

@@ -1,8 +1,7 @@
 import { SvcError } from '@svc/core/contract'
 import { SUPPRESSED_TEXT } from '@svc/core/operate'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { failureOf, noteFailure } from '../../failures.ts'
-import { drainBody } from '../../requests/drain-body.ts'
+import { drainBody, failureOf, noteFailure } from '../../failures.ts'
 
 /** The numbers of Twilio's errors that the door answers. Source: https://www.twilio.com/docs/api/errors */
 const CODES = {
