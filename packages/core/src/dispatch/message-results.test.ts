@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { units } from '../contract/fields/units.ts'
+import { AT, busy, claimed } from '../../test/dispatch/lane-parts.ts'
 import type { Outcome } from '../contract/outside/provider.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import type { ClaimedMessage } from '../rules/claim.ts'
@@ -13,41 +13,7 @@ import {
 } from './message-results.ts'
 import type { Routing } from './routing.ts'
 
-const AT = new Date('2026-05-04T09:00:00Z')
 const routing = { senderOf: (provider: string) => `number of ${provider}` } as unknown as Routing
-const busy = { type: 'retry', error_code: 'busy', error_message: 'Busy', delay_ms: null } as const
-
-function claimed(fields: Partial<ClaimedMessage> = {}): ClaimedMessage {
-  return {
-    message_id: 'm1',
-    workspace_id: 'w1',
-    task: 'send',
-    token: 't1',
-    attempt: 3,
-    unknown_since: null,
-    api_key_id: 'k1',
-    credits_used: units(1_000_000),
-    channel: 'sms',
-    sender: null,
-    recipient: '+255700000001',
-    recipients: null,
-    content: { text: 'Hello' },
-    livemode: true,
-    status: 'queued',
-    accepted: false,
-    provider: null,
-    provider_message_id: null,
-    created_at: AT,
-    scheduled_at: null,
-    expires_at: null,
-    sent_at: null,
-    interrupted: false,
-    route: { provider: 'a', sender: 'ACME' },
-    suppressed: false,
-    left_out: [],
-    ...fields,
-  }
-}
 
 // Only an attempt that no provider has a part of may be sent again after its claim was lost.
 it.each<[string, Outcome, Partial<ClaimedMessage>, object]>([
