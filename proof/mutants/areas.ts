@@ -72,7 +72,9 @@ export const AREAS: readonly Area[] = [
     tests: [
       `${SERVER}/test/turns.test.ts`,
       `${SERVER}/test/load.test.ts`,
+      `${SERVER}/test/gate.test.ts`,
       `${SERVER}/test/loop-delay.test.ts`,
+      `${SERVER}/test/rate-limiter.test.ts`,
       `${SERVER}/test/client-address.test.ts`,
       `${SERVER}/test/refused-sign-ins.test.ts`,
       `${SERVER}/test/counters-away.test.ts`,

@@ -20,6 +20,7 @@ it.each([
   ['nothing of one long piece of work', [...Array(9).fill(100), 5_000], 0],
   ['nothing of four in a row', [...Array(9).fill(100), ...Array(4).fill(5_000)], 0],
   ['the least of five in a row', [100, 900, 700, 400, 800, 900], 300],
+  ['the least of the first five', [200, 900, 700, 400, 800], 100],
   ['nothing once one is in time again', [...Array(20).fill(900), 100], 0],
 ])('finds %s', (_, rounds, delay_ms) => {
   expect(measured(rounds)).toBe(delay_ms)

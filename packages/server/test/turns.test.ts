@@ -1,9 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { createTurns } from '../src/admission/gate.ts'
 
+afterEach(() => void vi.useRealTimers())
+
 it('starts 64 requests in a turn, the others later in their order', async () => {
-  let now = 0
+  let now = 1_000
   const turns = createTurns({ now: () => now })
   const begun: number[] = []
   for (let i = 0; i < 200; i++) {
@@ -14,13 +16,13 @@ it('starts 64 requests in a turn, the others later in their order', async () => 
   const numbers = (count: number) => Array.from({ length: count }, (_, i) => i)
   expect(begun).toStrictEqual(numbers(64))
   expect(turns.delay_ms).toBe(0)
-  now = 300
+  now = 1_300
   await setImmediate()
   expect(begun).toStrictEqual(numbers(128))
   expect(turns.delay_ms).toBe(300)
   // Later requests wait behind the others.
   turns.next()?.then(() => begun.push(200))
-  now = 450
+  now = 1_450
   await setImmediate()
   expect(begun).toStrictEqual(numbers(192))
   expect(turns.delay_ms).toBe(450)
@@ -29,4 +31,16 @@ it('starts 64 requests in a turn, the others later in their order', async () => 
   await setImmediate()
   expect(turns.delay_ms).toBe(0)
   expect(turns.next()).toBeUndefined()
+})
+
+it('schedules no turn after one without requests', () => {
+  vi.useFakeTimers()
+  const turns = createTurns({ per_turn: 1 })
+  turns.next()
+  turns.next()
+  for (let i = 0; i < 2; i++) {
+    expect(vi.getTimerCount()).toBe(1)
+    vi.runOnlyPendingTimers()
+  }
+  expect(vi.getTimerCount()).toBe(0)
 })

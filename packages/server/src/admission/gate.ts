@@ -215,6 +215,7 @@ export function createTurns({
     begin: () => void
   }
   let waiting: Waiting[] = []
+  /** In this turn; below `per_turn`, nothing waits. */
   let begun = 0
   let isScheduled = false
   let delay_ms = 0
@@ -239,7 +240,7 @@ export function createTurns({
   return {
     next() {
       schedule()
-      if (waiting.length === 0 && begun < per_turn) {
+      if (begun < per_turn) {
         begun += 1
         return undefined
       }
