@@ -4,10 +4,12 @@ import { createDatabase, type TestDatabase } from './postgres-database.ts'
 import { storageContract } from './storage.contract.ts'
 
 let database: TestDatabase
+const { open, end } = keptOpen(() => database)
 beforeAll(async () => {
   database = await createDatabase()
+  // No test is the one that prepares the statements of all.
+  await open()
 })
-const { open, end } = keptOpen(() => database)
 afterAll(async () => {
   await end()
   await database?.drop()

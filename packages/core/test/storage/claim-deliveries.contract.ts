@@ -223,6 +223,7 @@ export function claimDeliveriesContract(open: OpenStorage): void {
         next_attempt_at: null,
         updated_at: now,
         attempt_count: 0,
+        error: null,
       })
     }
     await change(true)
@@ -257,5 +258,113 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     })
     bench.clock.set(previous_secret_ends_at)
     expect(only(await bench.claimDeliveries()).previous_secret).toBeNull()
+  })
+
+  it('gives all that a try needs, and names no gate to a webhook that had a 2xx', async () => {
+    const workspaceId = await bench.workspace()
+    const headers = { 'x-team': 'a' }
+    const webhook = await bench.webhook(workspaceId, { headers, accepted_secret: 'abc' })
+    const message = await bench.queued(workspaceId)
+    await bench.callback(message, 'sent')
+    const delivery = only(await bench.deliveriesOf(message))
+    const { webhooks } = bench.storage.read
+    const bodies = await webhooks.eventBodies(workspaceId, [delivery.event_id])
+    expect(await bench.claimDeliveries({ token: 'T' })).toEqual([
+      {
+        delivery_id: delivery.id,
+        workspace_id: workspaceId,
+        webhook_id: webhook.id,
+        event_id: delivery.event_id,
+        event: 'message.sent',
+        url: webhook.url,
+        secret: webhook.secret,
+        previous_secret: null,
+        accepted_secret: 'abc',
+        headers,
+        format: 'svc',
+        message: null,
+        body: only(bodies).body,
+        attempt: 1,
+        token: 'T',
+      },
+    ])
+  })
+
+  it('gives another format what it needs of the message', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId, { format: 'resend' })
+    await bench.webhook(workspaceId, { format: 'twilio' })
+    const content = { subject: 'Hello', from_address: 'a@acme.example', text: 'Hi' }
+    const mail = { channel: 'email', recipient: 'b@c.example', sender: 'Acme', content } as const
+    await bench.callback(await bench.queued(workspaceId, mail), 'sent')
+    await bench.callback(await bench.queued(workspaceId, { sender: 'ACME' }), 'sent')
+    const claimed = await bench.claimDeliveries()
+    expect(new Map(claimed.map(({ format, message }) => [format, message]))).toEqual(
+      new Map([
+        [
+          'resend',
+          {
+            sender: 'Acme',
+            subject: 'Hello',
+            from_address: 'a@acme.example',
+            callback_method: null,
+          },
+        ],
+        ['twilio', { sender: 'ACME', subject: null, from_address: null, callback_method: null }],
+      ]),
+    )
+  })
+
+  it('gives a status callback its own URL and method, and discards it once the message is erased', async () => {
+    const workspaceId = await bench.workspace()
+    const callback_origin = 'https://app.example'
+    const { id: webhook_id } = await bench.webhook(workspaceId, {
+      callback_origin,
+      format: 'twilio',
+    })
+    await bench.webhook(workspaceId, { format: 'twilio' })
+    const url = `${callback_origin}/a?b=1`
+    const status_callback = { url, method: 'GET', webhook_id } as const
+    const [kept, erased] = [
+      await bench.queued(workspaceId, { status_callback }),
+      await bench.queued(workspaceId, { status_callback }),
+    ]
+    for (const each of await bench.claimMessages()) {
+      const outcome = { type: 'accepted', provider_message_id: 'P', lookup_after_ms: null } as const
+      await bench.settle(each, { task: 'send', attempt: 1, outcome })
+    }
+    await bench.storage.write(({ erasure }) =>
+      erasure.messages(workspaceId, [erased.id], bench.clock.now()),
+    )
+    const claimed = await bench.claimDeliveries()
+    expect(claimed.filter((each) => each.webhook_id === webhook_id)).toMatchObject([
+      { url, message: { callback_method: 'GET' } },
+    ])
+    const other = claimed.filter((each) => each.webhook_id !== webhook_id)
+    for (const each of other) {
+      expect(each).toMatchObject({
+        url: 'https://receiver.example/hook',
+        message: { callback_method: null },
+      })
+    }
+    const statuses = await Promise.all(
+      [kept, erased].map(async (message) =>
+        (await bench.deliveriesOf(message)).map((row) => [row.webhook_id, row.status]),
+      ),
+    )
+    expect(statuses.map((rows) => new Map(rows as [string, string][]).get(webhook_id))).toEqual([
+      'pending',
+      'discarded',
+    ])
+  })
+
+  it('takes nothing where more is in flight than there is room for', async () => {
+    const workspaceId = await bench.workspace(0)
+    const { id } = await bench.webhook(workspaceId)
+    await backlog(workspaceId, 3)
+    const over = (of: string) => new Map([[of, -1]])
+    expect(await bench.claimDeliveries({ room_of_webhook: over(id) })).toEqual([])
+    expect(await bench.claimDeliveries({ room_of_workspace: over(workspaceId) })).toEqual([])
+    expect(await bench.claimDeliveries()).toHaveLength(3)
   })
 }

@@ -83,6 +83,19 @@ export function filesContract(open: OpenStorage): void {
     expect((await bench.account(workspaceId)).seq).toBe(1)
   })
 
+  it('is found whatever else is accepted with its message', async () => {
+    const workspaceId = await bench.workspace()
+    await stored(workspaceId)
+    await bench.queued(workspaceId)
+    const [plain, request] = [bench.make.send(workspaceId), bench.make.send(workspaceId)]
+    const message_id = request.messages[0]?.id ?? ''
+    const files = [{ workspace_id: workspaceId, message_id, number: 0, sha256: HASH }]
+    expect(await bench.storage.hot.accept([plain, { ...request, files }])).toEqual([
+      { outcome: 'accepted' },
+      { outcome: 'accepted' },
+    ])
+  })
+
   it('of another workspace is no file of a message', async () => {
     const workspaceId = await bench.workspace()
     await stored(await bench.workspace())

@@ -76,6 +76,15 @@ export function rateCountersContract(open: OpenStorage): void {
     expect(await bench.storage.hot.count([])).toEqual([])
   })
 
+  it('counts a batch at the moment of its latest call', async () => {
+    await counted('a')
+    bench.clock.advance(WINDOW_MS - 1)
+    const early = counting('b')
+    bench.clock.advance(1)
+    const [, counter] = await bench.storage.hot.count([early, counting('a')])
+    expect(counter).toEqual({ count: 1, ends_in_ms: WINDOW_MS })
+  })
+
   it('gives callers that come together each a number of his own', async () => {
     const counters = await Promise.all(
       Array.from({ length: 1_500 }, (_, i) => counted(`key ${i % 3}`, i % 5 === 0 ? 0 : 1)),

@@ -261,4 +261,84 @@ export function receiverGateContract(open: OpenStorage): void {
     const all = await bench.storage.read.webhooks.deliveries(workspaceId, row.id, EVERYTHING)
     expect(all.map(({ status }) => status)).toEqual(['discarded', 'discarded'])
   })
+
+  it('takes at most a fourth of a claim, rounded up', async () => {
+    const workspaceId = await bench.workspace()
+    for (let i = 0; i < 4; i++) await gated(workspaceId, `https://host${i}.example/hook`)
+    await events(workspaceId, 1)
+    const hosts = async (limit: number) =>
+      (await bench.claimDeliveries({ limit })).map(({ gate_host }) => gate_host)
+    expect(await hosts(5)).toEqual(['host0.example', 'host1.example'])
+    expect(await hosts(4)).toEqual(['host2.example'])
+    expect(await hosts(1)).toEqual(['host3.example'])
+  })
+
+  it('gives the turn to the host that was not tried for the longest time', async () => {
+    const workspaceId = await bench.workspace()
+    for (const name of ['a', 'b']) await gated(workspaceId, `https://${name}.example/hook`)
+    await events(workspaceId, 3)
+    const turns: (string | undefined)[] = []
+    for (let i = 0; i < 4; i++) {
+      bench.clock.advance(1)
+      const claimed = only(await bench.claimDeliveries({ limit: 1 }))
+      turns.push(claimed.gate_host)
+      await bench.record(claimed, { ...REFUSED, duration_ms: 0, gate_host: claimed.gate_host })
+    }
+    expect(turns).toEqual(['a.example', 'b.example', 'a.example', 'b.example'])
+  })
+
+  it('counts in the rooms of its workspace and of its webhook', async () => {
+    const workspaceId = await bench.workspace()
+    const rows = [
+      await gated(workspaceId, 'https://host0.example/hook'),
+      await gated(workspaceId, 'https://host1.example/hook'),
+    ]
+    await bench.webhook(workspaceId)
+    await events(workspaceId, 5)
+    const room = (of: string, left: number) => new Map([[of, left]])
+    const full = { room_of_workspace: room(workspaceId, 0) }
+    expect(await bench.claimDeliveries(full)).toEqual([])
+    const first = only(await bench.claimDeliveries({ limit_per_workspace: 1 }))
+    expect(first.gate_host).toBe('host0.example')
+    const second = await bench.claimDeliveries({
+      room_of_webhook: room(rows[1]?.id ?? '', 0),
+      limit_per_workspace: 2,
+    })
+    expect(second.map(({ gate_host }) => gate_host)).toEqual([undefined, undefined])
+    const third = await bench.claimDeliveries({ room_of_workspace: room(workspaceId, 2) })
+    expect(third.map(({ gate_host }) => gate_host)).toEqual(['host1.example', undefined])
+  })
+
+  it('leaves a claim that it fills no delivery of another webhook', async () => {
+    const workspaceId = await bench.workspace()
+    await gated(workspaceId)
+    await bench.webhook(workspaceId)
+    await events(workspaceId, 2)
+    expect(only(await bench.claimDeliveries({ limit: 1 })).gate_host).toBe(HOST)
+    expect(only(await bench.claimDeliveries({ limit: 1 })).gate_host).toBeUndefined()
+  })
+
+  it('forgets a host after a day without an attempt, a few with each result of another host', async () => {
+    const workspaceId = await bench.workspace()
+    for (let i = 0; i < 5; i++) await gated(workspaceId, `https://old${i}.example/hook`)
+    await events(workspaceId, 1)
+    const old = await bench.claimDeliveries()
+    expect(old).toHaveLength(5)
+    const failed = (each: ClaimedDelivery) =>
+      bench.record(each, { ...REFUSED, duration_ms: 0, gate_host: each.gate_host })
+    for (const each of old) await failed(each)
+    const other = await bench.workspace()
+    await gated(other)
+    await events(other, 1)
+    bench.clock.advance(24 * 3_600_000)
+    const claim = { room_of_workspace: new Map([[workspaceId, 0]]) }
+    const forgotten = () =>
+      bench.storage.write(({ webhooks }) => webhooks.forgetHosts(bench.clock.now(), 10))
+    await failed(only(await bench.claimDeliveries(claim)))
+    bench.clock.advance(30_000)
+    await failed(only(await bench.claimDeliveries(claim)))
+    // One old host is left, and the other host, of which the wait has ended by now.
+    bench.clock.advance(1)
+    expect(await forgotten()).toBe(2)
+  })
 }

@@ -151,7 +151,7 @@ const GATE_SHARE = 4
 const takeAtGates = statement<Taken & { gate_host: string }>(
   'take_deliveries_at_gates',
   `with waiting as (
-     select distinct on (w.gate_host) w.gate_host, w.workspace_id, w.id
+     select distinct on (w.gate_host) w.gate_host, w.workspace_id, w.id, w.last_failure_at
      from webhooks w left join receiver_hosts h on h.host = w.gate_host
      where w.gate_host is not null and (w.gate_host, w.id) > ($13, $14) and w.is_active
        and ($15::text is null or (w.gate_host, w.id) <= ($15, $16::text))
@@ -164,8 +164,15 @@ const takeAtGates = statement<Taken & { gate_host: string }>(
          where q.webhook_id = w.id and q.due_at <= ${present('$1')} and (q.token is null or $11::boolean))
      order by w.gate_host, w.last_failure_at nulls first, w.id
    ),
+   fitting as (
+     select * from (
+       select *, row_number() over (partition by workspace_id order by last_failure_at nulls first, id) as number from waiting
+     ) w
+     where number <= coalesce(($10::jsonb ->> workspace_id)::int, $9::int)
+     order by last_failure_at nulls first, id limit $2
+   ),
    due as (
-     select w.gate_host, row_number() over () as place, q.* from (select * from waiting limit $2) w cross join lateral (
+     select w.gate_host, row_number() over () as place, q.* from fitting w cross join lateral (
        select q.delivery_id, q.workspace_id, q.webhook_id from delivery_queue q
        where q.webhook_id = w.id and q.due_at <= ${present('$1')} and (q.token is null or $11::boolean)
        order by q.due_at limit ${GATE_LOOKS} for update skip locked
