@@ -22,7 +22,7 @@ const VERBS = [
 
 /** The parts of the storage contract that run the verbs of an engine, without tests that take long and notice little more. */
 const ENGINE = [
-  'accept (?!accepts more)|bulks|suppressed|recipients|a daily|quotas|idempotency|claim|messages that|deliveries|a clock',
+  'accounts (gives an API|shows a key)|accept (?!accepts more)|bulks|suppressed|recipients|a daily|quotas|idempotency|claim|messages that|deliveries|a clock',
   'settle|calls|an e-mail|parts|cancel (?!cancels a bulk)|reschedule|receipts|files|fan-out|the log (?!of events shows)',
   'the gate of a host (?!counts a (301|400|403|500))|record|count|credits lets|message counts (?!are those)',
 ].join('|')
@@ -64,14 +64,20 @@ export const AREAS: readonly Area[] = [
   {
     name: 'sqlite',
     folder: `${CORE}/src/storage/sqlite/verbs`,
-    tests: [`${CORE}/test/storage.sqlite.test.ts`],
-    names: `^storage on \\w+ (${ENGINE})`,
+    tests: [`${CORE}/src/storage/sqlite/verbs`, `${CORE}/test/storage.sqlite.test.ts`],
+    names: `^(?!SQLite alone|storage on)|^storage on \\w+ (${ENGINE})`,
   },
   {
     name: 'postgres',
     folder: `${CORE}/src/storage/postgres/verbs`,
-    tests: [`${CORE}/test/storage.postgres.test.ts`],
-    names: `^storage on \\w+ (${ENGINE})`,
+    tests: [
+      `${CORE}/test/storage.postgres.test.ts`,
+      `${CORE}/test/postgres/suppressed-look.test.ts`,
+      `${CORE}/test/postgres/seen-accounts.test.ts`,
+      `${CORE}/test/postgres/rate-counters.test.ts`,
+      `${CORE}/test/postgres/clocks.test.ts`,
+    ],
+    names: `^(?!storage on)|^storage on \\w+ (${ENGINE})`,
   },
   {
     name: 'admission',

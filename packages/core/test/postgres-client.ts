@@ -24,6 +24,22 @@ export function sentBy(query: unknown, values: unknown[] = []): SentStatement[] 
   return name && text ? [{ statement: { name, text }, values }] : []
 }
 
+/** Collects the texts of statements that the storage sends without a name, so that no connection prepares them; returns what ends it. */
+export function watchNames(): () => string[] {
+  const { query } = pg.Client.prototype
+  const unnamed = new Set<string>()
+  pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
+    for (const { statement } of sentBy(given[0])) {
+      if (statement.name === '') unnamed.add(statement.text)
+    }
+    return Reflect.apply(query, this, given)
+  } as never
+  return () => {
+    pg.Client.prototype.query = query
+    return [...unnamed]
+  }
+}
+
 /** A commit that fails as if the transaction had conflicted with another. */
 const CONFLICT = "do $$ begin raise exception 'repeat' using errcode = '40001'; end $$"
 

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
-import type { MessageRow } from '../../src/rows/rows.ts'
+import type { MessageRow, WebhookRow } from '../../src/rows/rows.ts'
 import type { ClaimedDelivery } from '../../src/rules/deliveries.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
+import type { DeliveryClaim } from '../../src/storage/ports/hot.ts'
 import { benchFor, callback, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 
 /** Due deliveries, leased, and fairly: no backlog of one webhook hides what waits for another. */
@@ -366,5 +367,25 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     expect(await bench.claimDeliveries({ room_of_webhook: over(id) })).toEqual([])
     expect(await bench.claimDeliveries({ room_of_workspace: over(workspaceId) })).toEqual([])
     expect(await bench.claimDeliveries()).toHaveLength(3)
+  })
+
+  it.each<[string, (webhook: WebhookRow) => Partial<DeliveryClaim>]>([
+    ['the limit of a webhook', () => ({ limit_per_webhook: 2 })],
+    ['the room of a webhook', ({ id }) => ({ room_of_webhook: new Map([[id, 2]]) })],
+    ['the limit of a workspace', () => ({ limit_per_workspace: 2 })],
+    [
+      'the room of a workspace',
+      ({ workspace_id }) => ({ room_of_workspace: new Map([[workspace_id, 2]]) }),
+    ],
+  ])('keeps to %s behind deliveries that it discards', async (_, claimOf) => {
+    const [left, served] = [await bench.workspace(0), await bench.workspace(0)]
+    const disabled = await bench.webhook(left)
+    await backlog(left, 3)
+    await bench.storage.write(({ webhooks }) =>
+      webhooks.change(left, disabled.id, { is_active: false }),
+    )
+    const webhook = await bench.webhook(served)
+    await backlog(served, 9)
+    expect(await bench.claimDeliveries({ limit: 5, ...claimOf(webhook) })).toHaveLength(2)
   })
 }

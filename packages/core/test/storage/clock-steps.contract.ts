@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { MessageRow } from '../../src/rows/rows.ts'
 import type { ClaimedMessage } from '../../src/rules/claim.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
+import { REDATED } from '../../src/storage/queueing.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 
@@ -49,6 +50,21 @@ export function clockStepsContract(open: OpenStorage): void {
     if (result) expect(await bench.settle(claimed, result, withLookup)).toBe(true)
     return message
   }
+
+  it('that was ahead is named in the log with the number of rows, once', async () => {
+    // All runtimes of tests have this log.
+    const warn = vi.spyOn(bench.clock.log, 'warn')
+    try {
+      const workspaceId = await bench.workspace()
+      bench.clock.step(HOUR_MS)
+      for (let i = 0; i < 2; i++) await settled(workspaceId, send({ ...busy, delay_ms: MINUTE_MS }))
+      bench.clock.step(-HOUR_MS)
+      for (let i = 0; i < 3; i++) await claim()
+      expect(warn.mock.calls).toEqual([[{ rows: 2 }, REDATED]])
+    } finally {
+      warn.mockRestore()
+    }
+  })
 
   describe.each(STEPS)('a clock that was %s ahead and is set back', (_, step_ms) => {
     it.each([

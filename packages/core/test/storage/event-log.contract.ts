@@ -81,8 +81,9 @@ export function eventLogContract(open: OpenStorage): void {
   })
 
   describe('a settled message without a webhook', () => {
-    async function settled(): Promise<string> {
+    async function settled(has_webhook = false): Promise<string> {
       const workspaceId = await bench.workspace()
+      if (has_webhook) await bench.webhook(workspaceId)
       const request = bench.make.send(workspaceId)
       const message = only(request.messages)
       await bench.accept(request)
@@ -102,6 +103,13 @@ export function eventLogContract(open: OpenStorage): void {
       expect(await all()).toStrictEqual([])
       const range = { from_id: '', before_id: '~' }
       expect(await bench.storage.read.retention.events(workspaceId, range, 10)).toStrictEqual([])
+    })
+
+    it('leaves no place in the log if none are kept, though a webhook gets its events', async () => {
+      await settled(true)
+      expect(await bench.claimDeliveries()).toHaveLength(2)
+      expect(await state()).toStrictEqual({ is_kept: false, position: 0, since: 0 })
+      expect(await all()).toStrictEqual([])
     })
 
     it('leaves its events in the log if they are kept', async () => {

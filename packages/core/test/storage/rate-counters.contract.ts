@@ -85,6 +85,29 @@ export function rateCountersContract(open: OpenStorage): void {
     expect(counter).toEqual({ count: 1, ends_in_ms: WINDOW_MS })
   })
 
+  it('counts beside keys that are looked up at the same moment', async () => {
+    const key = bench.make.apiKey(await bench.workspace())
+    await bench.storage.write(({ apiKeys }) => apiKeys.insert(key))
+    const { hot } = bench.storage
+    expect(
+      await Promise.all([
+        hot.findApiKey(key.key_hash),
+        counted('a'),
+        hot.findApiKey('no such key'),
+        counted('a'),
+        hot.findApiKey(key.key_hash),
+        counted('b', 0),
+      ]),
+    ).toEqual([
+      key,
+      { count: 1, ends_in_ms: WINDOW_MS },
+      null,
+      { count: 2, ends_in_ms: WINDOW_MS },
+      key,
+      { count: 0, ends_in_ms: WINDOW_MS },
+    ])
+  })
+
   it('gives callers that come together each a number of his own', async () => {
     const counters = await Promise.all(
       Array.from({ length: 1_500 }, (_, i) => counted(`key ${i % 3}`, i % 5 === 0 ? 0 : 1)),
