@@ -64,8 +64,12 @@ export const AREAS: readonly Area[] = [
   {
     name: 'sqlite',
     folder: `${CORE}/src/storage/sqlite/verbs`,
-    tests: [`${CORE}/src/storage/sqlite/verbs`, `${CORE}/test/storage.sqlite.test.ts`],
-    names: `^(?!SQLite alone|storage on)|^storage on \\w+ (${ENGINE})`,
+    tests: [
+      `${CORE}/src/storage/sqlite/verbs`,
+      `${CORE}/test/storage.sqlite.test.ts`,
+      `${CORE}/test/telemetry.test.ts`,
+    ],
+    names: `^(?!SQLite alone|storage on|the telemetry of a core on postgres)|^storage on \\w+ (${ENGINE})`,
   },
   {
     name: 'postgres',
@@ -76,8 +80,10 @@ export const AREAS: readonly Area[] = [
       `${CORE}/test/postgres/seen-accounts.test.ts`,
       `${CORE}/test/postgres/rate-counters.test.ts`,
       `${CORE}/test/postgres/clocks.test.ts`,
+      `${CORE}/test/postgres/wake.test.ts`,
+      `${CORE}/test/telemetry.test.ts`,
     ],
-    names: `^(?!storage on)|^storage on \\w+ (${ENGINE})`,
+    names: `^(?!storage on|the telemetry of a core on sqlite|a server hears (of much|that it))|^storage on \\w+ (${ENGINE})`,
   },
   {
     name: 'admission',

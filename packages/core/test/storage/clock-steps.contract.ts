@@ -51,6 +51,24 @@ export function clockStepsContract(open: OpenStorage): void {
     return message
   }
 
+  it('that is set back during a repeated attempt brings the next one no nearer', async () => {
+    const workspaceId = await bench.workspace()
+    bench.clock.step(HOUR_MS)
+    const message = await bench.queued(workspaceId)
+    const idempotent = { abilities: { idempotent: true, lookup: false } }
+    await bench.settle(only(await bench.claimMessages()), send(silent), idempotent)
+    bench.clock.advance(2_000)
+    const again = only(await bench.claimMessages())
+    bench.clock.step(-HOUR_MS)
+    const later = { ...send({ ...busy, delay_ms: MINUTE_MS }), attempt: 2 }
+    expect(await bench.settle(again, later, idempotent)).toBe(true)
+    expect(await claim()).toEqual([])
+    bench.clock.advance(MINUTE_MS - 1)
+    expect(await claim()).toEqual([])
+    bench.clock.advance(1)
+    expect(ids(await claim())).toEqual(idsOf(message))
+  })
+
   it('that was ahead is named in the log with the number of rows, once', async () => {
     // All runtimes of tests have this log.
     const warn = vi.spyOn(bench.clock.log, 'warn')

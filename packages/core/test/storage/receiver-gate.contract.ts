@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { WebhookRow } from '../../src/rows/rows.ts'
 import type { ClaimedDelivery } from '../../src/rules/deliveries.ts'
-import { gateHostOf, SCHEDULE_MS } from '../../src/rules/delivery-times.ts'
+import { GATES_MAX, gateHostOf, SCHEDULE_MS } from '../../src/rules/delivery-times.ts'
 
 import type { DeliveryClaim } from '../../src/storage/ports/hot.ts'
 import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
@@ -285,6 +285,27 @@ export function receiverGateContract(open: OpenStorage): void {
       await bench.record(claimed, { ...REFUSED, duration_ms: 0, gate_host: claimed.gate_host })
     }
     expect(turns).toEqual(['a.example', 'b.example', 'a.example', 'b.example'])
+  })
+
+  it('of the webhook behind 2,000 others opens with the next claim', async () => {
+    const workspaceId = await bench.workspace()
+    const gates = Array.from({ length: GATES_MAX }, (_, i) =>
+      bench.make.webhook(workspaceId, { gate_host: `a${i}.example`, events: ['credits.low'] }),
+    )
+    await bench.storage.write(({ webhooks }) =>
+      Promise.all(gates.map((row) => webhooks.insert(row))),
+    )
+    await gated(workspaceId, 'https://z.example/hook')
+    await events(workspaceId, 2)
+    const turns: (string | undefined)[][] = []
+    for (let i = 0; i < 4; i++) {
+      const claimed = await bench.claimDeliveries()
+      turns.push(claimed.map(({ gate_host }) => gate_host))
+      for (const each of claimed) {
+        await bench.record(each, { ...REFUSED, duration_ms: 0, gate_host: each.gate_host })
+      }
+    }
+    expect(turns).toEqual([[], ['z.example'], [], ['z.example']])
   })
 
   it('counts in the rooms of its workspace and of its webhook', async () => {
