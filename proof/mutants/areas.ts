@@ -81,9 +81,10 @@ export const AREAS: readonly Area[] = [
       `${CORE}/test/postgres/rate-counters.test.ts`,
       `${CORE}/test/postgres/clocks.test.ts`,
       `${CORE}/test/postgres/wake.test.ts`,
+      `${CORE}/test/postgres/batches.test.ts`,
       `${CORE}/test/telemetry.test.ts`,
     ],
-    names: `^(?!storage on|the telemetry of a core on sqlite|a server hears (of much|that it))|^storage on \\w+ (${ENGINE})`,
+    names: `^(?!storage on|the telemetry of a core on sqlite|a server hears (of much|that it)|a batch of long)|^storage on \\w+ (${ENGINE})`,
   },
   {
     name: 'admission',

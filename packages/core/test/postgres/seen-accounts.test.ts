@@ -141,6 +141,28 @@ describe('an account that another server changed', () => {
     await expectSpent(10)
   })
 
+  it('is looked up at once for more sends after each change, and for few after a time without one', async () => {
+    await other.write(({ credits }) =>
+      credits.post(workspaceId, bench.make.grant(units(30 * SMS_PRICE))),
+    )
+    let limit = 100 * SMS_PRICE
+    /** The sends for which the account was expected to be as seen, each after a change. */
+    async function expectedOf(count: number): Promise<number[]> {
+      const expected: number[] = []
+      for (let number = 1; number <= count; number++) {
+        limit += 1
+        const terms = { daily_limit: units(limit) }
+        await other.write(({ credits }) => credits.setTerms(workspaceId, terms, bench.clock.now()))
+        const sent = await statementsOf(() => accept(bench.make.send(workspaceId)))
+        if (sent.includes('assert_accounts')) expected.push(number)
+      }
+      return expected
+    }
+    expect(await expectedOf(13)).toEqual([1, 4, 9])
+    for (let i = 0; i < 5; i++) await accept(bench.make.send(workspaceId))
+    expect(await expectedOf(5)).toEqual([1, 4])
+  })
+
   it('refuses when it was frozen or its limits changed, which adds no entry', async () => {
     const terms = async (change: object) =>
       other.write(({ credits }) => credits.setTerms(workspaceId, change, bench.clock.now()))
