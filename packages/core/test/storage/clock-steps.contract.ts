@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { MessageRow } from '../../src/rows/rows.ts'
 import type { ClaimedMessage } from '../../src/rules/claim.ts'
+import type { ClaimedDelivery } from '../../src/rules/deliveries.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
 import { REDATED } from '../../src/storage/queueing.ts'
 import { SMS_PRICE } from '../fixtures.ts'
@@ -153,13 +154,18 @@ export function clockStepsContract(open: OpenStorage): void {
       await announce()
       const held = only(await bench.claimDeliveries())
       await announce()
+      const { webhooks } = bench.storage.read
+      const rowOf = ({ delivery_id }: ClaimedDelivery) =>
+        webhooks.delivery(workspaceId, webhook.id, delivery_id)
+      const inFlight = await rowOf(held)
       bench.clock.step(-step_ms)
 
       await claim()
       const queued = only(await bench.claimDeliveries())
       expect([failed.delivery_id, held.delivery_id]).not.toContain(queued.delivery_id)
-      const { webhooks } = bench.storage.read
-      const shown = await webhooks.delivery(workspaceId, webhook.id, failed.delivery_id)
+      // The end of a lease is no time of an attempt.
+      expect(await rowOf(held)).toEqual(inFlight)
+      const shown = await rowOf(failed)
       const wait_ms = (shown?.next_attempt_at?.getTime() ?? 0) - bench.clock.now().getTime()
       expect(wait_ms).toBeGreaterThan(0)
       expect(wait_ms).toBeLessThan(RETRIED_MS)
