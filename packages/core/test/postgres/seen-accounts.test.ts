@@ -181,6 +181,23 @@ describe('an account that another server changed', () => {
   })
 })
 
+it('a send with a file finds the file, though the send beside it needs no look-up', async () => {
+  const sha256 = 'ab'.repeat(32)
+  await bench.storage.write(async ({ files }) => {
+    await files.begin(
+      { workspace_id: workspaceId, sha256, size_bytes: 3, chunks: 1 },
+      bench.clock.now(),
+    )
+    await files.addChunk(workspaceId, sha256, 0, 'AAAA')
+    await files.complete(workspaceId, sha256)
+  })
+  const [plain, request] = [bench.make.send(workspaceId), bench.make.send(workspaceId)]
+  const message_id = request.messages[0]?.id ?? ''
+  const files = [{ workspace_id: workspaceId, message_id, number: 0, sha256 }]
+  const results = await bench.storage.hot.accept([plain, { ...request, files }])
+  expect(results.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
+})
+
 it('a recipient that was suppressed at another server is refused', async () => {
   const send = bench.make.send(workspaceId)
   const [message] = send.messages
