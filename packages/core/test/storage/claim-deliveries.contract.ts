@@ -359,6 +359,15 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     ])
   })
 
+  it('takes nothing with a limit of zero', async () => {
+    const workspaceId = await bench.workspace(0)
+    await bench.webhook(workspaceId)
+    await bench.webhook(workspaceId, { gate_host: 'receiver.example' })
+    await backlog(workspaceId, 1)
+    expect(await bench.claimDeliveries({ limit: 0 })).toEqual([])
+    expect(await bench.claimDeliveries({ limit: 2 })).toHaveLength(2)
+  })
+
   it('takes nothing where more is in flight than there is room for', async () => {
     const workspaceId = await bench.workspace(0)
     const { id } = await bench.webhook(workspaceId)

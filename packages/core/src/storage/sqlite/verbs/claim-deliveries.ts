@@ -224,6 +224,7 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
 
   return (given: DeliveryClaim): ClaimedDelivery[] => {
     steps.saw(given.now, given.elapsed_ms, given.elapsed_ms)
+    if (given.limit === 0) return []
     const claim: DecidedClaim = { ...given, takes_over: steps.takesOver(given) ? 1 : 0 }
     const rooms = new Map(claim.room_of_workspace)
     const claimed = takeAtGates(claim, rooms)
