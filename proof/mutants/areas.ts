@@ -95,6 +95,7 @@ export const AREAS: readonly Area[] = [
       `${SERVER}/test/gate.test.ts`,
       `${SERVER}/test/loop-delay.test.ts`,
       `${SERVER}/test/rate-limiter.test.ts`,
+      `${SERVER}/test/admission.test.ts`,
       `${SERVER}/test/client-address.test.ts`,
       `${SERVER}/test/refused-sign-ins.test.ts`,
       `${SERVER}/test/counters-away.test.ts`,
