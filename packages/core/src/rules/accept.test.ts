@@ -70,6 +70,17 @@ describe('planAccept', () => {
     })
   })
 
+  it('writes nothing for a request over the daily limit of the workspace', () => {
+    const limits = { balance: units(9 * SMS_PRICE), daily_limit: units(SMS_PRICE) }
+    const plan = planAccept([make.send('w1'), make.send('w1')], state(limits))
+    const of = { required: SMS_PRICE, limit: SMS_PRICE, spent: SMS_PRICE }
+    expect(plan.results).toEqual([
+      { outcome: 'accepted' },
+      { outcome: 'daily_limit', of: 'workspace', ...of },
+    ])
+    expect(plan.messages).toHaveLength(1)
+  })
+
   it('writes nothing for a request with a suppressed recipient', () => {
     const draft = { channel: 'email', recipient: 'Asha@example.com' } as const
     const of = { workspace_id: 'w1', channel: 'email', address: 'asha@example.com' } as const
@@ -140,6 +151,13 @@ describe('planAccept', () => {
       ...NOTHING,
       results: [{ outcome: 'file_gone' }],
     })
+    const others = new Set([
+      fileKey({ ...file, workspace_id: 'w2' }),
+      fileKey({ ...file, sha256: 'b' }),
+    ])
+    expect(planAccept([request], { ...state(), files: others }).results).toEqual([
+      { outcome: 'file_gone' },
+    ])
     const files = new Set([fileKey(file)])
     expect(planAccept([request], { ...state(), files })).toMatchObject({
       results: [{ outcome: 'accepted' }],

@@ -21,6 +21,17 @@ it('lets the first deliveries begin at once, then keeps the pace, also after the
   expect(waitOf(earlier)).toBe(0)
 })
 
+it('remembers the pace of ten thousand workspaces, and forgets the one unused for longest', () => {
+  // A delivery takes 100 s of the pace, of which 20 s begin at once.
+  const pace = createTestPace(0.01, () => 0)
+  const waitOf = (workspaceId: string) => pace(workspaceId, NOW).getTime() - NOW.getTime()
+  for (let i = 0; i < 10_000; i++) expect(waitOf(`w${i}`)).toBe(80_000)
+  expect(waitOf('w0')).toBe(180_000)
+  expect(waitOf('new')).toBe(80_000)
+  expect(waitOf('w0')).toBe(280_000)
+  expect(waitOf('w1')).toBe(80_000)
+})
+
 const NOW = new Date('2026-11-28T12:00:00Z')
 const inMs = (ms: number) => new Date(NOW.getTime() + ms)
 const DAY_MS = 24 * 3_600_000

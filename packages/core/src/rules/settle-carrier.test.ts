@@ -149,6 +149,61 @@ describe('the provider message id', () => {
   })
 })
 
+describe('a look-up that finds the message', () => {
+  const found = { type: 'found', receipts: [], replies: [], lookup_after_ms: null } as const
+
+  it.each([
+    ['keeps the provider of a message that has one', 'b', 'b'],
+    ['is of the provider of a message that has none', null, 'a'],
+  ])('%s', (_, provider, after) => {
+    const message = make.message('w1', { status: 'sent', provider })
+    const { messages } = settled(message, 'a', { task: 'lookup', found })
+    expect(messages).toMatchObject([{ status: 'sent', accepted: true, provider: after }])
+  })
+})
+
+describe('a report on a part', () => {
+  it.each([
+    ['sent', []],
+    ['delivered', [{ number: 1, status: 'delivered' }]],
+    ['read', [{ number: 1, status: 'delivered' }]],
+    ['failed', [{ number: 1, status: 'failed' }]],
+  ] as const)('that it was %s changes %j', (status, changed) => {
+    const message = make.message('w1', { status: 'sent', accepted: true, provider: 'a' })
+    const of = { workspace_id: 'w1', message_id: message.id, provider: 'a', attempt: 1 }
+    const part = { ...of, status: 'sent' as const, created_at: AT }
+    const parts = [
+      { ...part, number: 1, provider_message_id: 'A1' },
+      { ...part, number: 2, provider_message_id: 'A2' },
+    ]
+    expect(settled(message, 'a', reported({ status }), { parts }).part_changes).toMatchObject(
+      changed,
+    )
+  })
+})
+
+describe('a report without recipients on an e-mail with several', () => {
+  const EARLIER = new Date(AT.getTime() - MINUTE_MS)
+  const after = (before: StoredRecipient['status'][]) => {
+    const recipients = before.map((status, i) => ({ ...to(`${i}@x.example`), status }))
+    const of = { channel: 'email', recipients, provider: 'a', updated_at: EARLIER } as const
+    return settled(make.message('w1', of), 'a', reported({}), { token: null })
+  }
+
+  it('concerns all of them while none has a result, otherwise those with one', () => {
+    const statusesAfter = (...before: StoredRecipient['status'][]) =>
+      after(before).messages[0]?.recipients?.map(({ status }) => status)
+    expect(statusesAfter('queued', 'queued')).toEqual(['delivered', 'delivered'])
+    expect(statusesAfter('queued', 'sent')).toEqual(['queued', 'delivered'])
+  })
+
+  it('is only noted if it changes none', () => {
+    const plan = after(['queued', 'delivered'])
+    expect(plan.message_events).toMatchObject([{ status: 'delivered', applied: false }])
+    expect(plan.messages).toMatchObject([{ status: 'queued', updated_at: EARLIER }])
+  })
+})
+
 // A server reports on all addresses to which it passed the mail on. RFC 3464, section 2.3.
 describe('a report that names several recipients', () => {
   const failed = { status: 'failed', error_code: 'bounced', error_message: 'Gone' } as const
@@ -306,6 +361,16 @@ describe('the text of a refund', () => {
     const amount = message.credits_used / 2
     const description = 'Recipients that no provider accepted'
     expect(plan.entries).toMatchObject([{ kind: 'refund', amount, description }])
+  })
+
+  it('never gives back what was given back before', () => {
+    const recipients = [to('a@x.example'), to('b@x.example')]
+    const before = make.message('w1', { channel: 'email', recipients })
+    const message = { ...before, credits_refunded: units(before.credits_used / 4) }
+    const rejection = { address: 'b@x.example', type: 'rejected', ...refusal } as const
+    const plan = settled(message, 'a', sent({ ...accepted, recipients: [rejection] }))
+    expect(plan.entries).toMatchObject([{ kind: 'refund', amount: before.credits_used / 4 }])
+    expect(plan.messages).toMatchObject([{ credits_refunded: before.credits_used / 2 }])
   })
 
   const canceled = { error_code: 'canceled', error_message: 'Canceled by the carrier' }

@@ -155,7 +155,7 @@ function lastOf<
     [row.workspace_id, row.channel, row.sender, row.address].join('\n'),
     row,
   ])
-  return [...new Map(keyed.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))).values()]
+  return [...new Map(keyed)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
 }
 
 function isChanged(message: SettledMessage, { messages }: SettleState): boolean {
