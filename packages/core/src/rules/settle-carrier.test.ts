@@ -7,7 +7,7 @@ import type { MessagePartRow, MessageQueueRow, MessageRow } from '../rows/rows.t
 import { type Account, type Entry, newAccount } from './decide.ts'
 import type { Subscriber } from './deliveries.ts'
 import { planSettle } from './settle.ts'
-import type { Settlement, SettlePlan } from './settlement.ts'
+import type { LookupAnswer, Settlement, SettlePlan } from './settlement.ts'
 import { reportsOf } from './step.ts'
 
 const runtime = testRuntime('settle-carrier')
@@ -150,7 +150,7 @@ describe('the provider message id', () => {
 })
 
 describe('a look-up that finds the message', () => {
-  const found = { type: 'found', receipts: [], replies: [], lookup_after_ms: null } as const
+  const found: LookupAnswer = { type: 'found', receipts: [], replies: [], lookup_after_ms: null }
 
   it.each([
     ['keeps the provider of a message that has one', 'b', 'b'],
