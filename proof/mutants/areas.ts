@@ -93,6 +93,7 @@ export const AREAS: readonly Area[] = [
       `${SERVER}/test/turns.test.ts`,
       `${SERVER}/test/load.test.ts`,
       `${SERVER}/test/gate.test.ts`,
+      `${SERVER}/test/body-budget.test.ts`,
       `${SERVER}/test/loop-delay.test.ts`,
       `${SERVER}/test/rate-limiter.test.ts`,
       `${SERVER}/test/admission.test.ts`,

@@ -332,7 +332,7 @@ const BYTES_OF_WORKSPACE = BYTES_MAX / 2
  * Makes a hook that lets a request with a large body wait until the body fits into memory. The client cannot send it
  * meanwhile. The time limit of a request also ends the wait.
  */
-function createBodyBudget(): preParsingHookHandler {
+export function createBodyBudget(): preParsingHookHandler {
   const all = createByteBudget(BYTES_MAX)
   const workspaces = new Map<
     string,
