@@ -359,6 +359,16 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     ])
   })
 
+  it('hides no webhook behind as many without room as it takes deliveries', async () => {
+    const workspaceId = await bench.workspace(0)
+    const full = [await bench.webhook(workspaceId), await bench.webhook(workspaceId)]
+    const webhook = await bench.webhook(workspaceId)
+    await backlog(workspaceId, 1)
+    const room_of_webhook = new Map(full.map(({ id }) => [id, 0]))
+    const claimed = only(await bench.claimDeliveries({ limit: 2, room_of_webhook }))
+    expect(claimed.webhook_id).toBe(webhook.id)
+  })
+
   it('takes nothing with a limit of zero', async () => {
     const workspaceId = await bench.workspace(0)
     await bench.webhook(workspaceId)
