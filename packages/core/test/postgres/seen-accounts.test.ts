@@ -220,3 +220,16 @@ it('a request that another server answered gets the same answer', async () => {
   expect(await accept(bench.make.send(workspaceId, {}, answer))).toBe('replayed')
   await expectSpent(10)
 })
+
+it('requests with one key at two servers are accepted once, also if they cost nothing', async () => {
+  const free = { livemode: false, credits_used: units(0) }
+  for (let i = 0; i < 10; i++) {
+    const answer = { route: 'send', key: `free ${i}`, request_hash: 'h', response: '{}' }
+    const outcomes = await Promise.all(
+      [bench.storage, other].map((server) =>
+        accept(bench.make.send(workspaceId, free, answer), server),
+      ),
+    )
+    expect(outcomes.sort()).toEqual(['accepted', 'replayed'])
+  }
+})

@@ -190,6 +190,19 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     }
   })
 
+  it('goes on behind the last of several webhooks', async () => {
+    const workspaceId = await bench.workspace(0)
+    const webhooks: string[] = []
+    for (let i = 0; i < 4; i++) webhooks.push((await bench.webhook(workspaceId)).id)
+    await backlog(workspaceId, 9)
+    const served: string[] = []
+    for (let i = 0; i < 2; i++) {
+      const claimed = await bench.claimDeliveries({ limit: 4, limit_per_webhook: 2 })
+      served.push(...claimed.map(({ webhook_id }) => webhook_id))
+    }
+    expect(served).toEqual(webhooks.flatMap((id) => [id, id]))
+  })
+
   it('serves every webhook in the end', async () => {
     const workspaceId = await bench.workspace(0)
     for (let i = 0; i < 4; i++) await bench.webhook(workspaceId)

@@ -78,7 +78,7 @@ export function openEngine(
     /** Called after a commit that added events to the log. */
     onLogged: () => void
     telemetry?: Telemetry | undefined
-    log?: Pick<Log, 'warn'> | undefined
+    log: Pick<Log, 'warn'>
     durability?: Durability
   },
 ): Engine {

@@ -28,7 +28,7 @@ export function prepareClaimMessages(
     afterCommit,
   }: {
     steps: ClockSteps
-    log?: Pick<Log, 'warn'> | undefined
+    log: Pick<Log, 'warn'>
     afterCommit: (work: () => void) => void
   },
 ) {
@@ -66,7 +66,7 @@ export function prepareClaimMessages(
     const count = redate(now)
     afterCommit(() => {
       steps.redated(count)
-      if (count > 0) log?.warn({ rows: count }, REDATED)
+      if (count > 0) log.warn({ rows: count }, REDATED)
     })
   }
 
