@@ -1,8 +1,15 @@
-import { describe, expect, it } from 'vitest'
-import { keyOf, missingCredential } from '../src/admission/authenticator.ts'
+import type { Actor, NewSession } from '@svc/core'
+import { type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
+import { decodedOf } from '@svc/core/operate'
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createAdmission } from '../src/admission/admission.ts'
+import { createAuthenticator, keyOf, missingCredential } from '../src/admission/authenticator.ts'
+import { createGate } from '../src/admission/gate.ts'
+import { createRateLimiter } from '../src/admission/rate-limiter.ts'
 import type { ConsoleOperator, ConsoleUser } from '../src/console-api/access.ts'
 import { bulk } from './accounts.ts'
-import { useWorld, type World } from './world.ts'
+import { JWT_SECRET, openWorld, QUIET, ratesOf, useWorld, type World } from './world.ts'
 
 // Many small cases of the decisions at the entrance, in two services. The suites of the parts show each of them as a whole.
 
@@ -184,6 +191,8 @@ describe('a second factor', () => {
       'A second factor is required here: add an authenticator app in the console',
     ])
     expect((await ask(world(), 'GET', '/second-factor', { cookie })).status).toBe(200)
+    const confirm = await ask(world(), 'POST', '/second-factor/confirm', { cookie, json: {} })
+    expect(confirm.status).toBe(400)
     expect((await world().call('GET', '/api/v1/account', { token })).status).toBe(403)
   })
 
@@ -197,7 +206,149 @@ describe('a second factor', () => {
       'Operators need a second factor here: add an authenticator app in Settings',
     ])
     expect((await ask(world(), 'GET', '/operator/second-factor', { cookie })).status).toBe(200)
+    const path = '/operator/second-factor/confirm'
+    expect((await ask(world(), 'POST', path, { cookie, json: {} })).status).toBe(400)
   })
+})
+
+describe('the parts of a request that count on their own', () => {
+  const world = useWorld()
+  const opened: { close(): Promise<unknown> }[] = []
+  afterEach(async () => {
+    await world().advance(900_000)
+    for (const one of opened.splice(0)) await one.close()
+  })
+
+  async function open() {
+    const app = Fastify()
+    opened.push(app)
+    const core = decodedOf(world().core)
+    const two = { max: 2, ...QUARTER }
+    const rates = ratesOf({ auth: two, login_all: two, signup_all: two, bulk_estimate: two })
+    const limiter = await createRateLimiter(app, { ...rates, general: two }, core)
+    const now = () => world().now().getTime()
+    const settings = { secret: JWT_SECRET, now, needs_second_factor: false }
+    const authenticator = await createAuthenticator(app, core, settings)
+    const bounds = { requests: 1, delay_ms: 1 }
+    const gate = createGate(app, {
+      ...{ bounds, beyond: new WeakSet(), phase: { now: 'open' } },
+      measured: () => QUIET,
+    })
+    const admission = createAdmission(app, limiter, { authenticator, gate })
+    let work: (request: FastifyRequest, reply: FastifyReply) => unknown
+    app.get('/', async (request, reply) => `${await work(request, reply)}`)
+    app.setErrorHandler((error: Error, _, reply) =>
+      reply.code(error instanceof SvcError ? error.status : 500).send(error.message),
+    )
+    /** The statuses of `times` answers to requests that do this. */
+    const ask = async (times: number, next: typeof work) => {
+      work = next
+      const statuses: number[] = []
+      for (let i = 0; i < times; i++) statuses.push((await app.inject({ url: '/' })).statusCode)
+      return statuses
+    }
+    return { admission, authenticator, ask }
+  }
+
+  it('are guesses of a code, for each account', async () => {
+    const { admission, ask } = await open()
+    let tried = 0
+    const guess = (path: string | null, more: object = {}) => {
+      const { kind, name, code } = { kind: 'member' as const, name: 'a', code: '1', ...more }
+      return ask(3, (...of) =>
+        admission.tryCode(...of, { login: { kind, name }, code }, async () => {
+          tried += 1
+          if (path === null) return 'done'
+          const details = [
+            { path: 'password', message: 'No' },
+            { path, message: 'No' },
+          ]
+          throw new SvcError('validation_error', 'No', { details })
+        }),
+      )
+    }
+    expect(await guess(null)).toEqual([200, 200, 200])
+    expect(await guess('email')).toEqual([400, 400, 400])
+    expect(await guess('otp', { code: undefined })).toEqual([400, 400, 400])
+    expect(tried).toBe(9)
+    expect(await guess('otp')).toEqual([400, 400, 429])
+    expect(await guess('otp', { name: 'A' })).toEqual([429, 429, 429])
+    expect(tried).toBe(11)
+    expect(await guess('code', { kind: 'operator' })).toEqual([400, 400, 429])
+    expect(await guess('code', { name: 'b' })).toEqual([400, 400, 429])
+  })
+
+  it('are logins, for each account from unknown networks, and then for all clients', async () => {
+    const { admission, ask } = await open()
+    const login = (
+      name: string,
+      network: string | null,
+      kind = 'member' as 'member' | 'operator',
+    ) => ask(3, (...of) => admission.countLogin(...of, { kind, name }, network))
+    expect(await login('a', 'home')).toEqual([200, 200, 429])
+    expect(await login('A', 'home')).toEqual([429, 429, 429])
+    expect(await login('a', 'office')).toEqual([200, 200, 429])
+    expect(await login('a', null)).toEqual([200, 200, 429])
+    expect(await login('a', 'home', 'operator')).toEqual([200, 200, 429])
+    expect(await login('b', null)).toEqual([429, 429, 429])
+  })
+
+  it('are signups of all clients, and requests for an address', async () => {
+    const { admission, ask } = await open()
+    expect(await ask(3, (...of) => admission.countSignup(...of))).toEqual([200, 200, 429])
+    const forgot = (path: string, email: string) =>
+      ask(3, (...of) => admission.countFor(...of, { path } as Endpoint, email))
+    expect(await forgot('/forgot', 'a@x.example')).toEqual([200, 200, 429])
+    expect(await forgot('/forgot', 'A@x.example')).toEqual([429, 429, 429])
+    expect(await forgot('/forgot', 'b@x.example')).toEqual([200, 200, 429])
+    expect(await forgot('/verify', 'a@x.example')).toEqual([200, 200, 429])
+  })
+
+  it('are estimates of bulks, and more requests of a key, each of its identity', async () => {
+    const { admission, ask } = await open()
+    const by = (identity: object | null, count: 'countMore' | 'countBulkEstimate') =>
+      ask(3, (request, reply) => {
+        request.svcIdentity = identity as FastifyRequest['svcIdentity']
+        return admission[count](request, reply)
+      })
+    const key = { kind: 'api_key', workspace_id: 'w1', api_key_id: 'k1' }
+    for (const count of ['countMore', 'countBulkEstimate'] as const) {
+      expect(await by(key, count)).toEqual([200, 200, 429])
+      const other = { ...key, workspace_id: 'w2', api_key_id: 'k2' }
+      expect(await by(other, count)).toEqual([200, 200, 429])
+      expect(await by(null, count)).toEqual([200, 200, 200])
+    }
+    const session = { kind: 'session', workspace_id: 'w1', user_id: 'w1' }
+    expect(await by(session, 'countMore')).toEqual([200, 200, 200])
+  })
+
+  it('has a token that names the login, its workspace and its second factor', async () => {
+    const { authenticator } = await open()
+    const { id } = await world().signup()
+    const actor = { type: 'workspace', id, address: null } as unknown as Actor
+    const session = {
+      ...{ user_id: id, workspace_id: id, token_version: 1, has_second_factor: true },
+      session_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01',
+    }
+    const claimsOf = async (more: object) => {
+      const client = { actor, agent: null }
+      const token = await authenticator.issueToken({ ...session, ...more } as NewSession, client)
+      return JSON.parse(Buffer.from(`${token.split('.')[1]}`, 'base64url').toString())
+    }
+    const iat = Math.floor(world().now().getTime() / 1_000)
+    const exp = iat + LIMITS.jwt_lifetime_s
+    const claims = { sub: id, tv: 1, iat, exp, jti: session.session_id }
+    expect(await claimsOf({})).toEqual({ ...claims, sf: true })
+    expect(await claimsOf({ has_second_factor: false })).toEqual(claims)
+  })
+})
+
+it('reads no credential for an endpoint that needs none', async () => {
+  const world = await openWorld()
+  for (const credential of [{ key: 'svc_live_wrong' }, { token: 'wrong' }]) {
+    expect((await world.call('GET', '/health', credential)).status).toBe(200)
+  }
+  await world.close()
 })
 
 describe('the persons of a host', () => {
