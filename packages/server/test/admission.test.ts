@@ -9,7 +9,7 @@ import { createGate } from '../src/admission/gate.ts'
 import { createRateLimiter } from '../src/admission/rate-limiter.ts'
 import type { ConsoleOperator, ConsoleUser } from '../src/console-api/access.ts'
 import { bulk } from './accounts.ts'
-import { JWT_SECRET, openWorld, QUIET, ratesOf, useWorld, type World } from './world.ts'
+import { JWT_SECRET, QUIET, ratesOf, useWorld, type World } from './world.ts'
 
 // Many small cases of the decisions at the entrance, in two services. The suites of the parts show each of them as a whole.
 
@@ -340,15 +340,48 @@ describe('the parts of a request that count on their own', () => {
     const claims = { sub: id, tv: 1, iat, exp, jti: session.session_id }
     expect(await claimsOf({})).toEqual({ ...claims, sf: true })
     expect(await claimsOf({ has_second_factor: false })).toEqual(claims)
+    const other = (await world().signup()).id
+    expect(await claimsOf({ workspace_id: other })).toEqual({ ...claims, ws: other, sf: true })
   })
 })
 
-it('reads no credential for an endpoint that needs none', async () => {
-  const world = await openWorld()
-  for (const credential of [{ key: 'svc_live_wrong' }, { token: 'wrong' }]) {
-    expect((await world.call('GET', '/health', credential)).status).toBe(200)
-  }
-  await world.close()
+describe('a console without operators', () => {
+  const world = useWorld({ console: { folder: 'none', operators: false } })
+
+  it('reads no credential for an endpoint that needs none, and none that it does not take', async () => {
+    const { key } = await world().key(await world().signup())
+    for (const credential of [{ key: 'svc_live_wrong' }, { token: 'wrong' }]) {
+      expect((await world().call('GET', '/health', credential)).status).toBe(200)
+    }
+    const { status, body } = await world().call('GET', '/api/v1/account', { key })
+    expect([status, body.message]).toEqual([401, 'Missing Authorization header'])
+  })
+
+  it('shows no operator', async () => {
+    const { operators } = world().core
+    await operators.add({ name: 'asha', password: PASSWORD })
+    const { token } = await operators.signIn({ name: 'asha', password: PASSWORD })
+    const { body } = await ask(world(), 'GET', '/session', { cookie: `svc_operator=${token}` })
+    expect(body.data.operator).toBeNull()
+  })
+
+  it('ends the session of the browser with a new sign-in', async () => {
+    const { email, password } = await world().signup()
+    const signIn = async (cookie?: string) => {
+      const made = await ask(world(), 'POST', '/session', { cookie, json: { email, password } })
+      return made.cookie
+    }
+    const account = async (cookie: string) =>
+      (await ask(world(), 'GET', '/v1/account', { cookie })).status
+    const first = await signIn()
+    const second = await signIn()
+    expect([await account(first), await account(second)]).toEqual([200, 200])
+    const third = await signIn(second)
+    expect([await account(first), await account(second), await account(third)]).toEqual([
+      200, 401, 200,
+    ])
+    expect(await account(await signIn(second))).toBe(200)
+  })
 })
 
 describe('the persons of a host', () => {

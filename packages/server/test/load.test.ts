@@ -48,6 +48,7 @@ describe('refused priorities', () => {
   })
 
   it('are empty with 256 busy connections, by default', () => {
+    expect(OVERLOAD).toEqual({ requests: 4_000, delay_ms: 1_000 })
     expect(isShed('bulk', { requests: 256, delay_ms: 0 }, OVERLOAD)).toBe(false)
   })
 })
