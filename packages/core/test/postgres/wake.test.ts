@@ -44,6 +44,15 @@ describe('a server hears', () => {
     expect(heard).toEqual(['deliveries'])
   })
 
+  it('nothing of a report that no webhook gets', async () => {
+    const request = bench.make.send(await bench.workspace())
+    await there.hot.accept([request])
+    await bench.callback(only(request.messages), 'sent')
+    await bench.queued(request.workspace_id)
+    await expect.poll(() => heard, patient).toContain('messages')
+    expect(heard).toEqual(['messages'])
+  })
+
   it('of much work now and then only, and once more after the last of it', async () => {
     const id = await bench.workspace()
     for (let i = 0; i < 50; i++) await bench.queued(id)

@@ -143,7 +143,7 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
         const found = dueWebhooks.all({ after, until, now, limit }) as Waiting[]
         yield* found
         if (found.length < limit) break
-        after = found.at(-1)?.id ?? until
+        after = (found.at(-1) as Waiting).id
       }
     }
   }

@@ -18,10 +18,14 @@ beforeEach(() => {
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Counts batches of new keys, each batch a second after the one before. */
-async function flood(count: ReturnType<typeof prepareCount>, batches: number): Promise<void> {
+/** Counts batches of new keys, each batch so long after the one before. */
+async function flood(
+  count: ReturnType<typeof prepareCount>,
+  batches: number,
+  step_ms = 1_000,
+): Promise<void> {
   for (let batch = 0; batch < batches; batch++) {
-    elapsed_ms = batch * 1_000
+    elapsed_ms = batch * step_ms
     const countings = Array.from(
       { length: BATCH },
       (_, i): Counting => ({
@@ -45,6 +49,16 @@ describe('counters in memory', () => {
     elapsed_ms = 59_999
     expect(await count([{ ...held, now: NOW, elapsed_ms }])).toEqual([{ count: 6, ends_in_ms: 1 }])
     elapsed_ms = 60_000
+    expect(await count([{ ...held, now: NOW, elapsed_ms }])).toEqual([
+      { count: 1, ends_in_ms: 60_000 },
+    ])
+  })
+
+  it('that are all in use are looked through at each doubling of their number, not with each call', async () => {
+    const count = prepareCount()
+    const held = { key: 'held back', window_ms: 60_000, add: 1 as const }
+    // With a look at each call, the last 50,000 calls would look at six thousand million counters.
+    await flood(count, 15, 0)
     expect(await count([{ ...held, now: NOW, elapsed_ms }])).toEqual([
       { count: 1, ends_in_ms: 60_000 },
     ])
