@@ -169,7 +169,9 @@ describe('a report on a part', () => {
     ['read', [{ number: 1, status: 'delivered' }]],
     ['failed', [{ number: 1, status: 'failed' }]],
   ] as const)('that it was %s changes %j', (status, changed) => {
-    const message = make.message('w1', { status: 'sent', accepted: true, provider: 'a' })
+    const message = make.message('w1', {
+      ...{ channel: 'whatsapp', status: 'sent', accepted: true, provider: 'a' },
+    })
     const of = { workspace_id: 'w1', message_id: message.id, provider: 'a', attempt: 1 }
     const part = { ...of, status: 'sent' as const, created_at: AT }
     const parts = [
@@ -563,7 +565,10 @@ describe('a read receipt', () => {
     const plan = settled(message, 'a', reported({ status: 'read' }))
     expect(plan.reached).toEqual(statuses.map((status) => ({ channel, status })))
     expect(plan.message_events).toEqual([])
-    expect(plan.messages).toMatchObject([{ status: statuses.at(-1) }])
+    const read_at = channel === 'whatsapp' ? AT : null
+    expect(plan.messages).toMatchObject([
+      { status: statuses.at(-1), sent_at: null, delivered_at: AT, read_at, failed_at: null },
+    ])
   })
 })
 
