@@ -103,7 +103,6 @@ export const AREAS: readonly Area[] = [
       `${SERVER}/test/ended-credentials.test.ts`,
       `${SERVER}/test/overload.test.ts`,
       `${SERVER}/test/access.test.ts`,
-      `${SERVER}/test/rate-limit.test.ts`,
     ],
   },
 ]

@@ -100,6 +100,32 @@ describe('the conversation', () => {
     expect(settled(make.message('w1'), 'b', sent(outcome)).conversations).toEqual([])
   })
 
+  it('is written once for each address, as the last message left it, in their order', () => {
+    const [second, first, again] = ['+14155552672', '+14155552671', '+14155552672'].map(
+      (recipient) => make.message('w1', { recipient }),
+    ) as [MessageRow, MessageRow, MessageRow]
+    const all = [second, first, again]
+    const times = all.map((_, i) => new Date(AT.getTime() + i))
+    const settlements = all.map(({ id: message_id }, i): Settlement => {
+      const at = times[i] as Date
+      const of = { workspace_id: 'w1', message_id, token: null, provider: 'a', at }
+      return { ...of, abilities: { idempotent: false, lookup: false }, result: sent(accepted) }
+    })
+    const state = {
+      messages: new Map(all.map((message) => [message.id, message])),
+      queue: new Map(),
+      subscribers: new Map(),
+      accounts: new Map([['w1', newAccount('w1')]]),
+      parts: new Map(),
+      entries_about: new Map(),
+    }
+    const plan = planSettle(settlements, state, { newId: runtime.id, random: () => 0 })
+    expect(plan.conversations).toMatchObject([
+      { address: first.recipient, last_sent_at: times[1] },
+      { address: again.recipient, last_sent_at: times[2] },
+    ])
+  })
+
   it('is never recorded for a test key, which would get the answers to other workspaces', () => {
     const message = make.message('w1', { livemode: false })
     expect(settled(message, 'sandbox', sent(accepted)).conversations).toEqual([])
