@@ -84,7 +84,7 @@ export const AREAS: readonly Area[] = [
       `${CORE}/test/postgres/batches.test.ts`,
       `${CORE}/test/telemetry.test.ts`,
     ],
-    names: `^(?!storage on|the telemetry of a core on sqlite|a server hears (of much|that it)|a batch of long)|^storage on \\w+ (${ENGINE})`,
+    names: `^(?!storage on|the telemetry of a core on sqlite|a server hears (of much|that it)|a batch of long|several servers on one database (never|give)|servers whose clocks are wrong (wait|send))|^storage on \\w+ (${ENGINE})`,
   },
   {
     name: 'admission',

@@ -44,6 +44,15 @@ describe('a server hears', () => {
     expect(heard).toEqual(['deliveries'])
   })
 
+  it('of a message that is rescheduled', async () => {
+    const workspace_id = await bench.workspace()
+    const at = bench.clock.now()
+    const scheduled_at = new Date(at.getTime() + 60_000)
+    const { id: message_id } = await bench.queued(workspace_id, { scheduled_at })
+    await bench.storage.hot.reschedule({ workspace_id, message_id, scheduled_at: at, at })
+    await expect.poll(() => heard, patient).toEqual(['messages'])
+  })
+
   it('nothing of a report that no webhook gets', async () => {
     const request = bench.make.send(await bench.workspace())
     await there.hot.accept([request])
