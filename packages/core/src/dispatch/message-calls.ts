@@ -90,7 +90,8 @@ async function sendJobs(
 ): Promise<Outcome[]> {
   const { routing, performer } = parts
   const signed = await signJobs(parts, provider, messages)
-  if (signed === null) return messages.map(() => NOT_CALLED)
+  // The time is checked here too: while the performer loads, a lease may end and the lane may claim the message again.
+  if (signed === null || uptimeMs() > start_by_ms) return messages.map(() => NOT_CALLED)
   const outcomes = signed.map(({ job, outcome }) =>
     routing.isStopped(provider, job.sender) ? NOT_CALLED : outcome,
   )
