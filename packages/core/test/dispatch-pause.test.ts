@@ -70,6 +70,8 @@ it('holds messages and deliveries back, and lets them go at once when it ends', 
   const url = 'http://127.0.0.1:9/hook'
   const hook = await core.webhooks.create(id, { url, events: ['message.sent'] })
   const dispatcher = await core.startDispatch()
+  // A claim that begins before the pause may take the message; its call is refused, and it is queued for a later time.
+  await dispatcher.idle()
   await core.dispatch.stop({ reason: 'Moving' })
   expect(core.dispatch.isPaused()).toBe(true)
   const message_id = await send()
