@@ -9,7 +9,15 @@ import { createGate } from '../src/admission/gate.ts'
 import { createRateLimiter } from '../src/admission/rate-limiter.ts'
 import type { ConsoleOperator, ConsoleUser } from '../src/console-api/access.ts'
 import { bulk } from './accounts.ts'
-import { JWT_SECRET, QUIET, ratesOf, useWorld, type World } from './world.ts'
+import {
+  askConsole,
+  type ConsoleRequest,
+  JWT_SECRET,
+  QUIET,
+  ratesOf,
+  useWorld,
+  type World,
+} from './world.ts'
 
 // Many small cases of the decisions at the entrance, in two services. The suites of the parts show each of them as a whole.
 
@@ -17,23 +25,9 @@ const SAME = { 'sec-fetch-site': 'same-origin' }
 const PASSWORD = 'a long password'
 const QUARTER = { window_s: 900 }
 
-interface Options {
-  cookie?: string | undefined
-  json?: object | undefined
-  headers?: Record<string, string>
-  from?: string
-}
-
 /** A request of the browser; `path` below `/console/api`. */
-async function ask(world: World, method: string, path: string, options: Options = {}) {
-  const { cookie, json, headers, from } = options
-  const answer = await world.app.inject({
-    method: method as 'GET',
-    url: `/console/api${path}`,
-    ...(from && { remoteAddress: from }),
-    headers: { ...SAME, ...(cookie && { cookie }), ...headers },
-    ...(json && { payload: json }),
-  })
+async function ask(...request: Parameters<typeof askConsole>) {
+  const answer = await askConsole(...request)
   return {
     status: answer.statusCode,
     body: answer.json(),
@@ -131,7 +125,7 @@ describe('the buckets', () => {
   it('of an address count each request without a credential, and on a sign-in the route too', async () => {
     await fresh()
     const from = '192.0.2.50'
-    const json = { email: 'nobody@example.com', password: PASSWORD }
+    const json = { email: 'unknown@example.com', password: PASSWORD }
     const forgot = () =>
       world().call('POST', '/api/v1/auth/forgot-password', {
         from,
@@ -387,7 +381,7 @@ describe('a console without operators', () => {
 describe('the persons of a host', () => {
   let person: ConsoleUser | ConsoleOperator | null = null
   const world = useWorld({ console: { folder: 'none', authenticate: async () => person } })
-  const status = async (path: string, options?: Options) =>
+  const status = async (path: string, options?: ConsoleRequest) =>
     (await ask(world(), 'GET', path, options)).status
   const own = () => status('/v1/account')
   const overview = () => status('/operator/overview')

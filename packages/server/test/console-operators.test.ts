@@ -17,7 +17,7 @@ import { operatorEndpoints } from '../src/console-api/operator/endpoints.ts'
 import type { OperatorService } from '../src/console-api/operator/service.ts'
 import { type Account, sms } from './accounts.ts'
 import { openShop } from './stripe-shop.ts'
-import { openWorld, useWorld, type World } from './world.ts'
+import { askConsole, type ConsoleRequest, openWorld, useWorld, type World } from './world.ts'
 
 const NAME = 'Ops@example.com'
 const PASSWORD = 'a long password'
@@ -25,28 +25,9 @@ const SAME = { 'sec-fetch-site': 'same-origin' }
 const HOUR_MS = 3_600_000
 const UNKNOWN_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
-interface Options {
-  cookie?: string | undefined
-  json?: object | undefined
-  headers?: Record<string, string>
-  /** The client's address. */
-  from?: string
-}
-
 /** A request of the browser; `path` below `/console/api`. */
-async function ask(
-  world: World,
-  method: string,
-  path: string,
-  { cookie, json, headers, from }: Options = {},
-) {
-  const answer = await world.app.inject({
-    method: method as 'GET',
-    url: `/console/api${path}`,
-    ...(from && { remoteAddress: from }),
-    headers: { ...SAME, ...(cookie && { cookie }), ...headers },
-    ...(json && { payload: json }),
-  })
+async function ask(...request: Parameters<typeof askConsole>) {
+  const answer = await askConsole(...request)
   const isJson = `${answer.headers['content-type']}`.startsWith('application/json')
   return {
     status: answer.statusCode,
@@ -104,7 +85,7 @@ describe('the endpoints of operators', () => {
     })
     const { key } = body.data
     const member = await memberCookie(world(), owner)
-    const others: [who: string, options: Options][] = [
+    const others: [who: string, options: ConsoleRequest][] = [
       ['a client without a credential', {}],
       ['a member', { cookie: member }],
       ['a member in the cookie of operators', { cookie: `svc_operator=${tokenIn(member)}` }],

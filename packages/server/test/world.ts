@@ -288,3 +288,27 @@ async function socketsClosed(allowed: number): Promise<void> {
     await pause(10)
   }
 }
+
+export interface ConsoleRequest {
+  cookie?: string | undefined
+  json?: object | undefined
+  headers?: Record<string, string>
+  /** The client's address. */
+  from?: string
+}
+
+/** A request of the browser to the console; `path` below `/console/api`. */
+export function askConsole(
+  { app }: World,
+  method: string,
+  path: string,
+  { cookie, json, headers, from }: ConsoleRequest = {},
+) {
+  return app.inject({
+    method: method as 'GET',
+    url: `/console/api${path}`,
+    ...(from && { remoteAddress: from }),
+    headers: { 'sec-fetch-site': 'same-origin', ...(cookie && { cookie }), ...headers },
+    ...(json && { payload: json }),
+  })
+}

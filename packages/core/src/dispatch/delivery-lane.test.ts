@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { countTelemetry } from '../../test/count-telemetry.ts'
-import { stopTime, turn } from '../../test/dispatch/lane-parts.ts'
+import { recordedRuntime, stopTime, turn } from '../../test/dispatch/lane-parts.ts'
 import { plainSealer } from '../../test/fixtures.ts'
 import type { ClaimedDelivery, ClaimOfNewDeliveries } from '../rules/deliveries.ts'
 import type { DeliveryResult } from '../rules/record.ts'
@@ -70,19 +69,8 @@ type Options = Parameters<typeof deliveryLane>[0]
 
 /** A lane whose requests the test answers, and whose results are kept in memory. */
 function open(options: Partial<Options> = {}) {
-  const { telemetry, counts } = countTelemetry()
-  const logged: string[] = []
-  const fields: object[] = []
-  const note = (about: object, text: string) => {
-    logged.push(text)
-    fields.push(about)
-  }
-  const clock = { at_ms: AT.getTime(), elapsed_ms: 100_000 }
-  const runtime = {
-    ...systemRuntime({ debug: note, info: note, warn: note, error: note }, telemetry),
-    now: () => new Date(clock.at_ms),
-    elapsed: () => clock.elapsed_ms,
-  }
+  const recorded = recordedRuntime({ elapsed_ms: 100_000, keepsDebug: true })
+  const { runtime, clock, counts, logged, fields } = recorded
   const claims: DeliveryClaim[] = []
   const queue: ClaimedDelivery[] = []
   const writes: DeliveryResult[][] = []

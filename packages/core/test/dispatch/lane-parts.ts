@@ -74,8 +74,8 @@ export interface Call<Job, Answer> {
   fail(): Promise<void>
 }
 
-/** What the lane of messages works with: providers that the test answers, and results in memory. */
-export function laneParts() {
+/** A runtime whose clock the test sets, and which keeps what is counted and logged. */
+export function recordedRuntime({ elapsed_ms = 0, keepsDebug = false } = {}) {
   const { telemetry, counts } = countTelemetry()
   const logged: string[] = []
   const fields: object[] = []
@@ -83,13 +83,19 @@ export function laneParts() {
     logged.push(text)
     fields.push(about)
   }
-  const log = { debug() {}, info: note, warn: note, error: note }
-  const clock = { at_ms: AT.getTime(), elapsed_ms: 0 }
+  const clock = { at_ms: AT.getTime(), elapsed_ms }
+  const log = { debug: keepsDebug ? note : () => {}, info: note, warn: note, error: note }
   const runtime = {
     ...systemRuntime(log, telemetry),
     now: () => new Date(clock.at_ms),
     elapsed: () => clock.elapsed_ms,
   }
+  return { runtime, clock, counts, logged, fields }
+}
+
+/** What the lane of messages works with: providers that the test answers, and results in memory. */
+export function laneParts() {
+  const { runtime, clock, counts, logged, fields } = recordedRuntime()
   const sends: Call<SendJob, Outcome>[] = []
   const lookups: Call<LookupJob, LookupAnswer>[] = []
   const settled: Settlement[] = []
