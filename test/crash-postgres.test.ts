@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CrashResult, crash } from '../proof/crash/run.ts'
 import { ensureBuilt } from './built.ts'
+import { bundledVictim } from './bundled.ts'
 
 ensureBuilt()
 
 const RUN_MAX_MS = 300_000
+/** The callers rest, so that a run costs a fraction of the CPU of `npm run crash`; some requests are open at each moment. */
+const REST_MS = 250
 
 let folder: string
 let result: CrashResult
@@ -19,8 +22,10 @@ beforeAll(async () => {
     cycles: 6,
     seed: 7,
     folder,
-    node_args: ['--import', 'tsx'],
+    entry: await bundledVictim(),
+    node_args: [],
     patient: false,
+    rest_ms: REST_MS,
     postgres: { standstill_ms: 3_000, lease_ms: 5_000 },
     progress: () => {},
   })

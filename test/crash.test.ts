@@ -8,11 +8,14 @@ import { idsAnswered } from '../proof/crash/operations.ts'
 import { type CrashResult, crash } from '../proof/crash/run.ts'
 import { createViolations } from '../proof/stage/violations.ts'
 import { ensureBuilt } from './built.ts'
+import { bundledVictim } from './bundled.ts'
 
 ensureBuilt()
 
 // Above the limits within the run, whose failures name what did not end.
 const RUN_MAX_MS = 600_000
+/** The callers rest, so that a run costs a fraction of the CPU of `npm run crash`; some requests are open at each moment. */
+const REST_MS = 100
 
 let folder: string
 let result: CrashResult
@@ -24,8 +27,10 @@ beforeAll(async () => {
     // This seed kills two lives at work, two before their first webhook, and one start, in a short time.
     seed: 7,
     folder,
-    node_args: ['--import', 'tsx'],
+    entry: await bundledVictim(),
+    node_args: [],
     patient: false,
+    rest_ms: REST_MS,
     progress: () => {},
   })
 }, RUN_MAX_MS)

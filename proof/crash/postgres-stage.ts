@@ -57,8 +57,7 @@ async function openStage(postgres: Postgres, options: PostgresStageOptions): Pro
     'a server was killed': (play) => killOne(servers, victims, play),
     'a server was killed between a commit and its hand-over': (play) =>
       killOne(servers, victims, play, async (victim) => {
-        // A module in place of the service's own may not do it.
-        if (options.entry) return void (await victim.killAtCommit(HAND_OVER))
+        if (!victim.dies_at_commits) return void (await victim.killAtCommit(HAND_OVER))
         // Servers that are slower than their callers hand nothing over, so the callers wait until the queue is empty.
         play.traffic.aim([])
         await emptied(postgres, play)

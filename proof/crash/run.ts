@@ -24,6 +24,8 @@ export interface CrashOptions {
   entry?: string
   /** Whether messages that take 30 s, and receivers that sometimes refuse, take part: they make the end longer. */
   patient: boolean
+  /** The pause of each caller after an answer, in ms; default: none. */
+  rest_ms?: number
   /** Several servers on a PostgreSQL, instead of one on a SQLite file. */
   postgres?: { standstill_ms: number; lease_ms?: number }
   progress(text: string): void
@@ -92,7 +94,7 @@ interface Scene extends Play {
 }
 
 async function openScene(
-  { seed, patient, postgres }: CrashOptions,
+  { seed, patient, postgres, rest_ms = 0 }: CrashOptions,
   stage: Stage,
   receiver: Receiver,
 ): Promise<Scene> {
@@ -111,6 +113,7 @@ async function openScene(
     accounts,
     random,
     connections: CONNECTIONS,
+    rest_ms,
     inletOf: stage.inletOf,
     finished: receiver.finished,
     backlog_max: BACKLOG_MAX[postgres ? 'postgres' : 'sqlite'],

@@ -9,7 +9,7 @@ const { url, smtp_urls } = await startServer({
   config: readConfig(process.env),
   lease_ms: SVC_CRASH_LEASE_MS ? Number(SVC_CRASH_LEASE_MS) : undefined,
 })
-process.send?.({ url, smtp_url: smtp_urls[0] ?? null })
+process.send?.({ url, smtp_url: smtp_urls[0] ?? null, dies_at_commits: true })
 process.on('message', (death: Death) => {
   commits.arm(death)
   process.send?.('armed')

@@ -6,7 +6,7 @@ import type { Random } from '../stage/random.ts'
 import { repliesOf } from '../stage/smtp-replies.ts'
 import type { Operation, Operations, Try } from './operations.ts'
 
-/** Callers that send without a pause, whether a server answers or not. */
+/** Callers that send, whether a server answers or not. */
 export interface Traffic {
   /** The addresses of the service: none when it is dead, several when it has several servers. */
   aim(urls: readonly string[]): void
@@ -25,6 +25,8 @@ export interface TrafficOptions {
   accounts: readonly Account[]
   random: Random
   connections: number
+  /** The pause of a caller after each answer, in ms; default: none. */
+  rest_ms?: number
   /** The number of messages that reached their final status so far. */
   finished: () => number
   /** The maximum of messages in flight: enough to hit some with a kill, few enough to finish soon at the end. */
@@ -44,7 +46,7 @@ const WAIT_MS = 5
 
 export function startTraffic(options: TrafficOptions): Traffic {
   const { operations, accounts, random, connections, finished, backlog_max, onAccepted } = options
-  const { inletOf = () => null } = options
+  const { inletOf = () => null, rest_ms = 0 } = options
   const again: Operation[] = []
   let urls: readonly string[] = []
   let isFinishing = false
@@ -88,6 +90,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
       slowest_ms = Math.max(slowest_ms, performance.now() - from)
       note(operation, result)
       if (result.outcome === 'info') return
+      if (rest_ms > 0) await pause(rest_ms)
     }
   }
 

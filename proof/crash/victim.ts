@@ -11,6 +11,8 @@ export interface Victim {
   url: string
   /** Its SMTP inlet, if it has one. */
   smtp_url: string | null
+  /** Whether it can kill itself at a commit; a module in place of the service's own may not do it. */
+  dies_at_commits: boolean
   /** Time from its start until it listened, in ms. */
   startup_ms: number
   /** Lets the process stand still, or go on. */
@@ -42,7 +44,7 @@ export interface Victims {
 
 export interface VictimOptions {
   folder: string
-  /** A module that starts the service and sends `{ url, smtp_url }`. */
+  /** A module that starts the service and sends its addresses. */
   entry?: string
   /** Arguments for node; `--import tsx` and the like. */
   node_args: readonly string[]
@@ -54,6 +56,7 @@ export interface VictimOptions {
 interface Started {
   url: string
   smtp_url?: string | null
+  dies_at_commits?: boolean
 }
 
 const START_MAX_MS = 240_000
@@ -85,7 +88,7 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
     async start() {
       const from = performance.now()
       const { child, dead } = begin()
-      const { url, smtp_url = null } = await new Promise<Started>((resolve, reject) => {
+      const started = await new Promise<Started>((resolve, reject) => {
         const limit = setTimeout(() => child.kill('SIGKILL'), START_MAX_MS)
         child.once('message', (message) => {
           clearTimeout(limit)
@@ -97,8 +100,9 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
         })
       })
       return {
-        url,
-        smtp_url,
+        smtp_url: null,
+        dies_at_commits: false,
+        ...started,
         startup_ms: performance.now() - from,
         ended: dead,
         signal: (signal) => void child.kill(signal),
