@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import type { Options } from 'tsup'
 
 /** An entry: ES modules alone, or CommonJS too. */
@@ -35,10 +36,27 @@ export function packageBuild(more: Options = {}): Options {
   }
 }
 
-/** Options for type declarations; `paths` names the modules whose types are copied in, and their files. */
-export function declarations(paths: Record<string, string[]> = {}): NonNullable<Options['dts']> {
-  // tsup sets `baseUrl`, which TypeScript 6 reports as deprecated.
-  return { compilerOptions: { ignoreDeprecations: '6.0', paths } }
+/**
+ * Options for type declarations: tsup only rolls up those that TypeScript has emitted for all packages at once
+ * (`tsconfig.declarations.json`), because to infer them again takes it 130 s of CPU for `@svc/core` alone. `copied`
+ * names the modules whose types go into the result, and their declarations.
+ */
+export function declarations(copied: Record<string, string> = {}): NonNullable<Options['dts']> {
+  const entry = Object.entries(entriesOf(readManifest())).map(([name, source]) => {
+    const path = join('packages', basename(process.cwd()), source)
+    return [name, declarationOf(path)]
+  })
+  const paths = Object.entries(copied).map(([name, file]) => [name, [file]])
+  return {
+    entry: Object.fromEntries(entry),
+    // tsup sets `baseUrl`, which TypeScript 6 reports as deprecated.
+    compilerOptions: { ignoreDeprecations: '6.0', paths: Object.fromEntries(paths) },
+  }
+}
+
+/** The emitted declarations of a source file, for a build in a package's folder; `path` begins at the root. */
+export function declarationOf(path: string): string {
+  return join('../../.bootstrap/declarations', path.replace(/\.ts$/, '.d.ts'))
 }
 
 function readManifest(): Manifest {

@@ -5,6 +5,8 @@ import { packageBuild } from '../../scripts/tsup.ts'
 export default defineConfig(
   packageBuild({
     entry: { bin: './src/bin.ts' },
+    // It exports nothing.
+    dts: false,
     // On the way of every command, and nothing but a table: one package less to find.
     noExternal: ['@svc/server/settings'],
     esbuildOptions: (options) => {

@@ -2,15 +2,15 @@ import { cpSync, statSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { defineConfig, type Options } from 'tsup'
-import { declarations, packageBuild } from '../../scripts/tsup.ts'
+import { declarationOf, declarations, packageBuild } from '../../scripts/tsup.ts'
 
 // A receiver's project must not install a database to test its webhooks, so what the testkit needs goes inside it: the
 // signatures, straight from their sources, what the contract says of events and limits, and the types of both.
 const TYPES = {
-  '@svc/client': ['../client/src/index.ts'],
-  '@svc/core/contract': ['../core/src/contract/index.ts'],
-  '@svc/core/webhooks': ['../core/src/contract/signing/signature.ts'],
-  zod: ['../../.bootstrap/types/zod/index.d.ts'],
+  '@svc/client': declarationOf('packages/client/src/index.ts'),
+  '@svc/core/contract': declarationOf('packages/core/src/contract/index.ts'),
+  '@svc/core/webhooks': declarationOf('packages/core/src/contract/signing/signature.ts'),
+  zod: '../../.bootstrap/types/zod/index.d.ts',
 }
 
 export default defineConfig(({ dts }) => {

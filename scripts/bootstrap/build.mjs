@@ -4,7 +4,15 @@ import { hashOf } from './packages.mjs'
 import { fail, print, runStep } from './processes.mjs'
 
 const TSUP = 'node_modules/tsup/dist/cli-default.js'
-const SHARED = ['pnpm-lock.yaml', 'tsconfig.json', 'tsconfig.base.json', 'scripts/tsup.ts']
+const TSC = 'node_modules/typescript-7/bin/tsc'
+const DECLARATIONS = 'tsconfig.declarations.json'
+const SHARED = [
+  'pnpm-lock.yaml',
+  'tsconfig.json',
+  'tsconfig.base.json',
+  DECLARATIONS,
+  'scripts/tsup.ts',
+]
 
 // About one of 150 builds of type declarations hangs forever; the next try is fast. On a busy machine one took more than
 // three minutes without a fault.
@@ -30,6 +38,7 @@ export async function build(packages, { types }) {
     `building ${stale.map(({ name }) => name).join(', ')}${types ? ' with type declarations' : ''}…`,
   )
   const start = Date.now()
+  if (types) await emitDeclarations()
   const hashes = buildHashes(packages)
   const builds = new Map()
   const built = (one) => {
@@ -43,6 +52,15 @@ export async function build(packages, { types }) {
   }
   await Promise.all(stale.map(built))
   print(`built in ${((Date.now() - start) / 1000).toFixed(1)} s`)
+}
+
+/** Emits the declarations of every source file, which tsup then rolls up into one file an entry. */
+async function emitDeclarations() {
+  rmSync('.bootstrap/declarations', { recursive: true, force: true })
+  const doing = 'emitting type declarations'
+  const args = [TSC, '-p', DECLARATIONS]
+  const { code, output } = await runStep('node', args, { limit_ms: BUILD_LIMITS_MS[1], doing })
+  if (code !== 0) fail(`${doing} failed`, output)
 }
 
 async function buildOne({ name, folder }, types) {
