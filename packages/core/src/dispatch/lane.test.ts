@@ -1,8 +1,8 @@
-import { afterEach, describe, expect, it, vi } from 'vitest'
-import { systemRuntime } from '../runtime/runtime.ts'
-import { type Lane, persist, type RunningLane, startLane, uptimeMs } from './lane.ts'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { recordedRuntime, stopTime, turn as turns } from '../../test/dispatch/lane-parts.ts'
+import type { Telemetry } from '../runtime/telemetry.ts'
+import { batches, type Lane, persist, type RunningLane, startLane, uptimeMs } from './lane.ts'
 
-const { log } = systemRuntime()
 const opened: RunningLane[] = []
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((lane) => lane.stop(0)))
@@ -20,6 +20,15 @@ function openLane({
 } = {}) {
   const queue: string[] = []
   const ran: { items: string[]; claimed_ms: number }[] = []
+  const runs: { done: (count: number) => void; look(): void; fail: (error: Error) => void }[] = []
+  const { runtime, logged, fields } = recordedRuntime()
+  const counted: unknown[] = []
+  const telemetry = {
+    ...runtime.telemetry,
+    claimed: (...about: unknown[]) => void counted.push(about),
+  } as Telemetry
+  const offered: number[] = []
+  let stoppings = 0
   const ends: (() => void)[] = []
   const limits: number[] = []
   let offers = 0
@@ -35,7 +44,8 @@ function openLane({
       limits.push(limit)
       return (await onClaim?.(claims)) ?? queue.splice(0, limit)
     },
-    offer() {
+    offer(limit) {
+      offered.push(limit)
       offers += 1
       return {
         terms: {},
@@ -44,14 +54,25 @@ function openLane({
         },
       }
     },
-    async run(items, done, _look, claimed_ms) {
+    async run(items, done, look, claimed_ms) {
       ran.push({ items, claimed_ms })
-      await new Promise<void>((resolve) => ends.push(resolve))
-      done(items.length)
+      let left = items.length
+      const some = (count: number) => {
+        left -= count
+        done(count)
+      }
+      await new Promise<void>((resolve, fail) => {
+        ends.push(resolve)
+        runs.push({ done: some, look, fail })
+      })
+      done(left)
       onDone?.()
     },
+    stopping() {
+      stoppings += 1
+    },
   }
-  const running = startLane(lane, log, undefined, gate)
+  const running = startLane(lane, runtime.log, telemetry, gate)
   opened.push(running)
   return {
     running,
@@ -60,6 +81,12 @@ function openLane({
     items: () => ran.flatMap(({ items }) => items),
     offers: () => offers,
     limits,
+    runs,
+    logged,
+    fields,
+    counted,
+    offered,
+    stoppings: () => stoppings,
     /** Replaces the claims from now on, which are numbered from 1. Null takes the items of the queue. */
     onClaim(claim: (claims: number) => string[] | Promise<string[] | null>) {
       claims = 0
@@ -289,7 +316,361 @@ describe('a lane that is behind', () => {
   })
 })
 
+describe('the moments of a lane', () => {
+  let time: ReturnType<typeof stopTime>
+  let now_ms: number
+  beforeEach(() => {
+    time = stopTime()
+    now_ms = 5_000
+    vi.spyOn(performance, 'now').mockImplementation(() => now_ms)
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+    time.restore()
+  })
+
+  const pass = (ms: number) => {
+    now_ms += ms
+    return time.pass(ms)
+  }
+
+  it('claims every 250 ms without being woken', async () => {
+    const { limits } = openLane()
+    await turns()
+    expect(limits).toEqual([2])
+    await pass(249)
+    expect(limits).toHaveLength(1)
+    await pass(1)
+    expect(limits).toHaveLength(2)
+    await pass(250)
+    expect(limits).toHaveLength(3)
+  })
+
+  it('claims at once when it is woken, once, also while a claim is under way', async () => {
+    const { running, limits, onClaim } = openLane()
+    await turns()
+    running.wake()
+    running.wake()
+    await turns()
+    expect(limits).toHaveLength(2)
+    onClaim((claims) => {
+      if (claims === 1) running.wake()
+      return []
+    })
+    running.wake()
+    await turns()
+    expect(limits).toHaveLength(4)
+    await pass(250)
+    expect(limits).toHaveLength(5)
+  })
+
+  it('waits a second after a failed claim, even if it is woken meanwhile', async () => {
+    const { running, limits, onClaim, logged, fields, queue, items } = openLane()
+    const err = new Error('the database is away')
+    onClaim((claims) => {
+      if (claims > 1) return null as never
+      running.wake()
+      throw err
+    })
+    running.wake()
+    await turns()
+    expect(logged).toEqual(['claiming failed'])
+    expect(fields).toEqual([{ err, lane: 'messages' }])
+    expect(running.isQuiet()).toBe(false)
+    // What is queued may be older.
+    expect(running.reserve(1)).toBeNull()
+    queue.push('a', 'b', 'c', 'd')
+    limits.splice(0)
+    await pass(999)
+    expect(limits).toEqual([])
+    await pass(1)
+    // The failed claim holds no slots.
+    expect(items()).toEqual(['a', 'b', 'c', 'd'])
+  })
+
+  it('gives no room after a failed claim, though it was up to date before', async () => {
+    const { running, onClaim } = openLane()
+    await running.quiet()
+    onClaim(() => {
+      throw new Error('the database is away')
+    })
+    running.wake()
+    await turns()
+    expect(running.reserve(1)).toBeNull()
+  })
+
+  it('claims no more than it has slots for, and more as soon as some are free', async () => {
+    const { queue, limits, runs, items, counted } = openLane({ slots: 5, batch: 3 })
+    queue.push('a', 'b', 'c', 'd', 'e', 'f', 'g')
+    await turns()
+    expect(limits).toEqual([3, 2])
+    expect(counted).toEqual([
+      ['messages', 3, 0],
+      ['messages', 2, 0],
+    ])
+    await pass(250)
+    expect(limits).toHaveLength(2)
+    runs[0]?.done(1)
+    await turns()
+    expect(limits).toEqual([3, 2, 1])
+    runs[0]?.done(2)
+    await turns()
+    expect(limits).toEqual([3, 2, 1, 2])
+    expect(items()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g'])
+  })
+
+  it('does not look again when work ends and nothing waits, but when the work asks for it', async () => {
+    const { queue, limits, runs, end } = openLane()
+    queue.push('a')
+    await turns()
+    expect(limits).toEqual([2])
+    runs[0]?.look()
+    await turns()
+    expect(limits).toEqual([2, 2])
+    end()
+    await turns()
+    expect(limits).toEqual([2, 2])
+  })
+
+  it('frees the slots of work that failed, and logs it', async () => {
+    const { queue, limits, runs, logged, fields } = openLane({ slots: 2, batch: 2 })
+    queue.push('a', 'b', 'c')
+    await turns()
+    runs[0]?.done(1)
+    await turns()
+    expect(limits).toEqual([2, 1])
+    const err = new Error('a defect')
+    runs[0]?.fail(err)
+    await turns()
+    expect(logged).toEqual(['background work failed'])
+    expect(fields).toEqual([{ err, lane: 'messages' }])
+    expect(limits).toEqual([2, 1, 1])
+  })
+
+  it.each([
+    [25, [10, 10, 10, 10]],
+    [26, [10, 20, 40, 40]],
+  ])('after full claims of %d ms claims %j', async (took_ms, expected) => {
+    const { running, queue, limits, onClaim, counted } = openLane({ slots: 1_000, batch: 10 })
+    await running.quiet()
+    onClaim(() => {
+      now_ms += took_ms
+      return null as never
+    })
+    queue.push(...Array.from({ length: expected.reduce((a, b) => a + b) + 1 }, (_, i) => `${i}`))
+    limits.splice(0)
+    counted.splice(0)
+    running.wake()
+    await turns()
+    expect(limits.slice(0, 4)).toEqual(expected)
+    expect(counted[0]).toEqual(['messages', 10, took_ms])
+    // After a claim that found less, the size is the first one again.
+    running.wake()
+    await turns()
+    expect(limits.at(-1)).toBe(10)
+  })
+
+  it('claims nothing during a pause, and looks again after it', async () => {
+    const gate = { is_paused: true }
+    const { running, limits, queue, items } = openLane({ gate })
+    queue.push('a')
+    await turns()
+    await pass(250)
+    expect(limits).toEqual([])
+    expect(running.isQuiet()).toBe(true)
+    gate.is_paused = false
+    await pass(250)
+    expect(items()).toEqual(['a'])
+  })
+
+  it('is quiet after an empty claim, until it is woken or room is reserved', async () => {
+    const { running, queue, end } = openLane()
+    expect(running.isQuiet()).toBe(false)
+    await running.quiet()
+    expect(running.isQuiet()).toBe(true)
+    running.wake()
+    expect(running.isQuiet()).toBe(false)
+    await turns()
+    expect(running.isQuiet()).toBe(true)
+    running.reserve(1)?.release()
+    expect(running.isQuiet()).toBe(false)
+    // It claims for this at once.
+    await running.quiet()
+    queue.push('a')
+    running.wake()
+    await turns()
+    expect(running.isQuiet()).toBe(false)
+    let isQuiet = false
+    void running.quiet().then(() => {
+      isQuiet = true
+    })
+    await turns()
+    expect(isQuiet).toBe(false)
+    end()
+    await turns()
+    expect(isQuiet).toBe(true)
+  })
+
+  it('is not quiet when it was woken during an empty claim', async () => {
+    const { running, onClaim, queue, end, items } = openLane()
+    await running.quiet()
+    const seen: boolean[] = []
+    onClaim((claims) => {
+      seen.push(running.isQuiet())
+      if (claims === 1) {
+        running.wake()
+        return []
+      }
+      return queue.splice(0)
+    })
+    queue.push('a')
+    running.wake()
+    await turns()
+    expect(items()).toEqual(['a'])
+    expect(seen).toEqual([false, false])
+    end()
+  })
+
+  it('stops at once without work, and leaves no timer', async () => {
+    const { running, limits, stoppings } = openLane()
+    await turns()
+    await running.stop(1_000)
+    expect(stoppings()).toBe(1)
+    expect(vi.getTimerCount()).toBe(0)
+    running.wake()
+    await turns()
+    expect(limits).toHaveLength(1)
+  })
+
+  it('stops when its work has ended, in parts', async () => {
+    const { running, queue, runs, limits } = openLane()
+    queue.push('a', 'b')
+    await turns()
+    let isStopped = false
+    const stopped = running.stop(1_000).then(() => {
+      isStopped = true
+    })
+    await turns()
+    runs[0]?.done(1)
+    await pass(500)
+    expect(isStopped).toBe(false)
+    const { length } = limits
+    runs[0]?.done(1)
+    await turns()
+    expect(isStopped).toBe(true)
+    await stopped
+    expect(limits).toHaveLength(length)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it.each([
+    [1_000, true],
+    [0, false],
+  ])('stops after %d ms, although work is in flight', async (grace_ms, waits) => {
+    const { running, queue } = openLane()
+    queue.push('a')
+    await turns()
+    let isStopped = false
+    void running.stop(grace_ms).then(() => {
+      isStopped = true
+    })
+    await turns()
+    expect(isStopped).toBe(!waits)
+    await pass(999)
+    expect(isStopped).toBe(!waits)
+    await pass(1)
+    expect(isStopped).toBe(true)
+  })
+
+  it('tells the work when its claim began, or the transaction of its hand-over', async () => {
+    const { running, queue, ran, onClaim, counted, offered } = openLane({ slots: 10, batch: 4 })
+    await running.quiet()
+    const began_ms = time.uptime()
+    onClaim(async (claims) => {
+      if (claims === 1) await time.pass(10)
+      return queue.splice(0)
+    })
+    queue.push('a')
+    running.wake()
+    for (let i = 0; i < 3; i++) await turns()
+    expect(ran).toEqual([{ items: ['a'], claimed_ms: began_ms }])
+    const reserved_ms = time.uptime()
+    const [some, none] = [running.reserve(3), running.reserve(1)]
+    expect(offered).toEqual([3, 1])
+    counted.splice(0)
+    await pass(5)
+    some?.handOver(['b', 'c'])
+    none?.handOver([])
+    expect(ran[1]).toEqual({ items: ['b', 'c'], claimed_ms: reserved_ms })
+    expect(ran).toHaveLength(2)
+    expect(counted).toEqual([['messages', 2, null]])
+    // Three slots are in use.
+    expect(running.reserve(8)).toBeNull()
+  })
+
+  it('has as much room as it has slots, less what is given and what runs', async () => {
+    const { running, end } = openLane({ slots: 10, batch: 4 })
+    await running.quiet()
+    running.reserve(5)?.handOver(['a', 'b'])
+    const rest = running.reserve(8)
+    expect(rest).not.toBeNull()
+    rest?.giveBack(['c'])
+    const seven = running.reserve(7)
+    expect(seven).not.toBeNull()
+    seven?.release()
+    end()
+    await turns()
+    expect(running.reserve(10)).not.toBeNull()
+  })
+
+  it('keeps the room of a claim free while it is behind', async () => {
+    const { running, queue } = openLane({ slots: 10, batch: 4 })
+    await running.quiet()
+    queue.push('a')
+    running.queued([])
+    // The next claim takes what was queued; until then it needs its slots.
+    const six = running.reserve(6)
+    expect(six).not.toBeNull()
+    six?.release()
+    expect(running.reserve(7)).toBeNull()
+    // After a refusal, what is queued now comes first.
+    expect(running.reserve(6)).not.toBeNull()
+  })
+
+  it('begins held items after the claim that takes the older ones, and not after an earlier one', async () => {
+    const { running, queue, items, onClaim } = openLane({ slots: 100, batch: 10 })
+    await running.quiet()
+    const during: string[][] = []
+    onClaim((claims) => {
+      if (claims === 1) {
+        // Queued after this claim has looked: the next one takes it.
+        queue.push('old')
+        running.queued([])
+        running.reserve(1)?.handOver(['new'])
+        return []
+      }
+      during.push(items())
+      return queue.splice(0)
+    })
+    running.wake()
+    await turns()
+    expect(during[0]).toEqual([])
+    expect(items()).toEqual(['old', 'new'])
+  })
+})
+
+it('cuts items into batches', () => {
+  expect(batches([1, 2, 3, 4, 5], 2)).toEqual([[1, 2], [3, 4], [5]])
+  expect(batches([1, 2], 2)).toEqual([[1, 2]])
+  expect(batches([], 2)).toEqual([])
+})
+
 describe('results whose storing failed', () => {
+  let recorded: ReturnType<typeof recordedRuntime>
+  beforeEach(() => {
+    recorded = recordedRuntime()
+  })
+
   /** The writes of a storing of two results, with their times, while `isRefused` refuses writes. */
   async function writesOf(isRefused: (items: readonly string[]) => boolean) {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
@@ -300,7 +681,7 @@ describe('results whose storing failed', () => {
         writes.push([Date.now() - began, items.join()])
         if (isRefused(items)) throw new Error('the database does not answer')
       }
-      const stored = persist(['a', 'b'], write, log)
+      const stored = persist(['a', 'b'], write, recorded.runtime.log)
       await vi.runAllTimersAsync()
       await stored
       return writes
@@ -318,6 +699,9 @@ describe('results whose storing failed', () => {
       [100, 'b'],
       [600, 'b'],
     ])
+    const err = new Error('the database does not answer')
+    expect(recorded.fields).toEqual([{ err, items: 2 }, { err }])
+    expect(recorded.logged[1]).toBe('an outcome was not stored')
   })
 
   it('are given up within one lease of a minute', async () => {
