@@ -386,7 +386,7 @@ describe('a sweep', () => {
     await sweeper.stop()
   })
 
-  it('needs nobody who counts it', async () => {
+  it('needs no telemetry', async () => {
     const { storage, runtime, steps, logged } = openSweeper()
     const sweeper = startSweeper({
       storage,

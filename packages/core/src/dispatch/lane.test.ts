@@ -346,7 +346,7 @@ describe('the moments of a lane', () => {
     expect(limits).toHaveLength(3)
   })
 
-  it('claims at once when it is woken, once, also while a claim is under way', async () => {
+  it('claims at once when it is woken, once, also while a claim is running', async () => {
     const { running, limits, onClaim } = openLane()
     await turns()
     running.wake()
