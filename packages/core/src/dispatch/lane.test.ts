@@ -65,7 +65,7 @@ function openLane({
         ends.push(resolve)
         runs.push({ done: some, look, fail })
       })
-      done(left)
+      if (left > 0) done(left)
       onDone?.()
     },
     stopping() {
@@ -637,6 +637,77 @@ describe('the moments of a lane', () => {
     expect(running.reserve(6)).not.toBeNull()
   })
 
+  it('is not woken by work that ended before, nor by a hand-over of all that was reserved', async () => {
+    const { running, queue, limits, onClaim, end, runs, items } = openLane()
+    queue.push('a')
+    await turns()
+    const reserved = running.reserve(1)
+    runs[0]?.done(1)
+    onClaim(() => {
+      throw new Error('the database is away')
+    })
+    running.wake()
+    await turns()
+    const { length } = limits
+    // It waits after the failure, unless slots become free.
+    end()
+    reserved?.handOver(['b'])
+    await turns()
+    expect(items()).toEqual(['a', 'b'])
+    expect(limits).toHaveLength(length)
+    end()
+    await turns()
+    expect(limits).toHaveLength(length + 1)
+  })
+
+  it('claims for a caller who asks whether it is quiet only if that is not known', async () => {
+    const { running, queue, limits, end } = openLane()
+    await running.quiet()
+    await running.quiet()
+    expect(limits).toHaveLength(1)
+    queue.push('a')
+    running.wake()
+    await turns()
+    const quiet = running.quiet()
+    await turns()
+    expect(limits).toHaveLength(2)
+    end()
+    await quiet
+    expect(limits).toHaveLength(3)
+  })
+
+  it('ends an empty hand-over at once, while others are held', async () => {
+    const { running, queue, offers } = openLane({ slots: 100, batch: 10 })
+    await running.quiet()
+    queue.push('old')
+    running.queued([])
+    running.reserve(1)?.handOver(['new'])
+    running.reserve(1)?.handOver([])
+    expect(offers()).toBe(1)
+    await turns()
+    expect(offers()).toBe(0)
+  })
+
+  it.each([
+    ['at once after a claim that found less than its maximum', 1, ['new']],
+    ['after the next claim if that one found its maximum', 11, ['old10', 'new']],
+  ])('begins items for which a running claim had room: %s', async (_, count, last) => {
+    const { running, queue, items, onClaim } = openLane({ slots: 100, batch: 10 })
+    await running.quiet()
+    let reserved: ReturnType<typeof running.reserve> = null
+    onClaim((claims) => {
+      if (claims === 1) reserved = running.reserve(1)
+      if (claims === 2) handOver()
+      return queue.splice(0, 10)
+    })
+    const handOver = () => reserved?.handOver(['new'])
+    queue.push(...Array.from({ length: count }, (_, i) => `old${i}`))
+    running.queued([])
+    await turns()
+    if (count === 1) handOver()
+    expect(items().slice(-last.length)).toEqual(last)
+  })
+
   it('begins held items after the claim that takes the older ones, and not after an earlier one', async () => {
     const { running, queue, items, onClaim } = openLane({ slots: 100, batch: 10 })
     await running.quiet()
@@ -657,6 +728,27 @@ describe('the moments of a lane', () => {
     expect(during[0]).toEqual([])
     expect(items()).toEqual(['old', 'new'])
   })
+})
+
+it('a lane needs no telemetry and no gate, and nothing to do when it stops', async () => {
+  const { runtime, logged } = recordedRuntime()
+  const queue = ['a']
+  const ran: string[] = []
+  const lane: Lane<string> = {
+    name: 'deliveries',
+    slots: 2,
+    batch: 1,
+    claim: async () => queue.splice(0),
+    offer: () => ({ terms: {}, end() {} }),
+    run: async (items) => void ran.push(...items),
+  }
+  const running = startLane(lane, runtime.log)
+  await running.quiet()
+  running.reserve(1)?.handOver(['b'])
+  await running.quiet()
+  await running.stop(0)
+  expect(ran).toEqual(['a', 'b'])
+  expect(logged).toEqual([])
 })
 
 it('cuts items into batches', () => {

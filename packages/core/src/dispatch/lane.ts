@@ -85,7 +85,6 @@ export function startLane<Item, Terms>(
   let held: { claim: number; begin: () => void }[] = []
   let stopping = false
   let woken = true
-  let isSleeping = false
   let quiet = false
   let ring: () => void = () => {}
   const waiters: (() => void)[] = []
@@ -99,7 +98,6 @@ export function startLane<Item, Terms>(
   /** Resolves when the lane is woken, at most after `ms`. */
   async function sleep(ms: number): Promise<void> {
     if (woken || stopping) return
-    isSleeping = true
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms)
       ring = () => {
@@ -107,7 +105,6 @@ export function startLane<Item, Terms>(
         resolve()
       }
     })
-    isSleeping = false
     ring = () => {}
   }
 
@@ -234,7 +231,7 @@ export function startLane<Item, Terms>(
     quiet() {
       if (quiet) return Promise.resolve()
       // Otherwise the running claim or the end of the work decides.
-      if (isSleeping && inFlight === 0) wake()
+      if (inFlight === 0) wake()
       return new Promise((resolve) => waiters.push(resolve))
     },
     async stop(grace_ms) {
@@ -244,7 +241,6 @@ export function startLane<Item, Terms>(
       await ended
       const until = performance.now() + grace_ms
       while (inFlight > 0 && performance.now() < until) {
-        woken = false
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, Math.max(1, until - performance.now()))
           ring = () => {
