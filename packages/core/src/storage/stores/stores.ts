@@ -28,52 +28,51 @@ import { accountTokenStore, secondFactorStore, userStore } from './users.ts'
 import { webhookStore } from './webhooks.ts'
 import { ownerMailStore, workspaceStore } from './workspaces.ts'
 
-/** The stores: what is in this list is what `read` and `write` have. */
-function stores(db: Db, tables: Tables, dialect: StoreDialect) {
-  const eventLog = eventLogStore(db, tables, dialect)
-  return {
-    workspaces: workspaceStore(db, tables, dialect),
-    accountTokens: accountTokenStore(db, tables, dialect),
-    sessions: sessionStore(db, tables),
-    users: userStore(db, tables, dialect),
-    secondFactors: secondFactorStore(db, tables, dialect),
-    passkeys: passkeyStore(db, tables),
-    members: memberStore(db, tables),
-    invitations: invitationStore(db, tables),
-    loginNetworks: loginNetworkStore(db, tables, dialect),
-    ownerMails: ownerMailStore(db, tables),
-    apiKeys: apiKeyStore(db, tables),
-    contacts: contactStore(db, tables, dialect),
-    suppressions: suppressionStore(db, tables),
-    credits: creditStore(db, tables, dialect),
-    creditHolds: creditHoldStore(db, tables),
-    creditLots: creditLotStore(db, tables),
-    lowBalances: lowBalanceStore(db, tables, dialect),
-    purchases: purchaseStore(db, tables),
-    idempotencyRecords: idempotencyStore(db, tables),
-    messages: messageStore(db, tables, dialect),
-    files: fileStore(db, tables, dialect),
-    bulks: bulkStore(db, tables),
-    messageParts: messagePartStore(db, tables),
-    providerPauses: pauseStore(db, tables),
-    dispatchPauses: dispatchPauseStore(db, tables),
-    parkedReceipts: parkedReceiptStore(db, tables),
-    receivedMessages: receivedMessageStore(db, tables, dialect),
-    conversations: conversationStore(db, tables),
-    webhooks: webhookStore(db, tables, dialect, eventLog),
-    sendingDomains: sendingDomainStore(db, tables, dialect),
-    secrets: secretStore(db, tables),
-    sealedValues: sealedValueStore(db, tables, dialect),
-    overview: overviewStore(db, tables),
-    retention: retentionStore(db, tables),
-    erasure: erasureStore(db, tables, dialect),
-    audit: auditStore(db, tables),
-    operators: operatorStore(db, tables, dialect),
-    eventLog,
-  }
+type EventLog = ReturnType<typeof eventLogStore>
+
+/** The stores: what is in this list is what `read` and `write` have. All stores of a handle share one event log. */
+const STORES = {
+  workspaces: workspaceStore,
+  accountTokens: accountTokenStore,
+  sessions: sessionStore,
+  users: userStore,
+  secondFactors: secondFactorStore,
+  passkeys: passkeyStore,
+  members: memberStore,
+  invitations: invitationStore,
+  loginNetworks: loginNetworkStore,
+  ownerMails: ownerMailStore,
+  apiKeys: apiKeyStore,
+  contacts: contactStore,
+  suppressions: suppressionStore,
+  credits: creditStore,
+  creditHolds: creditHoldStore,
+  creditLots: creditLotStore,
+  lowBalances: lowBalanceStore,
+  purchases: purchaseStore,
+  idempotencyRecords: idempotencyStore,
+  messages: messageStore,
+  files: fileStore,
+  bulks: bulkStore,
+  messageParts: messagePartStore,
+  providerPauses: pauseStore,
+  dispatchPauses: dispatchPauseStore,
+  parkedReceipts: parkedReceiptStore,
+  receivedMessages: receivedMessageStore,
+  conversations: conversationStore,
+  webhooks: webhookStore,
+  sendingDomains: sendingDomainStore,
+  secrets: secretStore,
+  sealedValues: sealedValueStore,
+  overview: overviewStore,
+  retention: retentionStore,
+  erasure: erasureStore,
+  audit: auditStore,
+  operators: operatorStore,
+  eventLog: (_db: Db, _tables: Tables, _dialect: StoreDialect, eventLog: EventLog) => eventLog,
 }
 
-type Stores = ReturnType<typeof stores>
+type Stores = { [Name in keyof typeof STORES]: ReturnType<(typeof STORES)[Name]> }
 
 /** The stores that have a query. */
 type Read = {
@@ -94,18 +93,29 @@ type WriteList = { [Name in keyof Stores]: Stores[Name]['reads'] & Stores[Name][
 
 /** The queries of all stores on one database handle. */
 export function openReads(db: Db, tables: Tables, dialect: StoreDialect): Reads {
-  const all = Object.entries(stores(db, tables, dialect))
-  return Object.fromEntries(all.map(([name, { reads }]) => [name, reads])) as Reads
+  const eventLog = eventLogStore(db, tables, dialect)
+  const all = Object.entries(STORES)
+  return Object.fromEntries(
+    all.map(([name, open]) => [name, open(db, tables, dialect, eventLog).reads]),
+  ) as Reads
 }
 
-/** The queries and changes of all stores on the handle of a transaction. */
+/**
+ * The queries and changes of all stores on the handle of a transaction. Each store is made at its first use: to make all
+ * for each transaction took 0.1 ms, and most use two or three.
+ */
 export function openWrites(db: Db, tables: Tables, dialect: StoreDialect): Writes {
-  const all: [string, { reads: object; writes: object }][] = Object.entries(
-    stores(db, tables, dialect),
-  )
-  return Object.fromEntries(
-    all.map(([name, { reads, writes }]) => [name, { ...reads, ...writes }]),
-  ) as unknown as Writes
+  const eventLog = eventLogStore(db, tables, dialect)
+  const opened: Record<string, object> = {}
+  return new Proxy(STORES, {
+    get(all, name: keyof Stores) {
+      if (name in all && !opened[name]) {
+        const { reads, writes } = all[name](db, tables, dialect, eventLog)
+        opened[name] = { ...reads, ...writes }
+      }
+      return opened[name]
+    },
+  }) as unknown as Writes
 }
 
 /** Runs the work of a transaction. The events that it stored get their positions at its end. */
