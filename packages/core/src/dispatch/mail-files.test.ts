@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { ClaimedMessage } from '../rules/claim.ts'
 import { createByteBudget } from '../runtime/byte-budget.ts'
-import { createMailFiles, memoryOf, withTexts } from './mail-files.ts'
+import { createMailFiles, memoryOf, storedLength, withTexts } from './mail-files.ts'
 
 const MINUTE_MS = 60_000
 
@@ -11,8 +11,11 @@ function opened(stored: readonly string[] = ['AAAA', 'BBBB']) {
   const files = createMailFiles(
     {
       files: {
-        ofMessages: async () => [row],
-        chunk: async (_workspace, _sha256, number) => stored[number] ?? null,
+        ofMessages: async (workspace, messages) =>
+          workspace === 'w' && messages.join() === 'm1'
+            ? [{ ...row, number: 0, sha256: 'y' }, row]
+            : [],
+        chunk: async (_workspace, sha256, number) => (sha256 === 'x' && stored[number]) || null,
       },
     },
     createByteBudget(8),
@@ -40,6 +43,42 @@ it('a file is loaded into memory that can be moved, and a provider gets it as te
       { filename: 'b', content: 'AAAABBBB' },
     ],
   })
+})
+
+it('the memory of loaded files is all that is moved, and a job without them stays as it is', async () => {
+  const { files, message } = opened()
+  const content = await files.load(message)
+  if (!content) throw new Error('the file is missing')
+  const memory = memoryOf([{ content: { text: 'x' } }, { content }])
+  expect(memory.map((one) => Buffer.from(one).toString())).toEqual(['AAAABBBB'])
+  for (const content of [{ text: 'x' }, { attachments: [{ filename: 'a', content: 'CCCC' }] }]) {
+    const job = { content } as never as { content: typeof message.content }
+    expect(withTexts(job)).toBe(job)
+  }
+})
+
+it('a file counts as many bytes as its base64 has', () => {
+  const of = (...sizes: (number | undefined)[]) =>
+    storedLength({
+      attachments: sizes.map((size_bytes) => (size_bytes === undefined ? {} : { size_bytes })),
+    } as never)
+  expect([of(0), of(1), of(3), of(4), of(undefined), of(3, undefined, 4)]).toEqual([
+    0, 4, 4, 8, 0, 12,
+  ])
+})
+
+it('files of 32 MiB are in memory at once', async () => {
+  const files = createMailFiles({ files: {} } as never)
+  const mail = (mib: number) =>
+    ({
+      content: { attachments: [{ size_bytes: (mib * 3 * 2 ** 20) / 4 }] },
+    }) as never as ClaimedMessage
+  const first = await files.reserve(mail(31), MINUTE_MS)
+  const second = await files.reserve(mail(1), MINUTE_MS)
+  expect([first, second]).toEqual([expect.any(Function), expect.any(Function)])
+  expect(await files.reserve(mail(1), 0)).toBeNull()
+  first?.()
+  expect(await files.reserve(mail(1), -5)).not.toBeNull()
 })
 
 it('a message whose file is missing has no content', async () => {
