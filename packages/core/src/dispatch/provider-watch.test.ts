@@ -6,7 +6,7 @@ import { startListening, startProviderWatch } from './provider-watch.ts'
 
 describe('a provider that listens', () => {
   function parts() {
-    const { runtime, logged, fields } = recordedRuntime({ keepsDebug: true })
+    const { runtime, logged, fields } = recordedRuntime()
     const received: unknown[] = []
     const closed: unknown[] = []
     const listens = new Map<string, Parameters<NonNullable<Provider['listen']>>[0]>()
@@ -52,7 +52,7 @@ describe('a provider that listens', () => {
     await listens.get('b')?.receive(reports)
     expect(received).toEqual([['b', reports]])
     listens.get('a')?.note('warn', 'the peer is slow', { seconds: 3 })
-    listens.get('a')?.note('debug', 'a line', {})
+    listens.get('a')?.note('info', 'a line', {})
     expect(logged).toEqual(['the peer is slow', 'a line'])
     expect(fields).toEqual([{ seconds: 3, provider: 'a' }, { provider: 'a' }])
     expect(statesOf('b')).toEqual([{ name: 'b', state: 'up', detail: '' }])
