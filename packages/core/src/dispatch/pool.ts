@@ -38,6 +38,7 @@ export function createPool({
     'build @svc/core, or set threads to 0',
   )
   let opening: Promise<{ pool: Piscina; loaded: Promise<unknown> } | null> | undefined
+  let isClosing = false
 
   async function open() {
     const { Piscina } = await import('piscina')
@@ -55,11 +56,13 @@ export function createPool({
       // Built code needs none of this process's loaders, which start slowly.
       execArgv: [],
     })
-    // Piscina replaces a thread that dies and rejects its batches.
-    pool.on('error', (error) => {
-      log.error({ err: error }, 'a worker thread died')
+    // Piscina replaces a thread that dies. It rejects its batches with the reason, and emits the reason if there are none.
+    pool.on('workerDestroy', () => {
+      if (isClosing) return
+      log.error({ threads }, 'a worker thread died')
       telemetry?.threadDied()
     })
+    pool.on('error', (error) => log.error({ err: error }, 'a worker thread failed'))
     pool.on('message', (fault: ProviderFault) => logProviderFault(log, fault))
     // The empty batch resolves when the thread has loaded.
     const loaded = pool.run({ jobs: [], start_by_ms: 0 }, { name: 'deliver' })
@@ -87,6 +90,7 @@ export function createPool({
       isHere(provider) ? here.lookup(provider, jobs) : run('lookup', { provider, jobs }),
     deliver: (jobs, start_by_ms) => run('deliver', { jobs, start_by_ms }),
     async close() {
+      isClosing = true
       const { pool, loaded } = (await opening) ?? {}
       // Node 20 aborts the process when a thread is terminated while it loads a module.
       await Promise.allSettled([loaded])
