@@ -244,6 +244,285 @@ describe('the messages of a provider with a limited number of connections', () =
   })
 })
 
+/** A provider with connections, whose requests end when the test says so. */
+function opened({ all, each = all, max = 384 }: { all: number; each?: number; max?: number }) {
+  const count = { calls: 0, took_ms: 0 }
+  const load = createInFlight({
+    max,
+    elapsed: () => elapsed_ms,
+    connections: new Map([['a', { each, all }]]),
+    callsOf: () => ({ ...count }),
+  })
+  /**
+   * Sends as many requests as the provider has room for, each of which takes so long, the first ones without an answer.
+   * Returns their number.
+   */
+  function round(
+    tookOf: (requests: number, i: number) => number,
+    { isFull = true, lost = 0, left = 0 } = {},
+  ): number {
+    const { messages } = load.roomOf('a')
+    const ends = Array.from({ length: messages - left }, () => load.began('a', 1))
+    if (isFull && left === 0) load.roomOf('a')
+    const began_ms = elapsed_ms
+    for (const [i, end] of ends.entries()) {
+      const took_ms = tookOf(messages, i)
+      elapsed_ms = Math.max(elapsed_ms, began_ms + took_ms)
+      if (i >= lost) {
+        count.calls += 1
+        count.took_ms += took_ms
+      }
+      end(i < lost ? 1 : 0)
+    }
+    return messages
+  }
+  return { load, count, round }
+}
+
+describe('the room of a provider', () => {
+  it('has no limit without known connections', () => {
+    expect(inFlight.roomOf('a')).toEqual({ messages: Number.POSITIVE_INFINITY, batch: 64 })
+    expect(inFlight.isFull('a')).toBe(false)
+  })
+
+  it('stays as it is if no request is counted', () => {
+    const connections = new Map([['a', { each: 4, all: 4 }]])
+    const load = createInFlight({ max: 10, elapsed: () => elapsed_ms, connections })
+    load.began('a', 4)()
+    expect(load.roomOf('a')).toEqual({ messages: 4, batch: 1 })
+  })
+
+  it.each([
+    [3, 3],
+    [8, 8],
+    [100, 8],
+  ])('of %d connections is %d requests at first, each alone', (all, room) => {
+    const { load } = opened({ all })
+    expect(load.roomOf('a')).toEqual({ messages: room, batch: 1 })
+    const end = load.began('a', 2)
+    expect(load.roomOf('a').messages).toBe(room - 2)
+    load.began('a', room)
+    expect(load.roomOf('a').messages).toBe(0)
+    end()
+    end()
+    expect(load.roomOf('a').messages).toBe(0)
+  })
+
+  it.each([
+    // Some wait in the threads, so that no connection is idle.
+    [1_000, 4 + 1, 1],
+    [250, 4 + 4, 1],
+    // Quick answers: a batch for 100 ms of each thread's connections, of at most 64.
+    [50, 4 + 20, 1],
+    [49, 4 + 20, Math.floor(200 / 49)],
+    [10, 4 + 100, 20],
+    [1, 4 + 1_000, 64],
+    [0, Number.POSITIVE_INFINITY, 64],
+  ])('after an answer in %d ms is %d messages, %d in a batch', (took_ms, messages, batch) => {
+    const { load, count } = opened({ all: 4, each: 2 })
+    const end = load.began('a', 1)
+    Object.assign(count, { calls: 1, took_ms })
+    end()
+    expect(load.roomOf('a')).toEqual({ messages, batch })
+  })
+
+  it('has a batch of one message where a thread has few connections', () => {
+    const { load, count } = opened({ all: 400, each: 0.1 })
+    const end = load.began('a', 1)
+    Object.assign(count, { calls: 1, took_ms: 40 })
+    end()
+    expect(load.roomOf('a').batch).toBe(1)
+  })
+
+  it('learns the latency from the latest answers, over the wrap of both counts', () => {
+    const { load, count } = opened({ all: 4 })
+    Object.assign(count, { calls: 2 ** 31 - 1, took_ms: 2 ** 31 - 500 })
+    const [first, second, third] = [load.began('a', 1), load.began('a', 1), load.began('a', 1)]
+    Object.assign(count, { calls: -(2 ** 31), took_ms: -(2 ** 31) + 500 })
+    first()
+    // 250 / 1,000 of four connections.
+    expect(load.roomOf('a').messages).toBe(4 + 1 - 2)
+    // No request ended since.
+    second()
+    expect(load.roomOf('a').messages).toBe(4 + 1 - 1)
+    Object.assign(count, { calls: -(2 ** 31) + 1, took_ms: -(2 ** 31) + 500 })
+    third()
+    // 0.7 × 1,000 ms.
+    expect(load.roomOf('a').messages).toBe(4 + Math.floor(1_000 / 700))
+  })
+})
+
+describe('a claim for a provider with connections', () => {
+  it('is possible up to its requests and those that wait, before an answer is known', () => {
+    const { load } = opened({ all: 4 })
+    expect(load.busy('a', 1_000)).toBeNull()
+    const wait = load.waits('a', 30)
+    load.began('a', 5)
+    // 4 at once, and 32 that wait.
+    expect(load.busy('a')).toBeNull()
+    expect(load.busy('a', 1)).toEqual({ wait_ms: 250, is_slow: false })
+    wait()
+    expect(load.busy('a', 30)).toBeNull()
+    expect(load.busy('a', 31)).not.toBeNull()
+  })
+
+  it.each([
+    // Messages for two seconds wait, and at least one for each connection.
+    [1_000, 4 + 8, 1_000],
+    [500, 4 + 16, 1_000],
+    [3_000, 4 + 4, 1_500],
+    [30_000, 4 + 4, 10_000],
+    // At most as many as a slow provider may have, unless it is quick.
+    [50, 100, 600],
+    [49, 4 + 164, 1_004.5],
+    [1, 4 + 8_000, 1_000],
+  ])(
+    'after an answer in %d ms is possible up to %d messages, else waits %d ms',
+    (took_ms, capacity, wait_ms) => {
+      const { load, count } = opened({ all: 4, max: 100 })
+      const end = load.began('a', 1)
+      Object.assign(count, { calls: 1, took_ms })
+      end()
+      expect(load.busy('a', capacity - 1)).toBeNull()
+      expect(load.busy('a', capacity)).toEqual({ wait_ms, is_slow: false })
+    },
+  )
+
+  it('counts a provider that is silent for a second as slow as it is silent', () => {
+    const { load, count } = opened({ all: 4 })
+    const end = load.began('a', 1)
+    Object.assign(count, { calls: 1, took_ms: 100 })
+    end()
+    load.began('a', 4)
+    elapsed_ms = 999
+    expect(load.busy('a', 79)).toBeNull()
+    elapsed_ms = 1_000
+    expect(load.busy('a', 7)).toBeNull()
+    expect(load.busy('a', 8)).toEqual({ wait_ms: 1_000, is_slow: false })
+    elapsed_ms = 4_999
+    expect(load.busy('a', 8)?.is_slow).toBe(false)
+    elapsed_ms = 5_000
+    expect(load.busy('a', 8)).toEqual({ wait_ms: 2_500, is_slow: true })
+  })
+
+  it('says when a provider without connections is full', () => {
+    const end = inFlight.began('a', 10)
+    elapsed_ms = 4_999
+    expect(inFlight.isFull('a')).toBe(false)
+    elapsed_ms = 5_000
+    expect(inFlight.isFull('a')).toBe(true)
+    expect(inFlight.isFull('b')).toBe(false)
+    expect(inFlight.busy('a')).toEqual({ wait_ms: 1_000, is_slow: true })
+    end()
+    expect(inFlight.isFull('a')).toBe(false)
+    // Slow until a faster call ends.
+    const faster = inFlight.began('a', 10)
+    expect(inFlight.isFull('a')).toBe(true)
+    elapsed_ms += 4_999
+    faster()
+    inFlight.began('a', 10)
+    expect(inFlight.isFull('a')).toBe(false)
+  })
+})
+
+describe('the requests that a provider gets at once, round by round', () => {
+  type Round = Parameters<ReturnType<typeof opened>['round']>
+  const times = (count: number, one: number) => Array<number>(count).fill(one)
+
+  it.each<[string, tookOf: Round[0], expected: number[]]>([
+    // The last ones have connections for all, and some wait in the threads.
+    ['double while it is as fast', () => 1_000, [8, 16, 32, 64, 125, 125, 125]],
+    [
+      'are tried less and less often while more only wait in the peer, and then fewer, too',
+      (requests) => 125 * requests,
+      [8, 16, ...times(4, 8), 10, 10, ...times(8, 8), 10, 10, ...times(8, 8), 6, 6, 6, 8, 8, 6],
+    ],
+    [
+      'do not become fewer while it answers within a second',
+      (requests) => 124 * requests,
+      [
+        8,
+        16,
+        ...times(4, 8),
+        10,
+        10,
+        ...times(8, 8),
+        10,
+        10,
+        ...times(8, 8),
+        10,
+        10,
+        ...times(8, 8),
+      ],
+    ],
+    [
+      'may become more while it answers quickly',
+      (requests) => ({ 8: 50, 16: 99 })[requests] ?? 1_000,
+      [8, 16, 32, 16, 16, 16, 16, 20],
+    ],
+    [
+      'may not if it is no longer quick',
+      (requests) => ({ 8: 50, 16: 100 })[requests] ?? 1_000,
+      [8, 16, 8, 8, 8, 8, 10, 10],
+    ],
+    ['become more for half of the gain', (requests) => (requests === 8 ? 750 : 1_000), [8, 16, 32]],
+    ['do not for less', (requests) => (requests === 8 ? 749 : 1_000), [8, 16, 8]],
+    [
+      'grow slowly if they end one after the other',
+      (_, i) => (i === 0 ? 100 : 400),
+      [8, 8, 10, 10, 10, 13, 13, 13],
+    ],
+    ['grow fast if nearly all end together', (_, i) => (i === 0 ? 120 : 360), [8, 16, 32]],
+  ])('%s', (_, tookOf, expected) => {
+    const { round } = opened({ all: 100 })
+    expect(expected.map(() => round(tookOf))).toEqual(expected)
+  })
+
+  it.each<[string, all: number, optionsOf: (i: number) => Round[1], expected: number[]]>([
+    ['stay while they are not all used', 100, () => ({ isFull: false }), [8, 8, 8, 8]],
+    [
+      'change after as many answers as there are requests',
+      100,
+      (i) => ({ left: i % 2 === 0 ? 1 : 0 }),
+      [8, 8, 16, 16, 32, 32],
+    ],
+    ['stay after few without an answer', 100, (i) => ({ lost: i === 0 ? 2 : 0 }), [8, 8, 16]],
+    [
+      'are halved once by many without an answer, and grow after a while',
+      100,
+      (i) => ({ lost: i === 0 ? 3 : 0 }),
+      [8, ...times(8, 4), 5, 5, 10, 20, 40, 80, 125],
+    ],
+    ['fall to one without answers', 100, () => ({ lost: 100 }), [8, 4, 2, 1, 1, 1]],
+    [
+      'fall below the connections',
+      4,
+      (i) => ({ lost: i === 0 ? 4 : 0 }),
+      [4, 2, ...times(9, 1), 2, 2, 5, 5],
+    ],
+  ])('%s', (_, all, optionsOf, expected) => {
+    const { round } = opened({ all })
+    expect(expected.map((_, i) => round(() => 1_000, optionsOf(i)))).toEqual(expected)
+  })
+
+  it('are halved once for requests that began before the limit was lowered', () => {
+    const { load } = opened({ all: 100 })
+    const [first, second] = [load.began('a', 4), load.began('a', 4)]
+    elapsed_ms = 1_000
+    const third = load.began('a', 4)
+    first(4)
+    expect(load.roomOf('a').messages).toBe(0)
+    second(4)
+    third(0)
+    // 4 are left; the third call began when the limit was lowered, and most messages had no answer.
+    expect(load.roomOf('a').messages).toBe(2)
+    const later = load.began('a', 1)
+    elapsed_ms = 2_000
+    later(1)
+    expect(load.roomOf('a').messages).toBe(1)
+  })
+})
+
 /** Numbers from 0 to 1 that depend only on the seed (a linear congruential generator). */
 function randomFrom(seed: number): () => number {
   let state = seed

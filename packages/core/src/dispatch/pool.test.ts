@@ -39,7 +39,7 @@ afterEach(async () => {
   for (const pool of pools) await pool.close()
 })
 
-function open({ threads = 1, isBroken = (): boolean => false } = {}) {
+function open({ threads = 1, isBroken = (): boolean => false, isCounted = true } = {}) {
   const { runtime, logged, fields, counts } = recordedRuntime()
   const here: string[] = []
   let copies = 0
@@ -59,7 +59,7 @@ function open({ threads = 1, isBroken = (): boolean => false } = {}) {
   const pool = createPool({
     threads,
     log: runtime.log,
-    telemetry: runtime.telemetry,
+    telemetry: isCounted ? runtime.telemetry : undefined,
     settings,
     here: {
       async send(provider, jobs, start_by_ms) {
@@ -132,22 +132,24 @@ it('logs the faults of providers in threads', async () => {
 })
 
 it.each([
-  ['fails', 'die', 'a defect'],
-  ['ends', 'exit', 'worker exited with code: 3'],
+  ['fails', 'die', 'a defect', { threadDied: 1 }],
+  ['ends', 'exit', 'worker exited with code: 3', { threadDied: 1 }],
+  ['ends without telemetry', 'exit', 'worker exited with code: 3', {}],
 ])(
   'counts and replaces a thread that %s, whose batches have no answer',
-  async (_, text, reason) => {
-    const { pool, send, logged, counts } = open()
+  async (_, text, reason, counted: Record<string, number>) => {
+    const isCounted = 'threadDied' in counted
+    const { pool, send, logged, counts } = open({ isCounted })
     const before = (await send('x'))?.[0]
     const lost = await Promise.allSettled([send(text), send('wait'), send('wait')])
     expect(lost).toMatchObject(Array(3).fill({ status: 'rejected', reason: { message: reason } }))
     expect(logged).toEqual(['a worker thread died'])
-    expect(counts).toEqual({ threadDied: 1 })
+    expect(counts).toEqual(counted)
     const after = (await send('x'))?.[0]
     expect(after).toMatchObject({ type: 'accepted' })
     expect(after).not.toEqual(before)
     await pool.close()
-    expect(counts).toEqual({ threadDied: 1 })
+    expect(counts).toEqual(counted)
   },
 )
 
