@@ -1,0 +1,328 @@
+import { units } from '../../packages/core/src/contract/fields/units.ts'
+import { createRecipients } from '../../packages/core/src/retention/erasure.ts'
+import type { AcceptResult } from '../../packages/core/src/rules/accept.ts'
+import type { Settlement } from '../../packages/core/src/rules/settlement.ts'
+import type { MessageClaim } from '../../packages/core/src/storage/ports/hot.ts'
+import type { Storage } from '../../packages/core/src/storage/ports/storage.ts'
+import {
+  type Builders,
+  builders,
+  SMS_PRICE,
+  type TestRuntime,
+  testRuntime,
+} from '../../packages/core/test/fixtures.ts'
+import type { connectTo } from '../../packages/core/test/postgres-client.ts'
+
+const LEASE_MS = 30_000
+const HOUR_MS = 3_600_000
+const RECIPIENT = '+255700000001'
+/** After so many hours of work without faults, nothing may wait any more. */
+const DRAIN_ROUNDS = 8
+
+/** A server of the service: its storage, with a clock and ids of its own. */
+export interface Server {
+  storage: Storage
+  clock: TestRuntime
+  make: Builders
+}
+
+export function serverOn(storage: Storage, seed: string): Server {
+  const clock = testRuntime(seed)
+  return { storage, clock, make: builders(clock) }
+}
+
+/** A workspace with a waiting message, a claimed one, and a sent one whose webhook waits. It can pay for one more. */
+export interface Scene {
+  workspace_id: string
+  webhook_id: string
+  waiting: string
+  claimed: string
+  token: string
+  sent: string
+  /** The Idempotency-Key of all accepts that have one. */
+  key: string
+  /** Each claim that got a message: an order may not give it to two servers. */
+  claims: { message_id: string; server: string; now_ms: number }[]
+  /** The ids in the answers to accepts that were accepted or replayed. */
+  answered: string[]
+  /** Those of accepts with the key. */
+  answeredByKey: Set<string>
+}
+
+export async function setScene(server: Server): Promise<Scene> {
+  const { storage, clock, make } = server
+  const row = make.workspace()
+  const webhook = make.webhook(row.id)
+  const workspace_id = row.id
+  await storage.write(async ({ workspaces, credits, webhooks }) => {
+    await workspaces.insert(row)
+    await credits.open(workspace_id, clock.now())
+    await credits.post(workspace_id, make.grant(units(4 * SMS_PRICE)))
+    await webhooks.insert(webhook)
+  })
+  const accept = async (recipient: string) => {
+    const request = make.send(workspace_id, { recipient })
+    const [result] = await storage.hot.accept([request])
+    if (result?.outcome !== 'accepted') throw new Error(`the scene: ${result?.outcome}`)
+    return request.messages[0]?.id ?? ''
+  }
+  const claimed = await accept('+255700000002')
+  const sent = await accept('+255700000003')
+  const token = clock.id()
+  const scene: Scene = {
+    ...{ workspace_id, webhook_id: webhook.id, waiting: '', claimed, token, sent },
+    ...{ key: clock.id(), claims: [], answered: [], answeredByKey: new Set<string>() },
+  }
+  const taken = await claim(server, scene, { token })
+  if (taken.length !== 2) throw new Error(`the scene: ${taken.length} messages were claimed`)
+  await settle(server, scene, sent, token, accepted(1))
+  scene.waiting = await accept(RECIPIENT)
+  scene.claims = []
+  return scene
+}
+
+/** What a server can do in a scene. */
+export type Operation = (server: Server, scene: Scene) => Promise<unknown>
+
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  'accept with a key': async (server, scene) => {
+    const { make, storage } = server
+    const message = make.message(scene.workspace_id)
+    const answer = { route: 'send', key: scene.key, request_hash: 'h' }
+    const response = JSON.stringify({ id: message.id })
+    const [result] = await storage.hot.accept([make.request([message], { ...answer, response })])
+    const id = noteAnswer(scene, result, message.id)
+    if (id !== null) scene.answeredByKey.add(id)
+    return result?.outcome
+  },
+  accept: async ({ make, storage }, scene) => {
+    const message = make.message(scene.workspace_id, { recipient: '+255700000004' })
+    const [result] = await storage.hot.accept([make.request([message])])
+    noteAnswer(scene, result, message.id)
+    return result?.outcome
+  },
+  claim: (server, scene) => claim(server, scene),
+  'claim and send': (server, scene) => work(server, scene),
+  'claim after the lease': (server, scene) =>
+    work(server, scene, new Date(server.clock.now().getTime() + LEASE_MS + 1)),
+  'settle as sent': (server, scene) =>
+    settle(server, scene, scene.claimed, scene.token, accepted(1)),
+  'settle as refused': (server, scene) =>
+    settle(server, scene, scene.claimed, scene.token, {
+      task: 'send',
+      attempt: 1,
+      never_accepted: true,
+      outcome: { type: 'rejected', error_code: 'invalid', error_message: 'No such number' },
+    }),
+  'receipt: delivered': (server, scene) => receipt(server, scene, 'delivered'),
+  'receipt: failed': (server, scene) => receipt(server, scene, 'failed'),
+  cancel: ({ storage, clock }, { workspace_id, waiting, claimed }) =>
+    storage.hot.cancel({ workspace_id, message_ids: [waiting, claimed], at: clock.now() }),
+  reschedule: ({ storage, clock }, { workspace_id, waiting }) => {
+    const at = clock.now()
+    const scheduled_at = new Date(at.getTime() + HOUR_MS / 2)
+    return storage.hot.reschedule({ workspace_id, message_id: waiting, scheduled_at, at })
+  },
+  deliver: async ({ storage, clock }, _scene) => {
+    const taken = await storage.hot.claimDeliveries(deliveryClaim(clock))
+    return storage.hot.recordDeliveries(taken.map((each) => delivered(each, clock)))
+  },
+  grant: ({ storage, make }, { workspace_id }) =>
+    storage.write(({ credits }) => credits.post(workspace_id, make.grant(units(SMS_PRICE)))),
+  freeze: ({ storage, clock }, { workspace_id }) =>
+    storage.write(({ credits }) =>
+      credits.setTerms(workspace_id, { status: 'frozen', frozen_reason: 'test' }, clock.now()),
+    ),
+  'opt out': ({ storage, clock }, { workspace_id }) =>
+    storage.write(({ suppressions }) => {
+      const at = { reason: 'opt_out', created_at: clock.now() } as const
+      return suppressions.add([{ workspace_id, channel: 'sms', address: RECIPIENT, ...at }])
+    }),
+  erase: ({ storage, clock }, { workspace_id }) =>
+    createRecipients({ storage, runtime: clock }).erase(RECIPIENT, { workspace_id }),
+  'rotate the secret': ({ storage }, { workspace_id, webhook_id }) =>
+    storage.write(async ({ webhooks }) => {
+      const webhook = await webhooks.lock(workspace_id, webhook_id)
+      if (!webhook) return
+      const { secret } = webhook
+      await webhooks.change(workspace_id, webhook_id, { secret, previous_secret: secret })
+    }),
+  'remove the webhook': ({ storage }, { workspace_id, webhook_id }) =>
+    storage.write(({ webhooks }) => webhooks.remove(workspace_id, webhook_id)),
+}
+
+/** Returns the id in the answer; null if the request was refused. */
+function noteAnswer(scene: Scene, result: AcceptResult | undefined, id: string): string | null {
+  if (result?.outcome !== 'accepted' && result?.outcome !== 'replayed') return null
+  const answered =
+    result.outcome === 'replayed' ? (JSON.parse(result.response) as { id: string }).id : id
+  scene.answered.push(answered)
+  return answered
+}
+
+const accepted = (attempt: number): Settlement['result'] => ({
+  task: 'send',
+  attempt,
+  outcome: { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null },
+})
+
+async function claim(
+  { storage, clock }: Server,
+  scene: Scene,
+  { now = clock.now(), token = clock.id() }: { now?: Date; token?: string } = {},
+) {
+  const elapsed_ms = clock.elapsed() + now.getTime() - clock.now().getTime()
+  const terms: MessageClaim = {
+    ...{ now, elapsed_ms, limit: 100, lease_ms: LEASE_MS, token },
+    route: () => ({ provider: 'carrier', sender: null }),
+  }
+  const taken = await storage.hot.claimMessages(terms)
+  for (const { message_id } of taken) {
+    scene.claims.push({ message_id, server: token, now_ms: now.getTime() })
+  }
+  return taken
+}
+
+/** Claims, and settles each message as a worker does. Returns the number of messages. */
+async function work(server: Server, scene: Scene, now = server.clock.now()): Promise<number> {
+  const taken = await claim(server, scene, { now })
+  for (const { message_id, token, attempt, suppressed } of taken) {
+    const result = suppressed ? ({ task: 'suppressed' } as const) : accepted(attempt)
+    await settle(server, scene, message_id, token, result, now)
+  }
+  return taken.length
+}
+
+async function settle(
+  { storage, clock }: Server,
+  { workspace_id }: Scene,
+  message_id: string,
+  token: string | null,
+  result: Settlement['result'],
+  at = clock.now(),
+): Promise<boolean | undefined> {
+  const abilities = { idempotent: true, lookup: false }
+  const by = { provider: 'carrier', abilities, result, at }
+  return (await storage.hot.settle([{ workspace_id, message_id, token, ...by }]))[0]
+}
+
+function receipt(server: Server, scene: Scene, status: 'delivered' | 'failed'): Promise<unknown> {
+  const why = status === 'failed' ? 'undelivered' : null
+  const reported = { status, provider_message_id: 'P1', error_code: why, error_message: why }
+  return settle(server, scene, scene.sent, null, { task: 'callback', receipts: [reported] })
+}
+
+function deliveryClaim(clock: TestRuntime) {
+  const rooms = { room_of_webhook: new Map(), room_of_workspace: new Map() }
+  const limits = { limit: 100, limit_per_webhook: 100, limit_per_workspace: 100 }
+  const time = { now: clock.now(), elapsed_ms: clock.elapsed() }
+  return { ...time, ...limits, ...rooms, lease_ms: LEASE_MS, token: clock.id() }
+}
+
+function delivered(
+  claimed: { workspace_id: string; webhook_id: string; delivery_id: string; token: string },
+  clock: TestRuntime,
+) {
+  const { workspace_id, webhook_id, delivery_id, token } = claimed
+  const answer = { response_status: 200, response_body: 'ok', error: null, retry_after_ms: null }
+  const key = { workspace_id, webhook_id, delivery_id, token }
+  return { ...key, started_at: clock.now(), duration_ms: 40, ...answer }
+}
+
+/** Repeats an accept that has a key, as a client without an answer does, and works until nothing waits. Returns what is wrong. */
+export async function drain(
+  server: Server,
+  scene: Scene,
+  { servers, isRepeated }: { servers: readonly Server[]; isRepeated: boolean },
+): Promise<string[]> {
+  const { storage, clock } = server
+  if (isRepeated) await OPERATIONS['accept with a key']?.(server, scene)
+  for (let round = 0; round < DRAIN_ROUNDS; round++) {
+    for (const each of servers) each.clock.advance(HOUR_MS)
+    const sent = await work(server, scene)
+    const taken = await storage.hot.claimDeliveries(deliveryClaim(clock))
+    await storage.hot.recordDeliveries(taken.map((each) => delivered(each, clock)))
+    if (sent === 0 && taken.length === 0 && round > 0) return []
+  }
+  return [`something still waits after ${DRAIN_ROUNDS} hours`]
+}
+
+/** Each statement selects the violations of one rule in a workspace, as one text per row. */
+const RULES: Readonly<Record<string, string>> = {
+  'the queues are empty': `
+    select 'message ' || message_id as fault from message_queue where workspace_id = $1
+    union all select 'delivery ' || delivery_id from delivery_queue where workspace_id = $1`,
+  'every attempt has an outcome': `
+    select message_id || ' attempt ' || number || ' ' || outcome from message_attempts where workspace_id = $1 and finished_at is null`,
+  'a message has one debit, and at most one refund': `
+    select m.id || ': ' || (select string_agg(kind || ' ' || amount, ', ') from ledger_entries l
+        where l.workspace_id = $1 and l.ref_type = 'message' and l.ref_id = m.id)
+    from messages m where m.workspace_id = $1 and (
+      (select count(*) from ledger_entries l where l.workspace_id = $1 and l.ref_type = 'message'
+        and l.ref_id = m.id and l.kind = 'send' and l.amount = -m.credits_used) <> 1 or
+      (select coalesce(sum(amount), 0) from ledger_entries l where l.workspace_id = $1 and l.ref_type = 'message'
+        and l.ref_id = m.id and l.kind = 'refund') <> m.credits_refunded or
+      (select count(*) from ledger_entries l where l.workspace_id = $1 and l.ref_type = 'message'
+        and l.ref_id = m.id and l.kind = 'refund') > 1)`,
+  'no debit is without a message': `
+    select l.ref_id from ledger_entries l where l.workspace_id = $1 and l.kind in ('send', 'refund')
+      and not exists (select 1 from messages m where m.workspace_id = $1 and m.id = l.ref_id)`,
+  'the ledger has no gap, and its balances are the sums': `
+    select 'entry ' || seq from (
+      select seq, balance_after, row_number() over (order by seq) as place, sum(amount) over (order by seq) as sum
+      from ledger_entries where workspace_id = $1) e where seq <> place or balance_after <> sum
+    union all
+    select 'account' from credit_accounts a where workspace_id = $1 and (
+      balance <> (select sum(amount) from ledger_entries l where l.workspace_id = $1)
+      or seq <> (select count(*) from ledger_entries l where l.workspace_id = $1) or balance < 0)`,
+  'an Idempotency-Key has one message, which its answer names': `
+    select key from idempotency_keys where workspace_id = $1 and not exists (
+      select 1 from messages m where m.workspace_id = $1 and m.id = (response::jsonb)->>'id')`,
+  'each change of status made one event, and each event one delivery to each webhook of then': `
+    select message_id || ' ' || event || ' ' || n from (
+      select message_id, event, count(*) as n from events where workspace_id = $1 and message_id is not null
+      group by 1, 2) e where n <> 1
+    union all
+    select 'deliveries of ' || event_id from deliveries where workspace_id = $1 group by webhook_id, event_id
+      having count(*) <> 1
+    union all
+    select 'no event of ' || m.id from messages m where workspace_id = $1 and status <> 'queued' and exists (
+      select 1 from webhooks where workspace_id = $1) and not exists (
+      select 1 from events e where e.workspace_id = $1 and e.message_id = m.id)`,
+  'no message is queued once nothing waits': `
+    select id from messages where workspace_id = $1 and status = 'queued'`,
+}
+
+type Database = Awaited<ReturnType<typeof connectTo>>
+
+const ALL_RULES = Object.entries(RULES)
+  .map(([rule, sql]) => `select '${rule}: ' || fault as fault from (${sql}) as faults(fault)`)
+  .join(' union all ')
+
+/** What breaks a rule in the scene, after `drain`. */
+export async function faultsIn(database: Database, scene: Scene): Promise<string[]> {
+  const values = [scene.workspace_id]
+  const { rows } = await database.query({ name: 'all_rules', text: ALL_RULES, values })
+  const faults = rows.map(({ fault }) => fault as string)
+  if (scene.answeredByKey.size > 1) {
+    faults.push(`one Idempotency-Key has several answers: ${[...scene.answeredByKey]}`)
+  }
+  const held = new Map<string, number>()
+  for (const { message_id, now_ms } of scene.claims) {
+    const before = held.get(message_id)
+    if (before !== undefined && now_ms < before + LEASE_MS) {
+      faults.push(`two servers claimed ${message_id} within one lease`)
+    }
+    held.set(message_id, now_ms)
+  }
+  const stored = await database.query({
+    name: 'stored',
+    text: 'select id from messages where workspace_id = $1',
+    values,
+  })
+  const ids = new Set(stored.rows.map(({ id }) => id as string))
+  for (const id of scene.answered) {
+    if (!ids.has(id)) faults.push(`a message that was answered is not there: ${id}`)
+  }
+  return faults
+}
