@@ -1,8 +1,10 @@
 import { units } from '../../packages/core/src/contract/fields/units.ts'
 import { createRecipients } from '../../packages/core/src/retention/erasure.ts'
 import type { AcceptResult } from '../../packages/core/src/rules/accept.ts'
+import type { ClaimedMessage } from '../../packages/core/src/rules/claim.ts'
+import type { ClaimedDelivery } from '../../packages/core/src/rules/deliveries.ts'
 import type { Settlement } from '../../packages/core/src/rules/settlement.ts'
-import type { MessageClaim } from '../../packages/core/src/storage/ports/hot.ts'
+import type { LaneEntry, MessageClaim } from '../../packages/core/src/storage/ports/hot.ts'
 import type { Storage } from '../../packages/core/src/storage/ports/storage.ts'
 import {
   type Builders,
@@ -42,7 +44,7 @@ export interface Scene {
   /** The Idempotency-Key of all accepts that have one. */
   key: string
   /** Each claim that got a message: an order may not give it to two servers. */
-  claims: { message_id: string; server: string; now_ms: number }[]
+  claims: { message_id: string; now_ms: number }[]
   /** The ids in the answers to accepts that were accepted or replayed. */
   answered: string[]
   /** Those of accepts with the key. */
@@ -60,14 +62,14 @@ export async function setScene(server: Server): Promise<Scene> {
     await credits.post(workspace_id, make.grant(units(4 * SMS_PRICE)))
     await webhooks.insert(webhook)
   })
-  const accept = async (recipient: string) => {
-    const request = make.send(workspace_id, { recipient })
-    const [result] = await storage.hot.accept([request])
-    if (result?.outcome !== 'accepted') throw new Error(`the scene: ${result?.outcome}`)
-    return request.messages[0]?.id ?? ''
+  const accept = async (...recipients: string[]) => {
+    const requests = recipients.map((recipient) => make.send(workspace_id, { recipient }))
+    const results = await storage.hot.accept(requests)
+    if (results.some(({ outcome }) => outcome !== 'accepted'))
+      throw new Error('the scene is refused')
+    return requests.map(({ messages: [message] }) => message?.id ?? '')
   }
-  const claimed = await accept('+255700000002')
-  const sent = await accept('+255700000003')
+  const [claimed = '', sent = ''] = await accept('+255700000002', '+255700000003')
   const token = clock.id()
   const scene: Scene = {
     ...{ workspace_id, webhook_id: webhook.id, waiting: '', claimed, token, sent },
@@ -76,7 +78,8 @@ export async function setScene(server: Server): Promise<Scene> {
   const taken = await claim(server, scene, { token })
   if (taken.length !== 2) throw new Error(`the scene: ${taken.length} messages were claimed`)
   await settle(server, scene, sent, token, accepted(1))
-  scene.waiting = await accept(RECIPIENT)
+  const [waiting = ''] = await accept(RECIPIENT)
+  scene.waiting = waiting
   scene.claims = []
   return scene
 }
@@ -100,6 +103,34 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     const [result] = await storage.hot.accept([make.request([message])])
     noteAnswer(scene, result, message.id)
     return result?.outcome
+  },
+  'accept and hand over': async (server, scene) => {
+    const { make, storage } = server
+    const message = make.message(scene.workspace_id, { recipient: '+255700000005' })
+    const held: ClaimedMessage[] = []
+    storage.hot.setLanes({ messages: laneOf(messageClaim(server), held) })
+    try {
+      const [result] = await storage.hot.accept([make.request([message])])
+      noteAnswer(scene, result, message.id)
+      noteClaims(scene, held, server.clock.now())
+      await settleAll(server, scene, held)
+      return result?.outcome
+    } finally {
+      storage.hot.setLanes(null)
+    }
+  },
+  'settle and hand over': async (server, scene) => {
+    const { storage, clock } = server
+    const held: ClaimedDelivery[] = []
+    const terms = { now: clock.now(), lease_ms: LEASE_MS, token: clock.id(), admits: () => true }
+    storage.hot.setLanes({ deliveries: laneOf(terms, held) })
+    try {
+      const isCounted = await settle(server, scene, scene.claimed, scene.token, accepted(1))
+      await storage.hot.recordDeliveries(held.map((each) => delivered(each, clock)))
+      return isCounted
+    } finally {
+      storage.hot.setLanes(null)
+    }
   },
   claim: (server, scene) => claim(server, scene),
   'claim and send': (server, scene) => work(server, scene),
@@ -166,31 +197,59 @@ const accepted = (attempt: number): Settlement['result'] => ({
   outcome: { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null },
 })
 
-async function claim(
-  { storage, clock }: Server,
-  scene: Scene,
-  { now = clock.now(), token = clock.id() }: { now?: Date; token?: string } = {},
-) {
+/** A lane with room for everything. What it gets back without knowing whether it is stored waits for the end of its lease. */
+function laneOf<Terms, Item>(terms: Terms, held: Item[]): LaneEntry<Terms, Item, unknown> {
+  return {
+    reserve: () => ({
+      terms,
+      handOver: (items) => void held.push(...items),
+      release() {},
+      giveBack() {},
+    }),
+    queued() {},
+  }
+}
+
+function messageClaim({ clock }: Server, now = clock.now(), token = clock.id()): MessageClaim {
   const elapsed_ms = clock.elapsed() + now.getTime() - clock.now().getTime()
-  const terms: MessageClaim = {
+  return {
     ...{ now, elapsed_ms, limit: 100, lease_ms: LEASE_MS, token },
     route: () => ({ provider: 'carrier', sender: null }),
   }
-  const taken = await storage.hot.claimMessages(terms)
-  for (const { message_id } of taken) {
-    scene.claims.push({ message_id, server: token, now_ms: now.getTime() })
-  }
+}
+
+async function claim(
+  server: Server,
+  scene: Scene,
+  { now = server.clock.now(), token = server.clock.id() }: { now?: Date; token?: string } = {},
+): Promise<ClaimedMessage[]> {
+  const taken = await server.storage.hot.claimMessages(messageClaim(server, now, token))
+  noteClaims(scene, taken, now)
   return taken
+}
+
+function noteClaims(scene: Scene, taken: readonly ClaimedMessage[], now: Date): void {
+  for (const { message_id } of taken) scene.claims.push({ message_id, now_ms: now.getTime() })
 }
 
 /** Claims, and settles each message as a worker does. Returns the number of messages. */
 async function work(server: Server, scene: Scene, now = server.clock.now()): Promise<number> {
   const taken = await claim(server, scene, { now })
-  for (const { message_id, token, attempt, suppressed } of taken) {
-    const result = suppressed ? ({ task: 'suppressed' } as const) : accepted(attempt)
-    await settle(server, scene, message_id, token, result, now)
-  }
+  await settleAll(server, scene, taken, now)
   return taken.length
+}
+
+async function settleAll(
+  { storage, clock }: Server,
+  { workspace_id }: Scene,
+  taken: readonly ClaimedMessage[],
+  now = clock.now(),
+): Promise<void> {
+  const settlements = taken.map(({ message_id, token, attempt, suppressed }) => {
+    const result = suppressed ? ({ task: 'suppressed' } as const) : accepted(attempt)
+    return settlement(workspace_id, message_id, token, result, now)
+  })
+  if (settlements.length > 0) await storage.hot.settle(settlements)
 }
 
 async function settle(
@@ -199,11 +258,20 @@ async function settle(
   message_id: string,
   token: string | null,
   result: Settlement['result'],
-  at = clock.now(),
 ): Promise<boolean | undefined> {
+  const one = settlement(workspace_id, message_id, token, result, clock.now())
+  return (await storage.hot.settle([one]))[0]
+}
+
+function settlement(
+  workspace_id: string,
+  message_id: string,
+  token: string | null,
+  result: Settlement['result'],
+  at: Date,
+): Settlement {
   const abilities = { idempotent: true, lookup: false }
-  const by = { provider: 'carrier', abilities, result, at }
-  return (await storage.hot.settle([{ workspace_id, message_id, token, ...by }]))[0]
+  return { workspace_id, message_id, token, provider: 'carrier', abilities, result, at }
 }
 
 function receipt(server: Server, scene: Scene, status: 'delivered' | 'failed'): Promise<unknown> {
