@@ -61,12 +61,15 @@ describe('the limit of a receiver', () => {
     expect(roomOf(receiver, at)).toBeLessThanOrEqual(LIMIT_MAX * by + 11)
   })
 
-  it.each([302, 404, 405])('does not grow with answers that acknowledge nothing: %i', (status) => {
-    for (let i = 0; i < 20; i++) round({ status })
-    expect(roomOf(receiver, at)).toBe(LIMIT_START)
-    round({})
-    expect(roomOf(receiver, at)).toBeGreaterThan(LIMIT_START)
-  })
+  it.each([300, 302, 404, 405])(
+    'does not grow with answers that acknowledge nothing: %i',
+    (status) => {
+      for (let i = 0; i < 20; i++) round({ status })
+      expect(roomOf(receiver, at)).toBe(LIMIT_START)
+      round({})
+      expect(roomOf(receiver, at)).toBeGreaterThan(LIMIT_START)
+    },
+  )
 
   it('is at least 1', () => {
     for (let i = 0; i < 50; i++) round({ status: 429 })
@@ -86,6 +89,123 @@ describe('the limit of a receiver', () => {
   it('is smaller for a receiver that always takes long', () => {
     for (let i = 0; i < 40; i++) round({ duration_ms: 14_000 })
     expect(roomOf(receiver, at)).toBe(32)
+  })
+})
+
+describe('one answer', () => {
+  /** Notes an answer of an attempt that began now, with this many in flight. */
+  function note(
+    answer: Partial<ReceiverAnswer>,
+    { in_flight = 8, began = at, is_probe = false } = {},
+  ) {
+    receiver.in_flight = in_flight
+    noteAnswer(receiver, { ...ok, ...answer }, { began, at, is_probe })
+    return receiver.limit
+  }
+
+  it('raises the limit if at least half of it is used, more slowly after it was lowered', () => {
+    expect(note({}, { in_flight: 3 })).toBe(8)
+    expect(note({}, { in_flight: 4 })).toBe(9)
+    expect(note({ status: 299 })).toBe(10)
+    expect(note({ status: 429 })).toBe(5)
+    expect(note({})).toBe(5.2)
+    expect(note({}, { in_flight: 2 })).toBe(5.2)
+  })
+
+  it.each([
+    [20, 1_000, 1_001],
+    [250, 1_000, 1_001],
+    [500, 2_000, 2_001],
+  ])('after one of %d ms, %d ms are not slow and %d ms are', (first, quick, slow) => {
+    note({ duration_ms: first, status: 404 })
+    expect(note({ duration_ms: quick, status: 404 })).toBe(8)
+    note({ duration_ms: first, status: 404 })
+    expect(note({ duration_ms: slow, status: 404 })).toBe(6)
+    expect(receiver.has_answered).toBe(true)
+  })
+
+  it('counts as slow by the fastest of late', () => {
+    note({ duration_ms: 500, status: 404 })
+    // Each attempt raises the fastest duration by a thousandth.
+    for (let i = 0; i < 3; i++) note({ duration_ms: 900, status: 404 })
+    expect(receiver.fastest_ms).toBeCloseTo(500 * 1.001 ** 3, 6)
+    expect(note({ duration_ms: 2_005, status: 404 })).toBe(8)
+    note({ duration_ms: 100, status: 404 })
+    expect(receiver.fastest_ms).toBe(100)
+  })
+
+  it('lowers the limit again if its attempt began when the limit was lowered, or later', () => {
+    expect(note({ status: 429 })).toBe(4)
+    expect(note({ status: 429 }, { began: at - 1 })).toBe(4)
+    expect(note({ status: 429 }, { began: at })).toBe(2)
+    expect(note({ status: 429 })).toBe(1)
+    expect(note({ status: 429 })).toBe(1)
+  })
+
+  it.each([
+    [5_000, 256],
+    [5_001, 32],
+  ])('of %d ms allows at most %d at once', (duration_ms, most) => {
+    receiver.limit = most - 1
+    const used = { in_flight: 200 }
+    expect([note({ duration_ms }, used), note({ duration_ms }, used)]).toEqual([most, most])
+  })
+
+  it.each<[string, Partial<ReceiverAnswer>, number, number]>([
+    ['a 500', { status: 500 }, 8, 1],
+    ['a 502', { status: 502 }, 8, 1],
+    ['a 503', { status: 503 }, 4, 1],
+    ['no connection', { status: null, error: 'connect' }, 4, 1],
+    ['a blocked target', { status: null, error: 'blocked_target' }, 8, 0],
+    ['a 499', { status: 499 }, 8, 0],
+  ])('that is %s leaves a limit of %3$d and %4$d failures', (_, answer, limit, failures) => {
+    expect(note(answer)).toBe(limit)
+    expect(receiver.failures).toBe(failures)
+    expect(receiver.has_answered).toBe(failures === 0)
+    expect(receiver.opened).toBe(0)
+  })
+
+  it('counts failures in a row, and ends them', () => {
+    for (let i = 0; i < 4; i++) note({ status: 500 })
+    expect(receiver.failures).toBe(4)
+    note({ status: 404 })
+    expect(receiver.failures).toBe(0)
+    for (let i = 0; i < 5; i++) note({ status: 500 })
+    expect(receiver).toMatchObject({ opened: 1, failures: 5, waits_until: at + 30_000, limit: 8 })
+    // Only probes make the next wait longer.
+    note(timeout)
+    expect(receiver).toMatchObject({ opened: 1, failures: 6, waits_until: at + 30_000, limit: 8 })
+    note(timeout, { is_probe: true })
+    expect(receiver).toMatchObject({ opened: 2, failures: 7, waits_until: at + 60_000 })
+  })
+
+  it('asks to wait with a 429 or a 503 only, at most an hour, and for no less than before', () => {
+    for (const status of [200, 404, 500]) note({ status, retry_after_ms: 60_000 })
+    expect(receiver.waits_until).toBe(0)
+    note({ status: 429 })
+    expect(receiver.waits_until).toBe(0)
+    note({ status: 503, retry_after_ms: 3_600_001 })
+    expect(receiver.waits_until).toBe(at + 3_600_000)
+    note({ status: 429, retry_after_ms: 60_000 })
+    expect(receiver.waits_until).toBe(at + 3_600_000)
+    // A probe's wait is no shorter either.
+    for (let i = 0; i < 5; i++) note(timeout)
+    expect(receiver).toMatchObject({ opened: 1, waits_until: at + 3_600_000 })
+  })
+
+  it.each([
+    [{ status: 200 }, 0],
+    [{ status: 429, retry_after_ms: 5_000 }, 30_000],
+    [{ status: 429, retry_after_ms: 90_000 }, 90_000],
+  ])('that is %j closes the breaker, and the receiver waits %d ms', (answer, wait_ms) => {
+    receiver.limit = 100
+    receiver.is_growing_fast = false
+    for (let i = 0; i < 5; i++) note({ status: 500 })
+    note(answer, { in_flight: 0 })
+    expect(receiver).toMatchObject({ opened: 0, failures: 0, has_answered: true })
+    expect(receiver.limit).toBe(answer.status === 429 ? 4 : 8)
+    expect(receiver.is_growing_fast).toBe(answer.status !== 429)
+    expect(receiver.waits_until).toBe(wait_ms === 0 ? 0 : at + wait_ms)
   })
 })
 

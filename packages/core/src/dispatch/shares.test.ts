@@ -120,6 +120,89 @@ describe('shares of the slots', () => {
   })
 })
 
+describe('rooms', () => {
+  it('list only what differs from the limits', () => {
+    expect(shares.rooms(at)).toEqual({
+      limit_per_webhook: 8,
+      limit_per_workspace: 100,
+      room_of_webhook: new Map(),
+      room_of_workspace: new Map(),
+    })
+    const began = begin(ref('a'), 3)
+    expect(shares.rooms(at).room_of_workspace).toEqual(new Map([['w1', 97]]))
+    began.end({ ...ok, status: 404 })
+    expect(shares.rooms(at)).toMatchObject({
+      room_of_webhook: new Map(),
+      room_of_workspace: new Map(),
+    })
+  })
+
+  it('of an unknown receiver are the rest of its one slot, when such receivers fill half', () => {
+    begin(ref('x', 'w'), 2)
+    begin(ref('y', 'w'), 1).end(null)
+    for (let i = 0; i < 24; i++) begin(ref(`a${i}`, `w${i}`), 8)
+    begin(ref('a24', 'w24'), 5)
+    expect([roomFor(ref('x', 'w')), roomFor(ref('y', 'w'))]).toEqual([6, 8])
+    begin(ref('a24', 'w24'), 1)
+    expect([roomFor(ref('x', 'w')), roomFor(ref('y', 'w'))]).toEqual([0, 1])
+  })
+
+  it('of a workspace are at least one in all', () => {
+    shares = createShares({ slots: 3 })
+    expect(shares.rooms(at).limit_per_workspace).toBe(1)
+    begin(ref('a'), 2)
+    expect(shares.rooms(at).room_of_workspace).toEqual(new Map([['w1', 0]]))
+  })
+
+  it('are those of an unknown receiver after a minute without use, to the millisecond', () => {
+    begin(ref('a'), 8).end(ok)
+    const used = roomFor(ref('a'))
+    expect(used).toBeGreaterThan(8)
+    at += 59_999
+    expect(roomFor(ref('a'))).toBe(used)
+    at += 1
+    expect(roomFor(ref('a'))).toBe(8)
+  })
+
+  it('remember a receiver in use, one that waits, and none that has to go for others', () => {
+    const inUse = begin(ref('in use'), 1)
+    begin(ref('waits'), 1).end({ ...ok, status: 429, retry_after_ms: 600_000 })
+    begin(ref('idle'), 4).end(ok)
+    at += 60_000
+    expect(roomFor(ref('in use'))).toBe(7)
+    expect(roomFor(ref('waits'))).toBe(0)
+    expect(roomFor(ref('idle'))).toBe(8)
+    for (let i = 0; i < 4_999; i++) begin(ref(`a${i}`), 1).end(null)
+    // The oldest that has nothing in flight.
+    expect(roomFor(ref('waits'))).toBe(8)
+    expect(roomFor(ref('in use'))).toBe(7)
+    inUse.end(ok)
+  })
+
+  it('say until when a receiver waits, and end the wait for a probe', () => {
+    expect(shares.waitsUntil('a')).toBe(0)
+    shares.probeNow('a')
+    begin(ref('a'), 5).end(timeout)
+    expect(shares.waitsUntil('a')).toBe(at + 30_000)
+    shares.probeNow('a')
+    expect(shares.waitsUntil('a')).toBe(0)
+    expect(roomFor(ref('a'))).toBe(1)
+  })
+
+  it('of failing receivers fall by what these hold, until they answer', () => {
+    for (let i = 0; i < 3; i++) begin(ref(`bad${i}`, `v${i}`), 1).end({ ...ok, status: 500 })
+    const busy = Array.from({ length: 12 }, (_, i) => begin(ref(`bad${i % 3}`, `v${i % 3}`), 8))
+    for (let i = 0; i < 5; i++) begin(ref(`late${i}`, `w${i}`), 1).end({ ...ok, status: 500 })
+    // 96 of 100 slots are in use.
+    const rooms = shares.rooms(at).room_of_webhook
+    expect([0, 1, 2, 3, 4].reduce((sum, i) => sum + (rooms.get(`late${i}`) ?? 0), 0)).toBe(4)
+    busy[0]?.end({ ...ok, status: 404 })
+    const later = shares.rooms(at).room_of_webhook
+    // One of the three is no failing receiver any more, with its 32.
+    expect([0, 1, 2, 3, 4].reduce((sum, i) => sum + (later.get(`late${i}`) ?? 8), 0)).toBe(36)
+  })
+})
+
 describe('slots for new deliveries', () => {
   const claim = (taken: ReceiverRef[]) => shares.beginClaim(shares.rooms(at), 100)(taken)
 
@@ -160,6 +243,58 @@ describe('slots for new deliveries', () => {
     expect(shares.reserve(ref('a'), at)).toBe(false)
     claim([])
     expect(shares.reserve(ref('a'), at)).toBe(true)
+  })
+
+  it('are not for one that waits while a claim took all that it may', () => {
+    begin(ref('a'), 1).end(ok)
+    shares.queued([ref('a')])
+    const note = shares.beginClaim(shares.rooms(at), 2)
+    note([ref('b'), ref('c')])
+    expect(shares.reserve(ref('a'), at)).toBe(false)
+    shares.beginClaim(shares.rooms(at), 2)([ref('b')])
+    expect(shares.reserve(ref('a'), at)).toBe(true)
+  })
+
+  it('are not for a workspace of which a claim took all that it may', () => {
+    for (let i = 0; i < 20; i++) begin(ref(`a${i}`), 4).end(ok)
+    begin(ref('a0'), 1).end(ok)
+    const taken = Array.from({ length: 100 }, (_, i) => ref(`a${i % 20}`))
+    const rooms = shares.rooms(at)
+    shares.beginClaim(rooms, 200)(taken.slice(1))
+    expect(shares.reserve(ref('a0'), at)).toBe(true)
+    shares.release([ref('a0')])
+    shares.beginClaim(rooms, 200)(taken)
+    expect(shares.reserve(ref('a0'), at)).toBe(false)
+    // Less than the room of the workspace was taken.
+    shares.beginClaim(rooms, 200)([ref('a1')])
+    shares.beginClaim(rooms, 200)([ref('a1')])
+    expect(shares.reserve(ref('a0'), at)).toBe(true)
+  })
+
+  it('are less what the receiver and its workspace have in flight and reserved', () => {
+    begin(ref('a'), 4).end(ok)
+    const limit = roomFor(ref('a'))
+    begin(ref('a'), limit - 2)
+    expect(shares.reserve(ref('a'), at)).toBe(true)
+    expect(shares.reserve(ref('a'), at)).toBe(true)
+    expect(shares.reserve(ref('a'), at)).toBe(false)
+    begin(ref('b'), 4).end(ok)
+    begin(ref('c'), 100 - limit - 1)
+    expect(shares.reserve(ref('b'), at)).toBe(true)
+    expect(shares.reserve(ref('b'), at)).toBe(false)
+  })
+
+  it('wait for a receiver that is asked to wait or fails: its deliveries fall due meanwhile', () => {
+    begin(ref('a'), 1).end(ok)
+    begin(ref('a'), 1).end({ ...ok, status: 429, retry_after_ms: 10_000 })
+    at += 10_000
+    expect(shares.reserve(ref('a'), at)).toBe(false)
+    claim([])
+    claim([])
+    expect(shares.reserve(ref('a'), at)).toBe(true)
+    begin(ref('b'), 1).end({ ...ok, status: 500 })
+    begin(ref('b'), 1).end(ok)
+    expect(shares.reserve(ref('b'), at)).toBe(false)
   })
 
   it('free a slot that waiting deliveries may use', () => {
