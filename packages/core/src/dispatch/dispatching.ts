@@ -245,11 +245,11 @@ interface OpenedProviders {
  * that other threads cannot open always do.
  */
 async function openPerformer(
-  { now, log, telemetry }: Runtime,
+  { now, log, telemetry, network }: Runtime,
   threads: number,
   { installed, settings, providers, mayStart }: OpenedProviders,
 ): Promise<Performer> {
-  const here = createPerformer({ now, targets: settings.targets, providers, mayStart })
+  const here = createPerformer({ now, targets: settings.targets, providers, mayStart, network })
   if (threads === 0) return here
   const { createPool } = await import('./pool.ts')
   const ofThisThread = installed.filter(({ source, traits }) => source === null || traits.connected)

@@ -2,7 +2,7 @@ import type { LookupJob, Outcome, Provider, SendJob } from '../contract/outside/
 import type { ProviderFault } from '../providers/defined/definition.ts'
 import type { InstalledProvider, ProviderSource } from '../providers/installed.ts'
 import type { LookupAnswer } from '../rules/settlement.ts'
-import type { Log } from '../runtime/runtime.ts'
+import type { Log, Runtime } from '../runtime/runtime.ts'
 import type { DeliverAnswer, Deliverer, DeliverJob } from '../webhooks/deliver.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
 import { uptimeMs } from './lane.ts'
@@ -92,24 +92,33 @@ export function createProviders({
   }
 }
 
+let delivering: Promise<typeof import('../webhooks/deliver.ts')> | null = null
+
+/** Loads the HTTP client at the first delivery of the process: a program that dispatches nothing does not need it. */
+function loadDelivering() {
+  delivering ??= import('../webhooks/deliver.ts')
+  return delivering
+}
+
 /** Runs jobs in the calling thread. */
 export function createPerformer({
   now,
   targets,
   providers,
   mayStart = () => true,
+  network,
 }: {
   now: () => Date
   mayStart?: MayStart
   targets: TargetPolicy
   providers: { open: Providers; close(): Promise<void> }
+  network?: Runtime['network']
 }): Performer {
   let loading: Promise<Deliverer> | null = null
 
-  /** Loads the HTTP client at the first delivery: a program that dispatches nothing does not need it. */
   async function load(): Promise<Deliverer> {
-    const { createDeliverer } = await import('../webhooks/deliver.ts')
-    return createDeliverer({ now, targets, may_start: () => mayStart(null) })
+    const { createDeliverer } = await loadDelivering()
+    return createDeliverer({ now, targets, network, may_start: () => mayStart(null) })
   }
 
   return {

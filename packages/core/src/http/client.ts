@@ -75,6 +75,8 @@ export interface HttpClientOptions {
   may_start?: (() => boolean) | undefined
   /** Called for each call with an answer: its duration from the first byte of the request, in milliseconds. */
   on_call?: ((duration_ms: number) => void) | undefined
+  /** Takes the requests in place of connections; `connect` is then not called. */
+  network?: Dispatcher | undefined
   /** Whether a status and headers are an answer even if the body is cut or does not end in time. Default: they are `unanswered`. */
   takes_cut?: boolean
 }
@@ -129,18 +131,7 @@ export function createConnector({
 
 /** Creates a client with one pool of keep-alive connections for each origin. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const { connect, connections, idle_ms } = options
-  const agent = new Agent({
-    connections,
-    pipelining: 1,
-    keepAliveTimeout: idle_ms,
-    keepAliveMaxTimeout: idle_ms,
-    keepAliveTimeoutThreshold: Math.min(idle_ms, 1_000),
-    // The deadline covers headers and body; undici's own timeouts restart with every byte.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: countingBytes(connect),
-  })
+  const agent = options.network ?? connectionsFor(options)
   const targetOf = createTargets()
   const use: Use = { requests: 0 }
   return {
@@ -152,6 +143,20 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     },
     close: () => agent.destroy(),
   }
+}
+
+function connectionsFor({ connect, connections, idle_ms }: HttpClientOptions): Agent {
+  return new Agent({
+    connections,
+    pipelining: 1,
+    keepAliveTimeout: idle_ms,
+    keepAliveMaxTimeout: idle_ms,
+    keepAliveTimeoutThreshold: Math.min(idle_ms, 1_000),
+    // The deadline covers headers and body; undici's own timeouts restart with every byte.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: countingBytes(connect),
+  })
 }
 
 /**

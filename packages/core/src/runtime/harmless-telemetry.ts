@@ -25,7 +25,7 @@ const VERBS: Record<keyof Telemetry, true> = {
  * answer and the commit of that answer. An error in telemetry must not fail a stored message.
  */
 export function withHarmlessTelemetry(runtime: Runtime): Runtime {
-  const { telemetry, log } = runtime
+  const { telemetry, log, network } = runtime
   if (!telemetry) return runtime
   return {
     now: () => runtime.now(),
@@ -35,6 +35,7 @@ export function withHarmlessTelemetry(runtime: Runtime): Runtime {
     random: () => runtime.random(),
     log,
     telemetry: harmless(telemetry, log),
+    network,
   }
 }
 

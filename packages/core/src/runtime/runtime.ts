@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Dispatcher } from 'undici'
 import type { Telemetry } from './telemetry.ts'
 
 /** The service's log; pino and `console` fit. It never receives secrets or message contents. */
@@ -9,7 +10,10 @@ export interface Log {
   error(fields: object, text: string): void
 }
 
-/** Clock, ids and randomness. They are injected, so that a service can run under a simulated clock with repeatable ids. */
+/**
+ * Clock, ids, randomness and the network of receivers. They are injected, so that a service can run under a simulated clock with
+ * repeatable ids.
+ */
 export interface Runtime {
   now(): Date
   /**
@@ -25,6 +29,8 @@ export interface Runtime {
   random(): number
   log: Log
   telemetry?: Telemetry | undefined
+  /** Takes the requests of webhooks in place of connections, for a simulated network; only for work of this thread. */
+  network?: Dispatcher | undefined
 }
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }

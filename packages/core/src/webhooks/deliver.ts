@@ -10,6 +10,7 @@ import {
 import type { FormattedAttempt } from '../rules/formats/format.ts'
 import { FORMATS } from '../rules/formats/formats.ts'
 import { isSuccess } from '../rules/record.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../runtime/telemetry.ts'
 import type { TargetPolicy } from './target.ts'
 import { createTargetConnector } from './target-connector.ts'
@@ -63,9 +64,12 @@ export function createDeliverer({
   now,
   targets,
   may_start,
+  network,
 }: {
   now: () => Date
   targets: TargetPolicy
+  /** Takes the requests in place of connections. */
+  network?: Runtime['network']
   /** Whether a request may begin now; asked right before each. Default: each may begin. */
   may_start?: () => boolean
 }): Deliverer {
@@ -91,6 +95,7 @@ export function createDeliverer({
     // Any 2xx acknowledges, whatever becomes of its body.
     takes_cut: true,
     may_start,
+    network,
   })
   const send = async (job: DeliverJob): Promise<DeliverAnswer | null> => {
     const answer = await post(job, { client, now })

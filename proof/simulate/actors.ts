@@ -1,0 +1,567 @@
+import { elapsedMs, later } from './clock.ts'
+import { type Asked, type Hook, type Model, PROVIDERS, type ProviderName } from './model.ts'
+import type { Step } from './script.ts'
+import { type Core, mixed, UNANSWERED, type World } from './world.ts'
+
+/** How long a client waits before it repeats a request; the wait doubles. */
+const REPEAT_MS = 700
+const REPEAT_MAX_MS = 10_000
+
+/** The number of receivers; each may have several webhooks. */
+const RECEIVERS = 8
+
+const ADDRESS = '127.0.0.1'
+
+type Mood = Extract<Step, { do: 'receiver' }>['mood']
+
+interface Stage {
+  world: World
+  model: Model
+}
+
+type Doing<K extends Step['do']> = Extract<Step, { do: K }>
+
+/** Carries out one step of a script. What it starts goes on after it. */
+export function perform(stage: Stage, step: Step): void {
+  const { world, model } = stage
+  world.count(step.do)
+  switch (step.do) {
+    case 'send':
+      send(stage, step)
+      break
+    case 'repeat': {
+      const asked = model.asked[step.which % model.asked.length]
+      if (asked?.key && step.isOther) void repeatOther(stage, asked)
+      else if (asked?.key) void post(stage, asked)
+      break
+    }
+    case 'bulk':
+      bulk(stage, step)
+      break
+    case 'cancel':
+    case 'reschedule':
+    case 'read':
+      void oneMessage(stage, step)
+      break
+    case 'cancelBulk':
+      void cancelBulk(stage, step.which)
+      break
+    case 'stranger':
+      void stranger(stage, step.which)
+      break
+    case 'grant':
+      grant(stage, step)
+      break
+    case 'terms':
+      void terms(stage, step)
+      break
+    case 'pause':
+    case 'resume':
+      void pauseAll(stage, step.do === 'pause')
+      break
+    case 'pauseProvider':
+    case 'resumeProvider':
+      void pauseOne(stage, step.which, step.do === 'pauseProvider')
+      break
+    case 'webhook':
+      void addHook(stage, step)
+      break
+    case 'change':
+      void changeHook(stage, step)
+      break
+    case 'revoke':
+      void revoke(stage, step.workspace)
+      break
+    case 'provider':
+      model.moods[nameOf(step.which)] = step.mood
+      world.trace(`provider ${nameOf(step.which)} is ${step.mood}`)
+      break
+    case 'receiver':
+      changeReceiver(stage, 1 + (step.which % RECEIVERS), step.mood)
+      break
+    case 'kill':
+      world.trace('killed')
+      world.kill(step.down_ms)
+      break
+    case 'commit':
+      world.failCommit(step.in_commits, step.fault)
+      break
+    case 'clock':
+      world.trace(`the clock is set by ${step.by_ms} ms`)
+      world.setClock(step.by_ms)
+      break
+    case 'sleep':
+      world.trace(`the machine sleeps for ${step.ms} ms`)
+      world.sleep(step.ms)
+      break
+  }
+}
+
+function changeReceiver({ world, model }: Stage, receiver: number, mood: Mood): void {
+  model.receivers.set(receiver, mood)
+  // A 410 disables its webhook.
+  if (mood === 'gone') {
+    for (const hook of model.hooks) if (hook.receiver === receiver) hook.isWhole = false
+  }
+  world.trace(`receiver ${receiver} is ${mood}`)
+}
+
+const nameOf = (which: number): ProviderName => PROVIDERS[which % PROVIDERS.length]?.name ?? 'plain'
+
+/** An error that the service gave without a fault that explains it. */
+function isRefusal(error: unknown): error is Error & { code: string; status: number } {
+  return (error as Error)?.name === 'SvcError' && (error as { status: number }).status < 500
+}
+
+/** Calls the service. The result is the value, a refusal as `code`, or null for no answer or an error of the service. */
+async function ask<T>(
+  { world }: Stage,
+  what: string,
+  work: (core: Core) => Promise<T>,
+): Promise<{ value: T } | { code: string } | null> {
+  try {
+    const value = await world.ask(work)
+    if (value === UNANSWERED) {
+      world.trace(`${what}: no answer`)
+      return null
+    }
+    return { value }
+  } catch (error) {
+    if (isRefusal(error)) {
+      world.trace(`${what}: ${error.code}`)
+      return { code: error.code }
+    }
+    const { code, message } = error as Error & { code?: string }
+    world.trace(`${what}: error ${code ?? message}`)
+    if (code !== 'SQLITE_FULL') {
+      world.violate('no error without a fault', `${what}: ${code ?? ''} ${(error as Error).stack}`)
+    }
+    return null
+  }
+}
+
+/** Repeats an operator's or owner's action until it is answered. */
+async function untilAnswered<T>(
+  stage: Stage,
+  what: string,
+  work: (core: Core) => Promise<T>,
+): Promise<{ value: T } | { code: string }> {
+  stage.model.open += 1
+  for (let time = 0; ; time++) {
+    const answer = await ask(stage, what, work)
+    if (answer) {
+      stage.model.open -= 1
+      return answer
+    }
+    await pause(time)
+  }
+}
+
+/** The wait before a request is repeated. */
+const pause = (time: number): Promise<void> =>
+  new Promise((resolve) => later(resolve, Math.min(REPEAT_MS * 2 ** time, REPEAT_MAX_MS)))
+
+const CONTENTS = {
+  sms: { text: 'Your order A1 is ready' },
+  whatsapp: { text: 'Your order A1 is ready' },
+  email: { subject: 'Order', text: 'Your order A1 is ready' },
+} as const
+
+const recipientOf = (channel: keyof typeof CONTENTS, fate: number): string =>
+  channel === 'email' ? `r${fate}@recipients.example` : `+1415${2_000_000 + (fate % 7_999_999)}`
+
+function send(stage: Stage, step: Doing<'send'>): void {
+  const { model } = stage
+  const { channel, delay_s, expires_s } = step
+  const body = {
+    channel,
+    to: recipientOf(channel, step.fate),
+    content: CONTENTS[channel],
+    ...(delay_s > 0 && { scheduled_at: new Date(Date.now() + delay_s * 1000).toISOString() }),
+    ...(expires_s > 0 && { expires_in: expires_s }),
+  }
+  const asked = newAsked(stage, step, 'send', body)
+  model.asked.push(asked)
+  for (let copy = 0; copy < step.copies; copy++) {
+    // Without a key, each copy is a request of its own.
+    if (asked.key || copy === 0) void post(stage, asked)
+    else {
+      const other = newAsked(stage, step, 'send', body)
+      model.asked.push(other)
+      void post(stage, other)
+    }
+  }
+}
+
+function bulk(stage: Stage, step: Doing<'bulk'>): void {
+  const recipients = Array.from({ length: step.size }, (_, i) =>
+    recipientOf('sms', mixed(step.fate, i) % 2_000_000),
+  )
+  const body = {
+    channel: 'sms',
+    content: CONTENTS.sms,
+    recipients,
+    ...(step.delay_s > 0 && {
+      scheduled_at: new Date(Date.now() + step.delay_s * 1000).toISOString(),
+    }),
+  }
+  const asked = newAsked(stage, { ...step, isTest: false }, 'bulk', body)
+  stage.model.asked.push(asked)
+  void post(stage, asked)
+}
+
+function newAsked(
+  { model }: Stage,
+  { workspace, isTest, isKeyed }: { workspace: number; isTest: boolean; isKeyed: boolean },
+  kind: Asked['kind'],
+  body: unknown,
+): Asked {
+  return {
+    place: workspace,
+    isTest,
+    kind,
+    key: isKeyed ? `key-${model.asked.length}` : undefined,
+    body,
+    answer: null,
+    ids: [],
+    refusals: [],
+    lost: 0,
+    pending: 0,
+  }
+}
+
+/** A request; a client with a key repeats it until it has an answer. */
+async function post(stage: Stage, asked: Asked): Promise<void> {
+  const { world, model } = stage
+  const place = model.places[asked.place]
+  if (!place) return
+  const what = `${asked.kind} ${asked.key ?? '-'}`
+  model.open += 1
+  for (let time = 0; ; time++) {
+    const wasFrozen = place.frozen.state
+    const wasAnswered = asked.answer !== null
+    asked.pending += 1
+    const answer = await ask(stage, what, async (core) => {
+      const identity = await core.apiKeys.authenticate(
+        asked.isTest ? place.test_key : place.key,
+        ADDRESS,
+      )
+      const options = { idempotency_key: asked.key }
+      if (asked.kind === 'send') {
+        return core.messages.send(identity, asked.body as never, options)
+      }
+      return core.messages.bulks.send(identity, asked.body as never, options)
+    })
+    asked.pending -= 1
+    if (answer === null) {
+      asked.lost += 1
+      if (!asked.key) break
+      await pause(time)
+      continue
+    }
+    if ('code' in answer) {
+      asked.refusals.push(answer.code)
+      if (asked.answer !== null && answer.code !== 'unauthorized') {
+        world.violate('an idempotent answer is stable', `${what} was answered, then ${answer.code}`)
+      }
+      break
+    }
+    const { data } = answer.value
+    noteAnswer(stage, asked, data)
+    if (
+      wasFrozen === 'yes' &&
+      place.frozen.state === 'yes' &&
+      !asked.isTest &&
+      !wasAnswered &&
+      asked.lost === 0 &&
+      asked.pending === 0 &&
+      !answer.value.replayed
+    ) {
+      world.violate('a frozen workspace spends nothing', what)
+    }
+    break
+  }
+  model.open -= 1
+}
+
+function noteAnswer({ world, model }: Stage, asked: Asked, data: object): void {
+  const bytes = JSON.stringify(data)
+  const { message_id, messages } = data as {
+    message_id?: string
+    messages?: { message_id: string }[]
+  }
+  const ids = message_id ? [message_id] : (messages ?? []).map((one) => one.message_id)
+  const shown = ids.map((id) => world.nameOf('m', id)).join(' ')
+  world.trace(`${asked.kind} ${asked.key ?? '-'} of ${asked.place}: 201 ${shown}`)
+  if (asked.answer === null) {
+    asked.answer = bytes
+    asked.ids = ids
+    for (const id of ids) model.statuses.set(id, { status: 'queued', isRefunded: false })
+  } else if (asked.answer !== bytes) {
+    world.violate('an idempotent answer is stable', `${asked.key}: ${asked.answer} and ${bytes}`)
+  }
+}
+
+/** Another request with a known key is refused. */
+async function repeatOther(stage: Stage, asked: Asked): Promise<void> {
+  const { world, model } = stage
+  const place = model.places[asked.place]
+  if (!place || asked.kind !== 'send') return
+  const wasAnswered = asked.answer !== null
+  const answer = await ask(stage, `other ${asked.key}`, async (core) => {
+    const identity = await core.apiKeys.authenticate(
+      asked.isTest ? place.test_key : place.key,
+      ADDRESS,
+    )
+    const body = {
+      ...(asked.body as object),
+      to: '+14159999999',
+      channel: 'sms',
+      content: CONTENTS.sms,
+    }
+    return core.messages.send(identity, body as never, { idempotency_key: `${asked.key}` })
+  })
+  if (answer && 'value' in answer) {
+    if (wasAnswered)
+      world.violate('an idempotent answer is stable', `${asked.key} took another body`)
+    // The key was free: the original request is refused now.
+    const { message_id } = answer.value.data
+    model.asked.push({
+      ...asked,
+      key: `${asked.key} (other)`,
+      answer: JSON.stringify(answer.value.data),
+      ids: [message_id],
+      pending: 0,
+    })
+    asked.refusals.push('taken')
+  }
+}
+
+/** The messages of which clients know, oldest first. */
+const known = ({ model }: Stage): { id: string; asked: Asked }[] =>
+  model.asked.flatMap((asked) => asked.ids.map((id) => ({ id, asked })))
+
+const ORDER = ['queued', 'sent', 'failed', 'delivered', 'read']
+
+/** Notes a status that a client saw. */
+export function noteStatus(
+  { world, model }: Stage,
+  id: string,
+  seen: { status: string; isRefunded: boolean },
+): void {
+  const before = model.statuses.get(id)
+  model.statuses.set(id, seen)
+  if (!before) return
+  const isBack = ORDER.indexOf(seen.status) < ORDER.indexOf(before.status)
+  const isRevived = before.isRefunded && seen.status !== before.status
+  if (isBack || isRevived || (before.isRefunded && !seen.isRefunded)) {
+    const change = `${before.status} to ${seen.status}${before.isRefunded ? ' after a refund' : ''}`
+    world.violate('a status moves forward', `${world.nameOf('m', id)}: ${change}`)
+  }
+}
+
+async function oneMessage(
+  stage: Stage,
+  step: Doing<'cancel'> | Doing<'reschedule'> | Doing<'read'>,
+): Promise<void> {
+  const { world, model } = stage
+  const all = known(stage)
+  // Most questions are about new messages.
+  const found =
+    all[
+      all.length - 1 - (step.which % Math.min(all.length, step.which % 3 === 0 ? all.length : 12))
+    ]
+  const place = model.places[found?.asked.place ?? -1]
+  if (!found || !place) return
+  const { id } = found
+  const at = world.nameOf('m', id)
+  const when = step.do === 'reschedule' ? Date.now() + step.delay_s * 1000 : 0
+  const answer = await ask(stage, `${step.do} ${at}`, (core) => {
+    if (step.do === 'cancel') return core.messages.cancel(place.id, id)
+    if (step.do === 'read') return core.messages.get(place.id, id)
+    return core.messages.reschedule(place.id, id, { scheduled_at: new Date(when).toISOString() })
+  })
+  if (!answer || 'code' in answer) {
+    if (answer?.code === 'not_found')
+      world.violate('a 201 is on disk with its debit', `${at} is gone`)
+    return
+  }
+  const { status, credits_refunded, error_code } = answer.value
+  world.trace(`${step.do} ${at}: ${status}`)
+  noteStatus(stage, id, { status, isRefunded: Number(credits_refunded) > 0 })
+  if (step.do === 'cancel' && (status !== 'failed' || error_code !== 'canceled')) {
+    world.violate('a status moves forward', `${at} was canceled and is ${status} ${error_code}`)
+  }
+}
+
+async function cancelBulk(stage: Stage, which: number): Promise<void> {
+  const bulks = stage.model.asked.filter(({ kind, answer }) => kind === 'bulk' && answer !== null)
+  const found = bulks[which % bulks.length]
+  const place = stage.model.places[found?.place ?? -1]
+  if (!found || !place) return
+  const { bulk_id } = JSON.parse(found.answer ?? '{}') as { bulk_id: string }
+  const answer = await ask(stage, 'cancel a bulk', (core) =>
+    core.messages.bulks.cancel(place.id, bulk_id),
+  )
+  if (answer && 'value' in answer) stage.world.trace(`bulk canceled: ${answer.value.canceled}`)
+}
+
+/** A client asks for a message of another workspace. */
+async function stranger(stage: Stage, which: number): Promise<void> {
+  const { world, model } = stage
+  const all = known(stage)
+  const found = all[which % all.length]
+  const other = model.places[1 - (found?.asked.place ?? 0)]
+  if (!found || !other) return
+  const { id } = found
+  const works: ((core: Core) => Promise<unknown>)[] = [
+    (core) => core.messages.get(other.id, id),
+    (core) => core.messages.cancel(other.id, id),
+    (core) =>
+      core.messages.reschedule(other.id, id, { scheduled_at: new Date(Date.now()).toISOString() }),
+  ]
+  const answer = await ask(stage, 'stranger', works[which % works.length] as (typeof works)[0])
+  if (answer && (!('code' in answer) || answer.code !== 'not_found')) {
+    world.violate(
+      'no row of another workspace',
+      `${world.nameOf('m', id)}: ${JSON.stringify(answer)}`,
+    )
+  }
+}
+
+function grant(stage: Stage, step: Doing<'grant'>): void {
+  const { model } = stage
+  const place = model.places[step.workspace]
+  if (!place) return
+  const id = `01940000-0000-7000-8000-${String(model.grants.length).padStart(12, '0')}`
+  const one = { place: step.workspace, id, credits: step.credits, isAnswered: false }
+  model.grants.push(one)
+  for (let copy = 0; copy < step.copies; copy++) {
+    void untilAnswered(stage, `grant ${step.credits}`, (core) =>
+      core.credits.grant(place.id, {
+        amount: (step.credits * 1_000_000) as never,
+        id,
+        actor: 'operator',
+      }),
+    ).then((answer) => {
+      if ('value' in answer) one.isAnswered = true
+    })
+  }
+}
+
+async function terms(stage: Stage, { workspace, change }: Doing<'terms'>): Promise<void> {
+  const { world, model } = stage
+  const place = model.places[workspace]
+  if (!place) return
+  const changes = {
+    freeze: { status: 'frozen', reason: 'simulated' },
+    unfreeze: { status: 'active' },
+    limit: { daily_limit: 60_000_000 },
+    free: { daily_limit: null },
+  } as const
+  const { frozen } = place
+  const isFreezing = change === 'freeze' || change === 'unfreeze'
+  if (isFreezing) frozen.begin()
+  const answer = await untilAnswered(stage, change, (core) =>
+    core.credits.setTerms(place.id, changes[change] as never),
+  )
+  if (isFreezing) frozen.end('value' in answer ? (change === 'freeze' ? 'yes' : 'no') : 'unknown')
+  world.trace(`${change} of ${workspace}`)
+}
+
+async function pauseAll(stage: Stage, isPaused: boolean): Promise<void> {
+  const { world, model } = stage
+  model.pause.begin()
+  const answer = await untilAnswered(stage, isPaused ? 'pause' : 'resume', async (core) => {
+    if (isPaused) await core.dispatch.stop({ reason: 'simulated' })
+    else await core.dispatch.resume()
+  })
+  world.trace(isPaused ? 'paused' : 'resumed')
+  model.pause.end('code' in answer ? 'unknown' : isPaused ? 'yes' : 'no')
+}
+
+async function pauseOne(stage: Stage, which: number, isPaused: boolean): Promise<void> {
+  const { world, model } = stage
+  const name = nameOf(which)
+  const toggle = model.providerPauses[name]
+  toggle.begin()
+  const what = `${isPaused ? 'pause' : 'resume'} ${name}`
+  const answer = await untilAnswered(stage, what, async (core) => {
+    if (isPaused) await core.providers.pause(name, { reason: 'simulated' })
+    else await core.providers.resume(name)
+  })
+  world.trace(`${name} ${isPaused ? 'paused' : 'resumed'}`)
+  toggle.end('code' in answer ? 'unknown' : isPaused ? 'yes' : 'no')
+}
+
+const MODES = ['all', 'live', 'test', 'all'] as const
+
+async function addHook(stage: Stage, { workspace, kind }: Doing<'webhook'>): Promise<void> {
+  const { world, model } = stage
+  const place = model.places[workspace]
+  if (!place || model.hooks.length > RECEIVERS) return
+  const receiver = 1 + (model.hooks.length % RECEIVERS)
+  const mode = MODES[kind] ?? 'all'
+  const answer = await ask(stage, 'new webhook', (core) =>
+    core.webhooks.create(place.id, { url: `http://10.0.0.${receiver}/hook`, mode, events: ['*'] }),
+  )
+  if (answer === null) model.hasUnknownHooks = true
+  if (!answer || 'code' in answer) return
+  const { id, secret } = answer.value
+  model.hooks.push({
+    id,
+    place: workspace,
+    receiver,
+    mode,
+    secrets: new Set([secret]),
+    hasUnknownSecret: false,
+    off_since_ms: null,
+    isWhole: false,
+  })
+  world.trace(`webhook ${world.nameOf('w', id)} of ${workspace} to ${receiver}`)
+}
+
+async function changeHook(stage: Stage, { which, how }: Doing<'change'>): Promise<void> {
+  const { world, model } = stage
+  const hook = model.hooks[which % model.hooks.length] as Hook
+  const place = model.places[hook.place]
+  if (!place) return
+  const at = world.nameOf('w', hook.id)
+  if (how === 'enable') hook.off_since_ms = null
+  if (how === 'disable' || how === 'delete') hook.isWhole = false
+  const answer = await ask(stage, `${how} ${at}`, async (core) => {
+    if (how === 'disable') await core.webhooks.update(place.id, hook.id, { is_active: false })
+    else if (how === 'enable') await core.webhooks.enable(place.id, hook.id)
+    else if (how === 'delete') await core.webhooks.delete(place.id, hook.id)
+    else return (await core.webhooks.rotateSecret(place.id, hook.id)).secret
+    return ''
+  })
+  if (how === 'rotate' && answer === null) hook.hasUnknownSecret = true
+  if (!answer || 'code' in answer) return
+  world.trace(`${how} ${at}`)
+  if (how === 'rotate') hook.secrets.add(answer.value)
+  if (how === 'disable' || how === 'delete') hook.off_since_ms = elapsedMs()
+}
+
+/** Replaces the key of a workspace, and checks that the old key is refused at once. */
+async function revoke(stage: Stage, workspace: number): Promise<void> {
+  const { world, model } = stage
+  const place = model.places[workspace]
+  if (!place) return
+  const { key: old, key_id: oldId } = place
+  const made = await ask(stage, 'new key', (core) =>
+    core.apiKeys.create(place.id, { name: 'next' }),
+  )
+  if (!made || 'code' in made) return
+  place.key = made.value.key
+  place.key_id = made.value.id
+  const ended = await untilAnswered(stage, 'revoke', (core) =>
+    core.apiKeys.deactivate(place.id, oldId),
+  )
+  if ('code' in ended && ended.code !== 'not_found') return
+  world.trace(`key of ${workspace} revoked`)
+  const answer = await ask(stage, 'revoked key', (core) => core.apiKeys.authenticate(old, ADDRESS))
+  if (answer && (!('code' in answer) || answer.code !== 'unauthorized')) {
+    world.violate('a revoked key is refused at once', `key of ${workspace}`)
+  }
+}

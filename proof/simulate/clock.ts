@@ -1,0 +1,97 @@
+import { syncBuiltinESMExports } from 'node:module'
+import os from 'node:os'
+import timersPromises from 'node:timers/promises'
+import FakeTimers from '@sinonjs/fake-timers'
+
+// Import this module before the core: modules of Node keep the functions that they have when they are loaded.
+
+/** The start of each seed. */
+const START_MS = Date.parse('2026-05-04T09:00:00.000Z')
+const UPTIME_S = 100_000
+
+const setRealImmediate = globalThis.setImmediate
+const readRealTime = process.hrtime.bigint.bind(process.hrtime)
+
+/** The time of this machine in milliseconds, for measurements. */
+export const realMs = (): number => Number(readRealTime()) / 1e6
+
+export const clock = FakeTimers.install({
+  now: START_MS,
+  toFake: [
+    'setTimeout',
+    'clearTimeout',
+    'setInterval',
+    'clearInterval',
+    'setImmediate',
+    'clearImmediate',
+    'Date',
+    'hrtime',
+    'performance',
+  ],
+})
+
+/**
+ * The process whose code runs, and how late its timers are. A process that was killed has another number: its timers do
+ * nothing.
+ */
+export const running = { process: 0, late_ms: () => 0 }
+
+/** Milliseconds since the start of the seed; it does not follow changes of the wall clock. */
+export const elapsedMs = (): number => performance.now()
+
+/** Starts the time of a new seed, and forgets all timers. */
+export function restartClock(): void {
+  clock.reset()
+  clock.setSystemTime(START_MS)
+  clock.reset()
+  running.process += 1
+  running.late_ms = () => 0
+}
+
+/** Runs what is ready: microtasks, and the ticks of Node. */
+export const settleTasks = (): Promise<void> =>
+  new Promise((resolve) => void setRealImmediate(resolve))
+
+type Callback = (...values: unknown[]) => void
+
+/** A callback that runs only while the process that made the timer lives. */
+function ofProcess(callback: Callback): Callback {
+  const owner = running.process
+  return (...values) => {
+    if (owner === running.process) callback(...values)
+  }
+}
+
+const { setTimeout, setInterval, setImmediate } = globalThis as unknown as Record<
+  'setTimeout' | 'setInterval' | 'setImmediate',
+  (callback: Callback, ...values: unknown[]) => unknown
+>
+/** A timer of the world outside of the service, which outlives its processes. */
+export const later = (callback: () => void, ms: number): void => void setTimeout(callback, ms)
+
+Object.assign(globalThis, {
+  setTimeout: (callback: Callback, ms = 0, ...values: unknown[]) =>
+    setTimeout(ofProcess(callback), ms + running.late_ms(), ...values),
+  setInterval: (callback: Callback, ms = 0, ...values: unknown[]) =>
+    setInterval(ofProcess(callback), ms, ...values),
+  setImmediate: (callback: Callback, ...values: unknown[]) =>
+    setImmediate(ofProcess(callback), ...values),
+})
+
+os.uptime = () => UPTIME_S + Math.floor(performance.now() / 10) / 100
+
+Object.assign(timersPromises, {
+  setImmediate: <T>(value?: T) =>
+    new Promise((resolve) => void globalThis.setImmediate(resolve, value)),
+  setTimeout: <T>(ms?: number, value?: T, { signal }: { signal?: AbortSignal } = {}) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const timer = globalThis.setTimeout(resolve, ms, value)
+      const abort = () => {
+        clearTimeout(timer)
+        reject(signal?.reason)
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+    }),
+})
+syncBuiltinESMExports()

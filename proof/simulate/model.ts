@@ -1,0 +1,130 @@
+import type { Receipt } from '../../packages/core/src/contract/outside/provider.ts'
+
+/** `plain` recognises no repetition and cannot be asked; `asked` has a look-up; `once` recognises repetitions. */
+export const PROVIDERS = [
+  { name: 'plain', channel: 'sms' },
+  { name: 'asked', channel: 'whatsapp' },
+  { name: 'once', channel: 'email' },
+] as const
+
+export type ProviderName = (typeof PROVIDERS)[number]['name']
+
+/** What the clients and operators know: `unknown` while a change has no answer. */
+export type Known = 'yes' | 'no' | 'unknown'
+
+/** A state that people change. It is known only while one change at a time was asked for, because two have no known order. */
+export interface Toggle {
+  state: Known
+  begin(): void
+  end(state: Known): void
+}
+
+export function createToggle(): Toggle {
+  let open = 0
+  let isMixed = false
+  const toggle: Toggle = {
+    state: 'no',
+    begin() {
+      open += 1
+      isMixed ||= open > 1
+      toggle.state = 'unknown'
+    },
+    end(state) {
+      open -= 1
+      if (open > 0) return
+      toggle.state = isMixed ? 'unknown' : state
+      isMixed = false
+    },
+  }
+  return toggle
+}
+
+export interface Place {
+  id: string
+  key: string
+  key_id: string
+  test_key: string
+}
+
+export interface Hook {
+  id: string
+  place: number
+  receiver: number
+  mode: 'all' | 'live' | 'test'
+  secrets: Set<string>
+  /** Whether a secret was made whose answer was lost. */
+  hasUnknownSecret: boolean
+  /** Since when, in elapsed milliseconds, the webhook is certainly disabled or deleted; null: it may be active. */
+  off_since_ms: number | null
+  /** Whether it was active and subscribed for the whole seed, as far as its owner knows. */
+  isWhole: boolean
+}
+
+/** One request that a receiver got. */
+export interface Post {
+  receiver: number
+  at_ms: number
+  headers: Record<string, string>
+  body: string
+  isAnswered: boolean
+}
+
+/** The provider's view of one message. */
+export interface Carried {
+  calls: number
+  /** How many times the recipient gets it. */
+  copies: number
+  /** Whether the last call ended so that the service may send the message again. */
+  mayRepeat: boolean
+  status: Receipt['status']
+}
+
+/** One request of a client, with its repetitions. */
+export interface Asked {
+  place: number
+  isTest: boolean
+  kind: 'send' | 'bulk'
+  key: string | undefined
+  body: unknown
+  /** The bytes of the first answer. */
+  answer: string | null
+  ids: string[]
+  /** The refusals, and the number of requests that had no answer. */
+  refusals: string[]
+  lost: number
+  pending: number
+}
+
+export type Model = ReturnType<typeof createModel>
+
+/** What clients, operators, owners, providers and receivers know and did. */
+export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
+  return {
+    places: places.map((place) => ({ ...place, frozen: createToggle() })),
+    hooks: hooks.map((hook) => ({ ...hook, secrets: new Set(hook.secrets) })),
+    asked: [] as Asked[],
+    grants: [] as { place: number; id: string; credits: number; isAnswered: boolean }[],
+    statuses: new Map<string, { status: string; isRefunded: boolean }>(),
+    /** The acknowledged receipts of each message. */
+    receipts: new Map<string, string[]>(),
+    carried: new Map<string, Carried>(),
+    posts: [] as Post[],
+    receivers: new Map<number, string>(),
+    moods: Object.fromEntries(PROVIDERS.map(({ name }) => [name, 'well'])) as Record<
+      ProviderName,
+      'well' | 'down' | 'busy' | 'silent'
+    >,
+    pause: createToggle(),
+    providerPauses: Object.fromEntries(
+      PROVIDERS.map(({ name }) => [name, createToggle()]),
+    ) as Record<ProviderName, Toggle>,
+    /** The callbacks that have no answer yet. */
+    callbacks: 0,
+    /** The requests of clients and operators that have no answer yet. */
+    open: 0,
+    /** Whether webhooks were made whose answer was lost. */
+    hasUnknownHooks: false,
+    /** Whether the faults have ended. */
+    calm: false,
+  }
+}

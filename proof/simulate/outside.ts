@@ -1,0 +1,382 @@
+import type {
+  LookupJob,
+  LookupResult,
+  Outcome,
+  Receipt,
+  Report,
+  SendJob,
+} from '../../packages/core/src/contract/outside/provider.ts'
+import { elapsedMs, later, running } from './clock.ts'
+import { type Carried, type Model, type Post, PROVIDERS, type ProviderName } from './model.ts'
+import { type Connection, mixed, type Network, UNANSWERED, type World } from './world.ts'
+
+const { defineProvider } = await import(
+  '../../packages/core/src/providers/defined/define-provider.ts'
+)
+
+/** The world and what is known of it; both are replaced for each seed, because providers are defined once. */
+export interface Outside {
+  world: World
+  model: Model
+  /** Reads the database of the running service. */
+  database(): Connection
+}
+
+export let outside: Outside
+export function setOutside(next: Outside): void {
+  outside = next
+}
+
+export const providers = PROVIDERS.map(({ name, channel }) =>
+  defineProvider({
+    name,
+    traits: { channels: [channel], idempotent: name === 'once' },
+    send: (jobs) => jobs.map((job) => carry(name, job)),
+    ...(name === 'asked' && { lookup: (jobs) => jobs.map(lookUp) }),
+    readCallback: ({ body }) => ({
+      type: 'read',
+      reports: JSON.parse(new TextDecoder().decode(body)) as Report[],
+    }),
+  }),
+)
+
+/** Resolves after `ms`, unless the process that asks was killed meanwhile. */
+function answerIn<T>(ms: number, answer: () => T): Promise<T> {
+  const asking = running.process
+  return new Promise((resolve) => {
+    later(() => {
+      if (asking === running.process) resolve(answer())
+    }, ms)
+  })
+}
+
+const never = <T>(): Promise<T> => new Promise<T>(() => {})
+
+function carriedOf(id: string): Carried {
+  const { carried } = outside.model
+  const known = carried.get(id)
+  if (known) return known
+  const one: Carried = { calls: 0, copies: 0, mayRepeat: true, status: 'sent' }
+  carried.set(id, one)
+  return one
+}
+
+function assertMayCall(name: ProviderName, { message_id, workspace_id }: SendJob): void {
+  const { world, model, database } = outside
+  const at = world.nameOf('m', message_id)
+  if (model.pause.state === 'yes') world.violate('a pause holds', `${name} was called for ${at}`)
+  if (model.providerPauses[name].state === 'yes') {
+    world.violate('a pause holds', `${name} is paused and was called for ${at}`)
+  }
+  const attempts = database()
+    .prepare(
+      'select outcome, provider from message_attempts where workspace_id = ? and message_id = ? order by number desc',
+    )
+    .all(workspace_id, message_id) as { outcome: string; provider: string }[]
+  const open = attempts.filter(({ outcome }) => outcome === 'started')
+  if (attempts[0]?.outcome !== 'started' || attempts[0].provider !== name) {
+    world.violate('no call without a journalled attempt', `${name}: ${at}`)
+  }
+  if (open.length > 1) {
+    world.violate('at most one unanswered attempt', `${at}: ${JSON.stringify(attempts)}`)
+  }
+  const row = database()
+    .prepare('select status, error_code from messages where workspace_id = ? and id = ?')
+    .get(workspace_id, message_id) as { status: string; error_code: string | null } | undefined
+  if (!row || row.error_code === 'canceled') {
+    world.violate('a canceled message is not sent', `${name}: ${at} ${row?.status}`)
+  }
+}
+
+function carry(name: ProviderName, job: SendJob): Promise<Outcome> {
+  const { world, model } = outside
+  const id = job.message_id
+  assertMayCall(name, job)
+  const one = carriedOf(id)
+  if (!one.mayRepeat && name !== 'once') {
+    world.violate('an unknown outcome is not repeated', `${name}: ${world.nameOf('m', id)}`)
+  }
+  one.calls += 1
+  const fate = fateOf(job.recipient)
+  const draw = mixed(fate, one.calls)
+  const hasIt = (mixed(draw, 1) & 1) === 1
+  const mood = model.calm ? 'well' : model.moods[name]
+  const kind = model.calm ? 0 : draw % 100
+  const latency = 3 + (mixed(draw, 2) % 400)
+  const take = () => {
+    one.copies += 1
+    if (one.copies > 1 && name !== 'once' && !one.mayRepeat) {
+      world.violate('an unknown outcome is not repeated', `${world.nameOf('m', id)} arrived twice`)
+    }
+    report(name, job, mixed(draw, 3))
+  }
+  const end = (
+    text: string,
+    ms: number,
+    outcome: Outcome,
+    mayRepeat: boolean,
+  ): Promise<Outcome> => {
+    one.mayRepeat = false
+    world.trace(`${name} ${world.nameOf('m', id)} call ${one.calls}: ${text}`)
+    return answerIn(ms, () => {
+      one.mayRepeat = mayRepeat
+      return outcome
+    })
+  }
+  const failed = { error_code: 'simulated', error_message: 'Simulated' }
+  world.count(`call ${mood === 'well' ? 'by fate' : mood}`)
+  if (mood === 'down') return end('down', 5, { type: 'retry', ...failed, delay_ms: null }, true)
+  if (mood === 'busy') {
+    return end('busy', 5, { type: 'retry', ...failed, delay_ms: 1_000 + (draw % 20_000) }, true)
+  }
+  if (mood === 'silent') {
+    if (hasIt) take()
+    one.mayRepeat = false
+    world.trace(`${name} ${world.nameOf('m', id)} call ${one.calls}: silence`)
+    return never()
+  }
+  if (kind < 60) {
+    take()
+    return end('accepted', latency, accepted(name, id, draw), false)
+  }
+  if (kind < 67) return end('rejected', latency, { type: 'rejected', ...failed }, false)
+  if (kind < 77) return end('retry', latency, { type: 'retry', ...failed, delay_ms: null }, true)
+  if (kind < 80) return end('retry', latency, { type: 'retry', ...failed, delay_ms: 5_000 }, true)
+  if (hasIt || kind >= 92) take()
+  const whether = hasIt ? 'has it' : 'lost it'
+  if (kind < 85)
+    return end(`ambiguous, ${whether}`, latency, { type: 'ambiguous', ...failed }, false)
+  if (kind < 88) {
+    const outcome = { type: 'ambiguous', ...failed, answered: { delay_ms: null } } as const
+    return end(`server error, ${whether}`, latency, outcome, true)
+  }
+  if (kind < 90) {
+    return end(`exception, ${whether}`, latency, { type: 'ambiguous', ...failed }, false).then(
+      () => {
+        throw new Error('simulated')
+      },
+    )
+  }
+  if (kind < 92) {
+    one.mayRepeat = false
+    world.trace(`${name} ${world.nameOf('m', id)} call ${one.calls}: silence, ${whether}`)
+    return never()
+  }
+  const slow = kind < 96 ? 5_000 + (mixed(draw, 4) % 19_000) : latency
+  return end('accepted late', slow, accepted(name, id, draw), false)
+}
+
+function accepted(name: ProviderName, id: string, draw: number): Outcome {
+  const provider_message_id = `${name}-${id}`
+  const lookup_after_ms = name === 'asked' && (draw & 2) === 0 ? 10_000 : null
+  return { type: 'accepted', provider_message_id, lookup_after_ms }
+}
+
+const PATTERNS: readonly (readonly [Receipt['status'], number][])[] = [
+  [['delivered', 800]],
+  [['delivered', 4_000]],
+  [['delivered', 25_000]],
+  [
+    ['delivered', 1_000],
+    ['delivered', 1_000],
+  ],
+  [
+    ['sent', 500],
+    ['delivered', 900],
+    ['read', 9_000],
+  ],
+  [
+    ['failed', 1_500],
+    ['delivered', 7_000],
+  ],
+  [
+    ['delivered', 1_500],
+    ['failed', 3_000],
+  ],
+  [['delivered', 1]],
+  [['failed', 2]],
+  [['failed', 3_000]],
+  [['read', 3_000]],
+  [],
+]
+
+/** The receipts of a message that the provider has: early, late, repeated, contradictory or none. */
+function report(name: ProviderName, job: SendJob, draw: number): void {
+  const one = carriedOf(job.message_id)
+  const pattern = PATTERNS[draw % PATTERNS.length] ?? []
+  for (const [status, after_ms] of pattern) {
+    later(() => {
+      one.status = status
+      const receipt = {
+        status,
+        provider_message_id: `${name}-${job.message_id}`,
+        error_code: status === 'failed' ? 'undelivered' : null,
+        error_message: status === 'failed' ? 'Simulated' : null,
+      }
+      const { workspace_id, message_id } = job
+      callBack(name, {
+        type: 'receipt',
+        about: { workspace_id, message_id },
+        provider_message_id: receipt.provider_message_id,
+        receipt,
+      })
+    }, after_ms)
+  }
+}
+
+/** A callback, which the provider repeats until it is answered. */
+function callBack(name: ProviderName, report: Extract<Report, { type: 'receipt' }>): void {
+  const { world, model } = outside
+  model.callbacks += 1
+  const id = report.about?.message_id ?? ''
+  const send = async (): Promise<void> => {
+    const body = new TextEncoder().encode(JSON.stringify([report]))
+    const url = `http://127.0.0.1:3000/callbacks/${name}`
+    const answer = await world
+      .ask((core) => core.providers.callback(name, { method: 'POST', url, headers: {}, body }))
+      .catch((error: Error) => error)
+    if (answer === UNANSWERED || answer instanceof Error) return later(() => void send(), 3_000)
+    model.callbacks -= 1
+    world.trace(`receipt ${world.nameOf('m', id)} ${report.receipt.status}: ${answer.type}`)
+    world.count('receipts')
+    const acknowledged = model.receipts.get(id) ?? []
+    acknowledged.push(report.receipt.status)
+    model.receipts.set(id, acknowledged)
+  }
+  void send()
+}
+
+function lookUp({ message_id, recipient }: LookupJob): Promise<LookupResult> {
+  const { world, model } = outside
+  if (model.pause.state === 'yes') world.violate('a pause holds', 'a message was looked up')
+  const one = carriedOf(message_id)
+  const draw = mixed(fateOf(recipient), one.calls, 7)
+  const at = world.nameOf('m', message_id)
+  world.count('look-ups')
+  if (!model.calm && draw % 5 === 0) {
+    world.trace(`asked ${at}: look-up unavailable`)
+    return answerIn(20, () => ({ type: 'unavailable' as const }))
+  }
+  if (one.copies === 0) {
+    world.trace(`asked ${at}: look-up finds nothing`)
+    return answerIn(20, () => {
+      one.mayRepeat = true
+      return { type: 'not_found' as const }
+    })
+  }
+  world.trace(`asked ${at}: look-up finds ${one.status}`)
+  const receipt = {
+    status: one.status,
+    provider_message_id: `asked-${message_id}`,
+    error_code: one.status === 'failed' ? 'undelivered' : null,
+    error_message: one.status === 'failed' ? 'Simulated' : null,
+  }
+  return answerIn(20, () => ({
+    type: 'found' as const,
+    receipts: [receipt],
+    replies: [],
+    lookup_after_ms: null,
+  }))
+}
+
+/** The fate of a message is in its address, so that it does not depend on other messages. */
+export function fateOf(recipient: string): number {
+  return Number(recipient.replace(/^\+1415|\D/g, ''))
+}
+
+type Options = Parameters<Network['dispatch']>[0]
+type Handler = Parameters<Network['dispatch']>[1]
+type Controller = Parameters<NonNullable<Handler['onRequestStart']>>[0]
+
+/** The network between the service and its receivers. */
+export const network = {
+  dispatch(options: Options, handler: Handler): boolean {
+    const asking = running.process
+    const { world } = outside
+    const receiver = Number(String(options.origin).split('.').at(-1))
+    const controller = {
+      aborted: false,
+      paused: false,
+      reason: null as Error | null,
+      pause() {},
+      resume() {},
+      abort(reason: Error) {
+        if (controller.aborted) return
+        controller.aborted = true
+        controller.reason = reason
+        handler.onResponseError?.(controller, reason)
+      },
+    }
+    const isOver = () => controller.aborted || asking !== running.process
+    const draw = mixed(world.seed, receiver, outside.model.posts.length)
+    later(
+      () => {
+        if (!isOver()) begin(receiver, options, { handler, controller, isOver, draw })
+      },
+      1 + (draw % 30),
+    )
+    return true
+  },
+  destroy: async () => {},
+} as unknown as Network
+
+function begin(
+  receiver: number,
+  options: Options,
+  {
+    handler,
+    controller,
+    isOver,
+    draw,
+  }: {
+    handler: Handler
+    controller: Controller
+    isOver: () => boolean
+    draw: number
+  },
+): void {
+  const { world, model } = outside
+  const mood = model.calm ? 'well' : (model.receivers.get(receiver) ?? 'well')
+  const fail = (code: string) =>
+    handler.onResponseError?.(controller, Object.assign(new Error(code), { code }))
+  if (mood === 'dead') return void fail('ECONNREFUSED')
+  handler.onRequestStart?.(controller, {})
+  if (isOver()) return
+  if (model.pause.state === 'yes')
+    world.violate('a pause holds', `receiver ${receiver} got a request`)
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(options.headers as Record<string, string>)) {
+    headers[name.toLowerCase()] = value
+  }
+  const post: Post = {
+    receiver,
+    at_ms: elapsedMs(),
+    headers,
+    body: String(options.body),
+    isAnswered: false,
+  }
+  model.posts.push(post)
+  const delivery = world.nameOf('d', headers['x-svc-delivery'] ?? '')
+  world.trace(`receiver ${receiver} ${delivery} ${headers['x-svc-event']}: ${mood}`)
+  world.count(`request ${mood}`)
+  const answer = (status: number, ms: number, fields: Record<string, string> = {}) =>
+    later(() => {
+      if (isOver()) return
+      post.isAnswered = status < 300
+      handler.onResponseStart?.(controller, status, fields, '')
+      handler.onResponseData?.(controller, Buffer.from('ok'))
+      handler.onResponseEnd?.(controller, {})
+    }, ms)
+  const short = 2 + (mixed(draw, 1) % 60)
+  if (mood === 'well') return void answer(draw % 3 === 0 ? 204 : 200, short)
+  if (mood === 'slow') return void answer(200, 2_000 + (mixed(draw, 2) % 16_000))
+  if (mood === 'broken') return void answer(draw % 2 === 0 ? 500 : 503, short)
+  if (mood === 'gone') return void answer(410, short)
+  if (mood === 'busy') return void answer(429, short, { 'retry-after': '7' })
+  if (mood === 'moved') return void answer(302, short, { location: 'http://10.0.0.99/hook' })
+  if (mood === 'forgetful') {
+    later(() => {
+      if (!isOver()) fail('ECONNRESET')
+    }, short)
+  }
+}

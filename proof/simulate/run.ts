@@ -1,0 +1,77 @@
+// Runs the service in a simulated world, seed by seed:
+//
+//   npm run simulate -- [--seeds 100] [--seed 1] [--twice] [--trace]
+//
+// --seed is the first seed. --twice runs each seed a second time, and the trace must be the same. --trace prints what
+// happened. Exits with 1 when a promise was broken.
+
+import { parseArgs } from 'node:util'
+import { realMs } from './clock.ts'
+import { runSeed, type SeedResult } from './seed.ts'
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '100' },
+    seed: { type: 'string', default: '1' },
+    twice: { type: 'boolean', default: false },
+    trace: { type: 'boolean', default: false },
+  },
+})
+const first = Number(values.seed)
+const last = first + Number(values.seeds) - 1
+
+/** After so many, the cause is more urgent than the next. */
+const BROKEN_MAX = 3
+const SHOWN_LINES = 30
+const SHOW_EVERY_MS = 10_000
+
+const began_ms = realMs()
+let shown_ms = began_ms
+const cpu = process.cpuUsage()
+const totals = new Map<string, number>()
+const sum = { seeds: 0, operations: 0, faults: 0, broken: 0 }
+
+for (let seed = first; seed <= last && sum.broken < BROKEN_MAX; seed++) {
+  const result = await runSeed(seed)
+  const again = values.twice ? await runSeed(seed) : result
+  note(result)
+  if (values.trace) console.log(result.lines.join('\n'))
+  if (values.trace || values.twice) console.log(`seed ${seed}: ${result.hash}`)
+  if (result.violation) reportBroken(result)
+  else if (again.hash !== result.hash) {
+    sum.broken += 1
+    console.log(`seed ${seed} is not deterministic: ${result.hash}, then ${again.hash}`)
+    const line = result.lines.findIndex((text, i) => text !== again.lines[i])
+    console.log(`line ${line}: ${result.lines[line]}\n   not  ${again.lines[line]}`)
+  }
+  if (realMs() - shown_ms < SHOW_EVERY_MS) continue
+  shown_ms = realMs()
+  console.log(`until seed ${seed}: ${perSecond(shown_ms - began_ms)}`)
+}
+
+const { user, system } = process.cpuUsage(cpu)
+const counts = [...totals].sort(([a], [b]) => (a < b ? -1 : 1))
+console.log(counts.map(([kind, count]) => `${kind} ${count}`).join(', '))
+console.log(
+  `${sum.seeds} seeds, ${sum.operations} operations, ${sum.faults} faults, ${sum.broken} broken; ` +
+    `${perSecond(realMs() - began_ms)}, ${perSecond((user + system) / 1000)} of CPU`,
+)
+process.exitCode = sum.broken > 0 ? 1 : 0
+
+function note({ operations, faults, counted }: SeedResult): void {
+  sum.seeds += 1
+  sum.operations += operations
+  sum.faults += faults
+  for (const [kind, count] of counted) totals.set(kind, (totals.get(kind) ?? 0) + count)
+}
+
+function perSecond(ms: number): string {
+  return `${((sum.seeds * 1000) / ms).toFixed(2)} seeds/s`
+}
+
+function reportBroken({ seed, violation, lines }: SeedResult): void {
+  sum.broken += 1
+  console.log(`seed ${seed} broke "${violation?.invariant}": ${violation?.message}`)
+  if (!values.trace) console.log(lines.slice(-SHOWN_LINES).join('\n'))
+  console.log(`replay it: npm run simulate -- --seed ${seed} --seeds 1 --trace`)
+}

@@ -1,0 +1,193 @@
+import fc from 'fast-check'
+import type { CommitFault } from './world.ts'
+
+// What happens in one seed, as data: everything else follows from it. References to messages, keys and webhooks are numbers
+// that are reduced modulo what exists, so that a script stays valid when steps are removed.
+
+const small = fc.nat(999)
+/** Decides what provider and recipient do with a message. */
+const fate = fc.nat(2_000_000)
+const workspace = fc.nat(1)
+
+const kinds = {
+  send: fc.record({
+    do: fc.constant('send' as const),
+    workspace,
+    channel: fc.constantFrom('sms' as const, 'sms' as const, 'whatsapp' as const, 'email' as const),
+    isTest: fc.nat(9).map((value) => value === 9),
+    isKeyed: fc.boolean(),
+    /** The number of times that an impatient client sends the same request at once. */
+    copies: fc.constantFrom(1, 1, 1, 1, 2, 3),
+    delay_s: fc.constantFrom(0, 0, 0, 0, 0, 1, 5, 60, 3_600),
+    expires_s: fc.constantFrom(0, 0, 0, 60, 600, 7_200),
+    fate,
+  }),
+  repeat: fc.record({
+    do: fc.constant('repeat' as const),
+    which: small,
+    isOther: fc.nat(4).map((v) => v === 0),
+  }),
+  bulk: fc.record({
+    do: fc.constant('bulk' as const),
+    workspace,
+    size: fc.integer({ min: 1, max: 6 }),
+    delay_s: fc.constantFrom(0, 0, 0, 30),
+    isKeyed: fc.boolean(),
+    fate,
+  }),
+  cancel: fc.record({ do: fc.constant('cancel' as const), which: small }),
+  cancelBulk: fc.record({ do: fc.constant('cancelBulk' as const), which: small }),
+  reschedule: fc.record({
+    do: fc.constant('reschedule' as const),
+    which: small,
+    delay_s: fc.constantFrom(0, 2, 30, 600),
+  }),
+  read: fc.record({ do: fc.constant('read' as const), which: small }),
+  stranger: fc.record({ do: fc.constant('stranger' as const), which: small }),
+  grant: fc.record({
+    do: fc.constant('grant' as const),
+    workspace,
+    credits: fc.integer({ min: 1, max: 30 }),
+    copies: fc.constantFrom(1, 1, 2),
+  }),
+  terms: fc.record({
+    do: fc.constant('terms' as const),
+    workspace,
+    change: fc.constantFrom(
+      'freeze' as const,
+      'unfreeze' as const,
+      'limit' as const,
+      'free' as const,
+    ),
+  }),
+  pause: fc.record({ do: fc.constant('pause' as const) }),
+  resume: fc.record({ do: fc.constant('resume' as const) }),
+  pauseProvider: fc.record({ do: fc.constant('pauseProvider' as const), which: fc.nat(2) }),
+  resumeProvider: fc.record({ do: fc.constant('resumeProvider' as const), which: fc.nat(2) }),
+  provider: fc.record({
+    do: fc.constant('provider' as const),
+    which: fc.nat(2),
+    mood: fc.constantFrom(
+      'well' as const,
+      'well' as const,
+      'down' as const,
+      'busy' as const,
+      'silent' as const,
+    ),
+  }),
+  receiver: fc.record({
+    do: fc.constant('receiver' as const),
+    which: small,
+    mood: fc.constantFrom(
+      'well' as const,
+      'well' as const,
+      'slow' as const,
+      'broken' as const,
+      'dead' as const,
+      'gone' as const,
+      'hanging' as const,
+      'busy' as const,
+      'moved' as const,
+      'forgetful' as const,
+    ),
+  }),
+  webhook: fc.record({ do: fc.constant('webhook' as const), workspace, kind: fc.nat(3) }),
+  change: fc.record({
+    do: fc.constant('change' as const),
+    which: small,
+    how: fc.constantFrom(
+      'disable' as const,
+      'enable' as const,
+      'enable' as const,
+      'rotate' as const,
+      'rotate' as const,
+      'delete' as const,
+    ),
+  }),
+  revoke: fc.record({ do: fc.constant('revoke' as const), workspace }),
+  kill: fc.record({
+    do: fc.constant('kill' as const),
+    down_ms: fc.constantFrom(0, 50, 2_000, 90_000),
+  }),
+  commit: fc.record({
+    do: fc.constant('commit' as const),
+    in_commits: fc.nat(12),
+    fault: fc.constantFrom<CommitFault[]>(
+      'killed_before',
+      'killed_after',
+      'killed_after',
+      'disk_full',
+    ),
+  }),
+  clock: fc.record({
+    do: fc.constant('clock' as const),
+    by_ms: fc.constantFrom(-3_600_000, -30_000, -1_500, 1_500, 30_000, 3_600_000),
+  }),
+  sleep: fc.record({
+    do: fc.constant('sleep' as const),
+    ms: fc.constantFrom(500, 4_900, 5_100, 20_000, 59_000, 61_000, 130_000),
+  }),
+} as const
+
+type Kinds = typeof kinds
+/** One step of a script. */
+export type Step = {
+  [K in keyof Kinds]: Kinds[K] extends fc.Arbitrary<infer T> ? T : never
+}[keyof Kinds]
+
+/** How often each kind is chosen; those after `revoke` are faults. */
+const weights: Record<keyof Kinds, number> = {
+  send: 120,
+  repeat: 16,
+  bulk: 8,
+  cancel: 12,
+  cancelBulk: 2,
+  reschedule: 5,
+  read: 16,
+  stranger: 4,
+  grant: 4,
+  terms: 4,
+  pause: 2,
+  resume: 3,
+  pauseProvider: 2,
+  resumeProvider: 3,
+  webhook: 3,
+  change: 6,
+  revoke: 1,
+  provider: 5,
+  receiver: 8,
+  kill: 1,
+  commit: 4,
+  clock: 2,
+  sleep: 2,
+}
+
+const FAULTS: readonly Step['do'][] = ['provider', 'receiver', 'kill', 'commit', 'clock', 'sleep']
+
+export const isFault = (step: Step): boolean => FAULTS.includes(step.do)
+
+const step = fc.oneof(
+  ...(Object.keys(kinds) as (keyof Kinds)[]).map((kind) => ({
+    weight: weights[kind],
+    arbitrary: kinds[kind] as fc.Arbitrary<Step>,
+  })),
+)
+
+/** A step, and how long after the one before it. */
+export type Timed = { after_ms: number; step: Step }
+
+const timed = fc.record({
+  after_ms: fc.constantFrom(0, 0, 0, 1, 3, 10, 30, 60, 120, 300, 700, 2_000),
+  step,
+})
+
+export const scripts = fc.array(timed, { minLength: 240, maxLength: 280, size: 'max' })
+
+/** Like `scripts`, for shrinking: also short ones. */
+export const shorterScripts = fc.array(timed, { maxLength: 280, size: 'max' })
+
+/** The script of a seed. */
+export function scriptOf(seed: number): Timed[] {
+  const [script] = fc.sample(scripts, { seed, numRuns: 1 })
+  return script as Timed[]
+}

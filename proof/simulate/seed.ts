@@ -1,0 +1,191 @@
+// The clock is replaced before the core is loaded.
+import './clock.ts'
+import { perform } from './actors.ts'
+import { elapsedMs } from './clock.ts'
+import { checkAll, checkStatuses } from './invariants.ts'
+import { createModel, type Hook, type Place } from './model.ts'
+import { network, providers, setOutside } from './outside.ts'
+import { isFault, scriptOf, type Timed } from './script.ts'
+import { type Connection, createWorld, makeImage, Violation } from './world.ts'
+
+const { Sqlite } = await import('../../packages/core/src/storage/sqlite/engine/connection.ts')
+const { verifyLedger } = await import('../../packages/core/src/maintenance/ledger/verify-ledger.ts')
+
+const OPTIONS = {
+  signup_credits: '150',
+  providers,
+  webhook_targets: { allow_http: true, allow_nets: ['10.0.0.0/8'] },
+}
+
+/** The workspaces with which each seed begins, made once. */
+async function prepareImage() {
+  const places: Place[] = []
+  const hooks: Hook[] = []
+  const image = await makeImage(OPTIONS, async (core, settled) => {
+    for (const place of [0, 1]) {
+      const { id } = await settled(
+        core.workspaces.create({
+          email: `ops${place}@example.com`,
+          password: 'a long password',
+          company_name: `Workspace ${place}`,
+        }),
+      )
+      const { key, id: key_id } = await settled(core.apiKeys.create(id, { name: 'live' }))
+      const test = await settled(core.apiKeys.create(id, { name: 'test', mode: 'test' }))
+      places.push({ id, key, key_id, test_key: test.key })
+      for (const mode of ['all', 'live'] as const) {
+        const receiver = hooks.length + 1
+        const url = `http://10.0.0.${receiver}/hook`
+        const hook = await settled(core.webhooks.create(id, { url, mode, events: ['*'] }))
+        hooks.push({
+          id: hook.id,
+          place,
+          receiver,
+          mode,
+          secrets: new Set([hook.secret]),
+          hasUnknownSecret: false,
+          off_since_ms: null,
+          isWhole: true,
+        })
+      }
+    }
+  })
+  return { image, places, hooks }
+}
+
+/** The next message and the next delivery, and how long each waits. */
+function firstInQueue(database: Connection): string {
+  const first = (table: string) => {
+    const row = database.prepare(`select * from ${table} order by due_at limit 1`).get() as
+      | { due_at: number }
+      | undefined
+    return JSON.stringify(row && { ...row, waits_ms: row.due_at - Date.now() })
+  }
+  return `${first('message_queue')} ${first('delivery_queue')}`
+}
+
+/** Loads the modules that the service loads late, which takes time of the machine. */
+const WARMING_UP = scriptOf(0).filter(({ step }) => step.do === 'send')
+
+let prepared: ReturnType<typeof prepareImage> | null = null
+
+/** The result of one seed. */
+export interface SeedResult {
+  seed: number
+  hash: string
+  /** The number of operations of clients, operators and owners, and of faults. */
+  operations: number
+  faults: number
+  counted: ReadonlyMap<string, number>
+  lines: readonly string[]
+  violation: Violation | null
+}
+
+/** The statuses are compared once in this number of steps of the script. */
+const LOOK_EVERY = 20
+
+/** How often the rest is looked at before it counts as stuck. */
+const ROUNDS_MAX = 300
+
+/** Runs a script in a new world. */
+export async function runSeed(seed: number, script: Timed[] = scriptOf(seed)): Promise<SeedResult> {
+  if (prepared === null) {
+    prepared = prepareImage()
+    await runSeed(0, WARMING_UP)
+  }
+  const { image, places, hooks } = await prepared
+  const world = createWorld(seed, { ...OPTIONS, image, network })
+  const model = createModel(places, hooks)
+  const reading = { file: '', database: null as Connection | null }
+  const database = () => {
+    if (reading.file !== world.file || reading.database === null) {
+      reading.database?.close()
+      Object.assign(reading, {
+        file: world.file,
+        database: new Sqlite(world.file, { readonly: true }),
+      })
+    }
+    return reading.database as Connection
+  }
+  setOutside({ world, model, database })
+  const stage = { world, model }
+  let operations = 0
+  let faults = 0
+  let violation: Violation | null = null
+
+  async function play(): Promise<void> {
+    await world.boot()
+    for (const [i, { after_ms, step }] of script.entries()) {
+      if (after_ms > 0) await world.pass(after_ms)
+      if (isFault(step)) faults += 1
+      else operations += 1
+      perform(stage, step)
+      if (i % LOOK_EVERY === 0 && world.core) checkStatuses({ ...stage, database: database() })
+    }
+    model.calm = true
+    world.forgiveCommits()
+    world.trace('the faults end')
+    // A pause that is repeated until it has an answer may come after a resume.
+    do await world.pass(2_000)
+    while (model.open > 0)
+    perform(stage, { do: 'resume' })
+    for (const which of [0, 1, 2]) perform(stage, { do: 'resumeProvider', which })
+    await rest()
+    checkAll({ ...stage, database: database() })
+    const report = await world.settled(verifyLedger(`file:${world.file}`))
+    if (!report.ok) world.violate('the ledger is exact', JSON.stringify(report.differences))
+  }
+
+  /** Lets time pass until nothing is left to do. */
+  async function rest(): Promise<void> {
+    let before = 0
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      await world.pass(1_500)
+      if (!world.core) continue
+      const left = database()
+        .prepare(
+          `select count(*) as count, min(due_at) as due_at from
+           (select due_at from message_queue union all select due_at from delivery_queue)`,
+        )
+        .get() as { count: number; due_at: number | null }
+      const open = model.open + model.callbacks
+      if (left.count + open === 0) return
+      if (open > 0) continue
+      const wait = (left.due_at ?? 0) - Date.now() - 1_000
+      if (wait > 0) world.sleep(Math.min(wait, 86_400_000))
+      // What is due and waits: at a gate, whose times a step of the clock makes longer, by at most an hour.
+      else if (left.count === before) world.sleep(300_000)
+      before = left.count
+    }
+    const { open, callbacks } = model
+    world.violate(
+      'nothing is stuck',
+      `after ${(elapsedMs() / 3_600_000).toFixed(1)} hours; ${open} requests, ${callbacks} callbacks, ${firstInQueue(database())}`,
+    )
+  }
+
+  try {
+    await play()
+    violation = world.violation
+  } catch (error) {
+    if (!(error instanceof Violation))
+      world.trace(`the simulation failed: ${(error as Error).stack}`)
+    violation =
+      world.violation ??
+      (error instanceof Violation
+        ? error
+        : new Violation('the simulation works', String((error as Error).stack)))
+  } finally {
+    reading.database?.close()
+    await world.close()
+  }
+  return {
+    seed,
+    hash: world.hash(),
+    operations,
+    faults,
+    counted: world.counted,
+    lines: world.lines,
+    violation,
+  }
+}

@@ -1,0 +1,369 @@
+import { createHash } from 'node:crypto'
+import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
+import type { Connection as Opened } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
+import { clock, elapsedMs, later, restartClock, running, settleTasks } from './clock.ts'
+
+const { createCore } = await import('../../packages/core/src/core.ts')
+const { idGenerator } = await import('../../packages/core/src/runtime/runtime.ts')
+const { Sqlite } = await import('../../packages/core/src/storage/sqlite/engine/connection.ts')
+
+export type Core = Awaited<ReturnType<typeof createCore>>
+type CoreOptions = Parameters<typeof createCore>[0]
+export type Connection = Opened
+/** The connections of the service to receivers. */
+export type Network = NonNullable<NonNullable<CoreOptions['runtime']>['network']>
+
+/** Files in memory: the simulated disk never needs the machine's. */
+const FOLDER = `${existsSync('/dev/shm') ? '/dev/shm' : '/tmp'}/svc-simulate-${process.pid}`
+mkdirSync(FOLDER, { recursive: true })
+process.once('exit', () => rmSync(FOLDER, { recursive: true, force: true }))
+
+/** A promise of the service was broken. */
+export class Violation extends Error {
+  readonly invariant: string
+  constructor(invariant: string, text: string) {
+    super(text)
+    this.invariant = invariant
+  }
+}
+
+/** Numbers in [0, 2^32) that depend only on the seed (mulberry32). */
+export function randomOf(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return (mixed ^ (mixed >>> 14)) >>> 0
+  }
+}
+
+/** One number from several, so that a choice depends only on what it is about. */
+export function mixed(...values: readonly number[]): number {
+  let mix = 0x9e3779b9
+  for (const value of values) mix = randomOf(mix ^ value)()
+  return mix
+}
+
+/** What happens to one of the next commits. */
+export type CommitFault = 'killed_before' | 'killed_after' | 'disk_full'
+
+/** A request whose process was killed before it answered. */
+export const UNANSWERED = Symbol('unanswered')
+
+export type World = ReturnType<typeof createWorld>
+
+/**
+ * One service and the time around it. The service is killed and started again; its database is the file of the moment at
+ * which it was killed.
+ */
+export function createWorld(
+  seed: number,
+  options: Omit<CoreOptions, 'database_url' | 'runtime'> & { image: string; network: Network },
+) {
+  const { image, network, ...coreOptions } = options
+  restartClock()
+  const lines: string[] = []
+  const hash = createHash('sha256')
+  const names = new Map<string, string>()
+  const counted = new Map<string, number>()
+  const faults: { in_commits: number; fault: CommitFault }[] = []
+  const connections = new Set<Connection>()
+  let boots = 0
+  let commits = 0
+  let file = ''
+  let core: Core | null = null
+  const deaths: (() => void)[] = []
+  let broken: Violation | null = null
+  /** Whether the last process was killed. */
+  let isKilled = false
+  /** Whether the service has to be started. */
+  let isDue = false
+
+  /** A short name for an id, by the order in which ids of its kind were seen. */
+  function nameOf(kind: string, id: string): string {
+    const known = names.get(id)
+    if (known) return known
+    const name = `${kind}${names.size}`
+    names.set(id, name)
+    return name
+  }
+
+  function trace(text: string): void {
+    const line = `${(elapsedMs() / 1000).toFixed(3).padStart(9)}  ${text}`
+    hash.update(`${line}\n`)
+    lines.push(line)
+  }
+
+  function count(kind: string): void {
+    counted.set(kind, (counted.get(kind) ?? 0) + 1)
+  }
+
+  function violate(invariant: string, text: string): void {
+    if (broken) return
+    broken = new Violation(invariant, text)
+    trace(`VIOLATION ${invariant}: ${text}`)
+  }
+
+  function runtime() {
+    const next = randomOf(mixed(seed, boots))
+    const bytes = (size: number) => {
+      const all = Buffer.allocUnsafe(size)
+      for (let at = 0; at < size; at++) all[at] = next()
+      return all
+    }
+    const log = (level: 'warn' | 'error') => (fields: object, text: string) => {
+      const { err } = fields as { err?: Error & { code?: string } }
+      trace(`log ${level}: ${text}${err ? ` (${err.code ?? err.message})` : ''}`)
+    }
+    const now = () => new Date()
+    return {
+      now,
+      elapsed: elapsedMs,
+      id: idGenerator(now, bytes),
+      bytes,
+      random: () => next() / 2 ** 32,
+      log: { debug() {}, info() {}, warn: log('warn'), error: log('error') },
+      network,
+    }
+  }
+
+  /** Runs what is due now until the promise has an end; no time passes. */
+  async function settled<T>(promise: Promise<T>): Promise<T> {
+    let hasEnded = false
+    const end = () => {
+      hasEnded = true
+    }
+    promise.then(end, end)
+    while (!hasEnded) {
+      clock.tick(0)
+      await settleTasks()
+    }
+    return promise
+  }
+
+  async function boot(): Promise<void> {
+    boots += 1
+    running.process += 1
+    isKilled = false
+    const jitter = randomOf(mixed(seed, boots, 1))
+    running.late_ms = () => jitter() % 4
+    if (boots === 1) {
+      file = `${FOLDER}/${seed}.db`
+      copyFileSync(image, file)
+    }
+    // The sides of the file are remembered by the hooks of the driver.
+    opened = connections
+    onCommit = commitHook
+    const started = await settled(
+      createCore({
+        ...coreOptions,
+        database_url: `file:${file}`,
+        durability: 'none',
+        threads: 0,
+        accept_any_password: true,
+        runtime: runtime(),
+      }),
+    )
+    await settled(started.startDispatch())
+    core = started
+    trace(`service started (${boots})`)
+  }
+
+  /** A process may be killed while it starts. */
+  async function startAgain(): Promise<void> {
+    const before = boots
+    try {
+      await boot()
+    } catch (error) {
+      if (!isKilled || before === boots) throw error
+      trace('killed at its start')
+    }
+    bury()
+  }
+
+  function commitHook(commit: () => unknown): unknown {
+    commits += 1
+    const due = faults.findIndex((one) => one.in_commits-- <= 0)
+    const [found] = due === -1 ? [] : faults.splice(due, 1)
+    if (!found || isKilled) return commit()
+    count(`fault ${found.fault}`)
+    trace(`commit ${commits}: ${found.fault}`)
+    if (found.fault === 'disk_full') {
+      throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+    }
+    if (found.fault === 'killed_after') commit()
+    kill(100 + (mixed(seed, commits) % 5_000))
+    throw new Error('killed')
+  }
+
+  /** Ends the process: it answers nothing more, and its database is the one of this moment. The next starts after `down_ms`. */
+  function kill(down_ms: number): void {
+    if (isKilled) return
+    isKilled = true
+    later(() => {
+      isDue = true
+    }, down_ms)
+    core = null
+    const next = `${FOLDER}/${seed}-${boots}.db`
+    copyFileSync(file, next)
+    if (existsSync(`${file}-wal`)) copyFileSync(`${file}-wal`, `${next}-wal`)
+    running.process += 1
+    onCommit = null
+    closing.push({ old: file, open: [...connections] })
+    connections.clear()
+    file = next
+    for (const death of deaths.splice(0)) death()
+  }
+
+  const closing: { old: string; open: Connection[] }[] = []
+
+  function bury(): void {
+    for (const { old, open } of closing.splice(0)) {
+      for (const one of open) if (one.open) one.close()
+      for (const end of ['', '-wal', '-shm', '-dispatch']) rmSync(`${old}${end}`, { force: true })
+    }
+  }
+
+  return {
+    seed,
+    count,
+    trace,
+    violate,
+    nameOf,
+    boot,
+    kill,
+    settled,
+    lines,
+    counted,
+    get core() {
+      return core
+    },
+    get file() {
+      return file
+    },
+    get violation() {
+      return broken
+    },
+    get process() {
+      return running.process
+    },
+    hash: () => hash.digest('hex').slice(0, 16),
+    onDeath: (death: () => void) => void deaths.push(death),
+    /** One of the commits that follow fails, or kills the process. */
+    failCommit: (in_commits: number, fault: CommitFault) => void faults.push({ in_commits, fault }),
+    forgiveCommits: () => void faults.splice(0),
+    /** Calls the service as a client that waits for the answer. */
+    ask<T>(work: (core: Core) => Promise<T>): Promise<T | typeof UNANSWERED> {
+      if (core === null) return Promise.resolve(UNANSWERED)
+      const asked = running.process
+      return new Promise((resolve, reject) => {
+        deaths.push(() => resolve(UNANSWERED))
+        work(core as Core).then(
+          (value) => asked === running.process && resolve(value),
+          (error) => asked === running.process && reject(error),
+        )
+      })
+    },
+    /** Runs the next timer and what follows from it. */
+    async step(): Promise<void> {
+      clock.next()
+      await settleTasks()
+      bury()
+      if (isDue) {
+        isDue = false
+        await startAgain()
+      }
+      if (broken) throw broken
+    },
+    /** Lets `ms` pass. */
+    async pass(ms: number): Promise<void> {
+      let isOver = false
+      later(() => {
+        isOver = true
+      }, ms)
+      while (!isOver) await this.step()
+    },
+    /** The machine sleeps, or the process is stopped: time passes, and no timer runs in between. */
+    sleep(ms: number): void {
+      clock.jump(ms)
+    },
+    /** Sets the wall clock; no time elapses. */
+    setClock(by_ms: number): void {
+      clock.setSystemTime(Date.now() + by_ms)
+    },
+    async close(): Promise<void> {
+      running.process += 1
+      core = null
+      onCommit = null
+      await settleTasks()
+      closing.push({ old: file, open: [...connections] })
+      bury()
+    },
+  }
+}
+
+let opened: Set<Connection> | null = null
+let onCommit: ((commit: () => unknown) => unknown) | null = null
+
+const { prepare, pragma } = Sqlite.prototype
+
+Sqlite.prototype.pragma = function (this: Connection, ...values: [string]) {
+  opened?.add(this)
+  return pragma.apply(this, values)
+}
+
+Sqlite.prototype.prepare = function (this: Connection, text: string) {
+  const statement = prepare.call(this, text)
+  if (text !== 'commit') return statement
+  const run = statement.run.bind(statement) as () => ReturnType<typeof statement.run>
+  const owner = running.process
+  statement.run = () =>
+    (onCommit && owner === running.process ? onCommit(run) : run()) as ReturnType<typeof run>
+  return statement
+} as typeof prepare
+
+/** Makes the database that each seed begins with. */
+export async function makeImage(
+  options: Omit<CoreOptions, 'database_url' | 'runtime'>,
+  fill: (core: Core, settled: <T>(promise: Promise<T>) => Promise<T>) => Promise<void>,
+): Promise<string> {
+  restartClock()
+  const image = `${FOLDER}/image.db`
+  const next = randomOf(1)
+  const bytes = (size: number) => Buffer.from(Array.from({ length: size }, () => next() & 255))
+  const now = () => new Date()
+  const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+  const settled = async <T>(promise: Promise<T>): Promise<T> => {
+    let hasEnded = false
+    const end = () => {
+      hasEnded = true
+    }
+    promise.then(end, end)
+    while (!hasEnded) {
+      clock.tick(0)
+      await settleTasks()
+    }
+    return promise
+  }
+  const core = await settled(
+    createCore({
+      ...options,
+      database_url: `file:${image}`,
+      durability: 'none',
+      threads: 0,
+      accept_any_password: true,
+      runtime: {
+        now,
+        elapsed: elapsedMs,
+        id: idGenerator(now, bytes),
+        bytes,
+        random: () => next() / 2 ** 32,
+        log: quiet,
+      },
+    }),
+  )
+  await fill(core, settled)
+  await settled(core.close({ grace_ms: 0 }))
+  return image
+}

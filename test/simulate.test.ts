@@ -1,0 +1,16 @@
+import { spawnSync } from 'node:child_process'
+import { expect, it } from 'vitest'
+
+// The simulation replaces the clock of its process.
+function simulate(...values: string[]) {
+  const command = ['--conditions=source', '--import', 'tsx', 'proof/simulate/run.ts', ...values]
+  return spawnSync(process.execPath, command, { encoding: 'utf8' })
+}
+
+// `npm run simulate` runs more seeds.
+it('keeps every promise in a simulated world, and the same seed has the same trace', () => {
+  const { stdout, stderr, status } = simulate('--seeds', '2', '--seed', '1', '--twice')
+  expect(stderr).toBe('')
+  expect(stdout).toMatch(/^2 seeds, \d+ operations, \d+ faults, 0 broken;/m)
+  expect(status).toBe(0)
+})
