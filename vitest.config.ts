@@ -1,10 +1,21 @@
-import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { readdirSync, readFileSync } from 'node:fs'
+import {
+  configDefaults,
+  defineConfig,
+  type Plugin,
+  type TestProjectInlineConfiguration,
+  type ViteUserConfig,
+} from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { LEFT_OUT } from './test/all-cases.ts'
 
 // Packages export their TypeScript under the condition `source`, so tests need no build, except those that start separate
 // processes. Only that one condition is named: adding `import` makes CommonJS dependencies load their ESM halves and break.
-const source = { ssr: { resolve: { conditions: ['source'] } }, resolve: { conditions: ['source'] } }
+const source = {
+  ssr: { resolve: { conditions: ['source'] } },
+  resolve: { conditions: ['source'] },
+  plugins: [keysOfKept()],
+} satisfies ViteUserConfig
 
 const FILES = ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts']
 
@@ -50,6 +61,20 @@ function project(name: string, test: TestProjectInlineConfiguration['test']) {
   return { ...source, test: { name, maxWorkers: 3, ...limits, ...test } }
 }
 
+/**
+ * A compiled module is kept for later runs under a key of its source and of these settings. Besides them, it depends on
+ * TypeScript's options and on the files that the packages export.
+ */
+function keysOfKept(): Plugin {
+  const folders = readdirSync('packages').map((name) => `packages/${name}/package.json`)
+  const text = ['tsconfig.base.json', ...folders].map((file) => readFileSync(file, 'utf8')).join()
+  const key = () => text
+  return {
+    name: 'keys of kept modules',
+    configureVitest: (vitest) => vitest.experimental_defineCacheKeyGenerator(key),
+  }
+}
+
 /** Loading the service again for each of 500 files took a third of the time, so they share their process. */
 const SHARED: TestProjectInlineConfiguration['test'] = {
   isolate: false,
@@ -61,6 +86,8 @@ const SHARED: TestProjectInlineConfiguration['test'] = {
 export default defineConfig({
   ...source,
   test: {
+    // To compile the modules took a third of the CPU of a run of one file. `vitest --clearCache` removes them.
+    experimental: { fsModuleCache: true },
     reporters: ['default', './test/report-skipped.ts'],
     // Files in memory, and one PostgreSQL for the whole run.
     globalSetup: ['test/files-in-memory.ts', 'packages/core/test/postgres-server.ts'],
