@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { promisify, stripVTControlCharacters } from 'node:util'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createEmptyDatabase, type TestDatabase } from '../../core/test/postgres-database.ts'
 import { run } from '../src/program.ts'
 import { BIN } from './spawned.ts'
@@ -18,16 +18,25 @@ interface Report {
 
 const password = 'correct horse battery'
 
+/** A folder with a workspace that has credits. Each test gets a copy. */
+let filled: ReturnType<typeof newFolder>
+beforeAll(async () => {
+  filled = newFolder()
+  const there = { cwd: filled.path }
+  const argv = ['workspaces', 'create', '--name', 'Example', '--email', 'ops@example.com']
+  await svc([...argv, '--password-stdin'], { ...there, stdin: `${password}\n` })
+  await svc(['credits', 'grant', '12.345678', '--reason', '"Größe" 👋'], there)
+})
+afterAll(() => filled.remove())
+
 let folder: ReturnType<typeof newFolder>
 let here: { cwd: string }
 let database: TestDatabase
 beforeEach(async () => {
   folder = newFolder()
   here = { cwd: folder.path }
+  cpSync(filled.path, folder.path, { recursive: true })
   database = await createEmptyDatabase()
-  const argv = ['workspaces', 'create', '--name', 'Example', '--email', 'ops@example.com']
-  await svc([...argv, '--password-stdin'], { ...here, stdin: `${password}\n` })
-  await svc(['credits', 'grant', '12.345678', '--reason', '"Größe" 👋'], here)
 })
 afterEach(async () => {
   await database.drop()
