@@ -210,10 +210,7 @@ function callOf(
   return {
     workspace_id: identity?.workspace_id ?? '',
     identity,
-    // Most calls write nothing to the audit log.
-    get actor() {
-      return actorOf(request)
-    },
+    actor: actorOf(request),
     agent: request.headers['user-agent'] ?? null,
     viewer: viewerOf(identity),
     params: paramsOf(endpoint, request.params) as Call<Endpoint>['params'],
