@@ -236,6 +236,24 @@ describe('the claim of new deliveries', () => {
     expect(second.terms.token).not.toBe(first.terms.token)
   })
 
+  it('holds the slots of what it admitted, also when another one ends that got none', async () => {
+    const opened = open()
+    await answerOnce(opened)
+    const { lane } = opened
+    await lane.claim(5)
+    const first = lane.offer(30)
+    const room = Array.from({ length: 30 }, () => admits(first.terms)).filter(Boolean).length
+    const second = lane.offer(1)
+    expect(admits(second.terms)).toBe(false)
+    second.end()
+    await lane.claim(5)
+    expect(admits(lane.offer(1).terms)).toBe(false)
+    first.end()
+    await lane.claim(5)
+    const third = lane.offer(30)
+    expect(Array.from({ length: 30 }, () => admits(third.terms)).filter(Boolean)).toHaveLength(room)
+  })
+
   it('admits none behind those that wait in the queue', async () => {
     const opened = open()
     await answerOnce(opened)
@@ -246,6 +264,18 @@ describe('the claim of new deliveries', () => {
 })
 
 describe('claimed deliveries', () => {
+  it('are stored without telemetry, too', async () => {
+    const { runtime } = recordedRuntime({ elapsed_ms: 100_000 })
+    const { lane, run, batches, results } = open({
+      runtime: { ...runtime, telemetry: undefined } as never,
+    })
+    expect(lane.name).toBe('deliveries')
+    const running = await run([due()])
+    await batches[0]?.answer(ok)
+    expect(results()).toHaveLength(1)
+    expect(running.isOver()).toBe(true)
+  })
+
   it('go out in batches of at most 32 of one webhook, which free their slots alone', async () => {
     const { run, batches, free } = open()
     const running = await run([...dueMany(33), due({ webhook_id: 'h2', delivery_id: 'x' })])
@@ -468,6 +498,13 @@ describe('the secret of a delivery', () => {
     expect(running.isOver()).toBe(true)
   })
 
+  it('that cannot be read is logged with its reason', async () => {
+    const { run, logged, fields } = open()
+    await run([due({ secret: 'sealed' })])
+    expect(logged[0]).toBe('deliveries wait: a secret cannot be decrypted')
+    expect(fields[0]).toEqual({ err: new SealedError('the key is not set') })
+  })
+
   it('of a receiver with only unreadable ones counts as a failure of the receiver', async () => {
     const { run, batches, lane, claims } = open()
     await run(dueMany(5, { secret: 'sealed' }))
@@ -507,6 +544,16 @@ describe('a delivery without a known answer', () => {
     expect(results().map(({ is_unknown }) => is_unknown)).toEqual([true, true, true, true])
     expect(results()[0]).toMatchObject({ error: 'interrupted', started_at: AT, duration_ms: 0 })
     expect(free()).toBe(4)
+  })
+
+  it('is stored with the secret that its request had, and the reason is logged', async () => {
+    const { run, batches, results, logged, fields } = open()
+    await run([due({ previous_secret: 'old' })])
+    await batches[0]?.fail()
+    expect(batches[0]?.jobs[0]).toMatchObject({ secret: 'old' })
+    expect(results()[0]?.signed_with).toBe(fingerprintOf('old'))
+    expect(logged[0]).toBe('a batch of deliveries was lost')
+    expect(fields[0]).toEqual({ err: new Error('the thread died') })
   })
 
   it('in a batch with answers leaves these', async () => {
@@ -599,6 +646,14 @@ describe('an answer with replies', () => {
     const err = new Error('the database is away')
     expect(opened.logged[0]).toBe('a reply was not sent')
     expect(opened.fields[0]).toEqual({ err, workspace_id: 'w1', delivery_id: 'd1' })
+  })
+
+  it('without a body has empty replies', async () => {
+    const sendReplies = vi.fn(async () => null)
+    const { run, batches } = open({ sendReplies })
+    await run([due()])
+    await batches[0]?.answer({ ...twiml, response_body: null })
+    expect(sendReplies).toHaveBeenCalledWith(expect.objectContaining({ twiml: '' }))
   })
 
   it('that is too long sends none', async () => {
