@@ -26,6 +26,7 @@ export const STEPS: readonly Step[] = [
   { name: `${STARTS} starts and stops of svc serve`, work: startAndStop },
   { name: 'storage suites', work: runSuites },
   { name: 'crash round', work: crashRound },
+  { name: 'simulation', work: simulate },
 ]
 
 /** Installs, starts, sends the message of the printed curl, and stops. */
@@ -85,4 +86,25 @@ async function crashRound({ cwd, env }: Where): Promise<string> {
     limit_ms: SUITE_LIMIT_MS,
   })
   return 'nothing lost'
+}
+
+/** The same seed has the same trace as on the Node that runs the matrix. */
+async function simulate({ cwd, env }: Where): Promise<string> {
+  const run = [
+    '--conditions=source',
+    '--import',
+    'tsx',
+    'proof/simulate/run.ts',
+    '--seeds',
+    '2',
+    '--twice',
+  ]
+  const tracesOf = async (node: string, where: Where) => {
+    const output = await finish([node, ...run], { ...where, limit_ms: SUITE_LIMIT_MS })
+    return output.match(/^seed \d+: [0-9a-f]+$/gm)?.join(', ')
+  }
+  const traces = await tracesOf('node', { cwd, env })
+  const own = await tracesOf(process.execPath, { cwd: process.cwd(), env: process.env })
+  if (traces === undefined || traces !== own) throw new Error(`${traces}, here ${own}`)
+  return traces
 }

@@ -91,6 +91,7 @@ export function perform(stage: Stage, step: Step): void {
       world.setClock(step.by_ms)
       break
     case 'sleep':
+      world.faulted.push(elapsedMs())
       world.trace(`the machine sleeps for ${step.ms} ms`)
       world.sleep(step.ms)
       break

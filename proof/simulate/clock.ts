@@ -31,10 +31,10 @@ export const clock = FakeTimers.install({
 })
 
 /**
- * The process whose code runs, and how late its timers are. A process that was killed has another number: its timers do
+ * The process whose code runs, how late its timers are, and how long a turn of its event loop takes. A process that was killed has another number: its timers do
  * nothing.
  */
-export const running = { process: 0, late_ms: () => 0 }
+export const running = { process: 0, late_ms: () => 0, turn_ms: () => 0 }
 
 /** Milliseconds since the start of the seed; it does not follow changes of the wall clock. */
 export const elapsedMs = (): number => performance.now()
@@ -46,11 +46,26 @@ export function restartClock(): void {
   clock.reset()
   running.process += 1
   running.late_ms = () => 0
+  running.turn_ms = () => 0
 }
 
 /** Runs what is ready: microtasks, and the ticks of Node. */
 export const settleTasks = (): Promise<void> =>
   new Promise((resolve) => void setRealImmediate(resolve))
+
+/** Runs what is due now until the promise has an end; no time passes. */
+export async function settled<T>(promise: Promise<T>): Promise<T> {
+  let hasEnded = false
+  const end = () => {
+    hasEnded = true
+  }
+  promise.then(end, end)
+  while (!hasEnded) {
+    clock.tick(0)
+    await settleTasks()
+  }
+  return promise
+}
 
 type Callback = (...values: unknown[]) => void
 
@@ -74,8 +89,11 @@ Object.assign(globalThis, {
     setTimeout(ofProcess(callback), ms + running.late_ms(), ...values),
   setInterval: (callback: Callback, ms = 0, ...values: unknown[]) =>
     setInterval(ofProcess(callback), ms, ...values),
-  setImmediate: (callback: Callback, ...values: unknown[]) =>
-    setImmediate(ofProcess(callback), ...values),
+  setImmediate: (callback: Callback, ...values: unknown[]) => {
+    const ms = running.turn_ms()
+    const own = ofProcess(callback)
+    return ms > 0 ? setTimeout(own, ms, ...values) : setImmediate(own, ...values)
+  },
 })
 
 os.uptime = () => UPTIME_S + Math.floor(performance.now() / 10) / 100

@@ -56,6 +56,7 @@ export function checkAll(stage: Stage): void {
   checkLedger(stage)
   checkMoney(stage, messages)
   checkEnds(stage, messages)
+  checkOutcomes(stage)
   checkEvents(stage, messages)
   checkPosts(stage)
   checkForeign(stage)
@@ -209,12 +210,32 @@ function checkEnds({ world, model, database }: Stage, messages: readonly Message
   if (open.count > 0) world.violate('nothing is stuck', `${open.count} attempts without an end`)
 }
 
+/** A fault in this time before or after an answer may have lost the answer. */
+const LOST_MS = 20_000
+
+/** The answer of a provider is stored, unless a fault lost it: a definite answer never becomes an unknown outcome. */
+function checkOutcomes({ world, model, database }: Stage): void {
+  const find = database
+    .prepare('select outcome from message_attempts where message_id = ? and number = ?')
+    .pluck()
+  for (const { message_id, call, type, began_ms, ended_ms } of model.answers) {
+    const isLost = world.faulted.some((at) => at > began_ms - LOST_MS && at < ended_ms + LOST_MS)
+    // After a fault, a call may be journalled and not made.
+    if (isLost || world.faulted.some((at) => at < began_ms)) continue
+    const outcome = find.get(message_id, call)
+    if (outcome !== type) {
+      const at = `call ${call} of ${world.nameOf('m', message_id)}`
+      world.violate('an answer of a provider counts', `${at} was ${type}, and is ${outcome}`)
+    }
+  }
+}
+
 /** Every change has its event, and every subscribed receiver got it. */
 function checkEvents({ world, model, database }: Stage, messages: readonly MessageRow[]): void {
-  const got = new Map<string, Set<string>>()
-  for (const { receiver, headers } of model.posts) {
-    const key = `${receiver} ${headers['webhook-id']}`
-    got.set(key, got.get(key) ?? new Set())
+  /** The events that receivers acknowledged. */
+  const got = new Set<string>()
+  for (const { receiver, headers, isAnswered } of model.posts) {
+    if (isAnswered) got.add(`${receiver} ${headers['webhook-id']}`)
   }
   const deliveries = database
     .prepare(

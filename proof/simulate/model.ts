@@ -108,6 +108,14 @@ export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
     /** The acknowledged receipts of each message. */
     receipts: new Map<string, string[]>(),
     carried: new Map<string, Carried>(),
+    /** The answers of providers that the service got. */
+    answers: [] as {
+      message_id: string
+      call: number
+      type: string
+      began_ms: number
+      ended_ms: number
+    }[],
     posts: [] as Post[],
     receivers: new Map<number, string>(),
     moods: Object.fromEntries(PROVIDERS.map(({ name }) => [name, 'well'])) as Record<

@@ -118,8 +118,11 @@ function carry(name: ProviderName, job: SendJob): Promise<Outcome> {
   ): Promise<Outcome> => {
     one.mayRepeat = false
     world.trace(`${name} ${world.nameOf('m', id)} call ${one.calls}: ${text}`)
+    const began_ms = elapsedMs()
     return answerIn(ms, () => {
       one.mayRepeat = mayRepeat
+      const { type } = outcome
+      model.answers.push({ message_id: id, call: one.calls, type, began_ms, ended_ms: elapsedMs() })
       return outcome
     })
   }
@@ -139,6 +142,8 @@ function carry(name: ProviderName, job: SendJob): Promise<Outcome> {
     take()
     return end('accepted', latency, accepted(name, id, draw), false)
   }
+  // Some providers report on a message that they rejected.
+  if (kind < 67 && hasIt) report(name, job, mixed(draw, 3))
   if (kind < 67) return end('rejected', latency, { type: 'rejected', ...failed }, false)
   if (kind < 77) return end('retry', latency, { type: 'retry', ...failed, delay_ms: null }, true)
   if (kind < 80) return end('retry', latency, { type: 'retry', ...failed, delay_ms: 5_000 }, true)

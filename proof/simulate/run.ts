@@ -1,13 +1,17 @@
 // Runs the service in a simulated world, seed by seed:
 //
-//   npm run simulate -- [--seeds 100] [--seed 1] [--twice] [--trace]
+//   npm run simulate -- [--seeds 100] [--seed 1] [--twice] [--trace] [--shrink]
+//   npm run simulate -- --scripts test/seeds [--trace]
 //
-// --seed is the first seed. --twice runs each seed a second time, and the trace must be the same. --trace prints what
+// --seed is the first seed. --shrink reduces the script of a seed that broke a promise; --scripts runs such scripts. --twice runs each seed a second time, and the trace must be the same. --trace prints what
 // happened. Exits with 1 when a promise was broken.
 
+import { readdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { realMs } from './clock.ts'
+import { scriptOf, type Timed } from './script.ts'
 import { runSeed, type SeedResult } from './seed.ts'
+import { shrink } from './shrink.ts'
 
 const { values } = parseArgs({
   options: {
@@ -15,11 +19,10 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     twice: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
+    shrink: { type: 'boolean', default: false },
+    scripts: { type: 'string' },
   },
 })
-const first = Number(values.seed)
-const last = first + Number(values.seeds) - 1
-
 /** After so many, the cause is more urgent than the next. */
 const BROKEN_MAX = 3
 const SHOWN_LINES = 30
@@ -31,13 +34,14 @@ const cpu = process.cpuUsage()
 const totals = new Map<string, number>()
 const sum = { seeds: 0, operations: 0, faults: 0, broken: 0 }
 
-for (let seed = first; seed <= last && sum.broken < BROKEN_MAX; seed++) {
-  const result = await runSeed(seed)
-  const again = values.twice ? await runSeed(seed) : result
+for (const { seed, script } of chosen()) {
+  if (sum.broken >= BROKEN_MAX) break
+  const result = await runSeed(seed, script)
+  const again = values.twice ? await runSeed(seed, script) : result
   note(result)
   if (values.trace) console.log(result.lines.join('\n'))
   if (values.trace || values.twice) console.log(`seed ${seed}: ${result.hash}`)
-  if (result.violation) reportBroken(result)
+  if (result.violation) await reportBroken(result, script)
   else if (again.hash !== result.hash) {
     sum.broken += 1
     console.log(`seed ${seed} is not deterministic: ${result.hash}, then ${again.hash}`)
@@ -58,6 +62,25 @@ console.log(
 )
 process.exitCode = sum.broken > 0 ? 1 : 0
 
+/** A script that was kept, or one that follows from its seed. */
+interface Chosen {
+  seed: number
+  script: readonly Timed[]
+}
+
+function* chosen(): Iterable<Chosen> {
+  if (values.scripts === undefined) {
+    const first = Number(values.seed)
+    for (let seed = first; seed < first + Number(values.seeds); seed++) {
+      yield { seed, script: scriptOf(seed) }
+    }
+    return
+  }
+  for (const name of readdirSync(values.scripts).sort()) {
+    yield JSON.parse(readFileSync(`${values.scripts}/${name}`, 'utf8')) as Chosen
+  }
+}
+
 function note({ operations, faults, counted }: SeedResult): void {
   sum.seeds += 1
   sum.operations += operations
@@ -69,9 +92,18 @@ function perSecond(ms: number): string {
   return `${((sum.seeds * 1000) / ms).toFixed(2)} seeds/s`
 }
 
-function reportBroken({ seed, violation, lines }: SeedResult): void {
+async function reportBroken(
+  { seed, violation, lines }: SeedResult,
+  script: readonly Timed[],
+): Promise<void> {
   sum.broken += 1
-  console.log(`seed ${seed} broke "${violation?.invariant}": ${violation?.message}`)
+  if (violation === null) return
+  console.log(`seed ${seed} broke "${violation.invariant}": ${violation.message}`)
   if (!values.trace) console.log(lines.slice(-SHOWN_LINES).join('\n'))
   console.log(`replay it: npm run simulate -- --seed ${seed} --seeds 1 --trace`)
+  if (!values.shrink) return
+  const shortest = await shrink(seed, script, violation.invariant)
+  const steps = shortest.map((step) => `    ${JSON.stringify(step)}`).join(',\n')
+  console.log('the shortest script, to keep in test/seeds:')
+  console.log(`{\n  "seed": ${seed},\n  "script": [\n${steps}\n  ]\n}`)
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import type { Connection as Opened } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
-import { clock, elapsedMs, later, restartClock, running, settleTasks } from './clock.ts'
+import { clock, elapsedMs, later, restartClock, running, settled, settleTasks } from './clock.ts'
 
 const { createCore } = await import('../../packages/core/src/core.ts')
 const { idGenerator } = await import('../../packages/core/src/runtime/runtime.ts')
@@ -45,6 +45,10 @@ export function mixed(...values: readonly number[]): number {
   return mix
 }
 
+/** One of this number of turns of the event loop is slow, up to this time. */
+const SLOW_TURNS = 12
+const SLOW_TURN_MS = 40
+
 /** What happens to one of the next commits. */
 export type CommitFault = 'killed_before' | 'killed_after' | 'disk_full'
 
@@ -69,6 +73,8 @@ export function createWorld(
   const counted = new Map<string, number>()
   const faults: { in_commits: number; fault: CommitFault }[] = []
   const connections = new Set<Connection>()
+  /** The elapsed times at which the process ended or a commit failed. */
+  const faulted: number[] = []
   let boots = 0
   let commits = 0
   let file = ''
@@ -128,26 +134,14 @@ export function createWorld(
     }
   }
 
-  /** Runs what is due now until the promise has an end; no time passes. */
-  async function settled<T>(promise: Promise<T>): Promise<T> {
-    let hasEnded = false
-    const end = () => {
-      hasEnded = true
-    }
-    promise.then(end, end)
-    while (!hasEnded) {
-      clock.tick(0)
-      await settleTasks()
-    }
-    return promise
-  }
-
   async function boot(): Promise<void> {
     boots += 1
     running.process += 1
     isKilled = false
     const jitter = randomOf(mixed(seed, boots, 1))
     running.late_ms = () => jitter() % 4
+    // No time passes during the start.
+    running.turn_ms = () => 0
     if (boots === 1) {
       file = `${FOLDER}/${seed}.db`
       copyFileSync(image, file)
@@ -167,17 +161,21 @@ export function createWorld(
     )
     await settled(started.startDispatch())
     core = started
+    running.turn_ms = () => {
+      const draw = jitter()
+      return draw % SLOW_TURNS === 0 ? (draw >>> 8) % SLOW_TURN_MS : 0
+    }
     trace(`service started (${boots})`)
   }
 
-  /** A process may be killed while it starts. */
+  /** A process may be killed while it starts, or ends because its disk is full. */
   async function startAgain(): Promise<void> {
-    const before = boots
     try {
       await boot()
     } catch (error) {
-      if (!isKilled || before === boots) throw error
-      trace('killed at its start')
+      if (!isKilled && (error as { code?: unknown }).code !== 'SQLITE_FULL') throw error
+      trace('the service did not start')
+      kill(1_000)
     }
     bury()
   }
@@ -188,6 +186,7 @@ export function createWorld(
     const [found] = due === -1 ? [] : faults.splice(due, 1)
     if (!found || isKilled) return commit()
     count(`fault ${found.fault}`)
+    faulted.push(elapsedMs())
     trace(`commit ${commits}: ${found.fault}`)
     if (found.fault === 'disk_full') {
       throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
@@ -201,6 +200,7 @@ export function createWorld(
   function kill(down_ms: number): void {
     if (isKilled) return
     isKilled = true
+    faulted.push(elapsedMs())
     later(() => {
       isDue = true
     }, down_ms)
@@ -231,11 +231,11 @@ export function createWorld(
     trace,
     violate,
     nameOf,
-    boot,
+    start: startAgain,
     kill,
-    settled,
     lines,
     counted,
+    faulted,
     get core() {
       return core
     },
@@ -326,7 +326,7 @@ Sqlite.prototype.prepare = function (this: Connection, text: string) {
 /** Makes the database that each seed begins with. */
 export async function makeImage(
   options: Omit<CoreOptions, 'database_url' | 'runtime'>,
-  fill: (core: Core, settled: <T>(promise: Promise<T>) => Promise<T>) => Promise<void>,
+  fill: (core: Core) => Promise<void>,
 ): Promise<string> {
   restartClock()
   const image = `${FOLDER}/image.db`
@@ -334,18 +334,6 @@ export async function makeImage(
   const bytes = (size: number) => Buffer.from(Array.from({ length: size }, () => next() & 255))
   const now = () => new Date()
   const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-  const settled = async <T>(promise: Promise<T>): Promise<T> => {
-    let hasEnded = false
-    const end = () => {
-      hasEnded = true
-    }
-    promise.then(end, end)
-    while (!hasEnded) {
-      clock.tick(0)
-      await settleTasks()
-    }
-    return promise
-  }
   const core = await settled(
     createCore({
       ...options,
@@ -363,7 +351,7 @@ export async function makeImage(
       },
     }),
   )
-  await fill(core, settled)
+  await fill(core)
   await settled(core.close({ grace_ms: 0 }))
   return image
 }
