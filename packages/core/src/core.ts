@@ -448,8 +448,12 @@ function bindApi(parts: Parts) {
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),
     sharesCounters: storage.hot.sweepCounters !== undefined,
     count(countings) {
-      const time = { now: runtime.now(), elapsed_ms: runtime.elapsed() }
-      return storage.hot.count(countings.map((one) => ({ ...one, ...time })))
+      const now = runtime.now()
+      const elapsed_ms = runtime.elapsed()
+      // With spreads, a send allocated 1.4 kB more (50.4 and 49.0 kB).
+      return storage.hot.count(
+        countings.map(({ key, window_ms, add }) => ({ key, window_ms, add, now, elapsed_ms })),
+      )
     },
     secret,
     secretsAtRest,
