@@ -330,6 +330,19 @@ it.each([
   expect(settled[0]?.result).toMatchObject({ outcome: { type: 'rejected' }, by_service: true })
 })
 
+it('an owner reads why a mail with an unreadable key waits', async () => {
+  const { send, settled, traits } = open({ keys: { 'w1 y.example': 'unreadable' } })
+  traits.set('a', { signs: true })
+  await send([mail('m1', 'a@y.example')])
+  expect(settled[0]?.result).toMatchObject({
+    outcome: {
+      type: 'retry',
+      error_code: 'sender_key_unreadable',
+      error_message: 'The DKIM key of the sending domain cannot be decrypted',
+    },
+  })
+})
+
 it('the sandbox needs no verified domain', async () => {
   const { send, sends, asked } = open({ keys: { 'w1 x.example': 'unverified' } })
   await send([mail('m0', 'a@x.example')], 'sandbox')

@@ -408,6 +408,19 @@ describe('messages of a provider with few connections', () => {
     expect(free()).toBe(3)
   })
 
+  it('wait on when others return to the queue', async () => {
+    const opened = open({ all: 1 })
+    const { run, sends, outcomes } = opened
+    await run([claimed({ message_id: 'first' })])
+    await run([claimed({ message_id: 'early' })], time.uptime() - 27_000)
+    await run([claimed({ message_id: 'late' })])
+    await time.pass(3_000)
+    await time.pass(500)
+    expect(outcomes()).toEqual({ early: 'not_called' })
+    await sends[0]?.answer(accepted)
+    expect(sent(opened)).toEqual(['first', 'late'])
+  })
+
   it('return to the queue when the service stops, and no further ones wait', async () => {
     const { run, sends, lane, outcomes, free } = open({ all: 1 })
     const running = await run(claimedMany(3))

@@ -176,6 +176,16 @@ describe('opened providers', () => {
     expect(closed).toEqual(['a'])
   })
 
+  it('are opened once after a failure, also if several waited for it', async () => {
+    const { providers, contexts, fails } = open()
+    fails.push(new Error('the port is in use'))
+    const first = providers.open('a').catch(() => providers.open('a'))
+    const second = providers.open('a').catch(() => providers.open('a'))
+    expect(await first).toBe(await second)
+    expect(await providers.open('a')).toBe(await first)
+    expect(contexts).toHaveLength(2)
+  })
+
   it('close although one of them fails to open or to close', async () => {
     const closed: string[] = []
     const one = (name: string, close?: () => Promise<void>) => ({

@@ -19,13 +19,13 @@ const message = (fields: Partial<Routed> = {}) =>
   }) as Routed
 
 /** A routing over the providers a, b and c, whose pauses, pace and load the test sets. */
-function open({ per_second = null as number | null, channels = ['sms'] } = {}) {
+function open({ per_second = null as number | null, isRecorded = true } = {}) {
   const senders = { sms: ['ACME'] }
   const carriers = createCarriers(
     ['a', 'b', 'c'].map((name) => ({
       name,
       traits: {
-        channels,
+        channels: ['sms'],
         senders,
         idempotent: false,
         lookup: false,
@@ -61,7 +61,7 @@ function open({ per_second = null as number | null, channels = ['sms'] } = {}) {
     } as Pace,
     pauses,
     elapsed: () => clock.at_ms,
-    record: { note: (...about) => void recorded.push(about) },
+    record: isRecorded ? { note: (...about) => void recorded.push(about) } : undefined,
   })
   const load = {
     inFlight: {
@@ -210,6 +210,12 @@ describe('the outcomes of a provider', () => {
       ['misconfigured', 'a', null, wrong('provider')],
       ['accepted', 'a', null],
     ])
+  })
+
+  it('need no record', async () => {
+    const { routing, noted } = open({ isRecorded: false })
+    await routing.noteOutcomes('a', [{ sender: null, outcome: accepted }])
+    expect(noted).toEqual([['accepted', 'a', null]])
   })
 
   it('pause it, or one of its senders that are in the settings', async () => {
