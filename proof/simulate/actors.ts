@@ -1,7 +1,7 @@
 import { elapsedMs, later } from './clock.ts'
 import { type Asked, type Hook, type Model, PROVIDERS, type ProviderName } from './model.ts'
 import type { Step } from './script.ts'
-import { type Core, mixed, UNANSWERED, type World } from './world.ts'
+import { type Connection, type Core, mixed, UNANSWERED, type World } from './world.ts'
 
 /** How long a client waits before it repeats a request; the wait doubles. */
 const REPEAT_MS = 700
@@ -17,6 +17,8 @@ type Mood = Extract<Step, { do: 'receiver' }>['mood']
 interface Stage {
   world: World
   model: Model
+  /** Reads the database of the running service. */
+  database(): Connection
 }
 
 type Doing<K extends Step['do']> = Extract<Step, { do: K }>
@@ -88,6 +90,7 @@ export function perform(stage: Stage, step: Step): void {
       break
     case 'clock':
       world.trace(`the clock is set by ${step.by_ms} ms`)
+      model.isClockSet = true
       world.setClock(step.by_ms)
       break
     case 'sleep':
@@ -112,6 +115,11 @@ const nameOf = (which: number): ProviderName => PROVIDERS[which % PROVIDERS.leng
 /** An error that the service gave without a fault that explains it. */
 function isRefusal(error: unknown): error is Error & { code: string; status: number } {
   return (error as Error)?.name === 'SvcError' && (error as { status: number }).status < 500
+}
+
+/** The identity of a key, as the server finds it. */
+async function identityOf(core: Core, key: string) {
+  return core.apiKeys.authenticateKnown(key, ADDRESS) ?? core.apiKeys.authenticate(key, ADDRESS)
 }
 
 /** Calls the service. The result is the value, a refusal as `code`, or null for no answer or an error of the service. */
@@ -240,13 +248,11 @@ async function post(stage: Stage, asked: Asked): Promise<void> {
   model.open += 1
   for (let time = 0; ; time++) {
     const wasFrozen = place.frozen.state
+    const wasLimited = place.limit.state
     const wasAnswered = asked.answer !== null
     asked.pending += 1
     const answer = await ask(stage, what, async (core) => {
-      const identity = await core.apiKeys.authenticate(
-        asked.isTest ? place.test_key : place.key,
-        ADDRESS,
-      )
+      const identity = await identityOf(core, asked.isTest ? place.test_key : place.key)
       const options = { idempotency_key: asked.key }
       if (asked.kind === 'send') {
         return core.messages.send(identity, asked.body as never, options)
@@ -270,6 +276,14 @@ async function post(stage: Stage, asked: Asked): Promise<void> {
     const { data } = answer.value
     noteAnswer(stage, asked, data)
     if (
+      !asked.isTest &&
+      wasLimited === 'yes' &&
+      place.limit.state === 'yes' &&
+      !answer.value.replayed
+    ) {
+      assertWithinLimit(stage, place.id)
+    }
+    if (
       wasFrozen === 'yes' &&
       place.frozen.state === 'yes' &&
       !asked.isTest &&
@@ -283,6 +297,14 @@ async function post(stage: Stage, asked: Asked): Promise<void> {
     break
   }
   model.open -= 1
+}
+
+function assertWithinLimit({ world, database }: Stage, workspace_id: string): void {
+  const spent = database()
+    .prepare("select -sum(amount) from ledger_entries where workspace_id = ? and kind = 'send'")
+    .pluck()
+    .get(workspace_id) as number | null
+  if ((spent ?? 0) > DAILY_LIMIT) world.violate('a daily limit is never exceeded', `${spent} spent`)
 }
 
 function noteAnswer({ world, model }: Stage, asked: Asked, data: object): void {
@@ -310,10 +332,7 @@ async function repeatOther(stage: Stage, asked: Asked): Promise<void> {
   if (!place || asked.kind !== 'send') return
   const wasAnswered = asked.answer !== null
   const answer = await ask(stage, `other ${asked.key}`, async (core) => {
-    const identity = await core.apiKeys.authenticate(
-      asked.isTest ? place.test_key : place.key,
-      ADDRESS,
-    )
+    const identity = await identityOf(core, asked.isTest ? place.test_key : place.key)
     const body = {
       ...(asked.body as object),
       to: '+14159999999',
@@ -346,7 +365,7 @@ const ORDER = ['queued', 'sent', 'failed', 'delivered', 'read']
 
 /** Notes a status that a client saw. */
 export function noteStatus(
-  { world, model }: Stage,
+  { world, model }: Pick<Stage, 'world' | 'model'>,
   id: string,
   seen: { status: string; isRefunded: boolean },
 ): void {
@@ -450,6 +469,9 @@ function grant(stage: Stage, step: Doing<'grant'>): void {
   }
 }
 
+/** In micro-credits. */
+const DAILY_LIMIT = 30_000_000
+
 async function terms(stage: Stage, { workspace, change }: Doing<'terms'>): Promise<void> {
   const { world, model } = stage
   const place = model.places[workspace]
@@ -457,16 +479,16 @@ async function terms(stage: Stage, { workspace, change }: Doing<'terms'>): Promi
   const changes = {
     freeze: { status: 'frozen', reason: 'simulated' },
     unfreeze: { status: 'active' },
-    limit: { daily_limit: 60_000_000 },
+    limit: { daily_limit: DAILY_LIMIT },
     free: { daily_limit: null },
   } as const
-  const { frozen } = place
-  const isFreezing = change === 'freeze' || change === 'unfreeze'
-  if (isFreezing) frozen.begin()
+  const isOn = change === 'freeze' || change === 'limit'
+  const toggle = change === 'freeze' || change === 'unfreeze' ? place.frozen : place.limit
+  toggle.begin()
   const answer = await untilAnswered(stage, change, (core) =>
     core.credits.setTerms(place.id, changes[change] as never),
   )
-  if (isFreezing) frozen.end('value' in answer ? (change === 'freeze' ? 'yes' : 'no') : 'unknown')
+  toggle.end('code' in answer ? 'unknown' : isOn ? 'yes' : 'no')
   world.trace(`${change} of ${workspace}`)
 }
 
@@ -561,7 +583,7 @@ async function revoke(stage: Stage, workspace: number): Promise<void> {
   )
   if ('code' in ended && ended.code !== 'not_found') return
   world.trace(`key of ${workspace} revoked`)
-  const answer = await ask(stage, 'revoked key', (core) => core.apiKeys.authenticate(old, ADDRESS))
+  const answer = await ask(stage, 'revoked key', (core) => identityOf(core, old))
   if (answer && (!('code' in answer) || answer.code !== 'unauthorized')) {
     world.violate('a revoked key is refused at once', `key of ${workspace}`)
   }

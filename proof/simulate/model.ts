@@ -100,7 +100,7 @@ export type Model = ReturnType<typeof createModel>
 /** What clients, operators, owners, providers and receivers know and did. */
 export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
   return {
-    places: places.map((place) => ({ ...place, frozen: createToggle() })),
+    places: places.map((place) => ({ ...place, frozen: createToggle(), limit: createToggle() })),
     hooks: hooks.map((hook) => ({ ...hook, secrets: new Set(hook.secrets) })),
     asked: [] as Asked[],
     grants: [] as { place: number; id: string; credits: number; isAnswered: boolean }[],
@@ -130,6 +130,8 @@ export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
     callbacks: 0,
     /** The requests of clients and operators that have no answer yet. */
     open: 0,
+    /** Whether the wall clock was set, which a look-up by time does not survive. */
+    isClockSet: false,
     /** Whether webhooks were made whose answer was lost. */
     hasUnknownHooks: false,
     /** Whether the faults have ended. */

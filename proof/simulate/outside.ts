@@ -147,7 +147,10 @@ function carry(name: ProviderName, job: SendJob): Promise<Outcome> {
   if (kind < 67) return end('rejected', latency, { type: 'rejected', ...failed }, false)
   if (kind < 77) return end('retry', latency, { type: 'retry', ...failed, delay_ms: null }, true)
   if (kind < 80) return end('retry', latency, { type: 'retry', ...failed, delay_ms: 5_000 }, true)
-  if (hasIt || kind >= 92) take()
+  // A request without an answer may arrive late, but before the service takes a look-up's word for it.
+  const isLate = hasIt && kind < 85 && name === 'asked' && !model.isClockSet && (draw & 64) === 0
+  if (isLate) later(take, 2_000 + (mixed(draw, 5) % 30_000))
+  else if (hasIt || kind >= 92) take()
   const whether = hasIt ? 'has it' : 'lost it'
   if (kind < 85)
     return end(`ambiguous, ${whether}`, latency, { type: 'ambiguous', ...failed }, false)

@@ -12,7 +12,7 @@ const { Sqlite } = await import('../../packages/core/src/storage/sqlite/engine/c
 const { verifyLedger } = await import('../../packages/core/src/maintenance/ledger/verify-ledger.ts')
 
 const OPTIONS = {
-  signup_credits: '150',
+  signup_credits: '45',
   providers,
   webhook_targets: { allow_http: true, allow_nets: ['10.0.0.0/8'] },
 }
@@ -111,7 +111,7 @@ export async function runSeed(
     return reading.database as Connection
   }
   setOutside({ world, model, database })
-  const stage = { world, model }
+  const stage = { world, model, database }
   let operations = 0
   let faults = 0
   let violation: Violation | null = null
@@ -123,7 +123,7 @@ export async function runSeed(
       if (isFault(step)) faults += 1
       else operations += 1
       perform(stage, step)
-      if (i % LOOK_EVERY === 0 && world.core) checkStatuses({ ...stage, database: database() })
+      if (i % LOOK_EVERY === 0 && world.core) checkStatuses({ world, model, database: database() })
     }
     model.calm = true
     world.forgiveCommits()
@@ -134,7 +134,7 @@ export async function runSeed(
     perform(stage, { do: 'resume' })
     for (const which of [0, 1, 2]) perform(stage, { do: 'resumeProvider', which })
     await rest()
-    checkAll({ ...stage, database: database() })
+    checkAll({ world, model, database: database() })
     running.turn_ms = () => 0
     const report = await settled(verifyLedger(`file:${world.file}`))
     if (!report.ok) world.violate('the ledger is exact', JSON.stringify(report.differences))
