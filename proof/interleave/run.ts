@@ -66,12 +66,23 @@ export async function interleave(
     return new Set(waiting.rows.map(({ pid }) => pid as number))
   }
 
+  /** The server learns of a lost connection a moment later, and its transaction holds its locks until then. */
+  async function sessionsEnd(): Promise<void> {
+    const open = await control.query({
+      name: 'open_transactions',
+      text: `select 1 from pg_stat_activity where datname = current_database() and xact_start is not null
+             and backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    })
+    if (open.rows.length > 0) return sessionsEnd()
+  }
+
   async function explore(names: readonly string[], chooser: Chooser): Promise<void> {
     const scene = await setScene(calm)
     const operations = names.map(
       (name, i) => async () => OPERATIONS[name]?.(servers[i] as Server, scene),
     )
     const order = await runOrder(gates.slice(0, names.length), operations, { chooser, locksOf })
+    await sessionsEnd()
     const isRepeated = names.includes('accept with a key')
     const faults = [
       ...(await drain(calm, scene, { servers: all, isRepeated })),
