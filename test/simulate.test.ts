@@ -1,5 +1,9 @@
 import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+
+const SEEDS = fileURLToPath(new URL('seeds', import.meta.url))
 
 // The simulation replaces the clock of its process.
 function simulate(...values: string[]) {
@@ -12,5 +16,13 @@ it('keeps every promise in a simulated world, and the same seed has the same tra
   const { stdout, stderr, status } = simulate('--seeds', '2', '--seed', '1', '--twice')
   expect(stderr).toBe('')
   expect(stdout).toMatch(/^2 seeds, \d+ operations, \d+ faults, 0 broken;/m)
+  expect(status).toBe(0)
+})
+
+// Each broke a promise once, or found a fault that was made on purpose.
+it('keeps every promise in the scripts that were kept', () => {
+  const { stdout, stderr, status } = simulate('--scripts', SEEDS)
+  expect(stderr).toBe('')
+  expect(stdout).toContain(`${readdirSync(SEEDS).length} seeds, `)
   expect(status).toBe(0)
 })

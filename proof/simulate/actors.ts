@@ -94,7 +94,6 @@ export function perform(stage: Stage, step: Step): void {
       world.setClock(step.by_ms)
       break
     case 'sleep':
-      world.faulted.push(elapsedMs())
       world.trace(`the machine sleeps for ${step.ms} ms`)
       world.sleep(step.ms)
       break
@@ -348,7 +347,7 @@ async function repeatOther(stage: Stage, asked: Asked): Promise<void> {
     const { message_id } = answer.value.data
     model.asked.push({
       ...asked,
-      key: `${asked.key} (other)`,
+      key: undefined,
       answer: JSON.stringify(answer.value.data),
       ids: [message_id],
       pending: 0,

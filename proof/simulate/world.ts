@@ -49,6 +49,9 @@ export function mixed(...values: readonly number[]): number {
 const SLOW_TURNS = 12
 const SLOW_TURN_MS = 40
 
+/** The timers of a seed: work that repeats without an end is stuck too. Most seeds have fewer than 5,000. */
+const STEPS_MAX = 30_000
+
 /** What happens to one of the next commits. */
 export type CommitFault = 'killed_before' | 'killed_after' | 'disk_full'
 
@@ -73,10 +76,11 @@ export function createWorld(
   const counted = new Map<string, number>()
   const faults: { in_commits: number; fault: CommitFault }[] = []
   const connections = new Set<Connection>()
-  /** The elapsed times at which the process ended or a commit failed. */
+  /** The elapsed times at which the process ended or stood still, or a commit failed. */
   const faulted: number[] = []
   let boots = 0
   let commits = 0
+  let steps = 0
   let file = ''
   let core: Core | null = null
   const deaths: (() => void)[] = []
@@ -267,6 +271,8 @@ export function createWorld(
     },
     /** Runs the next timer and what follows from it. */
     async step(): Promise<void> {
+      steps += 1
+      if (steps > STEPS_MAX) violate('nothing is stuck', `after ${STEPS_MAX} timers`)
       clock.next()
       await settleTasks()
       bury()
@@ -286,6 +292,7 @@ export function createWorld(
     },
     /** The machine sleeps, or the process is stopped: time passes, and no timer runs in between. */
     sleep(ms: number): void {
+      faulted.push(elapsedMs())
       clock.jump(ms)
     },
     /** Sets the wall clock; no time elapses. */
