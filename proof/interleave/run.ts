@@ -1,7 +1,7 @@
 import { verifyLedger } from '../../packages/core/src/maintenance/ledger/verify-ledger.ts'
 import { systemRuntime } from '../../packages/core/src/runtime/runtime.ts'
 import { openPostgres } from '../../packages/core/src/storage/postgres/postgres.ts'
-import { connectTo } from '../../packages/core/test/postgres-client.ts'
+import { connectTo } from '../stage/postgres.ts'
 import { randomFrom } from '../stage/random.ts'
 import { type Chooser, exhaustive, type LocksOf, randomly, runOrder } from './explore.ts'
 import { openGate } from './gate.ts'

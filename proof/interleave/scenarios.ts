@@ -13,7 +13,7 @@ import {
   type TestRuntime,
   testRuntime,
 } from '../../packages/core/test/fixtures.ts'
-import type { connectTo } from '../../packages/core/test/postgres-client.ts'
+import type { connectTo } from '../stage/postgres.ts'
 
 const LEASE_MS = 30_000
 const HOUR_MS = 3_600_000

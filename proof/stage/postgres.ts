@@ -8,6 +8,8 @@ import {
 import type { Query } from './database.ts'
 import type { Stage } from './stage.ts'
 
+export { connectTo }
+
 /** A temporary PostgreSQL server. */
 export interface Postgres extends PostgresServer {
   /** The parent of all its processes; another one after `kill` or `shutDown`. */

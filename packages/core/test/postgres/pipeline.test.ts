@@ -20,6 +20,8 @@ beforeAll(async () => {
     pipeline: true,
     query_timeout: 10_000,
   })
+  // `end` resolves before the server has ended the session, so the removal of the database may end it with an error.
+  pool.on('connect', (client) => client.on('error', () => {}))
 })
 afterAll(async () => {
   await pool?.end()
