@@ -10,8 +10,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { realMs } from './clock.ts'
 import { scriptOf, type Timed } from './script.ts'
-import { runSeed, type SeedResult } from './seed.ts'
-import { shrink } from './shrink.ts'
+import { runSeed, type SeedResult, shrink } from './seed.ts'
 
 const { values } = parseArgs({
   options: {

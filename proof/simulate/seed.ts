@@ -1,11 +1,12 @@
 // The clock is replaced before the core is loaded.
 import './clock.ts'
+import fc from 'fast-check'
 import { perform } from './actors.ts'
 import { elapsedMs, running, settled } from './clock.ts'
 import { checkAll, checkStatuses } from './invariants.ts'
 import { createModel, type Hook, type Place } from './model.ts'
 import { network, providers, setOutside } from './outside.ts'
-import { isFault, scriptOf, type Timed } from './script.ts'
+import { isFault, scriptOf, shorterScripts, type Timed } from './script.ts'
 import { type Connection, createWorld, makeImage, Violation } from './world.ts'
 
 const { Sqlite } = await import('../../packages/core/src/storage/sqlite/engine/connection.ts')
@@ -192,4 +193,36 @@ export async function runSeed(
     lines: world.lines,
     violation,
   }
+}
+
+/** Enough for a script of 280 steps; each run takes about a second, and less as the script gets shorter. */
+const RUNS_MAX = 600
+
+/** A shorter script that breaks the same invariant with the same seed: first with fewer steps, then with simpler ones. */
+export async function shrink(
+  seed: number,
+  script: readonly Timed[],
+  invariant: string,
+): Promise<readonly Timed[]> {
+  let runs = 0
+  const breaks = async (candidate: readonly Timed[]): Promise<boolean> => {
+    if (runs >= RUNS_MAX) return false
+    runs += 1
+    const { violation } = await runSeed(seed, candidate)
+    return violation?.invariant === invariant
+  }
+
+  let shortest = script
+  for (let size = script.length >> 1; size >= 1; size >>= 1) {
+    for (let at = 0; at < shortest.length; ) {
+      const candidate = [...shortest.slice(0, at), ...shortest.slice(at + size)]
+      if (await breaks(candidate)) shortest = candidate
+      else at += size
+    }
+  }
+  const { counterexample } = await fc.check(
+    fc.asyncProperty(shorterScripts, async (candidate) => !(await breaks(candidate))),
+    { examples: [[[...shortest]]], numRuns: 1 },
+  )
+  return counterexample?.[0] ?? shortest
 }
