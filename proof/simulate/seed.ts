@@ -158,7 +158,7 @@ export async function runSeed(
       if (open > 0) continue
       const wait = (left.due_at ?? 0) - Date.now() - 1_000
       if (wait > 0) world.sleep(Math.min(wait, 86_400_000))
-      // What is due and waits: at a gate, whose times a step of the clock makes longer, by at most an hour.
+      // What is due and waits: at a gate, whose times a step of the clock makes longer, by at most ten minutes.
       else if (left.count === before) world.sleep(300_000)
       before = left.count
     }

@@ -115,8 +115,8 @@ export const GATES_MAX = 2_000
 /** The failures of a host are forgotten after this time without an attempt. */
 export const GATE_FORGETS_MS = 24 * 3_600_000
 
-/** A time at the gate that is further away than this was written by a clock that was ahead. */
-export const GATE_WAIT_MAX_MS = 3_600_000
+/** A time at the gate that is further away than this, twice the longest wait, was written by a clock that was ahead. */
+export const GATE_WAIT_MAX_MS = 600_000
 
 /**
  * The host after an attempt at its gate that began `at`; its waits count from then. A 2xx clears the failures, because the host

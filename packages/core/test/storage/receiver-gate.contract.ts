@@ -232,6 +232,17 @@ export function receiverGateContract(open: OpenStorage): void {
     ])
   })
 
+  it('waits no hour more after the clock was set back by an hour', async () => {
+    const workspaceId = await bench.workspace()
+    await gated(workspaceId)
+    bench.clock.step(3_600_000)
+    await events(workspaceId, 9)
+    expect(await refuseAll()).toHaveLength(5)
+    bench.clock.step(-3_600_000)
+    await bench.claimMessages()
+    expect(await refuseAll()).toHaveLength(1)
+  })
+
   it('discards what waited for longer than the schedule of tries, and no attempt is counted', async () => {
     const workspaceId = await bench.workspace()
     const row = await gated(workspaceId)
