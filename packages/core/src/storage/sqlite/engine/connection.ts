@@ -46,13 +46,23 @@ export function connect(
   try {
     prepare(connection, durability)
     if (readonly) connection.pragma('query_only = ON')
-    else if (durability === 'disk') flushLog(connection, file)
   } catch (error) {
     connection.close()
     throw error
   }
+  if (readonly || durability !== 'disk') return connection
+  try {
+    flushLog(connection, file)
+  } catch (error) {
+    // Closing makes a checkpoint, and a power cut in it would mix pages (see `flushLog`). The collection of garbage closes too.
+    unflushed.push(connection)
+    throw error
+  }
   return connection
 }
+
+/** The connections whose log was not flushed stay open until the process ends. */
+const unflushed: Connection[] = []
 
 function prepare(connection: Connection, durability: Durability): void {
   enterWal(connection)

@@ -94,4 +94,26 @@ describe('the log that is found when a database is opened', () => {
     expect(isWritten(file)).toBe(true)
     connection.close()
   })
+
+  it('stays as it is when its flush fails, without a checkpoint', () => {
+    const file = killed()
+    const found = readFileSync(`${file}-wal`)
+    const database = readFileSync(file)
+    const { fsyncSync } = fs
+    fs.fsyncSync = () => {
+      throw Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' })
+    }
+    syncBuiltinESMExports()
+    try {
+      expect(() => connect(file)).toThrow('EIO')
+    } finally {
+      fs.fsyncSync = fsyncSync
+      syncBuiltinESMExports()
+    }
+    expect(readFileSync(`${file}-wal`)).toEqual(found)
+    expect(readFileSync(file)).toEqual(database)
+    const connection = connect(file)
+    expect(rows(connection)).toEqual([1, 2])
+    connection.close()
+  })
 })
