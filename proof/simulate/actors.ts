@@ -1,7 +1,8 @@
 import { elapsedMs, later } from './clock.ts'
 import { type Asked, type Hook, type Model, PROVIDERS, type ProviderName } from './model.ts'
+import { mixed } from './random.ts'
 import type { Step } from './script.ts'
-import { type Connection, type Core, mixed, UNANSWERED, type World } from './world.ts'
+import { type Connection, type Core, UNANSWERED, type World } from './world.ts'
 
 /** How long a client waits before it repeats a request; the wait doubles. */
 const REPEAT_MS = 700
@@ -83,7 +84,7 @@ export function perform(stage: Stage, step: Step): void {
       break
     case 'kill':
       world.trace('killed')
-      world.kill(step.down_ms)
+      world.kill(step.down_ms, step)
       break
     case 'commit':
       world.failCommit(step.in_commits, step.fault)

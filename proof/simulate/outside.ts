@@ -8,7 +8,8 @@ import type {
 } from '../../packages/core/src/contract/outside/provider.ts'
 import { elapsedMs, later, running } from './clock.ts'
 import { type Carried, type Model, type Post, PROVIDERS, type ProviderName } from './model.ts'
-import { type Connection, mixed, type Network, UNANSWERED, type World } from './world.ts'
+import { mixed } from './random.ts'
+import { type Connection, type Network, UNANSWERED, type World } from './world.ts'
 
 const { defineProvider } = await import(
   '../../packages/core/src/providers/defined/define-provider.ts'
@@ -148,8 +149,12 @@ function carry(name: ProviderName, job: SendJob): Promise<Outcome> {
   if (kind < 77) return end('retry', latency, { type: 'retry', ...failed, delay_ms: null }, true)
   if (kind < 80) return end('retry', latency, { type: 'retry', ...failed, delay_ms: 5_000 }, true)
   // A request without an answer may arrive late, but before the service takes a look-up's word for it.
-  const isLate = hasIt && kind < 85 && name === 'asked' && !model.isClockSet && (draw & 64) === 0
-  if (isLate) later(take, 2_000 + (mixed(draw, 5) % 30_000))
+  const isLate = hasIt && kind < 85 && name === 'asked' && (draw & 64) === 0
+  const takeLate = () => {
+    // After a step of the clock, the age of the request is not known.
+    if (!model.isClockSet) take()
+  }
+  if (isLate) later(takeLate, 2_000 + (mixed(draw, 5) % 30_000))
   else if (hasIt || kind >= 92) take()
   const whether = hasIt ? 'has it' : 'lost it'
   if (kind < 85)

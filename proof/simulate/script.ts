@@ -107,6 +107,8 @@ const kinds = {
   revoke: fc.record({ do: fc.constant('revoke' as const), workspace }),
   kill: fc.record({
     do: fc.constant('kill' as const),
+    /** Whether the whole machine ends. */
+    isPower: fc.boolean(),
     down_ms: fc.constantFrom(0, 50, 2_000, 90_000),
   }),
   commit: fc.record({
@@ -117,6 +119,9 @@ const kinds = {
       'killed_after',
       'killed_after',
       'disk_full',
+      'power_cut',
+      'failed_flush',
+      'failed_flush',
     ),
   }),
   clock: fc.record({

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import type { Connection as Opened } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
 import { clock, elapsedMs, later, restartClock, running, settled, settleTasks } from './clock.ts'
+import { createDisk } from './disk.ts'
+import { mixed, randomOf } from './random.ts'
 
 const { createCore } = await import('../../packages/core/src/core.ts')
 const { idGenerator } = await import('../../packages/core/src/runtime/runtime.ts')
@@ -27,24 +29,6 @@ export class Violation extends Error {
   }
 }
 
-/** Numbers in [0, 2^32) that depend only on the seed (mulberry32). */
-export function randomOf(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return (mixed ^ (mixed >>> 14)) >>> 0
-  }
-}
-
-/** One number from several, so that a choice depends only on what it is about. */
-export function mixed(...values: readonly number[]): number {
-  let mix = 0x9e3779b9
-  for (const value of values) mix = randomOf(mix ^ value)()
-  return mix
-}
-
 /** One of this number of turns of the event loop is slow, up to this time. */
 const SLOW_TURNS = 12
 const SLOW_TURN_MS = 40
@@ -52,8 +36,16 @@ const SLOW_TURN_MS = 40
 /** The timers of a seed: work that repeats without an end is stuck too. Most seeds have fewer than 5,000. */
 const STEPS_MAX = 30_000
 
-/** What happens to one of the next commits. */
-export type CommitFault = 'killed_before' | 'killed_after' | 'disk_full'
+/** What happens to one of the next commits. The power fails while the log is flushed, or the flush fails. */
+export type CommitFault =
+  | 'killed_before'
+  | 'killed_after'
+  | 'disk_full'
+  | 'power_cut'
+  | 'failed_flush'
+
+/** A process whose flush failed must end within this time. */
+const FAILED_MS = 1_000
 
 /** A request whose process was killed before it answered. */
 export const UNANSWERED = Symbol('unanswered')
@@ -76,6 +68,7 @@ export function createWorld(
   const counted = new Map<string, number>()
   const faults: { in_commits: number; fault: CommitFault }[] = []
   const connections = new Set<Connection>()
+  const disk = createDisk(seed)
   /** The elapsed times at which the process ended or stood still, or a commit failed. */
   const faulted: number[] = []
   let boots = 0
@@ -153,14 +146,22 @@ export function createWorld(
     // The sides of the file are remembered by the hooks of the driver.
     opened = connections
     onCommit = commitHook
+    disk.mount(file)
+    if (disk.isAtRisk() && mixed(seed, boots, 2) % 4 === 0) {
+      faulted.push(elapsedMs())
+      disk.failFlush()
+    }
     const started = await settled(
       createCore({
         ...coreOptions,
         database_url: `file:${file}`,
-        durability: 'none',
         threads: 0,
         accept_any_password: true,
         runtime: runtime(),
+        onFailure() {
+          trace('the service ends after a failure of the database')
+          kill(200)
+        },
       }),
     )
     await settled(started.startDispatch())
@@ -177,32 +178,50 @@ export function createWorld(
     try {
       await boot()
     } catch (error) {
-      if (!isKilled && (error as { code?: unknown }).code !== 'SQLITE_FULL') throw error
+      const { code } = error as { code?: unknown }
+      if (!isKilled && code !== 'SQLITE_FULL' && code !== 'EIO') throw error
       trace('the service did not start')
       kill(1_000)
     }
     bury()
   }
 
-  function commitHook(commit: () => unknown): unknown {
+  function commitHook(owner: Connection, commit: () => unknown): unknown {
     commits += 1
     const due = faults.findIndex((one) => one.in_commits-- <= 0)
     const [found] = due === -1 ? [] : faults.splice(due, 1)
-    if (!found || isKilled) return commit()
-    count(`fault ${found.fault}`)
+    if (!found || isKilled) return disk.commit(owner, commit)
+    const { fault } = found
+    count(`fault ${fault}`)
     faulted.push(elapsedMs())
-    trace(`commit ${commits}: ${found.fault}`)
-    if (found.fault === 'disk_full') {
+    trace(`commit ${commits}: ${fault}`)
+    if (fault === 'disk_full') {
       throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
     }
-    if (found.fault === 'killed_after') commit()
-    kill(100 + (mixed(seed, commits) % 5_000))
+    if (fault === 'killed_after') disk.commit(owner, commit)
+    if (fault === 'power_cut' || fault === 'failed_flush') disk.commitUnflushed(owner, commit)
+    if (fault === 'failed_flush') {
+      const failed = running.process
+      later(() => {
+        if (failed === running.process) {
+          violate('a failed flush ends the process', `commit ${commits}`)
+        }
+      }, FAILED_MS)
+      throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_FSYNC' })
+    }
+    kill(100 + (mixed(seed, commits) % 5_000), { isPower: fault === 'power_cut' })
     throw new Error('killed')
   }
 
-  /** Ends the process: it answers nothing more, and its database is the one of this moment. The next starts after `down_ms`. */
-  function kill(down_ms: number): void {
-    if (isKilled) return
+  /**
+   * Ends the process: it answers nothing more, and its database is the one of this moment, or after a power cut the one of the
+   * disk. The next starts after `down_ms`.
+   */
+  function kill(down_ms: number, { isPower = false } = {}): void {
+    if (isKilled) {
+      if (isPower) cutPower()
+      return
+    }
     isKilled = true
     faulted.push(elapsedMs())
     later(() => {
@@ -217,7 +236,13 @@ export function createWorld(
     closing.push({ old: file, open: [...connections] })
     connections.clear()
     file = next
+    if (isPower) cutPower()
     for (const death of deaths.splice(0)) death()
+  }
+
+  function cutPower(): void {
+    const lost = disk.cutPower(file)
+    trace(`the power fails: ${lost} sectors of the log are lost`)
   }
 
   const closing: { old: string; open: Connection[] }[] = []
@@ -311,7 +336,7 @@ export function createWorld(
 }
 
 let opened: Set<Connection> | null = null
-let onCommit: ((commit: () => unknown) => unknown) | null = null
+let onCommit: ((owner: Connection, commit: () => unknown) => unknown) | null = null
 
 const { prepare, pragma } = Sqlite.prototype
 
@@ -326,7 +351,7 @@ Sqlite.prototype.prepare = function (this: Connection, text: string) {
   const run = statement.run.bind(statement) as () => ReturnType<typeof statement.run>
   const owner = running.process
   statement.run = () =>
-    (onCommit && owner === running.process ? onCommit(run) : run()) as ReturnType<typeof run>
+    (onCommit && owner === running.process ? onCommit(this, run) : run()) as ReturnType<typeof run>
   return statement
 } as typeof prepare
 
