@@ -1,5 +1,6 @@
 import { elapsedMs, later } from './clock.ts'
 import { type Asked, type Hook, type Model, PROVIDERS, type ProviderName } from './model.ts'
+import { PACKAGE, UNREACHABLE, visit } from './payments.ts'
 import { mixed } from './random.ts'
 import type { Step } from './script.ts'
 import { type Connection, type Core, UNANSWERED, type World } from './world.ts'
@@ -54,6 +55,13 @@ export function perform(stage: Stage, step: Step): void {
       break
     case 'grant':
       grant(stage, step)
+      break
+    case 'buy':
+      for (let copy = 0; copy < step.copies; copy++) void buy(stage, step, copy)
+      break
+    case 'refund':
+    case 'compare':
+      void checkPayment(stage, step)
       break
     case 'terms':
       void terms(stage, step)
@@ -467,6 +475,58 @@ function grant(stage: Stage, step: Doing<'grant'>): void {
       if ('value' in answer) one.isAnswered = true
     })
   }
+}
+
+/** A workspace buys credits. A payer acts when the page is known. */
+async function buy(
+  stage: Stage,
+  { workspace, isKeyed, fate }: Doing<'buy'>,
+  copy: number,
+): Promise<void> {
+  const { world, model } = stage
+  const place = model.places[workspace]
+  if (!place) return
+  const idempotency_key = isKeyed ? `buy-${fate}` : undefined
+  model.open += 1
+  for (let time = 0; ; time++) {
+    const answer = await ask(stage, `checkout ${idempotency_key ?? '-'}`, (core) =>
+      core.billing.checkout(place.id, { package_id: PACKAGE.id }, { idempotency_key }),
+    )
+    if (answer && 'value' in answer) {
+      const { checkout_url } = answer.value.data
+      const session_id = checkout_url.split('/').at(-1) ?? ''
+      world.trace(`checkout ${world.nameOf('p', session_id)} of ${workspace}`)
+      // Copies with one key have one page.
+      const isKnown = model.visited.has(session_id)
+      if (isKnown && !isKeyed) world.violate('a request is accepted once', `${session_id} twice`)
+      model.visited.add(session_id)
+      if (!isKnown) visit(session_id, mixed(fate, copy))
+      break
+    }
+    if (!isKeyed || time > 20) break
+    await pause(time)
+  }
+  model.open -= 1
+}
+
+/** An operator refunds a payment, or compares it with its provider. */
+async function checkPayment(stage: Stage, step: Doing<'refund'> | Doing<'compare'>): Promise<void> {
+  const { world, model } = stage
+  const sold = [...model.sold.values()]
+  const one = sold[step.which % sold.length]
+  if (!one) return
+  const { workspace_id, purchase_id } = one
+  const what = `${step.do} ${world.nameOf('p', one.session_id)}`
+  const answer = await ask(stage, what, (core) =>
+    (step.do === 'refund'
+      ? core.billing.refund(workspace_id, purchase_id)
+      : core.billing.check(workspace_id, purchase_id)
+    ).catch((error: Error) => {
+      if (error.message === UNREACHABLE) return null
+      throw error
+    }),
+  )
+  if (answer && 'value' in answer) world.trace(`${what}: ${answer.value?.status ?? 'unreachable'}`)
 }
 
 /** In micro-credits. */

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { noteStatus } from './actors.ts'
 import type { Model } from './model.ts'
+import { creditsOf } from './payments.ts'
 import type { Connection, World } from './world.ts'
 
 // Each invariant has the name of the promise that it checks; `docs/concepts/guarantees.md` explains the promises.
@@ -139,6 +140,18 @@ function checkLedger({ world, model, database }: Stage): void {
         'the ledger is exact',
         `${place.id}: ${JSON.stringify(account)}, entries ${balance}`,
       )
+    }
+  }
+  for (const [session, sold] of model.sold) {
+    const own = entries.filter(
+      (one) => one.ref_type === 'purchase' && one.ref_id === sold.purchase_id,
+    )
+    const credits = own.reduce((sum, { amount }) => sum + amount, 0)
+    const isForeign = own.some((one) => one.workspace_id !== sold.workspace_id)
+    if (credits !== creditsOf(sold) || isForeign) {
+      const booked = own.map(({ kind, amount }) => `${kind} ${amount}`)
+      const at = world.nameOf('p', session)
+      world.violate('a payment is credited once', `${at} ${JSON.stringify(sold)}: ${booked}`)
     }
   }
   for (const grant of model.grants) {

@@ -1,3 +1,4 @@
+import type { PaymentState } from '../../packages/core/src/billing/payment.ts'
 import type { Receipt } from '../../packages/core/src/contract/outside/provider.ts'
 
 /** `plain` recognises no repetition and cannot be asked; `asked` has a look-up; `once` recognises repetitions. */
@@ -95,6 +96,14 @@ export interface Asked {
   pending: number
 }
 
+/** A payment at its provider. */
+export interface Sold
+  extends Pick<PaymentState, 'status' | 'amount' | 'currency' | 'reversed' | 'disputed'> {
+  session_id: string
+  purchase_id: string
+  workspace_id: string
+}
+
 export type Model = ReturnType<typeof createModel>
 
 /** What clients, operators, owners, providers and receivers know and did. */
@@ -117,6 +126,12 @@ export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
       ended_ms: number
     }[],
     posts: [] as Post[],
+    /** By the session. */
+    sold: new Map<string, Sold>(),
+    /** The sessions that payers know. */
+    visited: new Set<string>(),
+    /** The number of random choices of the payment provider. */
+    drawn: 0,
     receivers: new Map<number, string>(),
     moods: Object.fromEntries(PROVIDERS.map(({ name }) => [name, 'well'])) as Record<
       ProviderName,

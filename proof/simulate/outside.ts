@@ -42,11 +42,16 @@ export const providers = PROVIDERS.map(({ name, channel }) =>
 )
 
 /** Resolves after `ms`, unless the process that asks was killed meanwhile. */
-function answerIn<T>(ms: number, answer: () => T): Promise<T> {
+export function answerIn<T>(ms: number, answer: () => T): Promise<T> {
   const asking = running.process
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     later(() => {
-      if (asking === running.process) resolve(answer())
+      if (asking !== running.process) return
+      try {
+        resolve(answer())
+      } catch (error) {
+        reject(error)
+      }
     }, ms)
   })
 }

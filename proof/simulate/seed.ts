@@ -6,6 +6,7 @@ import { elapsedMs, running, settled } from './clock.ts'
 import { checkAll, checkStatuses } from './invariants.ts'
 import { createModel, type Hook, type Place } from './model.ts'
 import { network, providers, setOutside } from './outside.ts'
+import { PACKAGE, payments } from './payments.ts'
 import { isFault, scriptOf, shorterScripts, type Timed } from './script.ts'
 import { type Connection, createWorld, makeImage, Violation } from './world.ts'
 
@@ -15,6 +16,8 @@ const { verifyLedger } = await import('../../packages/core/src/maintenance/ledge
 const OPTIONS = {
   signup_credits: '45',
   providers,
+  credit_packages: [PACKAGE],
+  payments,
   webhook_targets: { allow_http: true, allow_nets: ['10.0.0.0/8'] },
 }
 
