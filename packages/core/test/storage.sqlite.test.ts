@@ -14,6 +14,7 @@ import { inspectDatabase } from '../src/maintenance/inspect/inspect.ts'
 import { migrationsOf } from '../src/storage/migrations.ts'
 import type { Storage } from '../src/storage/ports/storage.ts'
 import { assertDurable, connect, migrate, Sqlite } from '../src/storage/sqlite/engine/connection.ts'
+import { openEngine } from '../src/storage/sqlite/engine/engine.ts'
 
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
 import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
@@ -511,6 +512,51 @@ describe('SQLite alone', () => {
       expect(await reading).toHaveLength(1)
       // In place there is not one turn between question and answer.
       expect(turns).toBeGreaterThan(20)
+    })
+
+    it('writes the log back in a thread, and SQLite begins it anew', async () => {
+      const threaded = openSqlite(file, testRuntime('threaded'), { reading_threads: 1 })
+      opened.push(threaded)
+      const id = await workspace(threaded)
+      const beside = raw()
+      const pages = () => {
+        const [row] = beside.pragma('wal_checkpoint(NOOP)') as { log: number }[]
+        return row?.log ?? 0
+      }
+      await threaded.hot.accept([make.send(id, { content: { text: 'x'.repeat(10_000_000) } })])
+      expect(pages()).toBeGreaterThan(2_000)
+      await vi.waitFor(
+        async () => {
+          await threaded.write(({ webhooks }) => webhooks.insert(make.webhook(id)))
+          expect(pages()).toBeLessThan(500)
+        },
+        { timeout: 20_000 },
+      )
+    })
+
+    it.each([
+      ['SQLITE_IOERR_FSYNC', 1],
+      ['SQLITE_IOERR_WRITE', 0],
+    ])('ends the service if a thread cannot flush the log: %s', async (code, failures) => {
+      const failed = vi.fn()
+      const { log, id, random } = testRuntime('engine')
+      const engine = openEngine(
+        file,
+        { newId: id, random },
+        {
+          onFailure: failed,
+          onLogged() {},
+          log,
+          writeBack: () => Promise.reject(Object.assign(new Error('refused'), { code })),
+        },
+      )
+      await engine.transaction((query) => query('create table filler (bytes blob)', [], 'run'))
+      await engine.transaction((query) =>
+        query('insert into filler values (randomblob(10000000))', [], 'run'),
+      )
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(failed).toHaveBeenCalledTimes(failures)
+      await engine.close()
     })
 
     function columnsWithout(name: string): string[] {

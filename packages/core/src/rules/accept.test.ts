@@ -209,7 +209,7 @@ describe('planAccept', () => {
 
 // Between two slices the event loop does other work.
 describe('the slices of a large write', () => {
-  const half = 2 ** 20
+  const half = 2 ** 18
   const long = (length: number) => make.message('w1', { content: { text: 'x'.repeat(length) } })
   const requestOf = (messages: number, rejections: number) => ({
     ...make.send('w1'),
@@ -223,7 +223,7 @@ describe('the slices of a large write', () => {
     expect(weightOf(message)).toBe(9)
   })
 
-  it('are needed above a thousand rows or two million characters', () => {
+  it('are needed above a thousand rows or half a million characters', () => {
     expect(isLarge([])).toBe(false)
     expect(isLarge([requestOf(500, 200), requestOf(200, 100)])).toBe(false)
     expect(isLarge([requestOf(500, 200), requestOf(200, 101)])).toBe(true)

@@ -293,8 +293,8 @@ function remember({ workspace_id, idempotency, messages }: AcceptRequest, batch:
 /** The maximum number of rows that are inserted without a turn for other work: they take about 5 ms. */
 const ROWS_MAX = 1_000
 
-/** The same for the length of their contents, in UTF-16 code units: 2 million take about 10 ms. */
-const LENGTH_MAX = 2 * 2 ** 20
+/** The same for the length of their contents, in UTF-16 code units: half a million take about 3 ms. */
+const LENGTH_MAX = 2 ** 19
 
 type Message = AcceptRequest['messages'][number]
 

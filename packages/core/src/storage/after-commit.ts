@@ -151,6 +151,26 @@ export interface Checkpoint {
   is_complete: boolean
 }
 
+/** The write-back of the log by another thread. */
+export interface WriteBack {
+  /** The number of pages in the log that are not in the database file yet. */
+  waiting(): number
+  /** Makes a checkpoint that waits for no other connection. @throws Error if the thread cannot make it */
+  run(): Promise<unknown>
+}
+
+/** The other thread begins at this number of waiting pages, as an automatic checkpoint does. */
+const BEHIND_PAGES = 2_000
+
+/**
+ * After a write-back by the other thread, at most this number of pages is written by this thread, so that the log is complete
+ * and SQLite begins it anew. It takes about 2 ms.
+ */
+const REST_PAGES = 500
+
+/** A write-back that takes longer, for example behind long queries, is made by this thread if the log grows. */
+const BEHIND_MAX_MS = 5_000
+
 /** At most one look in this time, because a commit takes less than a millisecond on a fast disk. */
 const LOOK_MS = 1_000
 
@@ -166,13 +186,14 @@ const HELD_BYTES = 256 * 1024 * 1024
 const MIB = 1024 * 1024
 
 /**
- * Makes an explicit checkpoint when the log has grown beyond the automatic ones. SQLite drops the error of an automatic
- * checkpoint (sqlite3WalDefaultHook), and commits succeed until the disk is full. A checkpoint that failed changes
- * nothing: the log keeps its pages, and the next checkpoint writes them again.
+ * Makes an explicit checkpoint when the log has grown beyond the automatic ones, or beyond those of another thread. SQLite
+ * drops the error of an automatic checkpoint (sqlite3WalDefaultHook), and commits succeed until the disk is full. A
+ * checkpoint that failed changes nothing: the log keeps its pages, and the next checkpoint writes them again.
  */
 export function createLogWatch({
   checkpoint,
   logBytes,
+  behind = null,
   log,
   now = () => performance.now(),
 }: {
@@ -180,6 +201,8 @@ export function createLogWatch({
   checkpoint: () => Checkpoint
   /** The size of the log file. */
   logBytes: () => number
+  /** The write-back by another thread; null if SQLite makes automatic checkpoints. */
+  behind?: WriteBack | null
   log?: { warn(fields: object, text: string): void } | undefined
   /** The time of a monotonic clock, in milliseconds. */
   now?: () => number
@@ -188,13 +211,22 @@ export function createLogWatch({
   let bytes = 0
   let fault: string | null = null
   let isHeld = false
+  let began_at: number | null = null
+  let ended: 'done' | 'failed' | null = null
 
-  function look(): void {
+  function look(at: number): void {
     const before = bytes
     bytes = logBytes()
     if (bytes <= HELD_BYTES) isHeld = false
-    // A file that does not grow is used again from its start, or nothing is written.
-    if (fault === null && (bytes <= GROWN_BYTES || bytes <= before)) return
+    if (fault === null) {
+      // A file that does not grow is used again from its start, or nothing is written.
+      if (bytes <= GROWN_BYTES || bytes <= before) return
+      if (began_at !== null && at - began_at < BEHIND_MAX_MS) return
+    }
+    writeBack()
+  }
+
+  function writeBack(): void {
     const log_mib = Math.round(bytes / MIB)
     try {
       const { is_complete } = checkpoint()
@@ -214,12 +246,34 @@ export function createLogWatch({
     }
   }
 
+  /** Lets the other thread write back the log, and completes what it has written. */
+  function writeBehind(other: WriteBack, at: number): void {
+    if (began_at !== null) return
+    const waiting = other.waiting()
+    const isHere = ended === 'failed' || (ended === 'done' && waiting <= REST_PAGES)
+    ended = null
+    if (isHere) writeBack()
+    if (isHere || waiting < BEHIND_PAGES) return
+    began_at = at
+    other
+      .run()
+      .then(
+        () => 'done' as const,
+        () => 'failed' as const,
+      )
+      .then((how) => {
+        began_at = null
+        ended = how
+      })
+  }
+
   return {
     committed() {
       const at = now()
+      if (behind) writeBehind(behind, at)
       if (at - looked_at < LOOK_MS) return
       looked_at = at
-      look()
+      look(at)
     },
     fault: () => fault,
   }

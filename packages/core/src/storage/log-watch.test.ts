@@ -95,4 +95,79 @@ describe('the watch over the log of SQLite', () => {
     expect(watch.fault()).toBeNull()
     expect(state.checkpoints).toBe(7)
   })
+
+  describe('with a thread that writes the log back', () => {
+    /** A thread whose write-backs end when the test says so. */
+    function withThread() {
+      const state = { now: 0, waiting: 0, checkpoints: 0, runs: 0, mib: 0 }
+      let end = (_error?: Error) => {}
+      const watch = createLogWatch({
+        logBytes: () => state.mib * MIB,
+        checkpoint() {
+          state.checkpoints += 1
+          return { is_complete: true }
+        },
+        behind: {
+          waiting: () => state.waiting,
+          run() {
+            state.runs += 1
+            return new Promise<void>((resolve, reject) => {
+              end = (error) => (error ? reject(error) : resolve())
+            })
+          },
+        },
+        now: () => state.now,
+      })
+      async function commit(waiting: number): Promise<void> {
+        state.waiting = waiting
+        watch.committed()
+      }
+      async function ended(error?: Error): Promise<void> {
+        end(error)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      return { state, watch, commit, ended }
+    }
+
+    it('begins at 2,000 pages, one at a time, and completes the rest itself', async () => {
+      const { state, commit, ended } = withThread()
+      await commit(1_999)
+      expect(state.runs).toBe(0)
+      for (const waiting of [2_000, 5_000]) await commit(waiting)
+      expect(state).toMatchObject({ runs: 1, checkpoints: 0 })
+      await ended()
+      await commit(500)
+      await commit(20)
+      expect(state).toMatchObject({ runs: 1, checkpoints: 1 })
+    })
+
+    it('lets the thread continue if the rest is long', async () => {
+      const { state, commit, ended } = withThread()
+      await commit(9_000)
+      await ended()
+      await commit(2_500)
+      expect(state).toMatchObject({ runs: 2, checkpoints: 0 })
+    })
+
+    it('writes back itself what the thread could not, however much it is', async () => {
+      const { state, commit, ended } = withThread()
+      await commit(2_000)
+      await ended(new Error('a reading thread died'))
+      await commit(9_000)
+      expect(state).toMatchObject({ runs: 1, checkpoints: 1 })
+    })
+
+    it('waits five seconds for a thread while the log grows', async () => {
+      const { state, commit } = withThread()
+      await commit(2_000)
+      for (const second of [1, 2, 3, 4]) {
+        Object.assign(state, { now: second * 1_000, mib: 20 + second })
+        await commit(4_000)
+      }
+      expect(state.checkpoints).toBe(0)
+      Object.assign(state, { now: 5_000, mib: 30 })
+      await commit(4_000)
+      expect(state).toMatchObject({ runs: 1, checkpoints: 1 })
+    })
+  })
 })

@@ -49,12 +49,16 @@ export function openSqlite(
   const context = { newId: runtime.id, random: runtime.random }
   const { log, telemetry } = runtime
   const logged = createListeners()
+  const readers = reading_threads > 0 ? openReaders(file, { threads: reading_threads, log }) : null
   const engine = openEngine(file, context, {
     onFailure,
     telemetry,
     log,
     durability,
     onLogged: logged.call,
+    writeBack: readers
+      ? () => readers.query('pragma wal_checkpoint(PASSIVE)', [], 'all')
+      : undefined,
   })
   const connection = connect(file, { readonly: true })
   const t = tables(dialects.sqlite)
@@ -72,7 +76,6 @@ export function openSqlite(
   } = engine
   const reads = (query: Query) => openReads(dbOver(query), t, dialect)
   const near = reads(queryOver(connection))
-  const readers = reading_threads > 0 ? openReaders(file, { threads: reading_threads, log }) : null
   return {
     read: readers ? divideReads(near, reads(readers.query)) : near,
     async write(work) {

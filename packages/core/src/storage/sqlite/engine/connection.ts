@@ -21,10 +21,13 @@ const SYNCHRONOUS_FULL = 2
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * The commit that reaches this number of pages (8 MiB) writes the log back, and callers wait for it. While a backlog
+ * Without reader threads, the commit that reaches this number of pages (8 MiB) writes the log back, and callers wait for it. While a backlog
  * drained, this took at most 8 ms of CPU, and 30 to 90 ms with 8,000 pages, with which an accept takes 4 % less CPU.
  */
 const CHECKPOINT_PAGES = 2_000
+
+/** The pages that a connection keeps in memory. */
+export const CACHE_KIB = 65_536
 
 /** A log that grew, for example during a backup, is cut to this size when it restarts. */
 const LOG_KEPT_BYTES = 64 * 1024 * 1024
@@ -67,7 +70,7 @@ const unflushed: Connection[] = []
 function prepare(connection: Connection, durability: Durability): void {
   enterWal(connection)
   connection.pragma(`synchronous = ${durability === 'disk' ? 'FULL' : 'OFF'}`)
-  connection.pragma('cache_size = -65536')
+  connection.pragma(`cache_size = -${CACHE_KIB}`)
   // Erased data must disappear from the file too, not only from the tables; the cost was too small to measure.
   connection.pragma('secure_delete = ON')
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)

@@ -1,4 +1,5 @@
 import { realpathSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { dialects } from '../../../rows/dialect.ts'
 import { tables } from '../../../rows/tables.ts'
 import type { SettleContext } from '../../../rules/settlement.ts'
@@ -22,7 +23,7 @@ import { prepareClaimMessages } from '../verbs/claim-messages.ts'
 import { prepareRecordDeliveries } from '../verbs/record-deliveries.ts'
 import { prepareReschedule } from '../verbs/reschedule.ts'
 import { prepareSettle } from '../verbs/settle.ts'
-import { type Connection, connect, migrate, takeDispatchLock } from './connection.ts'
+import { CACHE_KIB, type Connection, connect, migrate, takeDispatchLock } from './connection.ts'
 
 import { type Query, queryOver } from './query.ts'
 import { namesOf, selectFrom } from './rows.ts'
@@ -33,6 +34,12 @@ const BATCH_MAX = 512
 
 /** The maximum for the dispatcher's work. Callers wait for a running batch: 64 settlements take about 4 ms. */
 const BACKGROUND_BATCH_MAX = 64
+
+/**
+ * The pages of a large job that stay in memory; further changed pages go to the log. For 1,000 mails of 60 KB, the longest
+ * turn of the event loop was 28 ms with 4 MiB, 40 ms with 16 MiB and 55 ms without this bound.
+ */
+const SPILLING_KIB = 4_096
 
 /** The writing connection, its writer and the verbs. */
 export interface Engine
@@ -73,6 +80,7 @@ export function openEngine(
     log,
     onLogged,
     durability = 'disk',
+    writeBack,
   }: {
     onFailure: (error: Error) => void
     /** Called after a commit that added events to the log. */
@@ -80,6 +88,8 @@ export function openEngine(
     telemetry?: Telemetry | undefined
     log: Pick<Log, 'warn'>
     durability?: Durability
+    /** Makes a checkpoint in another thread; without it, the commits make the checkpoints. */
+    writeBack?: (() => Promise<unknown>) | undefined
   },
 ): Engine {
   const connection = connect(file, { durability })
@@ -87,6 +97,7 @@ export function openEngine(
   // By default, the pages that a savepoint may restore go to a new file of the system's temporary folder as soon as they
   // exceed 64 KiB. A migration may sort a whole table, and keeps the default.
   connection.pragma('temp_store = MEMORY')
+  if (writeBack) connection.pragma('wal_autocheckpoint = 0')
   const watch = createWriteWatch({ refuses: refusesWrites, probe: () => writer.run(probe) })
   const logFile = `${realpathSync(file)}-wal`
   const logWatch = createLogWatch({
@@ -96,6 +107,23 @@ export function openEngine(
       const [row] = connection.pragma('wal_checkpoint(PASSIVE)') as CheckpointRow[]
       return { is_complete: row !== undefined && row.busy === 0 && row.log === row.checkpointed }
     },
+    behind: writeBack
+      ? {
+          waiting() {
+            const [row] = connection.pragma('wal_checkpoint(NOOP)') as CheckpointRow[]
+            return row ? row.log - row.checkpointed : 0
+          },
+          async run() {
+            try {
+              await writeBack()
+            } catch (error) {
+              // The flush may have covered pages of a running commit, whose own flush then finds nothing to write.
+              if ((error as { code?: unknown }).code === 'SQLITE_IOERR_FSYNC') writer.fail(error)
+              throw error
+            }
+          },
+        }
+      : null,
   })
   let hasFailed = false
   const writer = createWriter(connection, {
@@ -111,6 +139,24 @@ export function openEngine(
       logFile: logWatch,
     }),
   })
+  /**
+   * Runs a job that writes much. Its pages go to the log during the job, and are flushed by another thread, so that the
+   * commit, which blocks the event loop, writes and flushes only the last pages. A flush that fails is reported to the
+   * next flush of the connection too.
+   */
+  async function spilling<T>(job: () => Promise<T>): Promise<T> {
+    connection.pragma(`cache_size = -${SPILLING_KIB}`)
+    try {
+      const result = await job()
+      if (durability === 'disk') {
+        const handle = await open(logFile, 'r+')
+        await handle.datasync().finally(() => handle.close())
+      }
+      return result
+    } finally {
+      connection.pragma(`cache_size = -${CACHE_KIB}`)
+    }
+  }
   /** Writes one page to the log: SQLite writes this number even if it does not change. svc does not use the number. */
   const probe = () => void connection.pragma('user_version = 0')
   const t = tables(dialects.sqlite)
@@ -122,6 +168,7 @@ export function openEngine(
     steps,
     lanes,
     afterCommit: writer.afterCommit,
+    spilling,
   })
   const claimMessages = prepareClaimMessages(connection, t, {
     steps,

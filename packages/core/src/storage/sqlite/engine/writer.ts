@@ -26,6 +26,8 @@ export interface Writer {
   ): (request: Request) => Promise<T>
   /** A job calls this function. It runs `work` once the job is on disk, or `undo` if the job or its commit fails. */
   afterCommit(work: () => void, undo?: () => void): void
+  /** Ends the work after an I/O error outside of the writer: a commit may or may not be on disk. */
+  fail(cause: unknown): void
   /** Resolves when all waiting jobs have been written. */
   idle(): Promise<void>
 }
@@ -282,6 +284,7 @@ export function createWriter(
     afterCommit(work, undo) {
       afterwards.push({ work, undo })
     },
+    fail,
     async idle() {
       while (running) await running
     },

@@ -34,10 +34,13 @@ export function prepareAccept(
     steps,
     lanes,
     afterCommit,
+    spilling,
   }: {
     steps: ClockSteps
     lanes: GivenLanes
     afterCommit: (work: () => void, undo: () => void) => void
+    /** Runs a job that writes more than the commit should have to write. */
+    spilling: <T>(job: () => Promise<T>) => Promise<T>
   },
 ) {
   const credits = creditRows(connection, t)
@@ -169,5 +172,5 @@ export function prepareAccept(
   }
 
   return (requests: readonly AcceptRequest[]): AcceptResult[] | Promise<AcceptResult[]> =>
-    isLarge(requests) ? acceptInTurns(requests) : acceptAtOnce(requests)
+    isLarge(requests) ? spilling(() => acceptInTurns(requests)) : acceptAtOnce(requests)
 }
