@@ -16,6 +16,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   },
   accept: async () => (await import('./accept.ts')).run,
   bulk: async () => (await import('./bulk.ts')).run,
+  turns: async () => (await import('./turns.ts')).run,
   'end-to-end': async () => (await import('./end-to-end.ts')).run,
   'idle-latency': async () => (await import('./idle-latency.ts')).run,
   backlog: async () => (await import('./backlog.ts')).run,

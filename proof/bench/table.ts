@@ -39,6 +39,15 @@ const LINES: Record<string, Columns[]> = {
     ['accept, PostgreSQL ÷ bare Fastify', 'PostgreSQL, accept', 'x', 0.35, 0.4],
     ['two servers ÷ one, PostgreSQL', 'PostgreSQL, two servers against one', 'x', 0.95, 1.2],
   ],
+  turns: [
+    [
+      'longest turn, bulk of 1,000 mails of 60 KB',
+      'longest turn, bulk of 1,000 mails of 60 KB',
+      'ms',
+      25,
+      15,
+    ],
+  ],
   bulk: [['bulk ÷ bare multi-row insert', 'bulk', 'x', 0.4, 0.5]],
   lists: [['first page, 1,000,000 : 1,000, SQLite', /^lists, /, 'times', 2, 1.2]],
   'postgres-lists': [
