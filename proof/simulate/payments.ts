@@ -7,7 +7,7 @@ import { answerIn, outside } from './outside.ts'
 import { mixed } from './random.ts'
 import { UNANSWERED } from './world.ts'
 
-// A payment provider such as Stripe: it tells of each change several times, late and in any order.
+// A payment provider such as Stripe: it reports each change several times, late and in any order.
 
 export const UNREACHABLE = 'payment provider unreachable'
 
