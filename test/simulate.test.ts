@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { PLANTED_BUGS } from '../proof/simulate/planted-bugs.ts'
 
 const SEEDS = fileURLToPath(new URL('seeds', import.meta.url))
 
@@ -24,5 +25,16 @@ it('keeps every promise in the scripts that were kept', () => {
   const { stdout, stderr, status } = simulate('--scripts', SEEDS)
   expect(stderr).toBe('')
   expect(stdout).toContain(`${readdirSync(SEEDS).length} seeds, `)
+  expect(status).toBe(0)
+})
+
+it('plants bugs whose texts are in the sources, and finds them', () => {
+  expect(PLANTED_BUGS).toHaveLength(40)
+  const only = 'refund-twice,ambiguous-sent-again'
+  const { stdout, stderr, status } = simulate('--planted', '--seeds', '3', '--only', only)
+  expect(stderr).toBe('')
+  expect(stdout).toMatch(/^refund-twice: seed \d+ broke "at most one refund a message"$/m)
+  expect(stdout).toMatch(/^ambiguous-sent-again: seed \d+ broke "/m)
+  expect(stdout).toContain('2 of 2 planted bugs found within 3 seeds')
   expect(status).toBe(0)
 })

@@ -100,10 +100,13 @@ export function perform(stage: Stage, step: Step): void {
     case 'clock':
       world.trace(`the clock is set by ${step.by_ms} ms`)
       model.isClockSet = true
+      model.clock_set_ms = elapsedMs()
+      for (const one of model.carried.values()) one.not_before_ms = null
       world.setClock(step.by_ms)
       break
     case 'sleep':
       world.trace(`the machine sleeps for ${step.ms} ms`)
+      model.sleeps.push(elapsedMs())
       world.sleep(step.ms)
       break
   }
@@ -308,11 +311,27 @@ async function post(stage: Stage, asked: Asked): Promise<void> {
 }
 
 function assertWithinLimit({ world, database }: Stage, workspace_id: string): void {
-  const spent = database()
-    .prepare("select -sum(amount) from ledger_entries where workspace_id = ? and kind = 'send'")
-    .pluck()
-    .get(workspace_id) as number | null
-  if ((spent ?? 0) > DAILY_LIMIT) world.violate('a daily limit is never exceeded', `${spent} spent`)
+  const { spent } = spendingOf(database(), workspace_id)
+  if (spent > DAILY_LIMIT) world.violate('a daily limit is never exceeded', `${spent} spent`)
+}
+
+const DAY_MS = 86_400_000
+
+/** The last day on which a workspace spent, in days since 1970, and the sum of its debits on that day. */
+export function spendingOf(database: Connection, workspace_id: string) {
+  const debits = database
+    .prepare(
+      "select amount, created_at from ledger_entries where workspace_id = ? and kind = 'send' order by seq",
+    )
+    .all(workspace_id) as { amount: number; created_at: number }[]
+  let [day, spent] = [0, 0]
+  for (const { amount, created_at } of debits) {
+    const own = Math.floor(created_at / DAY_MS)
+    // A clock that was set back over midnight does not open the earlier day again.
+    if (own !== day && own !== day - 1) [day, spent] = [own, 0]
+    spent -= amount
+  }
+  return { day, spent }
 }
 
 function noteAnswer({ world, model }: Stage, asked: Asked, data: object): void {
@@ -409,6 +428,9 @@ async function oneMessage(
     if (step.do === 'read') return core.messages.get(place.id, id)
     return core.messages.reschedule(place.id, id, { scheduled_at: new Date(when).toISOString() })
   })
+  const carried = model.carried.get(id)
+  // The client decides when the next attempt is made.
+  if (step.do === 'reschedule' && carried) carried.not_before_ms = null
   if (!answer || 'code' in answer) {
     if (answer?.code === 'not_found')
       world.violate('a 201 is on disk with its debit', `${at} is gone`)

@@ -5,8 +5,9 @@ import FakeTimers from '@sinonjs/fake-timers'
 
 // Import this module before the core: modules of Node keep the functions that they have when they are loaded.
 
-/** The start of each seed. */
-const START_MS = Date.parse('2026-05-04T09:00:00.000Z')
+/** The time at which the database was made, and at which a seed starts: some seeds see midnight. */
+export const START_MS = Date.parse('2026-05-04T09:00:00.000Z')
+export const EVENING_MS = Date.parse('2026-05-04T23:59:50.000Z')
 const UPTIME_S = 100_000
 
 const setRealImmediate = globalThis.setImmediate
@@ -40,9 +41,9 @@ export const running = { process: 0, late_ms: () => 0, turn_ms: () => 0 }
 export const elapsedMs = (): number => performance.now()
 
 /** Starts the time of a new seed, and forgets all timers. */
-export function restartClock(): void {
+export function restartClock(start_ms = START_MS): void {
   clock.reset()
-  clock.setSystemTime(START_MS)
+  clock.setSystemTime(start_ms)
   clock.reset()
   running.process += 1
   running.late_ms = () => 0

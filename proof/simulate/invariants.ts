@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto'
-import { noteStatus } from './actors.ts'
-import type { Model } from './model.ts'
+import type { SendJob } from '../../packages/core/src/contract/outside/provider.ts'
+import { noteStatus, spendingOf } from './actors.ts'
+import { elapsedMs } from './clock.ts'
+import type { Call, Carried, Model, Post, ProviderName } from './model.ts'
 import { creditsOf } from './payments.ts'
 import type { Connection, World } from './world.ts'
 
@@ -23,6 +25,7 @@ interface MessageRow {
   credits_refunded: number
   error_code: string | null
   sequence: number
+  delivered_at: number | null
 }
 
 const brief = ({
@@ -36,7 +39,14 @@ const brief = ({
   JSON.stringify({ status, accepted, credits_used, credits_refunded, error_code, sequence })
 
 /** What must hold at any moment. */
-export function checkStatuses({ world, model, database }: Stage): void {
+export function checkMoment(stage: Stage): void {
+  checkStatuses(stage)
+  checkBegun(stage)
+  checkRetries(stage)
+  checkForeign(stage)
+}
+
+function checkStatuses({ world, model, database }: Stage): void {
   const rows = database.prepare('select id, status, credits_refunded from messages').all() as Pick<
     MessageRow,
     'id' | 'status' | 'credits_refunded'
@@ -48,19 +58,171 @@ export function checkStatuses({ world, model, database }: Stage): void {
   }
 }
 
+/** A journalled attempt begins within this time, unless the process dies or the machine sleeps. */
+const BEGIN_MS = 4_000
+
+/** Each message has at most one attempt without an outcome, and its call begins soon. */
+function checkBegun({ world, model, database }: Stage): void {
+  const now_ms = elapsedMs()
+  const rows = database
+    .prepare("select message_id, number from message_attempts where outcome = 'started'")
+    .all() as { message_id: string; number: number }[]
+  const open = new Map<string, number>()
+  const messages = new Set<string>()
+  for (const { message_id, number } of rows) {
+    const at = `attempt ${number} of ${world.nameOf('m', message_id)}`
+    if (messages.has(message_id)) world.violate('at most one unanswered attempt', at)
+    messages.add(message_id)
+    const key = `${message_id} ${number}`
+    const since_ms = model.started.get(key) ?? now_ms
+    open.set(key, since_ms)
+    const isCalled = model.calls.some(
+      (call) => call.message_id === message_id && call.attempt === number,
+    )
+    const stops = [...model.deaths, ...model.sleeps]
+    if (isCalled || now_ms - since_ms < BEGIN_MS || stops.some((stop) => stop >= since_ms)) continue
+    world.violate('work that was handed over begins', `${at} waits since ${since_ms}`)
+  }
+  model.started = open
+}
+
+const isFaulted = ({ faulted }: World, from_ms: number, until_ms: number): boolean =>
+  faulted.some((at) => at >= from_ms && at <= until_ms)
+
+/** A delivery that failed is tried again by the schedule. The guide to webhooks has it. */
+const RETRY_DELAYS_MS = [
+  0, 5, 30, 120, 600, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400,
+].map((delay_s) => delay_s * 1_000)
+const RETRY_JITTER = 0.1
+
+function checkRetries({ world, model, database }: Stage): void {
+  // The waits of deliveries that were queued before the clock was set back count anew.
+  if (model.isClockSet) return
+  const rows = database
+    .prepare(
+      `select id, attempt_count, next_attempt_at - updated_at as wait_ms from deliveries
+       where status = 'pending' and attempt_count > 0 and next_attempt_at is not null
+         and coalesce(response_status, 0) not in (429, 503)`,
+    )
+    .all() as { id: string; attempt_count: number; wait_ms: number }[]
+  for (const { id, attempt_count, wait_ms } of rows) {
+    const delay_ms = RETRY_DELAYS_MS[attempt_count]
+    // A request that may not have begun is made again without being counted.
+    if (wait_ms === UNCOUNTED_WAIT_MS) continue
+    const isRight =
+      delay_ms !== undefined &&
+      wait_ms >= delay_ms &&
+      wait_ms <= Math.ceil(delay_ms * (1 + RETRY_JITTER))
+    if (isRight) continue
+    const at = `${world.nameOf('d', id)} waits ${wait_ms} ms after attempt ${attempt_count}`
+    world.violate('a delivery is tried by the schedule', at)
+  }
+}
+
+const UNCOUNTED_WAIT_MS = 5_000
+
+/** After the clock was set, what was decided before is done for this time. */
+const DECIDED_MS = 60_000
+
+/** The time between the claim of a message and its call. */
+const CALL_WITHIN_MS = 3_000
+
+/** What must hold when a provider is called. */
+export function checkCall(
+  { world, model, database }: Stage,
+  name: ProviderName,
+  { workspace_id, message_id, attempt }: SendJob,
+  carried: Carried,
+): void {
+  const at = `${name} was called for ${world.nameOf('m', message_id)}`
+  if (model.pause.state === 'yes') world.violate('a pause holds', at)
+  if (model.providerPauses[name].state === 'yes') {
+    world.violate('a pause holds', `${name} is paused: ${at}`)
+  }
+  const attempts = database
+    .prepare(
+      'select number, outcome, provider from message_attempts where workspace_id = ? and message_id = ? order by number desc',
+    )
+    .all(workspace_id, message_id) as { number: number; outcome: string; provider: string }[]
+  const [last] = attempts
+  if (last?.outcome !== 'started' || last.provider !== name || last.number !== attempt) {
+    world.violate('no call without a journalled attempt', `${at}: ${JSON.stringify(last)}`)
+  }
+  if (attempts.filter(({ outcome }) => outcome === 'started').length > 1) {
+    world.violate('at most one unanswered attempt', `${at}: ${JSON.stringify(attempts)}`)
+  }
+  const calls = model.calls.filter((one) => one.message_id === message_id)
+  if (calls.some((one) => one.attempt === attempt)) {
+    world.violate('no call without a journalled attempt', `${at}: attempt ${attempt} again`)
+  }
+  const now_ms = elapsedMs()
+  const stops = [...model.deaths, ...model.sleeps]
+  for (const { began_ms, answer } of calls) {
+    const isOpen = answer === null && now_ms - began_ms < ANSWER_MAX_MS
+    if (isOpen && !stops.some((stop) => stop >= began_ms)) {
+      world.violate('at most one unanswered attempt', `${at}: called ${now_ms - began_ms} ms ago`)
+    }
+  }
+  const row = database
+    .prepare(
+      'select status, error_code, scheduled_at, expires_at from messages where workspace_id = ? and id = ?',
+    )
+    .get(workspace_id, message_id) as
+    | (Record<'status' | 'error_code', string | null> &
+        Record<'scheduled_at' | 'expires_at', number | null>)
+    | undefined
+  if (!row || row.error_code === 'canceled') {
+    world.violate('a canceled message is not sent', `${at}: ${row?.status}`)
+  }
+  if (carried.not_before_ms !== null && now_ms < carried.not_before_ms) {
+    world.violate('the wait of a provider is kept', `${at}: ${carried.not_before_ms - now_ms} ms`)
+  }
+  if (now_ms - model.clock_set_ms < DECIDED_MS) return
+  if (attempt === 1 && (row?.scheduled_at ?? 0) > Date.now())
+    world.violate('a schedule is kept', at)
+  if (isFaulted(world, now_ms - DECIDED_MS, now_ms)) return
+  if ((row?.expires_at ?? Number.POSITIVE_INFINITY) < Date.now() - CALL_WITHIN_MS) {
+    world.violate('an expired message is not sent', at)
+  }
+}
+
+/** What must hold when a receiver gets a request. */
+export function checkRequest({ world, model, database }: Stage, post: Post): void {
+  const { receiver, headers, at_ms } = post
+  const id = headers['x-svc-delivery'] ?? ''
+  const at = `${world.nameOf('d', id)} to receiver ${receiver}`
+  const earlier = model.posts.find(
+    (one) => one.isAnswered && one.receiver === receiver && one.headers['x-svc-delivery'] === id,
+  )
+  if (earlier && !isFaulted(world, earlier.at_ms, at_ms)) {
+    world.violate('an acknowledged delivery ends', at)
+  }
+  const row = database
+    .prepare(
+      `select q.webhook_id, q.set_at from delivery_queue q where q.delivery_id = ? and q.token is not null`,
+    )
+    .get(id) as { webhook_id: string; set_at: number } | undefined
+  const hook = model.hooks.find((one) => one.id === row?.webhook_id)
+  if (!row || hook?.off_since_ms == null || at_ms - model.clock_set_ms < DECIDED_MS) return
+  const claimed_ms = at_ms - (Date.now() - row.set_at)
+  if (claimed_ms > hook.off_since_ms) {
+    world.violate('a disabled webhook gets nothing', `${at}, claimed ${claimed_ms}`)
+  }
+}
+
 /** What must hold when faults have ended and everything had time to end. */
 export function checkAll(stage: Stage): void {
-  checkStatuses(stage)
+  checkMoment(stage)
   const { database } = stage
   const messages = database.prepare('select * from messages').all() as MessageRow[]
   checkAnswers(stage, messages)
   checkLedger(stage)
   checkMoney(stage, messages)
   checkEnds(stage, messages)
+  checkCounts(stage)
   checkOutcomes(stage)
   checkEvents(stage, messages)
   checkPosts(stage)
-  checkForeign(stage)
 }
 
 /** A 201 is on disk with its debit; one key, one message. */
@@ -133,8 +295,17 @@ function checkLedger({ world, model, database }: Stage): void {
       }
     }
     const account = database
-      .prepare('select balance, seq, held from credit_accounts where workspace_id = ?')
-      .get(place.id) as { balance: number; seq: number; held: number }
+      .prepare(
+        'select balance, seq, held, spent_on, spent from credit_accounts where workspace_id = ?',
+      )
+      .get(place.id) as Record<'balance' | 'seq' | 'held' | 'spent_on' | 'spent', number>
+    const { day, spent } = spendingOf(database, place.id)
+    if (account.spent_on !== day || account.spent !== spent) {
+      world.violate(
+        'the spending of a day is exact',
+        `${place.id}: ${JSON.stringify(account)}, day ${day} spent ${spent}`,
+      )
+    }
     if (account.balance !== balance || account.seq !== seq || account.held !== 0) {
       world.violate(
         'the ledger is exact',
@@ -167,7 +338,7 @@ function checkLedger({ world, model, database }: Stage): void {
 }
 
 /** One debit and at most one refund a message. */
-function checkMoney({ world, database }: Stage, messages: readonly MessageRow[]): void {
+function checkMoney({ world, model, database }: Stage, messages: readonly MessageRow[]): void {
   const sums = database
     .prepare(
       `select ref_type, ref_id, kind, count(*) as count, sum(amount) as amount from ledger_entries
@@ -190,6 +361,11 @@ function checkMoney({ world, database }: Stage, messages: readonly MessageRow[])
     }
     if (row.credits_refunded > row.credits_used) {
       world.violate('at most one refund a message', at())
+    }
+    if (row.livemode === 0 && row.credits_used > 0) world.violate('a test message is free', at())
+    const { copies = 0 } = model.carried.get(row.id) ?? {}
+    if (copies > 0 && row.credits_refunded > 0 && !model.isClockSet) {
+      world.violate('a message that arrived is not refunded', `${at()}, ${copies} copies`)
     }
     const isOwed =
       row.status === 'failed' && row.accepted === 0 && row.error_code !== 'outcome_unknown'
@@ -216,6 +392,9 @@ function checkEnds({ world, model, database }: Stage, messages: readonly Message
     if (isDelivered && !wasRefunded && !['delivered', 'read'].includes(row.status)) {
       world.violate('an acknowledged receipt counts', `${at()} ${receipts}`)
     }
+    if (row.status === 'read' && row.delivered_at === null) {
+      world.violate('every status has its event', `${at()} was read and not delivered`)
+    }
   }
   const open = database
     .prepare("select count(*) as count from message_attempts where outcome = 'started'")
@@ -223,24 +402,58 @@ function checkEnds({ world, model, database }: Stage, messages: readonly Message
   if (open.count > 0) world.violate('nothing is stuck', `${open.count} attempts without an end`)
 }
 
-/** A fault in this time before or after an answer may have lost the answer. */
-const LOST_MS = 20_000
+/** The counts of messages are those of the messages. */
+function checkCounts({ world, database }: Stage): void {
+  const wrong = database
+    .prepare(
+      `select workspace_id, channel, status, sum(count) as count, sum(test_count) as test_count from (
+         select workspace_id, channel, status, 1 as count, 1 - livemode as test_count from messages
+         union all
+         select workspace_id, channel, status, -count, -test_count from message_counts where unit = 'all')
+       group by workspace_id, channel, status having sum(count) <> 0 or sum(test_count) <> 0`,
+    )
+    .all()
+  if (wrong.length > 0) world.violate('the counts of messages are exact', JSON.stringify(wrong))
+}
 
-/** The answer of a provider is stored, unless a fault lost it: a definite answer never becomes an unknown outcome. */
+/** A result is stored within this time if no commit fails, and else after repetitions of the write within the second time. */
+const STORED_MS = 2_000
+const REPEATED_MS = 65_000
+
+/** A provider that answers later, by the time of the machine, has not answered. */
+const ANSWER_MAX_MS = 24_500
+
+/** The answer of a provider is stored, unless the process died first. */
 function checkOutcomes({ world, model, database }: Stage): void {
   const find = database
     .prepare('select outcome from message_attempts where message_id = ? and number = ?')
     .pluck()
-  for (const { message_id, call, type, began_ms, ended_ms } of model.answers) {
-    const isLost = world.faulted.some((at) => at > began_ms - LOST_MS && at < ended_ms + LOST_MS)
-    // After a fault, a call may be journalled and not made.
-    if (isLost || world.faulted.some((at) => at < began_ms)) continue
-    const outcome = find.get(message_id, call)
-    if (outcome !== type) {
-      const at = `call ${call} of ${world.nameOf('m', message_id)}`
-      world.violate('an answer of a provider counts', `${at} was ${type}, and is ${outcome}`)
+  for (const call of model.calls) {
+    const { message_id, attempt, answer } = call
+    if (answer === null || isLost(world, model, call)) continue
+    const outcome = find.get(message_id, attempt)
+    if (outcome !== answer.type) {
+      const at = `attempt ${attempt} of ${world.nameOf('m', message_id)}`
+      world.violate('an answer of a provider counts', `${at} was ${answer.type}, and is ${outcome}`)
     }
   }
+}
+
+/** Whether the answer of a call may be lost. */
+function isLost(
+  world: World,
+  { deaths, sleeps }: Model,
+  { began_ms, answer, batch }: Call,
+): boolean {
+  if (batch.some((one) => one.answer === null)) return true
+  const at_ms = Math.max(...batch.map((one) => one.answer?.at_ms ?? 0))
+  if (at_ms - began_ms > ANSWER_MAX_MS) return true
+  const isRepeated = isFaulted(world, began_ms, at_ms + STORED_MS)
+  const until_ms = at_ms + (isRepeated ? REPEATED_MS : STORED_MS)
+  if (deaths.some((at) => at >= began_ms && at <= until_ms)) return true
+  // A lease that ended meanwhile is lost. What certainly happened counts without it.
+  const isCertain = answer?.type === 'accepted' || answer?.type === 'retry'
+  return !isCertain && sleeps.some((at) => at >= began_ms - STORED_MS && at <= until_ms)
 }
 
 /** Every change has its event, and every subscribed receiver got it. */
@@ -304,9 +517,6 @@ function checkEvents({ world, model, database }: Stage, messages: readonly Messa
   }
 }
 
-/** The time within which work that was claimed before a webhook was disabled may still begin. */
-const CLAIMED_MS = 75_000
-
 /** A receiver can verify each delivery, and gets only what is its own. */
 function checkPosts({ world, model, database }: Stage): void {
   const bodies = new Map<string, string>()
@@ -319,7 +529,7 @@ function checkPosts({ world, model, database }: Stage): void {
       }[]
     ).map((one) => [one.id, one]),
   )
-  for (const { receiver, headers, body, at_ms } of model.posts) {
+  for (const { receiver, headers, body } of model.posts) {
     const delivery = headers['x-svc-delivery'] ?? ''
     const at = `${world.nameOf('d', delivery)} to receiver ${receiver}`
     const known = bodies.get(delivery)
@@ -339,8 +549,9 @@ function checkPosts({ world, model, database }: Stage): void {
     if (!isSigned && !isUnknown && !signers.some(({ hasUnknownSecret }) => hasUnknownSecret)) {
       world.violate('a receiver can verify each delivery', `${at} has no signature of its webhook`)
     }
-    if (own?.off_since_ms != null && at_ms > own.off_since_ms + CLAIMED_MS) {
-      world.violate('a disabled webhook gets nothing', `${at} since ${own.off_since_ms}`)
+    const { livemode } = (JSON.parse(body) as { data: { livemode?: boolean } }).data
+    if (own && own.mode !== 'all' && livemode !== undefined && livemode !== (own.mode === 'live')) {
+      world.violate('a webhook gets only its mode', `${at}: ${own.mode}`)
     }
   }
 }

@@ -67,7 +67,9 @@ export interface Post {
   at_ms: number
   headers: Record<string, string>
   body: string
+  /** Whether it was acknowledged. */
   isAnswered: boolean
+  answered_ms: number | null
 }
 
 /** The provider's view of one message. */
@@ -78,6 +80,8 @@ export interface Carried {
   /** Whether the last call ended so that the service may send the message again. */
   mayRepeat: boolean
   status: Receipt['status']
+  /** Before this elapsed time the provider asked to get no further call; null: it did not ask, or the clock was set since. */
+  not_before_ms: number | null
 }
 
 /** One request of a client, with its repetitions. */
@@ -104,6 +108,18 @@ export interface Sold
   workspace_id: string
 }
 
+/** One call of a provider. */
+export interface Call {
+  message_id: string
+  /** The number of the attempt. */
+  attempt: number
+  began_ms: number
+  /** The answer of the provider; null: none. */
+  answer: { type: string; at_ms: number } | null
+  /** The calls of the same batch: the service takes their answers together. */
+  batch: readonly Call[]
+}
+
 export type Model = ReturnType<typeof createModel>
 
 /** What clients, operators, owners, providers and receivers know and did. */
@@ -117,14 +133,12 @@ export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
     /** The acknowledged receipts of each message. */
     receipts: new Map<string, string[]>(),
     carried: new Map<string, Carried>(),
-    /** The answers of providers that the service got. */
-    answers: [] as {
-      message_id: string
-      call: number
-      type: string
-      began_ms: number
-      ended_ms: number
-    }[],
+    calls: [] as Call[],
+    /** The journalled attempts that were seen without an outcome, and the elapsed time of the first look at each. */
+    started: new Map<string, number>(),
+    /** The elapsed times at which the process ended, and at which the machine began to sleep. */
+    deaths: [] as number[],
+    sleeps: [] as number[],
     posts: [] as Post[],
     /** By the session. */
     sold: new Map<string, Sold>(),
@@ -147,6 +161,8 @@ export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
     open: 0,
     /** Whether the wall clock was set, which a look-up by time does not survive. */
     isClockSet: false,
+    /** The elapsed time at which the wall clock was set last. */
+    clock_set_ms: Number.NEGATIVE_INFINITY,
     /** Whether webhooks were made whose answer was lost. */
     hasUnknownHooks: false,
     /** Whether the faults have ended. */

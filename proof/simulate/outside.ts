@@ -7,7 +7,15 @@ import type {
   SendJob,
 } from '../../packages/core/src/contract/outside/provider.ts'
 import { elapsedMs, later, running } from './clock.ts'
-import { type Carried, type Model, type Post, PROVIDERS, type ProviderName } from './model.ts'
+import { checkCall, checkRequest } from './invariants.ts'
+import {
+  type Call,
+  type Carried,
+  type Model,
+  type Post,
+  PROVIDERS,
+  type ProviderName,
+} from './model.ts'
 import { mixed } from './random.ts'
 import { type Connection, type Network, UNANSWERED, type World } from './world.ts'
 
@@ -32,7 +40,10 @@ export const providers = PROVIDERS.map(({ name, channel }) =>
   defineProvider({
     name,
     traits: { channels: [channel], idempotent: name === 'once' },
-    send: (jobs) => jobs.map((job) => carry(name, job)),
+    send: (jobs) => {
+      const batch: Call[] = []
+      return jobs.map((job) => carry(name, job, batch))
+    },
     ...(name === 'asked' && { lookup: (jobs) => jobs.map(lookUp) }),
     readCallback: ({ body }) => ({
       type: 'read',
@@ -62,53 +73,33 @@ function carriedOf(id: string): Carried {
   const { carried } = outside.model
   const known = carried.get(id)
   if (known) return known
-  const one: Carried = { calls: 0, copies: 0, mayRepeat: true, status: 'sent' }
+  const one: Carried = { calls: 0, copies: 0, mayRepeat: true, status: 'sent', not_before_ms: null }
   carried.set(id, one)
   return one
 }
 
-function assertMayCall(name: ProviderName, { message_id, workspace_id }: SendJob): void {
+function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome> {
   const { world, model, database } = outside
-  const at = world.nameOf('m', message_id)
-  if (model.pause.state === 'yes') world.violate('a pause holds', `${name} was called for ${at}`)
-  if (model.providerPauses[name].state === 'yes') {
-    world.violate('a pause holds', `${name} is paused and was called for ${at}`)
-  }
-  const attempts = database()
-    .prepare(
-      'select outcome, provider from message_attempts where workspace_id = ? and message_id = ? order by number desc',
-    )
-    .all(workspace_id, message_id) as { outcome: string; provider: string }[]
-  const open = attempts.filter(({ outcome }) => outcome === 'started')
-  if (attempts[0]?.outcome !== 'started' || attempts[0].provider !== name) {
-    world.violate('no call without a journalled attempt', `${name}: ${at}`)
-  }
-  if (open.length > 1) {
-    world.violate('at most one unanswered attempt', `${at}: ${JSON.stringify(attempts)}`)
-  }
-  const row = database()
-    .prepare('select status, error_code from messages where workspace_id = ? and id = ?')
-    .get(workspace_id, message_id) as { status: string; error_code: string | null } | undefined
-  if (!row || row.error_code === 'canceled') {
-    world.violate('a canceled message is not sent', `${name}: ${at} ${row?.status}`)
-  }
-}
-
-function carry(name: ProviderName, job: SendJob): Promise<Outcome> {
-  const { world, model } = outside
   const id = job.message_id
-  assertMayCall(name, job)
   const one = carriedOf(id)
+  checkCall({ world, model, database: database() }, name, job, one)
   if (!one.mayRepeat && name !== 'once') {
     world.violate('an unknown outcome is not repeated', `${name}: ${world.nameOf('m', id)}`)
   }
   one.calls += 1
+  const { attempt } = job
+  const call: Call = { message_id: id, attempt, began_ms: elapsedMs(), answer: null, batch }
+  batch.push(call)
+  model.calls.push(call)
   const fate = fateOf(job.recipient)
   const draw = mixed(fate, one.calls)
   const hasIt = (mixed(draw, 1) & 1) === 1
   const mood = model.calm ? 'well' : model.moods[name]
-  const kind = model.calm ? 0 : draw % 100
-  const latency = 3 + (mixed(draw, 2) % 400)
+  // A provider that recognises repetitions accepts the repetition of a message that it has.
+  const isKnown = name === 'once' && one.copies > 0 && draw % 100 < 80
+  const kind = model.calm || isKnown ? 0 : draw % 100
+  const slow = 5_000 + (mixed(draw, 4) % 19_000)
+  const latency = mixed(draw, 6) % 16 === 0 ? slow : 3 + (mixed(draw, 2) % 400)
   const take = () => {
     one.copies += 1
     if (one.copies > 1 && name !== 'once' && !one.mayRepeat) {
@@ -124,11 +115,10 @@ function carry(name: ProviderName, job: SendJob): Promise<Outcome> {
   ): Promise<Outcome> => {
     one.mayRepeat = false
     world.trace(`${name} ${world.nameOf('m', id)} call ${one.calls}: ${text}`)
-    const began_ms = elapsedMs()
     return answerIn(ms, () => {
       one.mayRepeat = mayRepeat
-      const { type } = outcome
-      model.answers.push({ message_id: id, call: one.calls, type, began_ms, ended_ms: elapsedMs() })
+      call.answer = { type: outcome.type, at_ms: elapsedMs() }
+      if (outcome.type === 'retry') one.not_before_ms = elapsedMs() + (outcome.delay_ms ?? 0)
       return outcome
     })
   }
@@ -180,8 +170,7 @@ function carry(name: ProviderName, job: SendJob): Promise<Outcome> {
     world.trace(`${name} ${world.nameOf('m', id)} call ${one.calls}: silence, ${whether}`)
     return never()
   }
-  const slow = kind < 96 ? 5_000 + (mixed(draw, 4) % 19_000) : latency
-  return end('accepted late', slow, accepted(name, id, draw), false)
+  return end('accepted late', kind < 96 ? slow : latency, accepted(name, id, draw), false)
 }
 
 function accepted(name: ProviderName, id: string, draw: number): Outcome {
@@ -372,7 +361,9 @@ function begin(
     headers,
     body: String(options.body),
     isAnswered: false,
+    answered_ms: null,
   }
+  checkRequest({ world, model, database: outside.database() }, post)
   model.posts.push(post)
   const delivery = world.nameOf('d', headers['x-svc-delivery'] ?? '')
   world.trace(`receiver ${receiver} ${delivery} ${headers['x-svc-event']}: ${mood}`)
@@ -381,6 +372,7 @@ function begin(
     later(() => {
       if (isOver()) return
       post.isAnswered = status < 300
+      post.answered_ms = elapsedMs()
       handler.onResponseStart?.(controller, status, fields, '')
       handler.onResponseData?.(controller, Buffer.from('ok'))
       handler.onResponseEnd?.(controller, {})

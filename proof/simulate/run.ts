@@ -2,13 +2,15 @@
 //
 //   npm run simulate -- [--seeds 100] [--seed 1] [--twice] [--trace] [--shrink]
 //   npm run simulate -- --scripts test/seeds [--trace]
+//   npm run simulate -- --planted [--seeds 100] [--only name,name]
 //
 // --seed is the first seed. --shrink reduces the script of a seed that broke a promise; --scripts runs such scripts. --twice runs each seed a second time, and the trace must be the same. --trace prints what
-// happened. Exits with 1 when a promise was broken.
+// happened. --planted runs the seeds with each of the bugs of planted-bugs.ts. Exits with 1 when a promise was broken.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { realMs } from './clock.ts'
+import { runPlanted } from './planted.ts'
 import { scriptOf, type Timed } from './script.ts'
 import { runSeed, type SeedResult, shrink } from './seed.ts'
 
@@ -20,8 +22,12 @@ const { values } = parseArgs({
     trace: { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
     scripts: { type: 'string' },
+    planted: { type: 'boolean', default: false },
+    only: { type: 'string' },
   },
 })
+if (values.planted) process.exit((await runPlanted(Number(values.seeds), values.only)) ? 0 : 1)
+
 /** After so many, the cause is more urgent than the next. */
 const BROKEN_MAX = 3
 const SHOWN_LINES = 30

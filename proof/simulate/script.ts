@@ -19,7 +19,7 @@ const kinds = {
     /** The number of times that an impatient client sends the same request at once. */
     copies: fc.constantFrom(1, 1, 1, 1, 2, 3),
     delay_s: fc.constantFrom(0, 0, 0, 0, 0, 1, 5, 60, 3_600),
-    expires_s: fc.constantFrom(0, 0, 0, 60, 600, 7_200),
+    expires_s: fc.constantFrom(0, 0, 60, 60, 600, 7_200),
     fate,
   }),
   repeat: fc.record({
@@ -131,6 +131,7 @@ const kinds = {
       'power_cut',
       'failed_flush',
       'failed_flush',
+      'write_fails',
     ),
   }),
   clock: fc.record({

@@ -3,7 +3,7 @@ import './clock.ts'
 import fc from 'fast-check'
 import { perform } from './actors.ts'
 import { elapsedMs, running, settled } from './clock.ts'
-import { checkAll, checkStatuses } from './invariants.ts'
+import { checkAll, checkMoment } from './invariants.ts'
 import { createModel, type Hook, type Place } from './model.ts'
 import { network, providers, setOutside } from './outside.ts'
 import { PACKAGE, payments } from './payments.ts'
@@ -85,7 +85,7 @@ export interface SeedResult {
   violation: Violation | null
 }
 
-/** The statuses are compared once in this number of steps of the script. */
+/** The database is checked once in this number of steps of the script. */
 const LOOK_EVERY = 20
 
 /** How often the rest is looked at before it counts as stuck. */
@@ -115,6 +115,11 @@ export async function runSeed(
     return reading.database as Connection
   }
   setOutside({ world, model, database })
+  const noteDeath = () => {
+    model.deaths.push(elapsedMs())
+    world.onDeath(noteDeath)
+  }
+  world.onDeath(noteDeath)
   const stage = { world, model, database }
   let operations = 0
   let faults = 0
@@ -127,7 +132,7 @@ export async function runSeed(
       if (isFault(step)) faults += 1
       else operations += 1
       perform(stage, step)
-      if (i % LOOK_EVERY === 0 && world.core) checkStatuses({ world, model, database: database() })
+      if (i % LOOK_EVERY === 0 && world.core) checkMoment({ world, model, database: database() })
     }
     model.calm = true
     world.forgiveCommits()
@@ -144,12 +149,18 @@ export async function runSeed(
     if (!report.ok) world.violate('the ledger is exact', JSON.stringify(report.differences))
   }
 
+  function sleep(ms: number): void {
+    model.sleeps.push(elapsedMs())
+    world.sleep(ms)
+  }
+
   /** Lets time pass until nothing is left to do. */
   async function rest(): Promise<void> {
     let before = 0
     for (let round = 0; round < ROUNDS_MAX; round++) {
       await world.pass(1_500)
       if (!world.core) continue
+      checkMoment({ world, model, database: database() })
       const left = database()
         .prepare(
           `select count(*) as count, min(due_at) as due_at from
@@ -160,9 +171,9 @@ export async function runSeed(
       if (left.count + open === 0) return
       if (open > 0) continue
       const wait = (left.due_at ?? 0) - Date.now() - 1_000
-      if (wait > 0) world.sleep(Math.min(wait, 86_400_000))
+      if (wait > 0) sleep(Math.min(wait, 86_400_000))
       // What is due and waits: at a gate, whose times a step of the clock makes longer, by at most ten minutes.
-      else if (left.count === before) world.sleep(300_000)
+      else if (left.count === before) sleep(300_000)
       before = left.count
     }
     const { open, callbacks } = model

@@ -1,7 +1,17 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import type { Connection as Opened } from '../../packages/core/src/storage/sqlite/engine/connection.ts'
-import { clock, elapsedMs, later, restartClock, running, settled, settleTasks } from './clock.ts'
+import {
+  clock,
+  EVENING_MS,
+  elapsedMs,
+  later,
+  restartClock,
+  running,
+  START_MS,
+  settled,
+  settleTasks,
+} from './clock.ts'
 import { createDisk } from './disk.ts'
 import { mixed, randomOf } from './random.ts'
 
@@ -12,6 +22,7 @@ const { Sqlite } = await import('../../packages/core/src/storage/sqlite/engine/c
 export type Core = Awaited<ReturnType<typeof createCore>>
 type CoreOptions = Parameters<typeof createCore>[0]
 export type Connection = Opened
+type Statement = ReturnType<Connection['prepare']>
 /** The connections of the service to receivers. */
 export type Network = NonNullable<NonNullable<CoreOptions['runtime']>['network']>
 
@@ -43,6 +54,7 @@ export type CommitFault =
   | 'disk_full'
   | 'power_cut'
   | 'failed_flush'
+  | 'write_fails'
 
 /** A process whose flush failed must end within this time. */
 const FAILED_MS = 1_000
@@ -61,7 +73,8 @@ export function createWorld(
   options: Omit<CoreOptions, 'database_url' | 'runtime'> & { image: string; network: Network },
 ) {
   const { image, network, ...coreOptions } = options
-  restartClock()
+  failWrites = 0
+  restartClock(seed % 3 === 0 ? EVENING_MS : START_MS)
   const lines: string[] = []
   const hash = createHash('sha256')
   const names = new Map<string, string>()
@@ -195,6 +208,10 @@ export function createWorld(
     count(`fault ${fault}`)
     faulted.push(elapsedMs())
     trace(`commit ${commits}: ${fault}`)
+    if (fault === 'write_fails') {
+      failWrites = WRITES_MAX
+      return disk.commit(owner, commit)
+    }
     if (fault === 'disk_full') {
       throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
     }
@@ -336,6 +353,13 @@ export function createWorld(
 }
 
 let opened: Set<Connection> | null = null
+/** The writes that follow, of which the last fails; 0: none fails. */
+let failWrites = 0
+const WRITES_MAX = 3
+
+/** The statements that fail: those that a transaction runs after others. */
+const LATE_WRITES = /^insert into (message_queue|delivery_queue) /
+
 let onCommit: ((owner: Connection, commit: () => unknown) => unknown) | null = null
 
 const { prepare, pragma } = Sqlite.prototype
@@ -347,6 +371,7 @@ Sqlite.prototype.pragma = function (this: Connection, ...values: [string]) {
 
 Sqlite.prototype.prepare = function (this: Connection, text: string) {
   const statement = prepare.call(this, text)
+  if (LATE_WRITES.test(text)) return failing(statement)
   if (text !== 'commit') return statement
   const run = statement.run.bind(statement) as () => ReturnType<typeof statement.run>
   const owner = running.process
@@ -354,6 +379,24 @@ Sqlite.prototype.prepare = function (this: Connection, text: string) {
     (onCommit && owner === running.process ? onCommit(this, run) : run()) as ReturnType<typeof run>
   return statement
 } as typeof prepare
+
+/** A statement that fails once where the world says so, as on a disk that gets full within a transaction. */
+function failing(statement: Statement): Statement {
+  const run = statement.run.bind(statement) as (
+    ...values: unknown[]
+  ) => ReturnType<typeof statement.run>
+  const owner = running.process
+  statement.run = (...values: unknown[]) => {
+    if (failWrites > 0 && owner === running.process) {
+      failWrites -= 1
+      if (failWrites === 0) {
+        throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+      }
+    }
+    return run(...values)
+  }
+  return statement
+}
 
 /** Makes the database that each seed begins with. */
 export async function makeImage(

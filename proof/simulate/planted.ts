@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts'
+
+const SOURCES = 'packages/core/src/'
+const ROOT = new URL('../../', import.meta.url)
+
+/** How the run of a planted bug ended. */
+type Result =
+  | { type: 'found'; seed: number; invariant: string }
+  | { type: 'not found' }
+  /** The bug ended the process, or its texts did not reach the modules. */
+  | { type: 'invalid'; reason: string }
+
+/** The changes whose text is not in its file exactly once. */
+export function unmatchedChanges(): string[] {
+  return PLANTED_BUGS.flatMap(({ name, changes }) =>
+    changes.flatMap(({ file, find }) => {
+      const count = readFileSync(new URL(SOURCES + file, ROOT), 'utf8').split(find).length - 1
+      return count === 1 ? [] : [`${name}: a text is ${count} times in ${file}`]
+    }),
+  )
+}
+
+/** Runs seeds with each planted bug in a process of its own, up to the first broken promise. Returns whether all were found. */
+export async function runPlanted(seeds: number, only: string | undefined): Promise<boolean> {
+  const unmatched = unmatchedChanges()
+  if (unmatched.length > 0) throw new Error(unmatched.join('\n'))
+  const names = only?.split(',')
+  const chosen = PLANTED_BUGS.filter(({ name }) => names?.includes(name) ?? true)
+  if (chosen.length === 0) throw new Error(`there is no planted bug named ${only}`)
+  let found = 0
+  for (const bug of chosen) {
+    const result = await runOne(bug, seeds)
+    if (result.type === 'found') found += 1
+    console.log(`${bug.name}: ${textOf(result)}`)
+  }
+  console.log(`${found} of ${chosen.length} planted bugs found within ${seeds} seeds`)
+  return found === chosen.length
+}
+
+function textOf(result: Result): string {
+  if (result.type === 'found') return `seed ${result.seed} broke "${result.invariant}"`
+  return result.type === 'invalid' ? `invalid, ${result.reason}` : 'not found'
+}
+
+async function runOne({ changes }: PlantedBug, seeds: number): Promise<Result> {
+  const paths = ['plant.mjs', 'run.ts'].map((name) => fileURLToPath(new URL(name, import.meta.url)))
+  const [loader, main] = paths as [string, string]
+  const planted = changes.map((one) => ({ ...one, file: SOURCES + one.file }))
+  const child = spawn(
+    process.execPath,
+    ['--conditions=source', '--import', loader, '--import', 'tsx', main, '--seeds', `${seeds}`],
+    {
+      cwd: fileURLToPath(ROOT),
+      env: { ...process.env, SVC_PLANTED: JSON.stringify(planted) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+  const files = new Set<string>()
+  let result: Result | null = null
+  let errors = ''
+  child.stderr.on('data', (data) => {
+    errors += data
+  })
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [, file] = /^planted (.*)$/.exec(line) ?? []
+    if (file) files.add(file)
+    const [, seed, invariant] = /^seed (\d+) broke "(.*?)":/.exec(line) ?? []
+    if (!seed || !invariant) continue
+    result = { type: 'found', seed: Number(seed), invariant }
+    child.kill('SIGKILL')
+    break
+  }
+  const code = await ended
+  const missing = planted.find(({ file }) => !files.has(file))
+  if (missing) return { type: 'invalid', reason: `${missing.file} was not loaded: ${errors}` }
+  if (result) return result
+  return code === 0 ? { type: 'not found' } : { type: 'invalid', reason: errors.slice(-500) }
+}
