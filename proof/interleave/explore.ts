@@ -20,8 +20,8 @@ export interface Order {
 /** Finds which of these sessions wait for a lock. */
 export type LocksOf = (pids: readonly number[]) => Promise<Set<number>>
 
-/** The time after which a statement without an answer is looked up among the waiting ones. */
-const LOOK_MS = 2
+/** The time after which a statement without an answer is looked up among the waiting ones. Most statements end within it. */
+const LOOK_MS = 5
 /** A statement that neither ends nor waits for a lock for this time is a fault of the explorer. */
 const STUCK_MS = 20_000
 

@@ -1,0 +1,84 @@
+/** A rule that was broken, and where. */
+export interface Fault {
+  rule: string
+  fault: string
+}
+
+/** The number and sum of the debits and refunds of each object. */
+const CHARGES = `(select workspace_id, ref_type, ref_id,
+  sum(case kind when 'send' then 1 else 0 end) as debits, sum(case kind when 'send' then amount else 0 end) as debit,
+  sum(case kind when 'refund' then 1 else 0 end) as refunds, sum(case kind when 'refund' then amount else 0 end) as refund
+  from ledger_entries where kind in ('send', 'refund') group by workspace_id, ref_type, ref_id)`
+
+/** Each statement runs on both engines, and selects the violations of one rule in the whole database. */
+const RULES: Readonly<Record<string, string>> = {
+  'the ledger is exact': `
+    select 'entry ' || seq || ' of ' || workspace_id from (
+      select workspace_id, seq, balance_after, row_number() over (partition by workspace_id order by seq) as place,
+        sum(amount) over (partition by workspace_id order by seq) as total
+      from ledger_entries) e where seq <> place or balance_after <> total
+    union all
+    select 'account ' || a.workspace_id || ': ' || a.balance || ' after ' || a.seq || ', held ' || a.held
+    from credit_accounts a left join (select workspace_id, sum(amount) as total, count(*) as entries
+      from ledger_entries group by workspace_id) l on l.workspace_id = a.workspace_id
+    where a.balance <> coalesce(l.total, 0) or a.seq <> coalesce(l.entries, 0) or a.held <> 0`,
+  'no workspace spends more than it has': `
+    select 'entry ' || seq || ' of ' || workspace_id || ': ' || balance_after from ledger_entries
+    where kind = 'send' and balance_after < 0`,
+  'one debit a message': `
+    select 'message ' || m.id || ': ' || coalesce(c.debits, 0) || ' debits, ' || coalesce(c.debit, 0) || ' for ' || m.credits_used
+    from messages m left join ${CHARGES} c on c.workspace_id = m.workspace_id and c.ref_type = 'message' and c.ref_id = m.id
+    where coalesce(c.debits, 0) > 1 or coalesce(c.debit, 0) <> -(case when m.bulk_id is null then m.credits_used else 0 end)
+    union all
+    select 'bulk ' || m.bulk_id || ': ' || coalesce(c.debits, 0) || ' debits, ' || coalesce(c.debit, 0) || ' for ' || m.credits
+    from (select workspace_id, bulk_id, sum(credits_used) as credits from messages where bulk_id is not null
+      group by workspace_id, bulk_id) m
+    left join ${CHARGES} c on c.workspace_id = m.workspace_id and c.ref_type = 'bulk' and c.ref_id = m.bulk_id
+    where coalesce(c.debits, 0) > 1 or coalesce(c.debit, 0) <> -m.credits`,
+  'at most one refund a message': `
+    select 'message ' || m.id || ': ' || coalesce(c.refunds, 0) || ' refunds, ' || coalesce(c.refund, 0) || ' of ' || m.credits_refunded
+    from messages m left join ${CHARGES} c on c.workspace_id = m.workspace_id and c.ref_type = 'message' and c.ref_id = m.id
+    where coalesce(c.refunds, 0) > 1 or coalesce(c.refund, 0) <> m.credits_refunded or m.credits_refunded > m.credits_used`,
+  'every debit and refund is of a message': `
+    select l.kind || ' of ' || l.ref_id from ledger_entries l where l.kind in ('send', 'refund') and l.ref_type = 'message'
+      and not exists (select 1 from messages m where m.workspace_id = l.workspace_id and m.id = l.ref_id)`,
+  'nothing is stuck': `
+    select 'message ' || message_id || ' is in the queue' from message_queue
+    union all select 'delivery ' || delivery_id || ' is in the queue' from delivery_queue
+    union all select 'message ' || id || ' is queued' from messages where status = 'queued'
+    union all select 'delivery ' || id || ' is pending' from deliveries where status = 'pending'`,
+  'every attempt has an outcome': `
+    select 'attempt ' || number || ' of ' || message_id || ': ' || outcome from message_attempts
+    where finished_at is null or outcome = 'started'`,
+  'every attempt is in the journal': `
+    select count(*) || ' attempts of ' || message_id || ' up to ' || max(number) from message_attempts
+    group by workspace_id, message_id having count(*) <> max(number)`,
+  'one event for each change': `
+    select count(*) || ' of ' || event || ' of ' || message_id from events
+    where message_id is not null and event <> 'message.received' group by workspace_id, message_id, event having count(*) > 1`,
+  'one delivery for each webhook and event': `
+    select count(*) || ' deliveries of ' || event_id || ' to ' || webhook_id from deliveries
+    group by workspace_id, webhook_id, event_id having count(*) > 1`,
+  'no row of another workspace': `
+    select 'delivery ' || d.id from deliveries d join events e on e.id = d.event_id where e.workspace_id <> d.workspace_id
+    union all
+    select 'delivery ' || d.id from deliveries d join webhooks w on w.id = d.webhook_id where w.workspace_id <> d.workspace_id
+    union all
+    select 'delivery ' || d.id from deliveries d join messages m on m.id = d.message_id where m.workspace_id <> d.workspace_id
+    union all
+    select 'attempt of ' || a.message_id from message_attempts a join messages m on m.id = a.message_id
+      where m.workspace_id <> a.workspace_id`,
+}
+
+/** The names of the rules. */
+export const RULE_NAMES = Object.keys(RULES)
+
+/**
+ * One statement for both engines, which selects a `Fault` for each violation in a database: nothing works on it, and
+ * everything had time to end.
+ */
+export const FAULTS = `with ${Object.values(RULES)
+  .map((sql, i) => `rule_${i}(fault) as (${sql})`)
+  .join(
+    ', ',
+  )} ${RULE_NAMES.map((rule, i) => `select '${rule}' as rule, fault from rule_${i}`).join(' union all ')}`
