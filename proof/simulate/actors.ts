@@ -1,5 +1,6 @@
 import { elapsedMs, later } from './clock.ts'
 import { type Asked, type Hook, type Model, PROVIDERS, type ProviderName } from './model.ts'
+import { optOutOf, write } from './outside.ts'
 import { PACKAGE, UNREACHABLE, visit } from './payments.ts'
 import { mixed } from './random.ts'
 import type { Step } from './script.ts'
@@ -62,6 +63,15 @@ export function perform(stage: Stage, step: Step): void {
     case 'refund':
     case 'compare':
       void checkPayment(stage, step)
+      break
+    case 'write':
+      writeBack(stage, step)
+      break
+    case 'again':
+      again(stage, step.which)
+      break
+    case 'erase':
+      void erase(stage, step.which)
       break
     case 'terms':
       void terms(stage, step)
@@ -260,6 +270,8 @@ async function post(stage: Stage, asked: Asked): Promise<void> {
   for (let time = 0; ; time++) {
     const wasFrozen = place.frozen.state
     const wasLimited = place.limit.state
+    const optOut = optOutOfSend(asked)
+    const wasOptedOut = optOut?.toggle.state === 'yes'
     const wasAnswered = asked.answer !== null
     asked.pending += 1
     const answer = await ask(stage, what, async (core) => {
@@ -294,20 +306,22 @@ async function post(stage: Stage, asked: Asked): Promise<void> {
     ) {
       assertWithinLimit(stage, place.id)
     }
-    if (
-      wasFrozen === 'yes' &&
-      place.frozen.state === 'yes' &&
-      !asked.isTest &&
-      !wasAnswered &&
-      asked.lost === 0 &&
-      asked.pending === 0 &&
-      !answer.value.replayed
-    ) {
+    const isFirst =
+      !asked.isTest && !wasAnswered && asked.lost + asked.pending === 0 && !answer.value.replayed
+    if (wasOptedOut && optOut?.toggle.state === 'yes' && isFirst) {
+      world.violate('an opt-out holds', what)
+    }
+    if (wasFrozen === 'yes' && place.frozen.state === 'yes' && isFirst) {
       world.violate('a frozen workspace spends nothing', what)
     }
     break
   }
   model.open -= 1
+}
+
+function optOutOfSend({ kind, place, body }: Asked) {
+  const { channel, to } = body as { channel: string; to: string }
+  return kind === 'send' ? optOutOf(place, channel, to) : null
 }
 
 function assertWithinLimit({ world, database }: Stage, workspace_id: string): void {
@@ -549,6 +563,68 @@ async function checkPayment(stage: Stage, step: Doing<'refund'> | Doing<'compare
     }),
   )
   if (answer && 'value' in answer) world.trace(`${what}: ${answer.value?.status ?? 'unreachable'}`)
+}
+
+/** Messages that a provider took with an answer, so that the service knows who may write back. */
+function reached({ database }: Stage, which: number) {
+  const rows = database()
+    .prepare(
+      `select id, workspace_id, channel, recipient as address from messages
+       where livemode = 1 and accepted = 1 and erased_at is null and channel in ('sms', 'whatsapp') and bulk_id is null
+       and api_key_id is not null
+       and exists (select 1 from message_attempts a where a.message_id = messages.id and a.outcome = 'accepted') order by id desc limit 30`,
+    )
+    .all() as { id: string; workspace_id: string; channel: 'sms' | 'whatsapp'; address: string }[]
+  return rows[which % rows.length]
+}
+
+function writeBack(stage: Stage, { which, text, copies }: Doing<'write'>): void {
+  const { model, world } = stage
+  const found = world.core && reached(stage, which)
+  if (!found || model.erasing.has(found.address)) return
+  const place = model.places.findIndex(({ id }) => id === found.workspace_id)
+  write({ ...found, place }, text, copies)
+}
+
+/** A client sends to a person again, who may have opted out. */
+function again(stage: Stage, which: number): void {
+  const { model } = stage
+  const sends = model.asked.filter(({ kind, ids }) => kind === 'send' && ids.length > 0)
+  const opted = sends.filter(({ place, body }) => {
+    const { channel, to } = body as { channel: string; to: string }
+    return model.optOuts.has(`${place} ${channel} ${to}`)
+  })
+  const from = opted.length > 0 && which % 4 > 0 ? opted : sends
+  const found = from[which % from.length]
+  if (!found) return
+  const { channel, to, content } = found.body as { channel: string; to: string; content: object }
+  const asked = newAsked(
+    stage,
+    { workspace: found.place, isTest: false, isKeyed: which % 2 === 0 },
+    'send',
+    { channel, to, content, ...(which % 5 === 0 && { metadata: { again: 'yes' } }) },
+  )
+  model.asked.push(asked)
+  void post(stage, asked)
+}
+
+/** An operator erases a person. */
+async function erase(stage: Stage, which: number): Promise<void> {
+  const { world, model } = stage
+  const found = world.core && reached(stage, which)
+  if (!found) return
+  const { address } = found
+  model.erasing.add(address)
+  const before = model.asked.flatMap(({ body, ids }) =>
+    (body as { to?: string }).to === address ? ids : [],
+  )
+  const at = world.nameOf('r', address)
+  const answer = await untilAnswered(stage, `erase ${at}`, (core) => core.recipients.erase(address))
+  if (!('value' in answer)) return
+  world.trace(
+    `erased ${at}: ${answer.value.messages} messages, ${answer.value.under_way} in flight`,
+  )
+  if (answer.value.under_way === 0) for (const id of before) model.erased.set(id, address)
 }
 
 /** In micro-credits. */

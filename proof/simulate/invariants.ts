@@ -17,6 +17,7 @@ interface Stage {
 interface MessageRow {
   id: string
   workspace_id: string
+  api_key_id: string | null
   bulk_id: string | null
   livemode: number
   status: string
@@ -223,6 +224,7 @@ export function checkAll(stage: Stage): void {
   checkOutcomes(stage)
   checkEvents(stage, messages)
   checkPosts(stage)
+  checkPeople(stage)
 }
 
 /** A 201 is on disk with its debit; one key, one message. */
@@ -252,7 +254,11 @@ function checkAnswers({ world, model }: Stage, messages: readonly MessageRow[]):
     }
   }
   for (const [place, { id }] of model.places.entries()) {
-    const more = messages.filter((row) => row.workspace_id === id && !claimed.has(row.id)).length
+    // The service's answers to STOP and START have no key and cost nothing.
+    const isReply = (row: MessageRow) => row.api_key_id === null && row.credits_used === 0
+    const more = messages.filter(
+      (row) => row.workspace_id === id && !claimed.has(row.id) && !isReply(row),
+    ).length
     if (more > (unclaimed[place] ?? 0)) {
       world.violate(
         'a request is accepted once',
@@ -533,7 +539,10 @@ function checkPosts({ world, model, database }: Stage): void {
     const delivery = headers['x-svc-delivery'] ?? ''
     const at = `${world.nameOf('d', delivery)} to receiver ${receiver}`
     const known = bodies.get(delivery)
-    if (known !== undefined && known !== body) {
+    // An erasure between two tries removes the address from the body.
+    const isErased =
+      body.includes('"erased"') || [...model.erasing].some((one) => body.includes(one))
+    if (known !== undefined && known !== body && !isErased) {
       world.violate('a receiver can verify each delivery', `${at} changed its body`)
     }
     bodies.set(delivery, body)
@@ -562,6 +571,31 @@ function isSignedBy(secret: string, headers: Record<string, string>, body: strin
   const text = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
   const expected = `v1,${createHmac('sha256', key).update(text).digest('base64')}`
   return (headers['webhook-signature'] ?? '').split(' ').includes(expected)
+}
+
+/** What people wrote is stored once, and nothing of an erased person is left. */
+function checkPeople({ world, model, database }: Stage): void {
+  const stored = database
+    .prepare('select count(*) from received_messages where provider_message_id = ?')
+    .pluck()
+  for (const { provider_message_id, isAnswered } of model.written) {
+    const count = stored.get(provider_message_id) as number
+    const isLost = isAnswered && count === 0 && model.erasing.size === 0
+    if (count > 1 || isLost)
+      world.violate('a reply is stored once', `${provider_message_id}: ${count}`)
+  }
+  const left = database
+    .prepare(
+      `select count(*) from (select recipient as text, id from messages
+       union all select body, message_id from events union all select content, id from messages)
+       where id = ? and instr(text, ?) > 0`,
+    )
+    .pluck()
+  for (const [id, address] of model.erased) {
+    const count = left.get(id, address) as number
+    if (count > 0)
+      world.violate('an erased person is gone', `${world.nameOf('m', id)}: ${count} texts`)
+  }
 }
 
 const FOREIGN = [

@@ -120,6 +120,12 @@ export interface Call {
   batch: readonly Call[]
 }
 
+/** What a person wrote to the service. */
+export interface Written {
+  provider_message_id: string
+  isAnswered: boolean
+}
+
 export type Model = ReturnType<typeof createModel>
 
 /** What clients, operators, owners, providers and receivers know and did. */
@@ -140,6 +146,13 @@ export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
     deaths: [] as number[],
     sleeps: [] as number[],
     posts: [] as Post[],
+    /** By place, channel and address. `since_ms`: when the state was last known to begin. */
+    optOuts: new Map<string, { toggle: Toggle; since_ms: number }>(),
+    written: [] as Written[],
+    /** The addresses whose erasure was asked for. */
+    erasing: new Set<string>(),
+    /** The messages that an erasure found ended, with their address. */
+    erased: new Map<string, string>(),
     /** By the session. */
     sold: new Map<string, Sold>(),
     /** The sessions that payers know. */

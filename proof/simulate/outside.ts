@@ -11,6 +11,7 @@ import { checkCall, checkRequest } from './invariants.ts'
 import {
   type Call,
   type Carried,
+  createToggle,
   type Model,
   type Post,
   PROVIDERS,
@@ -36,10 +37,17 @@ export function setOutside(next: Outside): void {
   outside = next
 }
 
+/** The number of the service, to which people answer. */
+const SENDER = '+15550000000'
+
 export const providers = PROVIDERS.map(({ name, channel }) =>
   defineProvider({
     name,
-    traits: { channels: [channel], idempotent: name === 'once' },
+    traits: {
+      channels: [channel],
+      idempotent: name === 'once',
+      ...(channel !== 'email' && { senders: { [channel]: [SENDER] } }),
+    },
     send: (jobs) => {
       const batch: Call[] = []
       return jobs.map((job) => carry(name, job, batch))
@@ -78,9 +86,23 @@ function carriedOf(id: string): Carried {
   return one
 }
 
+/** After this time, a message was accepted before the opt-out and has waited. */
+const OPTED_OUT_MS = 300_000
+
+function assertMayReach({ workspace_id, message_id, channel, recipient, content }: SendJob): void {
+  const { world, model } = outside
+  const place = model.places.findIndex(({ id }) => id === workspace_id)
+  const { toggle, since_ms } = optOutOf(place, channel, recipient)
+  if (toggle.state !== 'yes' || model.isClockSet || elapsedMs() < since_ms + OPTED_OUT_MS) return
+  // The service's own answers to the words name them.
+  if (JSON.stringify(content).includes('Reply ST')) return
+  world.violate('an opt-out holds', `${world.nameOf('m', message_id)} was sent`)
+}
+
 function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome> {
   const { world, model, database } = outside
   const id = job.message_id
+  assertMayReach(job)
   const one = carriedOf(id)
   checkCall({ world, model, database: database() }, name, job, one)
   if (!one.mayRepeat && name !== 'once') {
@@ -231,11 +253,64 @@ function report(name: ProviderName, job: SendJob, draw: number): void {
   }
 }
 
+/** The state of an opt-out. */
+export function optOutOf(place: number, channel: string, address: string) {
+  const { optOuts } = outside.model
+  const key = `${place} ${channel} ${address}`
+  const known = optOuts.get(key)
+  if (known) return known
+  const one = { toggle: createToggle(), since_ms: 0 }
+  optOuts.set(key, one)
+  return one
+}
+
+/** A person writes to the workspace that sent the message. */
+export function write(
+  {
+    id,
+    place,
+    channel,
+    address,
+  }: { id: string; place: number; channel: 'sms' | 'whatsapp'; address: string },
+  text: 'stop' | 'start' | 'thanks',
+  copies: number,
+): void {
+  const { world, model } = outside
+  const name = channel === 'sms' ? 'plain' : 'asked'
+  const written = { provider_message_id: `in-${model.written.length}`, isAnswered: false }
+  model.written.push(written)
+  const toggles =
+    text === 'thanks' ? [] : model.places.map((_, at) => optOutOf(at, channel, address))
+  for (const { toggle } of toggles) toggle.begin()
+  let open = copies
+  const report: Report = {
+    type: 'received',
+    channel,
+    provider_message_id: written.provider_message_id,
+    sender: address,
+    answers: `${name}-${id}`,
+    recipient: SENDER,
+    content: { text: text.toUpperCase(), media: [] },
+  }
+  for (let copy = 0; copy < copies; copy++) {
+    tell(name, report, `${text} from ${world.nameOf('r', address)}`, () => {
+      written.isAnswered = true
+      open -= 1
+      // A repetition changes nothing, but the first answer may belong to it.
+      if (open > 0) return
+      for (const [at, one] of toggles.entries()) {
+        // The word holds for each workspace that used the number.
+        one.toggle.end(text === 'start' ? 'no' : at === place ? 'yes' : 'unknown')
+        one.since_ms = elapsedMs()
+      }
+    })
+  }
+}
+
 /** A callback, which the provider repeats until it is answered. */
-function callBack(name: ProviderName, report: Extract<Report, { type: 'receipt' }>): void {
+function tell(name: ProviderName, report: Report, what: string, onAnswer: () => void): void {
   const { world, model } = outside
   model.callbacks += 1
-  const id = report.about?.message_id ?? ''
   const send = async (): Promise<void> => {
     const body = new TextEncoder().encode(JSON.stringify([report]))
     const url = `http://127.0.0.1:3000/callbacks/${name}`
@@ -244,13 +319,22 @@ function callBack(name: ProviderName, report: Extract<Report, { type: 'receipt' 
       .catch((error: Error) => error)
     if (answer === UNANSWERED || answer instanceof Error) return later(() => void send(), 3_000)
     model.callbacks -= 1
-    world.trace(`receipt ${world.nameOf('m', id)} ${report.receipt.status}: ${answer.type}`)
-    world.count('receipts')
-    const acknowledged = model.receipts.get(id) ?? []
-    acknowledged.push(report.receipt.status)
-    model.receipts.set(id, acknowledged)
+    world.trace(`${what}: ${answer.type}`)
+    onAnswer()
   }
   void send()
+}
+
+function callBack(name: ProviderName, report: Extract<Report, { type: 'receipt' }>): void {
+  const { world, model } = outside
+  const id = report.about?.message_id ?? ''
+  const { status } = report.receipt
+  tell(name, report, `receipt ${world.nameOf('m', id)} ${status}`, () => {
+    world.count('receipts')
+    const acknowledged = model.receipts.get(id) ?? []
+    acknowledged.push(status)
+    model.receipts.set(id, acknowledged)
+  })
 }
 
 function lookUp({ message_id, recipient }: LookupJob): Promise<LookupResult> {
