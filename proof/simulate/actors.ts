@@ -237,8 +237,22 @@ function bulk(stage: Stage, step: Doing<'bulk'>): void {
   }
   const asked = newAsked(stage, { ...step, isTest: false }, 'bulk', body)
   stage.model.asked.push(asked)
-  void post(stage, asked)
+  // A message that follows at once is handed to the lane while the messages of the bulk wait.
+  void post(stage, asked).then(() => {
+    if (step.fate % 2 === 0)
+      send(stage, { ...AFTER_BULK, fate: step.fate, workspace: step.workspace })
+  })
 }
+
+const AFTER_BULK = {
+  do: 'send',
+  channel: 'sms',
+  isTest: false,
+  isKeyed: false,
+  copies: 1,
+  delay_s: 0,
+  expires_s: 0,
+} as const
 
 function newAsked(
   { model }: Stage,

@@ -43,8 +43,9 @@ export const elapsedMs = (): number => performance.now()
 /** Starts the time of a new seed, and forgets all timers. */
 export function restartClock(start_ms = START_MS): void {
   clock.reset()
-  clock.setSystemTime(start_ms)
+  clock.setSystemTime(START_MS)
   clock.reset()
+  clock.setSystemTime(start_ms)
   running.process += 1
   running.late_ms = () => 0
   running.turn_ms = () => 0

@@ -20,6 +20,7 @@ interface MessageRow {
   api_key_id: string | null
   bulk_id: string | null
   livemode: number
+  channel: string
   status: string
   accepted: number
   credits_used: number
@@ -370,7 +371,9 @@ function checkMoney({ world, model, database }: Stage, messages: readonly Messag
     }
     if (row.livemode === 0 && row.credits_used > 0) world.violate('a test message is free', at())
     const { copies = 0 } = model.carried.get(row.id) ?? {}
-    if (copies > 0 && row.credits_refunded > 0 && !model.isClockSet) {
+    // A look-up that finds nothing counts after a time that steps of the clock change.
+    const isDecidedByTime = row.channel === 'whatsapp' && model.isClockSet
+    if (copies > 0 && row.credits_refunded > 0 && !isDecidedByTime) {
       world.violate('a message that arrived is not refunded', `${at()}, ${copies} copies`)
     }
     const isOwed =
