@@ -93,6 +93,12 @@ describe('the conversation', () => {
     expect(conversations).toMatchObject([row])
   })
 
+  it('is recorded for a message whose receipt came before an ambiguous outcome', () => {
+    const message = make.message('w1', { status: 'delivered' })
+    const { conversations } = settled(message, 'b', sent(ambiguous))
+    expect(conversations).toMatchObject([row])
+  })
+
   it.each<[string, Outcome]>([
     ['was refused', { type: 'rejected', ...refusal }],
     ['is to be tried again', { type: 'retry', ...refusal, delay_ms: null }],

@@ -64,6 +64,7 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
   }
   if (message.status !== 'queued') {
     // A callback or an earlier claim has reported meanwhile that the provider has the message.
+    if (outcome.type === 'ambiguous') converse(step)
     follow(step)
     return true
   }
