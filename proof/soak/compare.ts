@@ -1,5 +1,6 @@
 import type { Account } from '../stage/accounts.ts'
 import type { Query } from '../stage/database.ts'
+import { FAULTS, type Fault, noteFaults } from '../stage/rules.ts'
 import type { Violations } from '../stage/violations.ts'
 import { digestOf, type OpLog } from './op-log.ts'
 
@@ -138,6 +139,7 @@ export async function compare(
       .map((column) => `u.${column}`)
       .join()} from unsure u join messages m on m.op = u.op;`)
   checkRules(database, violations)
+  noteFaults(await query<Fault>(FAULTS), violations)
   const count = (sql: string) => (database.prepare(sql).get() as { n: number }).n
   return {
     messages: count('select count(*) as n from messages'),

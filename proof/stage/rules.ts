@@ -1,3 +1,5 @@
+import type { Violations } from './violations.ts'
+
 /** A rule that was broken, and where. */
 export interface Fault {
   rule: string
@@ -39,6 +41,18 @@ const RULES: Readonly<Record<string, string>> = {
     select 'message ' || m.id || ': ' || coalesce(c.refunds, 0) || ' refunds, ' || coalesce(c.refund, 0) || ' of ' || m.credits_refunded
     from messages m left join ${CHARGES} c on c.workspace_id = m.workspace_id and c.ref_type = 'message' and c.ref_id = m.id
     where coalesce(c.refunds, 0) > 1 or coalesce(c.refund, 0) <> m.credits_refunded or m.credits_refunded > m.credits_used`,
+  'a test message is free': `
+    select 'message ' || id || ': ' || credits_used from messages where cast(livemode as integer) = 0 and credits_used > 0`,
+  'a message that was not sent is refunded': `
+    select 'message ' || id || ': ' || status || ', ' || coalesce(error_code, '') || ', ' || credits_refunded || ' of ' || credits_used
+    from messages where credits_used > 0 and (credits_refunded > 0) <> (status = 'failed' and cast(accepted as integer) = 0
+      and coalesce(error_code, '') <> 'outcome_unknown')`,
+  'the counts of messages are exact': `
+    select channel || ' ' || status || ' of ' || workspace_id || ': ' || sum(n) || ' too few, ' || sum(test) || ' of them for tests' from (
+      select workspace_id, channel, status, 1 as n, 1 - cast(livemode as integer) as test from messages
+      union all
+      select workspace_id, channel, status, -count, -test_count from message_counts where unit = 'all') c
+    group by workspace_id, channel, status having sum(n) <> 0 or sum(test) <> 0`,
   'every debit and refund is of a message': `
     select l.kind || ' of ' || l.ref_id from ledger_entries l where l.kind in ('send', 'refund') and l.ref_type = 'message'
       and not exists (select 1 from messages m where m.workspace_id = l.workspace_id and m.id = l.ref_id)`,
@@ -70,15 +84,24 @@ const RULES: Readonly<Record<string, string>> = {
       where m.workspace_id <> a.workspace_id`,
 }
 
-/** The names of the rules. */
-export const RULE_NAMES = Object.keys(RULES)
+const statementOf = (names: readonly string[]) =>
+  `with ${names.map((name, i) => `rule_${i}(fault) as (${RULES[name]})`).join(', ')} ${names
+    .map((name, i) => `select '${name}' as rule, fault from rule_${i}`)
+    .join(' union all ')}`
+
+const NAMES = Object.keys(RULES)
 
 /**
  * One statement for both engines, which selects a `Fault` for each violation in a database: nothing works on it, and
  * everything had time to end.
  */
-export const FAULTS = `with ${Object.values(RULES)
-  .map((sql, i) => `rule_${i}(fault) as (${sql})`)
-  .join(
-    ', ',
-  )} ${RULE_NAMES.map((rule, i) => `select '${rule}' as rule, fault from rule_${i}`).join(' union all ')}`
+export const FAULTS = statementOf(NAMES)
+
+/** The same for the rules that hold while a service works. */
+export const FAULTS_AT_WORK = statementOf(['no row of another workspace'])
+
+/** Notes each violation in a database under the name of its rule. */
+export function noteFaults(faults: readonly Fault[], { rule }: Violations): void {
+  const note = new Map(NAMES.map((name) => [name, rule(name)]))
+  for (const { rule: name, fault } of faults) note.get(name)?.(fault)
+}

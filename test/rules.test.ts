@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openSqlite } from '../packages/core/src/storage/sqlite/sqlite.ts'
+import { testRuntime } from '../packages/core/test/fixtures.ts'
+import { OPERATIONS, serverOn, setScene } from '../proof/interleave/scenarios.ts'
+import { openWritable, type WritableDatabase } from '../proof/stage/database.ts'
+import { FAULTS, type Fault } from '../proof/stage/rules.ts'
+
+let folder: string
+let database: WritableDatabase
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-rules-'))
+  const file = join(folder, 'svc.db')
+  const server = serverOn(openSqlite(file, testRuntime('storage')), 'rules')
+  const scene = await setScene(server)
+  for (const name of ['settle as refused', 'claim and send', 'deliver']) {
+    await OPERATIONS[name]?.(server, scene)
+  }
+  await server.storage.close()
+  database = openWritable(file)
+  const triggers = database.prepare("select name from sqlite_master where type = 'trigger'").all()
+  for (const { name } of triggers as { name: string }[]) database.exec(`drop trigger ${name}`)
+})
+
+afterAll(() => {
+  database?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function broken(): string[] {
+  return (database.prepare(FAULTS).all() as Fault[]).map(({ rule }) => rule)
+}
+
+/** Copies a row with these columns changed. */
+function copy(table: string, changes: Record<string, string>): string {
+  const columns = (
+    database.prepare(`select name from pragma_table_info('${table}')`).all() as { name: string }[]
+  ).map(({ name }) => name)
+  const values = columns.map((name) => changes[name] ?? name)
+  return `insert into ${table} (${columns}) select ${values} from ${table} limit 1`
+}
+
+describe('the rules of the rows', () => {
+  it('hold after work that ended', () => {
+    expect(broken()).toEqual([])
+  })
+
+  it.each<[rule: string, change: () => string]>([
+    ['the ledger is exact', () => "delete from ledger_entries where kind = 'grant'"],
+    ['the ledger is exact', () => 'update ledger_entries set amount = amount + 1 where seq = 1'],
+    ['the ledger is exact', () => 'update credit_accounts set balance = balance + 1'],
+    ['the ledger is exact', () => 'update credit_accounts set held = 1'],
+    [
+      'no workspace spends more than it has',
+      () => "update ledger_entries set balance_after = -1 where kind = 'send'",
+    ],
+    ['one debit a message', () => "delete from ledger_entries where kind = 'send'"],
+    ['at most one refund a message', () => "delete from ledger_entries where kind = 'refund'"],
+    ['at most one refund a message', () => 'update messages set credits_refunded = 1'],
+    ['a test message is free', () => 'update messages set livemode = 0'],
+    ['a message that was not sent is refunded', () => "update messages set status = 'sent'"],
+    ['the counts of messages are exact', () => "update messages set status = 'read'"],
+    ['every debit and refund is of a message', () => 'delete from messages'],
+    ['nothing is stuck', () => "update messages set status = 'queued'"],
+    ['nothing is stuck', () => "update deliveries set status = 'pending'"],
+    ['every attempt has an outcome', () => "update message_attempts set outcome = 'started'"],
+    ['every attempt is in the journal', () => 'update message_attempts set number = number + 1'],
+    ['one event for each change', () => copy('events', { id: "'another'" })],
+    ['one delivery for each webhook and event', () => copy('deliveries', { id: "'another'" })],
+    ['no row of another workspace', () => "update message_attempts set workspace_id = 'another'"],
+  ])('%s (%#)', (rule, change) => {
+    database.exec('begin')
+    try {
+      database.exec(change())
+      expect(broken()).toContain(rule)
+    } finally {
+      database.exec('rollback')
+    }
+  })
+})
