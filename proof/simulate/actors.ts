@@ -1,7 +1,15 @@
 import { elapsedMs, later } from './clock.ts'
-import { type Asked, type Hook, type Model, PROVIDERS, type ProviderName } from './model.ts'
+import { noteStatus, spendingOf } from './invariants.ts'
+import {
+  type Asked,
+  type Hook,
+  type Model,
+  PACKAGE,
+  PROVIDERS,
+  type ProviderName,
+} from './model.ts'
 import { optOutOf, write } from './outside.ts'
-import { PACKAGE, UNREACHABLE, visit } from './payments.ts'
+import { UNREACHABLE, visit } from './payments.ts'
 import { mixed } from './random.ts'
 import type { Step } from './script.ts'
 import { type Connection, type Core, UNANSWERED, type World } from './world.ts'
@@ -343,25 +351,6 @@ function assertWithinLimit({ world, database }: Stage, workspace_id: string): vo
   if (spent > DAILY_LIMIT) world.violate('a daily limit is never exceeded', `${spent} spent`)
 }
 
-const DAY_MS = 86_400_000
-
-/** The last day on which a workspace spent, in days since 1970, and the sum of its debits on that day. */
-export function spendingOf(database: Connection, workspace_id: string) {
-  const debits = database
-    .prepare(
-      "select amount, created_at from ledger_entries where workspace_id = ? and kind = 'send' order by seq",
-    )
-    .all(workspace_id) as { amount: number; created_at: number }[]
-  let [day, spent] = [0, 0]
-  for (const { amount, created_at } of debits) {
-    const own = Math.floor(created_at / DAY_MS)
-    // A clock that was set back over midnight does not open the earlier day again.
-    if (own !== day && own !== day - 1) [day, spent] = [own, 0]
-    spent -= amount
-  }
-  return { day, spent }
-}
-
 function noteAnswer({ world, model }: Stage, asked: Asked, data: object): void {
   const bytes = JSON.stringify(data)
   const { message_id, messages } = data as {
@@ -415,25 +404,6 @@ async function repeatOther(stage: Stage, asked: Asked): Promise<void> {
 /** The messages of which clients know, oldest first. */
 const known = ({ model }: Stage): { id: string; asked: Asked }[] =>
   model.asked.flatMap((asked) => asked.ids.map((id) => ({ id, asked })))
-
-const ORDER = ['queued', 'sent', 'failed', 'delivered', 'read']
-
-/** Notes a status that a client saw. */
-export function noteStatus(
-  { world, model }: Pick<Stage, 'world' | 'model'>,
-  id: string,
-  seen: { status: string; isRefunded: boolean },
-): void {
-  const before = model.statuses.get(id)
-  model.statuses.set(id, seen)
-  if (!before) return
-  const isBack = ORDER.indexOf(seen.status) < ORDER.indexOf(before.status)
-  const isRevived = before.isRefunded && seen.status !== before.status
-  if (isBack || isRevived || (before.isRefunded && !seen.isRefunded)) {
-    const change = `${before.status} to ${seen.status}${before.isRefunded ? ' after a refund' : ''}`
-    world.violate('a status moves forward', `${world.nameOf('m', id)}: ${change}`)
-  }
-}
 
 async function oneMessage(
   stage: Stage,

@@ -1,10 +1,15 @@
 import { createHmac } from 'node:crypto'
 import type { SendJob } from '../../packages/core/src/contract/outside/provider.ts'
 import { FAULTS, FAULTS_AT_WORK, type Fault } from '../stage/rules.ts'
-import { noteStatus, spendingOf } from './actors.ts'
 import { elapsedMs } from './clock.ts'
-import type { Call, Carried, Model, Post, ProviderName } from './model.ts'
-import { creditsOf } from './payments.ts'
+import {
+  type Call,
+  type Carried,
+  creditsOf,
+  type Model,
+  type Post,
+  type ProviderName,
+} from './model.ts'
 import type { Connection, World } from './world.ts'
 
 // Each invariant has the name of the promise that it checks; `docs/concepts/guarantees.md` explains the promises.
@@ -87,6 +92,44 @@ function checkBegun({ world, model, database }: Stage): void {
     world.violate('work that was handed over begins', `${at} waits since ${since_ms}`)
   }
   model.started = open
+}
+
+const ORDER = ['queued', 'sent', 'failed', 'delivered', 'read']
+
+/** Notes a status that a client saw. */
+export function noteStatus(
+  { world, model }: { world: World; model: Model },
+  id: string,
+  seen: { status: string; isRefunded: boolean },
+): void {
+  const before = model.statuses.get(id)
+  model.statuses.set(id, seen)
+  if (!before) return
+  const isBack = ORDER.indexOf(seen.status) < ORDER.indexOf(before.status)
+  const isRevived = before.isRefunded && seen.status !== before.status
+  if (isBack || isRevived || (before.isRefunded && !seen.isRefunded)) {
+    const change = `${before.status} to ${seen.status}${before.isRefunded ? ' after a refund' : ''}`
+    world.violate('a status moves forward', `${world.nameOf('m', id)}: ${change}`)
+  }
+}
+
+const DAY_MS = 86_400_000
+
+/** The last day on which a workspace spent, in days since 1970, and the sum of its debits on that day. */
+export function spendingOf(database: Connection, workspace_id: string) {
+  const debits = database
+    .prepare(
+      "select amount, created_at from ledger_entries where workspace_id = ? and kind = 'send' order by seq",
+    )
+    .all(workspace_id) as { amount: number; created_at: number }[]
+  let [day, spent] = [0, 0]
+  for (const { amount, created_at } of debits) {
+    const own = Math.floor(created_at / DAY_MS)
+    // A clock that was set back over midnight does not open the earlier day again.
+    if (own !== day && own !== day - 1) [day, spent] = [own, 0]
+    spent -= amount
+  }
+  return { day, spent }
 }
 
 const isFaulted = ({ faulted }: World, from_ms: number, until_ms: number): boolean =>

@@ -1,4 +1,5 @@
 import type { PaymentState } from '../../packages/core/src/billing/payment.ts'
+import { units } from '../../packages/core/src/contract/fields/units.ts'
 import type { Receipt } from '../../packages/core/src/contract/outside/provider.ts'
 
 /** `plain` recognises no repetition and cannot be asked; `asked` has a look-up; `once` recognises repetitions. */
@@ -181,4 +182,20 @@ export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
     /** Whether the faults have ended. */
     calm: false,
   }
+}
+
+export const PACKAGE = {
+  id: 'small',
+  name: 'Small',
+  description: 'Few credits',
+  credits: units(20_000_000),
+  bonus_credits: units(1_000_001),
+  price: { amount: 999, currency: 'EUR' },
+}
+
+/** The credits that a payment has bought. */
+export function creditsOf({ status, reversed, amount }: PaymentState): number {
+  if (status !== 'paid') return 0
+  const all = PACKAGE.credits + PACKAGE.bonus_credits
+  return all - Math.floor((all * Math.min(reversed, amount)) / amount)
 }

@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
 import type { PaymentProvider, PaymentState } from '../../packages/core/src/billing/payment.ts'
-import { units } from '../../packages/core/src/contract/fields/units.ts'
 import { later } from './clock.ts'
 import type { Sold } from './model.ts'
 import { answerIn, outside } from './outside.ts'
@@ -12,15 +11,6 @@ import { UNANSWERED } from './world.ts'
 export const UNREACHABLE = 'payment provider unreachable'
 
 const SECRET = 'the secret of the payment provider'
-
-export const PACKAGE = {
-  id: 'small',
-  name: 'Small',
-  description: 'Few credits',
-  credits: units(20_000_000),
-  bonus_credits: units(1_000_001),
-  price: { amount: 999, currency: 'EUR' },
-}
 
 const sign = (body: Uint8Array): string => createHmac('sha256', SECRET).update(body).digest('hex')
 
@@ -182,11 +172,4 @@ function notify({ session_id, status }: Sold, draw: number): void {
     if (isForged) later(() => notify(outside.model.sold.get(session_id) as Sold, 0), 10)
   }
   void send()
-}
-
-/** The credits that a payment has bought. */
-export function creditsOf({ status, reversed, amount }: PaymentState): number {
-  if (status !== 'paid') return 0
-  const all = PACKAGE.credits + PACKAGE.bonus_credits
-  return all - Math.floor((all * Math.min(reversed, amount)) / amount)
 }

@@ -241,6 +241,8 @@ export function receiverGateContract(open: OpenStorage): void {
     bench.clock.step(-3_600_000)
     await bench.claimMessages()
     expect(await refuseAll()).toHaveLength(1)
+    // The storage remembers the steps of the clock, and other tests use it.
+    await bench.reopen()
   })
 
   it('discards what waited for longer than the schedule of tries, and no attempt is counted', async () => {
