@@ -14,6 +14,7 @@ export async function sceneCopies(
 ): Promise<() => Promise<Scene>> {
   const scene = await setScene(server)
   const made_ms = server.clock.now().getTime()
+  const queued_ms = Date.now()
   const { rows: tables } = await database.query(
     `select c.table_name as name, case c.table_name when 'workspaces' then 'id' else 'workspace_id' end as key
      from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
@@ -44,14 +45,17 @@ export async function sceneCopies(
   return async () => {
     const fresh = new Map(ids.map((id) => [id, server.clock.id()]))
     const later_ms = server.clock.now().getTime() - made_ms
-    const renewed = (text: string) =>
+    const renewed = (text: string, by_ms = later_ms) =>
       text
         .replace(ID, (id) => fresh.get(id) ?? id)
-        .replace(TIME, (time) => new Date(Date.parse(time) + later_ms).toISOString())
+        .replace(TIME, (time) => new Date(Date.parse(time) + by_ms).toISOString())
+    // Due times and leases follow the clock of the database, which is slower than the clock of the servers.
+    const shiftOf = (name: string | undefined) =>
+      name?.endsWith('_queue') ? Date.now() - queued_ms : later_ms
     await database.query({
       name: 'reset_scene',
       text: 'select reset_scene($1::jsonb[])',
-      values: [texts.map(renewed)],
+      values: [texts.map((text, i) => renewed(text, shiftOf(names[i])))],
     })
     return { ...(JSON.parse(renewed(own)) as Scene), answeredByKey: new Set() }
   }
