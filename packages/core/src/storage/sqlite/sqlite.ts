@@ -29,16 +29,16 @@ const dialect: StoreDialect = {
 /** Options of a SQLite storage. */
 export interface SqliteOptions {
   onFailure?: (error: Error) => void
-  /** The number of reader threads for long queries; default: 0, all reads run in this thread. */
+  /** The number of threads for long queries and checkpoints; default: 0, both run in this thread. */
   reading_threads?: number
   /** Whether commits are flushed to disk; default `disk`. */
   durability?: Durability
 }
 
 /**
- * Opens a SQLite file as storage, creating and migrating it as needed. Long queries run in reader threads, everything
- * else runs in this thread. A writer thread was slower on two cores, because the handover cost more than the wait for
- * the disk (1,258 messages a second from send to webhook, against 1,738).
+ * Opens a SQLite file as storage, creating and migrating it as needed. Long queries and checkpoints run in reader
+ * threads, everything else runs in this thread. A writer thread was slower on two cores, because the handover cost more
+ * than the wait for the disk (1,258 messages a second from send to webhook, against 1,738).
  */
 export function openSqlite(
   file: string,

@@ -14,7 +14,7 @@ export interface ReaderRequest {
 /** The response of a thread. */
 export type ReaderResponse = { rows: unknown[] } | { failure: { message: string; code?: string } }
 
-/** Reader threads, so that a long query delays only other long queries. */
+/** Reader threads, so that a long query or a checkpoint delays only work in these threads. */
 export interface Readers {
   query: Query
   /** Ends the threads; waiting queries are refused. */
