@@ -1,36 +1,26 @@
-import { elapsedMs, later } from './clock.ts'
-import { noteStatus, spendingOf } from './invariants.ts'
 import {
-  type Asked,
-  type Hook,
-  type Model,
-  PACKAGE,
-  PROVIDERS,
-  type ProviderName,
-} from './model.ts'
-import { optOutOf, write } from './outside.ts'
+  ask,
+  DAILY_LIMIT,
+  identityOf,
+  newAsked,
+  pause,
+  post,
+  type Stage,
+  untilAnswered,
+} from './client.ts'
+import { elapsedMs } from './clock.ts'
+import { noteStatus } from './invariants.ts'
+import { type Asked, type Hook, PACKAGE, PROVIDERS, type ProviderName } from './model.ts'
+import { write } from './outside.ts'
 import { UNREACHABLE, visit } from './payments.ts'
 import { mixed } from './random.ts'
 import type { Step } from './script.ts'
-import { type Connection, type Core, UNANSWERED, type World } from './world.ts'
-
-/** How long a client waits before it repeats a request; the wait doubles. */
-const REPEAT_MS = 700
-const REPEAT_MAX_MS = 10_000
+import type { Core } from './world.ts'
 
 /** The number of receivers; each may have several webhooks. */
 const RECEIVERS = 8
 
-const ADDRESS = '127.0.0.1'
-
 type Mood = Extract<Step, { do: 'receiver' }>['mood']
-
-interface Stage {
-  world: World
-  model: Model
-  /** Reads the database of the running service. */
-  database(): Connection
-}
 
 type Doing<K extends Step['do']> = Extract<Step, { do: K }>
 
@@ -141,64 +131,6 @@ function changeReceiver({ world, model }: Stage, receiver: number, mood: Mood): 
 
 const nameOf = (which: number): ProviderName => PROVIDERS[which % PROVIDERS.length]?.name ?? 'plain'
 
-/** An error that the service gave without a fault that explains it. */
-function isRefusal(error: unknown): error is Error & { code: string; status: number } {
-  return (error as Error)?.name === 'SvcError' && (error as { status: number }).status < 500
-}
-
-/** The identity of a key, as the server finds it. */
-async function identityOf(core: Core, key: string) {
-  return core.apiKeys.authenticateKnown(key, ADDRESS) ?? core.apiKeys.authenticate(key, ADDRESS)
-}
-
-/** Calls the service. The result is the value, a refusal as `code`, or null for no answer or an error of the service. */
-async function ask<T>(
-  { world }: Stage,
-  what: string,
-  work: (core: Core) => Promise<T>,
-): Promise<{ value: T } | { code: string } | null> {
-  try {
-    const value = await world.ask(work)
-    if (value === UNANSWERED) {
-      world.trace(`${what}: no answer`)
-      return null
-    }
-    return { value }
-  } catch (error) {
-    if (isRefusal(error)) {
-      world.trace(`${what}: ${error.code}`)
-      return { code: error.code }
-    }
-    const { code, message } = error as Error & { code?: string }
-    world.trace(`${what}: error ${code ?? message}`)
-    if (code !== 'SQLITE_FULL') {
-      world.violate('no error without a fault', `${what}: ${code ?? ''} ${(error as Error).stack}`)
-    }
-    return null
-  }
-}
-
-/** Repeats an operator's or owner's action until it is answered. */
-async function untilAnswered<T>(
-  stage: Stage,
-  what: string,
-  work: (core: Core) => Promise<T>,
-): Promise<{ value: T } | { code: string }> {
-  stage.model.open += 1
-  for (let time = 0; ; time++) {
-    const answer = await ask(stage, what, work)
-    if (answer) {
-      stage.model.open -= 1
-      return answer
-    }
-    await pause(time)
-  }
-}
-
-/** The wait before a request is repeated. */
-const pause = (time: number): Promise<void> =>
-  new Promise((resolve) => later(resolve, Math.min(REPEAT_MS * 2 ** time, REPEAT_MAX_MS)))
-
 const CONTENTS = {
   sms: { text: 'Your order A1 is ready' },
   whatsapp: { text: 'Your order A1 is ready' },
@@ -261,113 +193,6 @@ const AFTER_BULK = {
   delay_s: 0,
   expires_s: 0,
 } as const
-
-function newAsked(
-  { model }: Stage,
-  { workspace, isTest, isKeyed }: { workspace: number; isTest: boolean; isKeyed: boolean },
-  kind: Asked['kind'],
-  body: unknown,
-): Asked {
-  return {
-    place: workspace,
-    isTest,
-    kind,
-    key: isKeyed ? `key-${model.asked.length}` : undefined,
-    body,
-    answer: null,
-    ids: [],
-    refusals: [],
-    lost: 0,
-    pending: 0,
-  }
-}
-
-/** A request; a client with a key repeats it until it has an answer. */
-async function post(stage: Stage, asked: Asked): Promise<void> {
-  const { world, model } = stage
-  const place = model.places[asked.place]
-  if (!place) return
-  const what = `${asked.kind} ${asked.key ?? '-'}`
-  model.open += 1
-  for (let time = 0; ; time++) {
-    const wasFrozen = place.frozen.state
-    const wasLimited = place.limit.state
-    const optOut = optOutOfSend(asked)
-    const wasOptedOut = optOut?.toggle.state === 'yes'
-    const wasAnswered = asked.answer !== null
-    asked.pending += 1
-    const answer = await ask(stage, what, async (core) => {
-      const identity = await identityOf(core, asked.isTest ? place.test_key : place.key)
-      const options = { idempotency_key: asked.key }
-      if (asked.kind === 'send') {
-        return core.messages.send(identity, asked.body as never, options)
-      }
-      return core.messages.bulks.send(identity, asked.body as never, options)
-    })
-    asked.pending -= 1
-    if (answer === null) {
-      asked.lost += 1
-      if (!asked.key) break
-      await pause(time)
-      continue
-    }
-    if ('code' in answer) {
-      asked.refusals.push(answer.code)
-      if (asked.answer !== null && answer.code !== 'unauthorized') {
-        world.violate('an idempotent answer is stable', `${what} was answered, then ${answer.code}`)
-      }
-      break
-    }
-    const { data } = answer.value
-    noteAnswer(stage, asked, data)
-    if (
-      !asked.isTest &&
-      wasLimited === 'yes' &&
-      place.limit.state === 'yes' &&
-      !answer.value.replayed
-    ) {
-      assertWithinLimit(stage, place.id)
-    }
-    const isFirst =
-      !asked.isTest && !wasAnswered && asked.lost + asked.pending === 0 && !answer.value.replayed
-    if (wasOptedOut && optOut?.toggle.state === 'yes' && isFirst) {
-      world.violate('an opt-out holds', what)
-    }
-    if (wasFrozen === 'yes' && place.frozen.state === 'yes' && isFirst) {
-      world.violate('a frozen workspace spends nothing', what)
-    }
-    break
-  }
-  model.open -= 1
-}
-
-function optOutOfSend({ kind, place, body }: Asked) {
-  const { channel, to } = body as { channel: string; to: string }
-  return kind === 'send' ? optOutOf(place, channel, to) : null
-}
-
-function assertWithinLimit({ world, database }: Stage, workspace_id: string): void {
-  const { spent } = spendingOf(database(), workspace_id)
-  if (spent > DAILY_LIMIT) world.violate('a daily limit is never exceeded', `${spent} spent`)
-}
-
-function noteAnswer({ world, model }: Stage, asked: Asked, data: object): void {
-  const bytes = JSON.stringify(data)
-  const { message_id, messages } = data as {
-    message_id?: string
-    messages?: { message_id: string }[]
-  }
-  const ids = message_id ? [message_id] : (messages ?? []).map((one) => one.message_id)
-  const shown = ids.map((id) => world.nameOf('m', id)).join(' ')
-  world.trace(`${asked.kind} ${asked.key ?? '-'} of ${asked.place}: 201 ${shown}`)
-  if (asked.answer === null) {
-    asked.answer = bytes
-    asked.ids = ids
-    for (const id of ids) model.statuses.set(id, { status: 'queued', isRefunded: false })
-  } else if (asked.answer !== bytes) {
-    world.violate('an idempotent answer is stable', `${asked.key}: ${asked.answer} and ${bytes}`)
-  }
-}
 
 /** Another request with a known key is refused. */
 async function repeatOther(stage: Stage, asked: Asked): Promise<void> {
@@ -610,9 +435,6 @@ async function erase(stage: Stage, which: number): Promise<void> {
   )
   if (answer.value.under_way === 0) for (const id of before) model.erased.set(id, address)
 }
-
-/** In micro-credits. */
-const DAILY_LIMIT = 30_000_000
 
 async function terms(stage: Stage, { workspace, change }: Doing<'terms'>): Promise<void> {
   const { world, model } = stage

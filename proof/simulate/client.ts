@@ -1,0 +1,187 @@
+import { later } from './clock.ts'
+import { spendingOf } from './invariants.ts'
+import type { Asked, Model } from './model.ts'
+import { optOutOf } from './outside.ts'
+import { type Connection, type Core, UNANSWERED, type World } from './world.ts'
+
+/** How long a client waits before it repeats a request; the wait doubles. */
+const REPEAT_MS = 700
+const REPEAT_MAX_MS = 10_000
+
+const ADDRESS = '127.0.0.1'
+
+/** What an actor works with. */
+export interface Stage {
+  world: World
+  model: Model
+  /** Reads the database of the running service. */
+  database(): Connection
+}
+
+/** An error that the service gave without a fault that explains it. */
+function isRefusal(error: unknown): error is Error & { code: string; status: number } {
+  return (error as Error)?.name === 'SvcError' && (error as { status: number }).status < 500
+}
+
+/** The identity of a key, as the server finds it. */
+export async function identityOf(core: Core, key: string) {
+  return core.apiKeys.authenticateKnown(key, ADDRESS) ?? core.apiKeys.authenticate(key, ADDRESS)
+}
+
+/** Calls the service. The result is the value, a refusal as `code`, or null for no answer or an error of the service. */
+export async function ask<T>(
+  { world }: Stage,
+  what: string,
+  work: (core: Core) => Promise<T>,
+): Promise<{ value: T } | { code: string } | null> {
+  try {
+    const value = await world.ask(work)
+    if (value === UNANSWERED) {
+      world.trace(`${what}: no answer`)
+      return null
+    }
+    return { value }
+  } catch (error) {
+    if (isRefusal(error)) {
+      world.trace(`${what}: ${error.code}`)
+      return { code: error.code }
+    }
+    const { code, message } = error as Error & { code?: string }
+    world.trace(`${what}: error ${code ?? message}`)
+    if (code !== 'SQLITE_FULL') {
+      world.violate('no error without a fault', `${what}: ${code ?? ''} ${(error as Error).stack}`)
+    }
+    return null
+  }
+}
+
+/** Repeats an operator's or owner's action until it is answered. */
+export async function untilAnswered<T>(
+  stage: Stage,
+  what: string,
+  work: (core: Core) => Promise<T>,
+): Promise<{ value: T } | { code: string }> {
+  stage.model.open += 1
+  for (let time = 0; ; time++) {
+    const answer = await ask(stage, what, work)
+    if (answer) {
+      stage.model.open -= 1
+      return answer
+    }
+    await pause(time)
+  }
+}
+
+/** The wait before a request is repeated. */
+export const pause = (time: number): Promise<void> =>
+  new Promise((resolve) => later(resolve, Math.min(REPEAT_MS * 2 ** time, REPEAT_MAX_MS)))
+
+/** In micro-credits. */
+export const DAILY_LIMIT = 30_000_000
+
+export function newAsked(
+  { model }: Stage,
+  { workspace, isTest, isKeyed }: { workspace: number; isTest: boolean; isKeyed: boolean },
+  kind: Asked['kind'],
+  body: unknown,
+): Asked {
+  return {
+    place: workspace,
+    isTest,
+    kind,
+    key: isKeyed ? `key-${model.asked.length}` : undefined,
+    body,
+    answer: null,
+    ids: [],
+    refusals: [],
+    lost: 0,
+    pending: 0,
+  }
+}
+
+/** A request; a client with a key repeats it until it has an answer. */
+export async function post(stage: Stage, asked: Asked): Promise<void> {
+  const { world, model } = stage
+  const place = model.places[asked.place]
+  if (!place) return
+  const what = `${asked.kind} ${asked.key ?? '-'}`
+  model.open += 1
+  for (let time = 0; ; time++) {
+    const wasFrozen = place.frozen.state
+    const wasLimited = place.limit.state
+    const optOut = optOutOfSend(asked)
+    const wasOptedOut = optOut?.toggle.state === 'yes'
+    const wasAnswered = asked.answer !== null
+    asked.pending += 1
+    const answer = await ask(stage, what, async (core) => {
+      const identity = await identityOf(core, asked.isTest ? place.test_key : place.key)
+      const options = { idempotency_key: asked.key }
+      if (asked.kind === 'send') {
+        return core.messages.send(identity, asked.body as never, options)
+      }
+      return core.messages.bulks.send(identity, asked.body as never, options)
+    })
+    asked.pending -= 1
+    if (answer === null) {
+      asked.lost += 1
+      if (!asked.key) break
+      await pause(time)
+      continue
+    }
+    if ('code' in answer) {
+      asked.refusals.push(answer.code)
+      if (asked.answer !== null && answer.code !== 'unauthorized') {
+        world.violate('an idempotent answer is stable', `${what} was answered, then ${answer.code}`)
+      }
+      break
+    }
+    const { data } = answer.value
+    noteAnswer(stage, asked, data)
+    if (
+      !asked.isTest &&
+      wasLimited === 'yes' &&
+      place.limit.state === 'yes' &&
+      !answer.value.replayed
+    ) {
+      assertWithinLimit(stage, place.id)
+    }
+    const isFirst =
+      !asked.isTest && !wasAnswered && asked.lost + asked.pending === 0 && !answer.value.replayed
+    if (wasOptedOut && optOut?.toggle.state === 'yes' && isFirst) {
+      world.violate('an opt-out holds', what)
+    }
+    if (wasFrozen === 'yes' && place.frozen.state === 'yes' && isFirst) {
+      world.violate('a frozen workspace spends nothing', what)
+    }
+    break
+  }
+  model.open -= 1
+}
+
+function optOutOfSend({ kind, place, body }: Asked) {
+  const { channel, to } = body as { channel: string; to: string }
+  return kind === 'send' ? optOutOf(place, channel, to) : null
+}
+
+function assertWithinLimit({ world, database }: Stage, workspace_id: string): void {
+  const { spent } = spendingOf(database(), workspace_id)
+  if (spent > DAILY_LIMIT) world.violate('a daily limit is never exceeded', `${spent} spent`)
+}
+
+function noteAnswer({ world, model }: Stage, asked: Asked, data: object): void {
+  const bytes = JSON.stringify(data)
+  const { message_id, messages } = data as {
+    message_id?: string
+    messages?: { message_id: string }[]
+  }
+  const ids = message_id ? [message_id] : (messages ?? []).map((one) => one.message_id)
+  const shown = ids.map((id) => world.nameOf('m', id)).join(' ')
+  world.trace(`${asked.kind} ${asked.key ?? '-'} of ${asked.place}: 201 ${shown}`)
+  if (asked.answer === null) {
+    asked.answer = bytes
+    asked.ids = ids
+    for (const id of ids) model.statuses.set(id, { status: 'queued', isRefunded: false })
+  } else if (asked.answer !== bytes) {
+    world.violate('an idempotent answer is stable', `${asked.key}: ${asked.answer} and ${bytes}`)
+  }
+}
