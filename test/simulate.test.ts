@@ -14,10 +14,20 @@ function simulate(...values: string[]) {
 
 // `npm run simulate` runs more seeds.
 it('keeps every promise in a simulated world, and the same seed has the same trace', () => {
-  const { stdout, stderr, status } = simulate('--seeds', '2', '--seed', '1', '--twice')
+  const { stdout, stderr, status } = simulate(
+    '--seeds',
+    '2',
+    '--seed',
+    '1',
+    '--twice',
+    '--coverage',
+  )
   expect(stderr).toBe('')
   expect(stdout).toMatch(/^2 seeds, \d+ operations, \d+ faults, 0 broken;/m)
   expect(status).toBe(0)
+  expect(stdout).toMatch(/^[4-9]\d\.\d % of branches \(\d+ of \d+\) rules\/$/m)
+  // The simulation has no threads.
+  expect(stdout).toMatch(/^0\.0 % of branches \(0 of \d+\) dispatch\/worker\.ts; not reached: 16 /m)
 })
 
 // Each broke a promise once, or found a fault that was made on purpose.

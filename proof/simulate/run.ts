@@ -1,18 +1,19 @@
 // Runs the service in a simulated world, seed by seed:
 //
-//   npm run simulate -- [--seeds 100] [--seed 1] [--twice] [--trace] [--shrink]
+//   npm run simulate -- [--seeds 100] [--seed 1] [--twice] [--trace] [--shrink] [--coverage]
 //   npm run simulate -- --scripts test/seeds [--trace]
 //   npm run simulate -- --planted [--seeds 100] [--only name,name]
 //
 // --seed is the first seed. --shrink reduces the script of a seed that broke a promise; --scripts runs such scripts. --twice runs each seed a second time, and the trace must be the same. --trace prints what
-// happened. --planted runs the seeds with each of the bugs of planted-bugs.ts. Exits with 1 when a promise was broken.
+// happened. --planted runs the seeds with each of the bugs of planted-bugs.ts. --coverage prints the share of the branches of the rules and the dispatch that ran. Exits with 1 when a promise was broken.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { realMs } from './clock.ts'
+import { coverageText, readCoverage, startCoverage } from './coverage.ts'
 import { runPlanted } from './planted.ts'
 import { scriptOf, type Timed } from './script.ts'
-import { runSeed, type SeedResult, shrink } from './seed.ts'
+import type { SeedResult } from './seed.ts'
 
 const { values } = parseArgs({
   options: {
@@ -23,10 +24,13 @@ const { values } = parseArgs({
     shrink: { type: 'boolean', default: false },
     scripts: { type: 'string' },
     planted: { type: 'boolean', default: false },
+    coverage: { type: 'boolean', default: false },
     only: { type: 'string' },
   },
 })
 if (values.planted) process.exit((await runPlanted(Number(values.seeds), values.only)) ? 0 : 1)
+if (values.coverage) await startCoverage()
+const { runSeed, shrink } = await import('./seed.ts')
 
 /** After so many, the cause is more urgent than the next. */
 const BROKEN_MAX = 3
@@ -65,6 +69,7 @@ console.log(
   `${sum.seeds} seeds, ${sum.operations} operations, ${sum.faults} faults, ${sum.broken} broken; ` +
     `${perSecond(realMs() - began_ms)}, ${perSecond((user + system) / 1000)} of CPU`,
 )
+if (values.coverage) console.log(coverageText(await readCoverage()))
 process.exitCode = sum.broken > 0 ? 1 : 0
 
 /** A script that was kept, or one that follows from its seed. */
