@@ -57,14 +57,30 @@ describe('the rules of the rows', () => {
       'no workspace spends more than it has',
       () => "update ledger_entries set balance_after = -1 where kind = 'send'",
     ],
+    [
+      'no workspace spends more than it has',
+      () =>
+        "update ledger_entries set kind = 'hold', held_after = balance_after + 1 where kind = 'send'",
+    ],
     ['one debit a message', () => "delete from ledger_entries where kind = 'send'"],
     ['at most one refund a message', () => "delete from ledger_entries where kind = 'refund'"],
     ['at most one refund a message', () => 'update messages set credits_refunded = 1'],
+    ['a hold ends once', () => "update messages set channel = 'voice'"],
+    [
+      'a hold ends once',
+      () =>
+        "update messages set channel = 'voice', credits_used = 0; update ledger_entries set kind = 'hold', held_delta = -amount, amount = 0 where kind = 'send'",
+    ],
+    [
+      'a call that no provider took holds nothing',
+      () => 'insert into credit_holds select workspace_id, id, id, 0, 1, 0, 0 from messages',
+    ],
     ['a test message is free', () => 'update messages set livemode = 0'],
     ['a message that was not sent is refunded', () => "update messages set status = 'sent'"],
     ['the counts of messages are exact', () => "update messages set status = 'read'"],
     ['every debit and refund is of a message', () => 'delete from messages'],
     ['nothing is stuck', () => "update messages set status = 'queued'"],
+    ['nothing is stuck', () => "insert into credit_holds values ('w', 'h', 'm', 0, 1, 0, 0)"],
     ['nothing is stuck', () => "update deliveries set status = 'pending'"],
     ['every attempt has an outcome', () => "update message_attempts set outcome = 'started'"],
     ['every attempt is in the journal', () => 'update message_attempts set number = number + 1'],

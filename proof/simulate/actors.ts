@@ -1,3 +1,4 @@
+import { performOnChannel } from './channels.ts'
 import {
   ask,
   DAILY_LIMIT,
@@ -6,11 +7,12 @@ import {
   pause,
   post,
   type Stage,
+  sendCopies,
   untilAnswered,
 } from './client.ts'
 import { elapsedMs } from './clock.ts'
 import { noteStatus } from './invariants.ts'
-import { type Asked, type Hook, PACKAGE, PROVIDERS, type ProviderName } from './model.ts'
+import { type Asked, type Hook, numberOf, PACKAGE, PROVIDERS, type ProviderName } from './model.ts'
 import { write } from './outside.ts'
 import { UNREACHABLE, visit } from './payments.ts'
 import { mixed } from './random.ts'
@@ -38,6 +40,9 @@ export function perform(stage: Stage, step: Step): void {
       else if (asked?.key) void post(stage, asked)
       break
     }
+    case 'call':
+      performOnChannel(stage, step)
+      break
     case 'bulk':
       bulk(stage, step)
       break
@@ -138,29 +143,11 @@ const CONTENTS = {
 } as const
 
 const recipientOf = (channel: keyof typeof CONTENTS, fate: number): string =>
-  channel === 'email' ? `r${fate}@recipients.example` : `+1415${2_000_000 + (fate % 7_999_999)}`
+  channel === 'email' ? `r${fate}@recipients.example` : numberOf(fate)
 
 function send(stage: Stage, step: Doing<'send'>): void {
-  const { model } = stage
-  const { channel, delay_s, expires_s } = step
-  const body = {
-    channel,
-    to: recipientOf(channel, step.fate),
-    content: CONTENTS[channel],
-    ...(delay_s > 0 && { scheduled_at: new Date(Date.now() + delay_s * 1000).toISOString() }),
-    ...(expires_s > 0 && { expires_in: expires_s }),
-  }
-  const asked = newAsked(stage, step, 'send', body)
-  model.asked.push(asked)
-  for (let copy = 0; copy < step.copies; copy++) {
-    // Without a key, each copy is a request of its own.
-    if (asked.key || copy === 0) void post(stage, asked)
-    else {
-      const other = newAsked(stage, step, 'send', body)
-      model.asked.push(other)
-      void post(stage, other)
-    }
-  }
+  const { channel, fate } = step
+  sendCopies(stage, step, { channel, to: recipientOf(channel, fate), content: CONTENTS[channel] })
 }
 
 function bulk(stage: Stage, step: Doing<'bulk'>): void {
@@ -246,14 +233,12 @@ async function oneMessage(
   const { id } = found
   const at = world.nameOf('m', id)
   const when = step.do === 'reschedule' ? Date.now() + step.delay_s * 1000 : 0
+  if (step.do === 'reschedule') model.moved.add(id)
   const answer = await ask(stage, `${step.do} ${at}`, (core) => {
     if (step.do === 'cancel') return core.messages.cancel(place.id, id)
     if (step.do === 'read') return core.messages.get(place.id, id)
     return core.messages.reschedule(place.id, id, { scheduled_at: new Date(when).toISOString() })
   })
-  const carried = model.carried.get(id)
-  // The client decides when the next attempt is made.
-  if (step.do === 'reschedule' && carried) carried.not_before_ms = null
   if (!answer || 'code' in answer) {
     if (answer?.code === 'not_found')
       world.violate('a 201 is on disk with its debit', `${at} is gone`)

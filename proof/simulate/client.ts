@@ -79,6 +79,39 @@ export const pause = (time: number): Promise<void> =>
 /** In micro-credits. */
 export const DAILY_LIMIT = 30_000_000
 
+/** A client sends a message, and the same at once again if it is impatient. */
+export function sendCopies(
+  stage: Stage,
+  step: {
+    workspace: number
+    isTest: boolean
+    isKeyed: boolean
+    copies: number
+    delay_s: number
+    expires_s: number
+  },
+  message: { channel: string; to: string | string[]; content: object },
+): void {
+  const { model } = stage
+  const { delay_s, expires_s } = step
+  const body = {
+    ...message,
+    ...(delay_s > 0 && { scheduled_at: new Date(Date.now() + delay_s * 1000).toISOString() }),
+    ...(expires_s > 0 && { expires_in: expires_s }),
+  }
+  const asked = newAsked(stage, step, 'send', body)
+  model.asked.push(asked)
+  for (let copy = 0; copy < step.copies; copy++) {
+    // Without a key, each copy is a request of its own.
+    if (asked.key || copy === 0) void post(stage, asked)
+    else {
+      const other = newAsked(stage, step, 'send', body)
+      model.asked.push(other)
+      void post(stage, other)
+    }
+  }
+}
+
 export function newAsked(
   { model }: Stage,
   { workspace, isTest, isKeyed }: { workspace: number; isTest: boolean; isKeyed: boolean },

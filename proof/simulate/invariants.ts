@@ -6,8 +6,10 @@ import {
   type Call,
   type Carried,
   creditsOf,
+  hasLookup,
   type Model,
   type Post,
+  PROVIDERS,
   type ProviderName,
 } from './model.ts'
 import type { Connection, World } from './world.ts'
@@ -34,6 +36,7 @@ interface MessageRow {
   error_code: string | null
   sequence: number
   delivered_at: number | null
+  duration_s: number | null
 }
 
 const brief = ({
@@ -119,15 +122,15 @@ const DAY_MS = 86_400_000
 export function spendingOf(database: Connection, workspace_id: string) {
   const debits = database
     .prepare(
-      "select amount, created_at from ledger_entries where workspace_id = ? and kind = 'send' order by seq",
+      "select held_delta - amount as price, created_at from ledger_entries where workspace_id = ? and kind in ('send', 'hold') order by seq",
     )
-    .all(workspace_id) as { amount: number; created_at: number }[]
+    .all(workspace_id) as { price: number; created_at: number }[]
   let [day, spent] = [0, 0]
-  for (const { amount, created_at } of debits) {
+  for (const { price, created_at } of debits) {
     const own = Math.floor(created_at / DAY_MS)
     // A clock that was set back over midnight does not open the earlier day again.
     if (own !== day && own !== day - 1) [day, spent] = [own, 0]
-    spent -= amount
+    spent += price
   }
   return { day, spent }
 }
@@ -223,9 +226,15 @@ export function checkCall(
   if (!row || row.error_code === 'canceled') {
     world.violate('a canceled message is not sent', `${at}: ${row?.status}`)
   }
-  const answered_ms = calls.at(-1)?.answer?.at_ms ?? now_ms
-  // A fault may lose the answer before it is stored: then the service does not know that the provider asked to wait.
-  const isKnown = !isFaulted(world, answered_ms, answered_ms + ANSWER_STORED_MS)
+  // A fault may lose the answers of a batch before they are stored: then the service does not know that the provider asked to wait.
+  const answers = calls.at(-1)?.batch.map(({ answer }) => answer?.at_ms ?? null) ?? []
+  const times = answers.flatMap((at_ms) => at_ms ?? [])
+  const isFaultedMeanwhile = isFaulted(
+    world,
+    Math.min(...times),
+    Math.max(...times) + ANSWER_STORED_MS,
+  )
+  const isKnown = !answers.includes(null) && !isFaultedMeanwhile && !model.moved.has(message_id)
   if (isKnown && carried.not_before_ms !== null && now_ms < carried.not_before_ms) {
     world.violate('the wait of a provider is kept', `${at}: ${carried.not_before_ms - now_ms} ms`)
   }
@@ -271,6 +280,7 @@ export function checkAll(stage: Stage): void {
   checkRows(stage, FAULTS)
   checkLedger(stage)
   checkMoney(stage, messages)
+  checkCalls(stage, messages)
   checkEnds(stage, messages)
   checkOutcomes(stage)
   checkEvents(stage, messages)
@@ -372,16 +382,55 @@ function checkLedger({ world, model, database }: Stage): void {
   }
 }
 
+const LOOKED_UP: readonly string[] = PROVIDERS.flatMap(({ name, channel }) =>
+  hasLookup(name) ? channel : [],
+)
+
 /** A message that arrived is paid for. */
 function checkMoney({ world, model }: Stage, messages: readonly MessageRow[]): void {
   for (const row of messages) {
     const { copies = 0 } = model.carried.get(row.id) ?? {}
     // A look-up that finds nothing counts after a time that steps of the clock change.
-    const isDecidedByTime = row.channel === 'whatsapp' && model.isClockSet
+    const isDecidedByTime = LOOKED_UP.includes(row.channel) && model.isClockSet
     if (copies > 0 && row.credits_refunded > 0 && !isDecidedByTime) {
       const at = `${world.nameOf('m', row.id)} ${brief(row)}`
       world.violate('a message that arrived is not refunded', `${at}, ${copies} copies`)
     }
+  }
+}
+
+/** Whether a call ended without a provider that took it. */
+const hasReturnedHold = ({ channel, status, accepted }: MessageRow): boolean =>
+  channel === 'voice' && status === 'failed' && accepted === 0
+
+/** A call costs its started minutes, at most those for which credits were held, by the first report of its duration. */
+function checkCalls({ world, model, database }: Stage, messages: readonly MessageRow[]): void {
+  const findHold = database.prepare(
+    "select held_delta, unit_price from ledger_entries where ref_type = 'message' and ref_id = ? and kind = 'hold'",
+  )
+  for (const row of messages) {
+    if (row.channel !== 'voice' || row.livemode === 0) continue
+    const at = `${world.nameOf('m', row.id)} ${brief(row)}`
+    const hold = findHold.get(row.id) as Record<'held_delta' | 'unit_price', number> | undefined
+    if (!hold) {
+      world.violate('a call costs its duration', `${at} has no hold`)
+      continue
+    }
+    const { copies = 0, durations = [], isEnded = false } = model.carried.get(row.id) ?? {}
+    const wasRefunded = hasReturnedHold(row)
+    if (wasRefunded && copies > 0 && !model.isClockSet) {
+      world.violate('a message that arrived is not refunded', `${at}, ${copies} copies`)
+    }
+    const { duration_s } = row
+    const isReported =
+      duration_s === null ? !isEnded || wasRefunded : durations.includes(duration_s)
+    const minutes = wasRefunded ? 0 : Math.ceil((duration_s ?? 0) / 60)
+    const cost = Math.min(minutes * hold.unit_price, hold.held_delta)
+    if (isReported && row.credits_used === cost) continue
+    world.violate(
+      'a call costs its duration',
+      `${at}: ${duration_s} s of ${durations}, for ${cost}`,
+    )
   }
 }
 
@@ -391,7 +440,7 @@ function checkEnds({ world, model }: Stage, messages: readonly MessageRow[]): vo
     const at = () => `${world.nameOf('m', row.id)} ${brief(row)}`
     const receipts = model.receipts.get(row.id) ?? []
     const isDelivered = receipts.includes('delivered') || receipts.includes('read')
-    const wasRefunded = row.credits_refunded > 0
+    const wasRefunded = row.credits_refunded > 0 || hasReturnedHold(row)
     if (isDelivered && !wasRefunded && !['delivered', 'read'].includes(row.status)) {
       world.violate('an acknowledged receipt counts', `${at()} ${receipts}`)
     }

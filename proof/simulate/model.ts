@@ -2,14 +2,20 @@ import type { PaymentState } from '../../packages/core/src/billing/payment.ts'
 import { units } from '../../packages/core/src/contract/fields/units.ts'
 import type { Receipt } from '../../packages/core/src/contract/outside/provider.ts'
 
-/** `plain` recognises no repetition and cannot be asked; `asked` has a look-up; `once` recognises repetitions. */
+/** `plain` recognises no repetition and cannot be asked; `asked` and `called` have a look-up; `once` recognises repetitions. */
 export const PROVIDERS = [
   { name: 'plain', channel: 'sms' },
   { name: 'asked', channel: 'whatsapp' },
   { name: 'once', channel: 'email' },
+  { name: 'called', channel: 'voice' },
 ] as const
 
 export type ProviderName = (typeof PROVIDERS)[number]['name']
+
+export const hasLookup = (name: ProviderName): boolean => name === 'asked' || name === 'called'
+
+/** The number of a person with this fate. */
+export const numberOf = (fate: number): string => `+1415${2_000_000 + (fate % 7_999_999)}`
 
 /** What the clients and operators know: `unknown` while a change has no answer. */
 export type Known = 'yes' | 'no' | 'unknown'
@@ -81,6 +87,10 @@ export interface Carried {
   /** Whether the last call ended so that the service may send the message again. */
   mayRepeat: boolean
   status: Receipt['status']
+  /** The durations of a call that the provider reported, in the order of their first reports. */
+  durations: number[]
+  /** Whether a report of a duration was acknowledged. */
+  isEnded: boolean
   /** Before this elapsed time the provider asked to get no further call; null: it did not ask, or the clock was set since. */
   not_before_ms: number | null
 }
@@ -143,6 +153,8 @@ export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
     calls: [] as Call[],
     /** The journalled attempts that were seen without an outcome, and the elapsed time of the first look at each. */
     started: new Map<string, number>(),
+    /** The messages whose clients asked for another time, which decides when the next attempt is made. */
+    moved: new Set<string>(),
     /** The elapsed times at which the process ended, and at which the machine began to sleep. */
     deaths: [] as number[],
     sleeps: [] as number[],
@@ -169,6 +181,8 @@ export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
     providerPauses: Object.fromEntries(
       PROVIDERS.map(({ name }) => [name, createToggle()]),
     ) as Record<ProviderName, Toggle>,
+    /** The elapsed time of the last report that is still to come. */
+    reports_until_ms: 0,
     /** The callbacks that have no answer yet. */
     callbacks: 0,
     /** The requests of clients and operators that have no answer yet. */

@@ -12,6 +12,7 @@ import {
   type Call,
   type Carried,
   createToggle,
+  hasLookup,
   type Model,
   type Post,
   PROVIDERS,
@@ -52,7 +53,7 @@ export const providers = PROVIDERS.map(({ name, channel }) =>
       const batch: Call[] = []
       return jobs.map((job) => carry(name, job, batch))
     },
-    ...(name === 'asked' && { lookup: (jobs) => jobs.map(lookUp) }),
+    ...(hasLookup(name) && { lookup: (jobs) => jobs.map((job) => lookUp(name, job)) }),
     readCallback: ({ body }) => ({
       type: 'read',
       reports: JSON.parse(new TextDecoder().decode(body)) as Report[],
@@ -81,7 +82,15 @@ function carriedOf(id: string): Carried {
   const { carried } = outside.model
   const known = carried.get(id)
   if (known) return known
-  const one: Carried = { calls: 0, copies: 0, mayRepeat: true, status: 'sent', not_before_ms: null }
+  const one: Carried = {
+    calls: 0,
+    copies: 0,
+    mayRepeat: true,
+    status: 'sent',
+    durations: [],
+    isEnded: false,
+    not_before_ms: null,
+  }
   carried.set(id, one)
   return one
 }
@@ -166,7 +175,7 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   if (kind < 77) return end('retry', latency, { type: 'retry', ...failed, delay_ms: null }, true)
   if (kind < 80) return end('retry', latency, { type: 'retry', ...failed, delay_ms: 5_000 }, true)
   // A request without an answer may arrive late, but before the service takes a look-up's word for it.
-  const isLate = hasIt && kind < 85 && name === 'asked' && (draw & 64) === 0
+  const isLate = hasIt && kind < 85 && hasLookup(name) && (draw & 64) === 0
   const takeLate = () => {
     // After a step of the clock, the age of the request is not known.
     if (!model.isClockSet) take()
@@ -197,11 +206,13 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
 
 function accepted(name: ProviderName, id: string, draw: number): Outcome {
   const provider_message_id = `${name}-${id}`
-  const lookup_after_ms = name === 'asked' && (draw & 2) === 0 ? 10_000 : null
+  const lookup_after_ms = hasLookup(name) && (draw & 2) === 0 ? 10_000 : null
   return { type: 'accepted', provider_message_id, lookup_after_ms }
 }
 
-const PATTERNS: readonly (readonly [Receipt['status'], number][])[] = [
+type Pattern = readonly (readonly [Receipt['status'], after_ms: number, duration_s?: number])[]
+
+const PATTERNS: readonly Pattern[] = [
   [['delivered', 800]],
   [['delivered', 4_000]],
   [['delivered', 25_000]],
@@ -229,18 +240,60 @@ const PATTERNS: readonly (readonly [Receipt['status'], number][])[] = [
   [],
 ]
 
+const HOUR_MS = 3_600_000
+
+/** The last ones report after the service has returned the held credits. */
+const CALL_PATTERNS: readonly Pattern[] = [
+  [['delivered', 9_000, 42]],
+  [['delivered', 20_000, 61]],
+  [
+    ['sent', 500],
+    ['delivered', 30_000, 119],
+  ],
+  [
+    ['delivered', 1],
+    ['delivered', 12_000, 30],
+  ],
+  [
+    ['delivered', 8_000, 65],
+    ['delivered', 8_000, 65],
+  ],
+  [
+    ['delivered', 8_000, 65],
+    ['delivered', 9_000, 125],
+  ],
+  [['delivered', 4_000, 600]],
+  [['failed', 3_000, 0]],
+  [['failed', 3_000]],
+  [
+    ['failed', 2_000, 0],
+    ['delivered', 8_000, 70],
+  ],
+  [],
+  [['delivered', 32 * HOUR_MS, 61]],
+  [
+    ['delivered', 30 * HOUR_MS, 61],
+    ['delivered', 31 * HOUR_MS, 125],
+  ],
+]
+
 /** The receipts of a message that the provider has: early, late, repeated, contradictory or none. */
 function report(name: ProviderName, job: SendJob, draw: number): void {
   const one = carriedOf(job.message_id)
-  const pattern = PATTERNS[draw % PATTERNS.length] ?? []
-  for (const [status, after_ms] of pattern) {
+  const patterns = job.channel === 'voice' ? CALL_PATTERNS : PATTERNS
+  const pattern = patterns[draw % patterns.length] ?? []
+  const { model } = outside
+  for (const [status, after_ms, duration_s] of pattern) {
+    model.reports_until_ms = Math.max(model.reports_until_ms, elapsedMs() + after_ms)
     later(() => {
       one.status = status
+      if (duration_s !== undefined) one.durations.push(duration_s)
       const receipt = {
         status,
         provider_message_id: `${name}-${job.message_id}`,
         error_code: status === 'failed' ? 'undelivered' : null,
         error_message: status === 'failed' ? 'Simulated' : null,
+        ...(duration_s !== undefined && { duration_s }),
       }
       const { workspace_id, message_id } = job
       callBack(name, {
@@ -328,16 +381,17 @@ function tell(name: ProviderName, report: Report, what: string, onAnswer: () => 
 function callBack(name: ProviderName, report: Extract<Report, { type: 'receipt' }>): void {
   const { world, model } = outside
   const id = report.about?.message_id ?? ''
-  const { status } = report.receipt
+  const { status, duration_s } = report.receipt
   tell(name, report, `receipt ${world.nameOf('m', id)} ${status}`, () => {
     world.count('receipts')
+    if (duration_s !== undefined) carriedOf(id).isEnded = true
     const acknowledged = model.receipts.get(id) ?? []
     acknowledged.push(status)
     model.receipts.set(id, acknowledged)
   })
 }
 
-function lookUp({ message_id, recipient }: LookupJob): Promise<LookupResult> {
+function lookUp(name: ProviderName, { message_id, recipient }: LookupJob): Promise<LookupResult> {
   const { world, model } = outside
   if (model.pause.state === 'yes') world.violate('a pause holds', 'a message was looked up')
   const one = carriedOf(message_id)
@@ -345,22 +399,24 @@ function lookUp({ message_id, recipient }: LookupJob): Promise<LookupResult> {
   const at = world.nameOf('m', message_id)
   world.count('look-ups')
   if (!model.calm && draw % 5 === 0) {
-    world.trace(`asked ${at}: look-up unavailable`)
+    world.trace(`${name} ${at}: look-up unavailable`)
     return answerIn(20, () => ({ type: 'unavailable' as const }))
   }
   if (one.copies === 0) {
-    world.trace(`asked ${at}: look-up finds nothing`)
+    world.trace(`${name} ${at}: look-up finds nothing`)
     return answerIn(20, () => {
       one.mayRepeat = true
       return { type: 'not_found' as const }
     })
   }
-  world.trace(`asked ${at}: look-up finds ${one.status}`)
+  world.trace(`${name} ${at}: look-up finds ${one.status}`)
+  const [duration_s] = one.durations
   const receipt = {
     status: one.status,
-    provider_message_id: `asked-${message_id}`,
+    provider_message_id: `${name}-${message_id}`,
     error_code: one.status === 'failed' ? 'undelivered' : null,
     error_message: one.status === 'failed' ? 'Simulated' : null,
+    ...(duration_s !== undefined && { duration_s }),
   }
   return answerIn(20, () => ({
     type: 'found' as const,

@@ -527,4 +527,48 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: 'call-settled-again',
+    breaks: 'A second report of the duration of a call is charged too.',
+    changes: [
+      {
+        file: 'rules/holds.ts',
+        find: '  if (standing) {\n',
+        replace: '  if (standing && open.length > 0) {\n',
+      },
+    ],
+  },
+  {
+    name: 'call-over-its-hold',
+    breaks: 'A call costs more than the credits that were held for it.',
+    changes: [
+      {
+        file: 'rules/money.ts',
+        find: 'const cost = units(Math.min(spoken, hold.held_delta))',
+        replace: 'const cost = units(spoken)',
+      },
+    ],
+  },
+  {
+    name: 'expired-hold-charged',
+    breaks: 'A call without a report shows its held credits as used after they were returned.',
+    changes: [
+      {
+        file: 'credits/holding.ts',
+        find: 'if (resolutions.length > 0 && isReleased(about, resolutions)) voided.push(messageId)',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'hold-kept-after-failure',
+    breaks: 'The credits of a call that no provider took stay held.',
+    changes: [
+      {
+        file: 'rules/step.ts',
+        find: "if (!message.accepted || message.channel === 'voice') giveBack(step)",
+        replace: "if (!message.accepted && message.channel !== 'voice') giveBack(step)",
+      },
+    ],
+  },
 ]

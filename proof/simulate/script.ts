@@ -22,6 +22,18 @@ const kinds = {
     expires_s: fc.constantFrom(0, 0, 60, 60, 600, 7_200),
     fate,
   }),
+  call: fc.record({
+    do: fc.constant('call' as const),
+    workspace,
+    /** The minutes for which credits are held. */
+    minutes: fc.constantFrom(1 as const, 1 as const, 2 as const, 3 as const),
+    isTest: fc.constantFrom(false, false, false, false, false, false, false, true),
+    isKeyed: fc.boolean(),
+    copies: fc.constantFrom(1, 1, 1, 2),
+    delay_s: fc.constantFrom(0, 0, 0, 5, 600),
+    expires_s: fc.constantFrom(0, 0, 60, 600),
+    fate,
+  }),
   repeat: fc.record({
     do: fc.constant('repeat' as const),
     which: small,
@@ -79,11 +91,11 @@ const kinds = {
   }),
   pause: fc.record({ do: fc.constant('pause' as const) }),
   resume: fc.record({ do: fc.constant('resume' as const) }),
-  pauseProvider: fc.record({ do: fc.constant('pauseProvider' as const), which: fc.nat(2) }),
-  resumeProvider: fc.record({ do: fc.constant('resumeProvider' as const), which: fc.nat(2) }),
+  pauseProvider: fc.record({ do: fc.constant('pauseProvider' as const), which: fc.nat(3) }),
+  resumeProvider: fc.record({ do: fc.constant('resumeProvider' as const), which: fc.nat(3) }),
   provider: fc.record({
     do: fc.constant('provider' as const),
-    which: fc.nat(2),
+    which: fc.nat(3),
     mood: fc.constantFrom(
       'well' as const,
       'well' as const,
@@ -161,6 +173,7 @@ export type Step = {
 /** How often each kind is chosen; those after `revoke` are faults. */
 const weights: Record<keyof Kinds, number> = {
   send: 120,
+  call: 14,
   repeat: 16,
   bulk: 8,
   cancel: 12,

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { perform } from './actors.ts'
 import { elapsedMs, running, settled } from './clock.ts'
 import { checkAll, checkMoment } from './invariants.ts'
-import { createModel, type Hook, PACKAGE, type Place } from './model.ts'
+import { createModel, type Hook, PACKAGE, type Place, PROVIDERS } from './model.ts'
 import { network, providers, setOutside } from './outside.ts'
 import { payments } from './payments.ts'
 import { isFault, scriptOf, shorterScripts, type Timed } from './script.ts'
@@ -14,7 +14,7 @@ const { Sqlite } = await import('../../packages/core/src/storage/sqlite/engine/c
 const { verifyLedger } = await import('../../packages/core/src/maintenance/ledger/verify-ledger.ts')
 
 const OPTIONS = {
-  signup_credits: '45',
+  signup_credits: '60',
   providers,
   credit_packages: [PACKAGE],
   payments,
@@ -141,7 +141,7 @@ export async function runSeed(
     do await world.pass(2_000)
     while (model.open > 0)
     perform(stage, { do: 'resume' })
-    for (const which of [0, 1, 2]) perform(stage, { do: 'resumeProvider', which })
+    for (const which of PROVIDERS.keys()) perform(stage, { do: 'resumeProvider', which })
     await rest()
     checkAll({ world, model, database: database() })
     running.turn_ms = () => 0
@@ -164,13 +164,14 @@ export async function runSeed(
       const left = database()
         .prepare(
           `select count(*) as count, min(due_at) as due_at from
-           (select due_at from message_queue union all select due_at from delivery_queue)`,
+           (select due_at from message_queue union all select due_at from delivery_queue union all select expires_at from credit_holds)`,
         )
         .get() as { count: number; due_at: number | null }
       const open = model.open + model.callbacks
-      if (left.count + open === 0) return
+      const reports_ms = model.reports_until_ms - elapsedMs()
+      if (left.count + open === 0 && reports_ms < 0) return
       if (open > 0) continue
-      const wait = (left.due_at ?? 0) - Date.now() - 1_000
+      const wait = left.due_at === null ? reports_ms : left.due_at - Date.now() - 1_000
       if (wait > 0) sleep(Math.min(wait, 86_400_000))
       // What is due and waits: at a gate, whose times a step of the clock makes longer, by at most ten minutes.
       else if (left.count === before) sleep(300_000)

@@ -26,11 +26,12 @@ const RULES: Readonly<Record<string, string>> = {
     where a.balance <> coalesce(l.total, 0) or a.seq <> coalesce(l.entries, 0) or a.held <> 0`,
   'no workspace spends more than it has': `
     select 'entry ' || seq || ' of ' || workspace_id || ': ' || balance_after from ledger_entries
-    where kind = 'send' and balance_after < 0`,
+    where kind in ('send', 'hold') and balance_after < held_after`,
   'one debit a message': `
     select 'message ' || m.id || ': ' || coalesce(c.debits, 0) || ' debits, ' || coalesce(c.debit, 0) || ' for ' || m.credits_used
     from messages m left join ${CHARGES} c on c.workspace_id = m.workspace_id and c.ref_type = 'message' and c.ref_id = m.id
-    where coalesce(c.debits, 0) > 1 or coalesce(c.debit, 0) <> -(case when m.bulk_id is null then m.credits_used else 0 end)
+    where m.channel <> 'voice' and (coalesce(c.debits, 0) > 1
+      or coalesce(c.debit, 0) <> -(case when m.bulk_id is null then m.credits_used else 0 end))
     union all
     select 'bulk ' || m.bulk_id || ': ' || coalesce(c.debits, 0) || ' debits, ' || coalesce(c.debit, 0) || ' for ' || m.credits
     from (select workspace_id, bulk_id, sum(credits_used) as credits from messages where bulk_id is not null
@@ -41,6 +42,20 @@ const RULES: Readonly<Record<string, string>> = {
     select 'message ' || m.id || ': ' || coalesce(c.refunds, 0) || ' refunds, ' || coalesce(c.refund, 0) || ' of ' || m.credits_refunded
     from messages m left join ${CHARGES} c on c.workspace_id = m.workspace_id and c.ref_type = 'message' and c.ref_id = m.id
     where coalesce(c.refunds, 0) > 1 or coalesce(c.refund, 0) <> m.credits_refunded or m.credits_refunded > m.credits_used`,
+  'a hold ends once': `
+    select 'message ' || m.id || ': ' || coalesce(h.holds, 0) || ' holds, ' || coalesce(h.ends, 0) || ' ends of holds, '
+      || coalesce(h.settlements, 0) || ' settlements, ' || coalesce(h.taken, 0) || ' for ' || m.credits_used
+    from messages m left join (select workspace_id, ref_id,
+      sum(case kind when 'hold' then 1 else 0 end) as holds, sum(case when resolves is null then 0 else 1 end) as ends,
+      sum(case kind when 'settle' then 1 else 0 end) as settlements, sum(held_delta) as held, -sum(amount) as taken
+      from ledger_entries where ref_type = 'message' and kind in ('hold', 'settle', 'void') group by workspace_id, ref_id) h
+    on h.workspace_id = m.workspace_id and h.ref_id = m.id
+    where m.channel = 'voice' and (coalesce(h.holds, 0) > 1 or coalesce(h.ends, 0) <> coalesce(h.holds, 0)
+      or coalesce(h.settlements, 0) > 1 or coalesce(h.held, 0) <> 0 or coalesce(h.taken, 0) <> m.credits_used)`,
+  'a call that no provider took holds nothing': `
+    select 'hold of ' || h.message_id from credit_holds h
+    left join messages m on m.workspace_id = h.workspace_id and m.id = h.message_id
+    where m.id is null or (m.status = 'failed' and cast(m.accepted as integer) = 0)`,
   'a test message is free': `
     select 'message ' || id || ': ' || credits_used from messages where cast(livemode as integer) = 0 and credits_used > 0`,
   'a message that was not sent is refunded': `
@@ -54,11 +69,13 @@ const RULES: Readonly<Record<string, string>> = {
       select workspace_id, channel, status, -count, -test_count from message_counts where unit = 'all') c
     group by workspace_id, channel, status having sum(n) <> 0 or sum(test) <> 0`,
   'every debit and refund is of a message': `
-    select l.kind || ' of ' || l.ref_id from ledger_entries l where l.kind in ('send', 'refund') and l.ref_type = 'message'
+    select l.kind || ' of ' || l.ref_id from ledger_entries l
+      where l.kind in ('send', 'refund', 'hold', 'settle', 'void') and l.ref_type = 'message'
       and not exists (select 1 from messages m where m.workspace_id = l.workspace_id and m.id = l.ref_id)`,
   'nothing is stuck': `
     select 'message ' || message_id || ' is in the queue' from message_queue
     union all select 'delivery ' || delivery_id || ' is in the queue' from delivery_queue
+    union all select 'hold of ' || message_id || ' is open' from credit_holds
     union all select 'message ' || id || ' is queued' from messages where status = 'queued'
     union all select 'delivery ' || id || ' is pending' from deliveries where status = 'pending'`,
   'every attempt has an outcome': `
@@ -98,7 +115,10 @@ const NAMES = Object.keys(RULES)
 export const FAULTS = statementOf(NAMES)
 
 /** The same for the rules that hold while a service works. */
-export const FAULTS_AT_WORK = statementOf(['no row of another workspace'])
+export const FAULTS_AT_WORK = statementOf([
+  'no row of another workspace',
+  'a call that no provider took holds nothing',
+])
 
 /** Notes each violation in a database under the name of its rule. */
 export function noteFaults(faults: readonly Fault[], { rule }: Violations): void {
