@@ -134,6 +134,15 @@ it('an e-mail without outcomes of recipients has those who opted out', () => {
   expect(sendResult(routing, message, busy).outcome.recipients).toHaveLength(1)
 })
 
+it('a recipient who opted out after an attempt with an unknown outcome may have the e-mail', () => {
+  const unknown_since = new Date()
+  const left_out = ['c@x.example']
+  const message = claimed({ channel: 'email', recipients: [], left_out, unknown_since })
+  expect(sendResult(routing, message, busy).outcome.recipients).toMatchObject([
+    { address: 'c@x.example', type: 'rejected', error_code: 'outcome_unknown' },
+  ])
+})
+
 it('the sender is that of the provider if the claim chose none', () => {
   const route = { provider: null, wait_ms: 1, error_message: 'x' } as const
   expect(sendResult(routing, claimed({ route, provider: 'b' }), busy).sender).toBe('number of b')

@@ -70,7 +70,8 @@ export function sendResult(routing: Routing, message: ClaimedMessage, given: Out
   if (outcome === UNVERIFIED) return { task: 'send', attempt, outcome, sender, by_service: true }
   const by_service = outcome === NOT_CALLED || outcome === NOT_BEGUN
   if (message.recipients !== null && !by_service) {
-    const recipients = [...(outcome.recipients ?? []), ...message.left_out.map(optedOut)]
+    const leftOut = message.left_out.map((address) => optedOut(address, unknown_since !== null))
+    const recipients = [...(outcome.recipients ?? []), ...leftOut]
     return { task: 'send', attempt, outcome: { ...outcome, recipients }, sender }
   }
   // The outcome of a message stays unknown if the outcome of an earlier attempt is unknown.
@@ -94,11 +95,12 @@ export function isNotAccepted(outcome: Outcome): boolean {
   return outcome.type === 'retry' && !outcome.partial
 }
 
-function optedOut(address: string): RecipientOutcome {
+/** `mayHaveIt`: an earlier attempt may have reached the recipient. */
+function optedOut(address: string, mayHaveIt: boolean): RecipientOutcome {
   return {
     address,
     type: 'rejected',
-    error_code: 'suppressed',
+    error_code: mayHaveIt ? 'outcome_unknown' : 'suppressed',
     error_message: SUPPRESSED_TEXT,
   }
 }

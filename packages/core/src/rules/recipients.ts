@@ -34,14 +34,15 @@ export function resultsByAddress(
   return new Map(listed.map((one) => [emailKey(one.address), one]))
 }
 
-/** Fails the recipients that are due and that the provider rejected. */
+/** Fails the recipients that are due and that the provider rejected, or that opted out after an attempt with an unknown outcome. */
 export function withRejections(
   recipients: readonly StoredRecipient[],
   results: ReadonlyMap<string, RecipientOutcome>,
 ): StoredRecipient[] {
   return recipients.map((one) => {
     const result = isDue(one) ? results.get(emailKey(one.address)) : undefined
-    return result?.type === 'rejected' ? failed(one, result, { accepted: false }) : one
+    if (result?.type !== 'rejected') return one
+    return failed(one, result, { accepted: result.error_code === 'outcome_unknown' })
   })
 }
 

@@ -397,6 +397,29 @@ describe('the text of a refund', () => {
     expect(plan.entries).toMatchObject([{ kind: 'refund', amount, description }])
   })
 
+  it('gives nothing back for a recipient who may have the e-mail', () => {
+    const recipients = [to('a@x.example'), to('b@x.example')]
+    const message = make.message('w1', { channel: 'email', recipients })
+    const listed = [
+      { address: 'a@x.example', type: 'rejected', ...refusal } as const,
+      {
+        address: 'b@x.example',
+        type: 'rejected',
+        ...refusal,
+        error_code: 'outcome_unknown',
+      } as const,
+    ]
+    const plan = settled(
+      message,
+      'a',
+      sent({ type: 'retry', ...refusal, delay_ms: null, recipients: listed }),
+    )
+    expect(plan.messages).toMatchObject([
+      { status: 'failed', accepted: true, recipients: [{ accepted: false }, { accepted: true }] },
+    ])
+    expect(plan.entries).toMatchObject([{ kind: 'refund', amount: message.credits_used / 2 }])
+  })
+
   it('never gives back what was given back before', () => {
     const recipients = [to('a@x.example'), to('b@x.example')]
     const before = make.message('w1', { channel: 'email', recipients })

@@ -137,6 +137,7 @@ function rejectListed(
     if (result?.type === 'rejected' && result.suppress) suppress(step, result.suppress, address)
   }
   message.recipients = withRejections(message.recipients ?? [], results)
+  if (message.recipients.some(({ accepted }) => accepted)) message.accepted = true
   return results
 }
 
