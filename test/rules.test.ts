@@ -76,6 +76,11 @@ describe('the rules of the rows', () => {
       () => 'insert into credit_holds select workspace_id, id, id, 0, 1, 0, 0 from messages',
     ],
     ['a test message is free', () => 'update messages set livemode = 0'],
+    [
+      'a message that was not sent is refunded',
+      () =>
+        "update messages set recipients = '[]', credits_refunded = 0 where credits_refunded > 0",
+    ],
     ['a message that was not sent is refunded', () => "update messages set status = 'sent'"],
     ['the counts of messages are exact', () => "update messages set status = 'read'"],
     ['every debit and refund is of a message', () => 'delete from messages'],

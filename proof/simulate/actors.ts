@@ -41,6 +41,7 @@ export function perform(stage: Stage, step: Step): void {
       break
     }
     case 'call':
+    case 'mail':
       performOnChannel(stage, step)
       break
     case 'bulk':
@@ -244,9 +245,10 @@ async function oneMessage(
       world.violate('a 201 is on disk with its debit', `${at} is gone`)
     return
   }
-  const { status, credits_refunded, error_code } = answer.value
+  const { status, credits_used, credits_refunded, error_code } = answer.value
   world.trace(`${step.do} ${at}: ${status}`)
-  noteStatus(stage, id, { status, isRefunded: Number(credits_refunded) > 0 })
+  const isRefunded = Number(credits_refunded) > 0 && credits_refunded === credits_used
+  noteStatus(stage, id, { status, isRefunded })
   if (step.do === 'cancel' && (status !== 'failed' || error_code !== 'canceled')) {
     world.violate('a status moves forward', `${at} was canceled and is ${status} ${error_code}`)
   }

@@ -1,6 +1,6 @@
 import { later } from './clock.ts'
 import { spendingOf } from './invariants.ts'
-import type { Asked, Model } from './model.ts'
+import { type Asked, addressesOf, type Model } from './model.ts'
 import { optOutOf } from './outside.ts'
 import { type Connection, type Core, UNANSWERED, type World } from './world.ts'
 
@@ -142,8 +142,7 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
   for (let time = 0; ; time++) {
     const wasFrozen = place.frozen.state
     const wasLimited = place.limit.state
-    const optOut = optOutOfSend(asked)
-    const wasOptedOut = optOut?.toggle.state === 'yes'
+    const optedOut = optOutsOfSend(asked).filter(({ toggle }) => toggle.state === 'yes')
     const wasAnswered = asked.answer !== null
     asked.pending += 1
     const answer = await ask(stage, what, async (core) => {
@@ -180,7 +179,7 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
     }
     const isFirst =
       !asked.isTest && !wasAnswered && asked.lost + asked.pending === 0 && !answer.value.replayed
-    if (wasOptedOut && optOut?.toggle.state === 'yes' && isFirst) {
+    if (isFirst && optedOut.some(({ toggle }) => toggle.state === 'yes')) {
       world.violate('an opt-out holds', what)
     }
     if (wasFrozen === 'yes' && place.frozen.state === 'yes' && isFirst) {
@@ -191,9 +190,11 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
   model.open -= 1
 }
 
-function optOutOfSend({ kind, place, body }: Asked) {
-  const { channel, to } = body as { channel: string; to: string }
-  return kind === 'send' ? optOutOf(place, channel, to) : null
+function optOutsOfSend({ kind, place, isTest, body }: Asked) {
+  if (kind !== 'send' || isTest) return []
+  return addressesOf(body).map((address) =>
+    optOutOf(place, (body as { channel: string }).channel, address),
+  )
 }
 
 function assertWithinLimit({ world, database }: Stage, workspace_id: string): void {

@@ -3,6 +3,7 @@ import type { SendJob } from '../../packages/core/src/contract/outside/provider.
 import { FAULTS, FAULTS_AT_WORK, type Fault } from '../stage/rules.ts'
 import { elapsedMs } from './clock.ts'
 import {
+  addressesOf,
   type Call,
   type Carried,
   creditsOf,
@@ -37,7 +38,18 @@ interface MessageRow {
   sequence: number
   delivered_at: number | null
   duration_s: number | null
+  recipients: string | null
 }
+
+interface RecipientRow {
+  address: string
+  role: string
+  status: string
+  accepted: boolean
+}
+
+const recipientsOf = (row: Pick<MessageRow, 'recipients'> | undefined): RecipientRow[] =>
+  JSON.parse(row?.recipients ?? '[]')
 
 const brief = ({
   status,
@@ -58,12 +70,13 @@ export function checkMoment(stage: Stage): void {
 }
 
 function checkStatuses({ world, model, database }: Stage): void {
-  const rows = database.prepare('select id, status, credits_refunded from messages').all() as Pick<
-    MessageRow,
-    'id' | 'status' | 'credits_refunded'
-  >[]
-  for (const { id, status, credits_refunded } of rows) {
-    const seen = { status, isRefunded: credits_refunded > 0 }
+  const rows = database
+    .prepare('select id, status, credits_used, credits_refunded from messages')
+    .all() as Pick<MessageRow, 'id' | 'status' | 'credits_used' | 'credits_refunded'>[]
+  for (const { id, status, credits_used, credits_refunded } of rows) {
+    // A mail to several may be refunded in part.
+    const isRefunded = credits_refunded > 0 && credits_refunded === credits_used
+    const seen = { status, isRefunded }
     if (model.statuses.has(id)) noteStatus({ world, model }, id, seen)
     else model.statuses.set(id, seen)
   }
@@ -183,7 +196,7 @@ const CALL_WITHIN_MS = 3_000
 export function checkCall(
   { world, model, database }: Stage,
   name: ProviderName,
-  { workspace_id, message_id, attempt }: SendJob,
+  { workspace_id, message_id, attempt, recipients = [] }: SendJob,
   carried: Carried,
 ): void {
   const at = `${name} was called for ${world.nameOf('m', message_id)}`
@@ -217,12 +230,18 @@ export function checkCall(
   }
   const row = database
     .prepare(
-      'select status, error_code, scheduled_at, expires_at from messages where workspace_id = ? and id = ?',
+      'select status, error_code, scheduled_at, expires_at, recipients from messages where workspace_id = ? and id = ?',
     )
     .get(workspace_id, message_id) as
-    | (Record<'status' | 'error_code', string | null> &
+    | (Record<'status' | 'error_code' | 'recipients', string | null> &
         Record<'scheduled_at' | 'expires_at', number | null>)
     | undefined
+  for (const { address, is_due } of recipients) {
+    const known = recipientsOf(row).find((one) => one.address === address)
+    if (is_due && known?.status !== 'queued') {
+      world.violate('a recipient with a result is not sent to again', `${at} and ${address}`)
+    }
+  }
   if (!row || row.error_code === 'canceled') {
     world.violate('a canceled message is not sent', `${at}: ${row?.status}`)
   }
@@ -281,6 +300,7 @@ export function checkAll(stage: Stage): void {
   checkLedger(stage)
   checkMoney(stage, messages)
   checkCalls(stage, messages)
+  checkMails(stage, messages)
   checkEnds(stage, messages)
   checkOutcomes(stage)
   checkEvents(stage, messages)
@@ -392,11 +412,88 @@ function checkMoney({ world, model }: Stage, messages: readonly MessageRow[]): v
     const { copies = 0 } = model.carried.get(row.id) ?? {}
     // A look-up that finds nothing counts after a time that steps of the clock change.
     const isDecidedByTime = LOOKED_UP.includes(row.channel) && model.isClockSet
-    if (copies > 0 && row.credits_refunded > 0 && !isDecidedByTime) {
+    if (row.recipients === null && copies > 0 && row.credits_refunded > 0 && !isDecidedByTime) {
       const at = `${world.nameOf('m', row.id)} ${brief(row)}`
       world.violate('a message that arrived is not refunded', `${at}, ${copies} copies`)
     }
   }
+}
+
+/** Each of several recipients of a mail has its own outcome, and its own share of the price. */
+function checkMails({ world, model, database }: Stage, messages: readonly MessageRow[]): void {
+  const failures = failuresIn(database)
+  const bodies = new Map(model.asked.flatMap(({ ids, body }) => ids.map((id) => [id, body])))
+  for (const row of messages) {
+    const recipients = recipientsOf(row)
+    if (recipients.length === 0) continue
+    const at = `${world.nameOf('m', row.id)} ${brief(row)} ${row.recipients}`
+    const violate = (text: string) =>
+      world.violate('each recipient has its own outcome', `${at}: ${text}`)
+    const body = bodies.get(row.id)
+    const asked = body === undefined ? null : addressesOf(body).join()
+    if (asked !== null && asked !== recipients.map(({ address }) => address).join()) {
+      violate(`asked for ${asked}`)
+    }
+    const rejected = recipients.filter((one) => one.status === 'failed' && !one.accepted)
+    if (row.credits_refunded !== (row.credits_used / recipients.length) * rejected.length) {
+      violate(`${rejected.length} were rejected`)
+    }
+    const reached = recipients.filter(({ status }) => status !== 'failed')
+    const isDelivered = reached.every(({ status }) => status === 'delivered')
+    const whole = reached.length === 0 ? 'failed' : isDelivered ? 'delivered' : 'sent'
+    if (row.status !== whole) violate(`it is ${whole}`)
+    const isWatched = model.hooks.some(
+      (hook) =>
+        hook.isWhole && hook.mode === 'all' && model.places[hook.place]?.id === row.workspace_id,
+    )
+    const announced = failures.get(row.id) ?? []
+    for (const { address, status, accepted } of recipients) {
+      const person = model.carried.get(row.id)?.people.get(address)
+      if (person && person.copies > 0 && !accepted) violate(`${address} has it`)
+      const isArrived = person?.reports.some((one) => one === 'delivered' || one === 'read')
+      if (isArrived && accepted && status !== 'delivered') violate(`${address} was delivered`)
+      const count = announced.filter((one) => one === address).length
+      if (count > 1 || (isWatched && status === 'failed' && count === 0)) {
+        violate(`${count} events about the failure of ${address}`)
+      }
+    }
+    checkAnswersFor(row, recipients)
+  }
+
+  /** The answers of providers about each recipient count. */
+  function checkAnswersFor(row: MessageRow, recipients: readonly RecipientRow[]): void {
+    for (const call of model.calls) {
+      if (call.message_id !== row.id || call.answer?.type !== 'accepted') continue
+      if (isLost(world, model, call)) continue
+      for (const address of call.due) {
+        const type = call.listed.find((one) => one.address === address)?.type ?? 'accepted'
+        const stored = recipients.find((one) => one.address === address)
+        const isRejected = stored?.status === 'failed' && !stored.accepted
+        const wasReported = model.carried.get(row.id)?.people.get(address)?.wasReported
+        const isRight =
+          type === 'accepted' ? !isRejected : type === 'retry' || isRejected || wasReported
+        if (isRight) continue
+        const at = `${world.nameOf('m', row.id)}: ${address} was ${type}`
+        world.violate('an answer of a provider counts', `${at}, and is ${stored?.status}`)
+      }
+    }
+  }
+}
+
+/** The recipients whose failure was announced, by message. */
+function failuresIn(database: Connection): Map<string, string[]> {
+  const events = database
+    .prepare(
+      "select message_id, body from events where event in ('message.failed', 'message.recipients_failed') and message_id is not null",
+    )
+    .all() as { message_id: string; body: string }[]
+  const failures = new Map<string, string[]>()
+  for (const { message_id, body } of events) {
+    const { data } = JSON.parse(body) as { data: { failed_recipients?: string[] } }
+    const known = failures.get(message_id) ?? []
+    failures.set(message_id, [...known, ...(data.failed_recipients ?? [])])
+  }
+  return failures
 }
 
 /** Whether a call ended without a provider that took it. */
@@ -437,6 +534,7 @@ function checkCalls({ world, model, database }: Stage, messages: readonly Messag
 /** An acknowledged receipt counts. */
 function checkEnds({ world, model }: Stage, messages: readonly MessageRow[]): void {
   for (const row of messages) {
+    if (row.recipients !== null) continue
     const at = () => `${world.nameOf('m', row.id)} ${brief(row)}`
     const receipts = model.receipts.get(row.id) ?? []
     const isDelivered = receipts.includes('delivered') || receipts.includes('read')

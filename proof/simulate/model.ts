@@ -1,6 +1,9 @@
 import type { PaymentState } from '../../packages/core/src/billing/payment.ts'
 import { units } from '../../packages/core/src/contract/fields/units.ts'
-import type { Receipt } from '../../packages/core/src/contract/outside/provider.ts'
+import type {
+  Receipt,
+  RecipientOutcome,
+} from '../../packages/core/src/contract/outside/provider.ts'
 
 /** `plain` recognises no repetition and cannot be asked; `asked` and `called` have a look-up; `once` recognises repetitions. */
 export const PROVIDERS = [
@@ -91,8 +94,20 @@ export interface Carried {
   durations: number[]
   /** Whether a report of a duration was acknowledged. */
   isEnded: boolean
+  /** By address, for a mail to several. */
+  people: Map<string, Person>
   /** Before this elapsed time the provider asked to get no further call; null: it did not ask, or the clock was set since. */
   not_before_ms: number | null
+}
+
+/** The provider's view of one of several recipients of a mail. */
+export interface Person {
+  /** How many times the recipient gets the mail. */
+  copies: number
+  /** Whether a report named the recipient, or all of them. */
+  wasReported: boolean
+  /** The acknowledged reports that named the recipient. */
+  reports: Receipt['status'][]
 }
 
 /** One request of a client, with its repetitions. */
@@ -111,6 +126,15 @@ export interface Asked {
   pending: number
 }
 
+/** All recipients of a send, in the order to, cc, bcc. */
+export function addressesOf(body: unknown): string[] {
+  const { to, content } = body as {
+    to: string | string[]
+    content: { cc?: string[]; bcc?: string[] }
+  }
+  return [to, content.cc ?? [], content.bcc ?? []].flat()
+}
+
 /** A payment at its provider. */
 export interface Sold
   extends Pick<PaymentState, 'status' | 'amount' | 'currency' | 'reversed' | 'disputed'> {
@@ -127,6 +151,9 @@ export interface Call {
   began_ms: number
   /** The answer of the provider; null: none. */
   answer: { type: string; at_ms: number } | null
+  /** The recipients of a mail to several to which this call sends it, and the results that differ. */
+  due: readonly string[]
+  listed: readonly RecipientOutcome[]
   /** The calls of the same batch: the service takes their answers together. */
   batch: readonly Call[]
 }

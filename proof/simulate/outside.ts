@@ -3,6 +3,7 @@ import type {
   LookupResult,
   Outcome,
   Receipt,
+  RecipientOutcome,
   Report,
   SendJob,
 } from '../../packages/core/src/contract/outside/provider.ts'
@@ -14,6 +15,7 @@ import {
   createToggle,
   hasLookup,
   type Model,
+  type Person,
   type Post,
   PROVIDERS,
   type ProviderName,
@@ -47,6 +49,7 @@ export const providers = PROVIDERS.map(({ name, channel }) =>
     traits: {
       channels: [channel],
       idempotent: name === 'once',
+      several_recipients: channel === 'email',
       ...(channel !== 'email' && { senders: { [channel]: [SENDER] } }),
     },
     send: (jobs) => {
@@ -89,6 +92,7 @@ function carriedOf(id: string): Carried {
     status: 'sent',
     durations: [],
     isEnded: false,
+    people: new Map(),
     not_before_ms: null,
   }
   carried.set(id, one)
@@ -98,7 +102,8 @@ function carriedOf(id: string): Carried {
 /** After this time, a message was accepted before the opt-out and has waited. */
 const OPTED_OUT_MS = 300_000
 
-function assertMayReach({ workspace_id, message_id, channel, recipient, content }: SendJob): void {
+function assertMayReach(job: SendJob, recipient: string): void {
+  const { workspace_id, message_id, channel, content } = job
   const { world, model } = outside
   const place = model.places.findIndex(({ id }) => id === workspace_id)
   const { toggle, since_ms } = optOutOf(place, channel, recipient)
@@ -111,7 +116,8 @@ function assertMayReach({ workspace_id, message_id, channel, recipient, content 
 function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome> {
   const { world, model, database } = outside
   const id = job.message_id
-  assertMayReach(job)
+  const due = dueOf(job)
+  for (const address of job.recipients ? due : [job.recipient]) assertMayReach(job, address)
   const one = carriedOf(id)
   checkCall({ world, model, database: database() }, name, job, one)
   if (!one.mayRepeat && name !== 'once') {
@@ -119,11 +125,19 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   }
   one.calls += 1
   const { attempt } = job
-  const call: Call = { message_id: id, attempt, began_ms: elapsedMs(), answer: null, batch }
+  const fate = fateOfJob(job)
+  const draw = mixed(fate, one.calls)
+  const call: Call = {
+    message_id: id,
+    attempt,
+    began_ms: elapsedMs(),
+    answer: null,
+    batch,
+    due,
+    listed: [],
+  }
   batch.push(call)
   model.calls.push(call)
-  const fate = fateOf(job.recipient)
-  const draw = mixed(fate, one.calls)
   const hasIt = (mixed(draw, 1) & 1) === 1
   const mood = model.calm ? 'well' : model.moods[name]
   // A provider that recognises repetitions accepts the repetition of a message that it has.
@@ -133,10 +147,16 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
   const latency = mixed(draw, 6) % 16 === 0 ? slow : 3 + (mixed(draw, 2) % 400)
   const take = () => {
     one.copies += 1
+    const refused = new Set(call.listed.map(({ address }) => address))
+    const taken = due.filter((address) => !refused.has(address))
+    for (const address of taken) personOf(one, address).copies += 1
+    if (mixed(draw, 8) % 4 === 0) {
+      complain(name, job, taken[draw % taken.length], 100 << (mixed(draw, 10) % 8))
+    }
     if (one.copies > 1 && name !== 'once' && !one.mayRepeat) {
       world.violate('an unknown outcome is not repeated', `${world.nameOf('m', id)} arrived twice`)
     }
-    report(name, job, mixed(draw, 3))
+    report(name, job, mixed(draw, 3), taken)
   }
   const end = (
     text: string,
@@ -166,11 +186,30 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
     return never()
   }
   if (kind < 60) {
+    call.listed = listedOf(one, due, draw)
+    const { listed } = call
+    const text = listed.map(({ address, type }) => `, ${type} for ${address}`).join('')
+    const recipients = due.length > 0 ? { recipients: listed } : {}
+    const isForNone = listed.length > 0 && listed.length === due.length
+    const isRetried = listed.some(({ type }) => type === 'retry')
+    if (isForNone && isRetried) {
+      const outcome = { type: 'retry', ...failed, delay_ms: null, ...recipients } as const
+      return end(`retry${text}`, latency, outcome, true)
+    }
+    if (isForNone) {
+      const outcome = { type: 'rejected', ...failed, ...recipients } as const
+      return end(`rejected${text}`, latency, outcome, false)
+    }
     take()
-    return end('accepted', latency, accepted(name, id, draw), false)
+    return end(
+      `accepted${text}`,
+      latency,
+      { ...accepted(name, id, draw), ...recipients },
+      isRetried,
+    )
   }
   // Some providers report on a message that they rejected.
-  if (kind < 67 && hasIt) report(name, job, mixed(draw, 3))
+  if (kind < 67 && hasIt) report(name, job, mixed(draw, 3), due)
   if (kind < 67) return end('rejected', latency, { type: 'rejected', ...failed }, false)
   if (kind < 77) return end('retry', latency, { type: 'retry', ...failed, delay_ms: null }, true)
   if (kind < 80) return end('retry', latency, { type: 'retry', ...failed, delay_ms: 5_000 }, true)
@@ -202,6 +241,57 @@ function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome
     return never()
   }
   return end('accepted late', kind < 96 ? slow : latency, accepted(name, id, draw), false)
+}
+
+/** The recipients of a mail to several to which it is sent now. */
+const dueOf = ({ recipients = [] }: SendJob): string[] =>
+  recipients.flatMap(({ address, is_due }) => (is_due ? address : []))
+
+function personOf({ people }: Carried, address: string): Person {
+  const known = people.get(address)
+  if (known) return known
+  const person: Person = { copies: 0, wasReported: false, reports: [] }
+  people.set(address, person)
+  return person
+}
+
+/** The recipients of a mail to several for which the provider does not take it. It answers for those that have it as before. */
+function listedOf(one: Carried, due: readonly string[], draw: number): RecipientOutcome[] {
+  if (outside.model.calm) return []
+  return due.flatMap((address, i): RecipientOutcome[] => {
+    const kind = mixed(draw, 20 + i) % 10
+    if (kind < 6 || personOf(one, address).copies > 0) return []
+    const error = { address, error_code: 'simulated', error_message: 'Simulated' }
+    if (kind < 8) return [{ ...error, type: 'retry' }]
+    return [{ ...error, type: 'rejected', ...(kind === 9 && { suppress: 'bounce' as const }) }]
+  })
+}
+
+/** A recipient presses "spam". */
+function complain(
+  name: ProviderName,
+  { workspace_id, message_id }: SendJob,
+  address: string | undefined,
+  after_ms: number,
+): void {
+  const { world, model } = outside
+  if (address === undefined) return
+  const place = model.places.findIndex(({ id }) => id === workspace_id)
+  const one = optOutOf(place, 'email', address)
+  later(() => {
+    one.toggle.begin()
+    const report: Report = {
+      type: 'suppress',
+      about: { workspace_id, message_id },
+      reason: 'complaint',
+      addresses: [address],
+    }
+    tell(name, report, `complaint of ${address}`, () => {
+      one.toggle.end('yes')
+      one.since_ms = elapsedMs()
+      world.count('complaints')
+    })
+  }, after_ms)
 }
 
 function accepted(name: ProviderName, id: string, draw: number): Outcome {
@@ -278,18 +368,23 @@ const CALL_PATTERNS: readonly Pattern[] = [
 ]
 
 /** The receipts of a message that the provider has: early, late, repeated, contradictory or none. */
-function report(name: ProviderName, job: SendJob, draw: number): void {
+function report(name: ProviderName, job: SendJob, draw: number, people: readonly string[]): void {
   const one = carriedOf(job.message_id)
   const patterns = job.channel === 'voice' ? CALL_PATTERNS : PATTERNS
   const pattern = patterns[draw % patterns.length] ?? []
   const { model } = outside
+  const due = dueOf(job)
   for (const [status, after_ms, duration_s] of pattern) {
     model.reports_until_ms = Math.max(model.reports_until_ms, elapsedMs() + after_ms)
     later(() => {
       one.status = status
       if (duration_s !== undefined) one.durations.push(duration_s)
+      const named = namedIn(people, draw)
+      // A report that names nobody, before the outcome is known, is about all to whom the mail was sent.
+      for (const address of named ?? due) personOf(one, address).wasReported = true
       const receipt = {
         status,
+        ...(named && { recipients: named.map((address) => recipientReceipt(address, status)) }),
         provider_message_id: `${name}-${job.message_id}`,
         error_code: status === 'failed' ? 'undelivered' : null,
         error_message: status === 'failed' ? 'Simulated' : null,
@@ -305,6 +400,20 @@ function report(name: ProviderName, job: SendJob, draw: number): void {
     }, after_ms)
   }
 }
+
+/** The recipients that a report names; null: none, so that it is about all of them. */
+function namedIn(people: readonly string[], draw: number): readonly string[] | null {
+  const form = mixed(draw, 9) % 4
+  if (people.length === 0 || form === 0) return null
+  return form === 1 ? people.slice(0, 1) : people
+}
+
+const recipientReceipt = (address: string, status: Receipt['status']) => ({
+  addresses: [address.toUpperCase()],
+  status,
+  error_code: status === 'failed' ? 'undelivered' : null,
+  error_message: status === 'failed' ? 'Simulated' : null,
+})
 
 /** The state of an opt-out. */
 export function optOutOf(place: number, channel: string, address: string) {
@@ -385,6 +494,9 @@ function callBack(name: ProviderName, report: Extract<Report, { type: 'receipt' 
   tell(name, report, `receipt ${world.nameOf('m', id)} ${status}`, () => {
     world.count('receipts')
     if (duration_s !== undefined) carriedOf(id).isEnded = true
+    for (const { addresses } of report.receipt.recipients ?? []) {
+      personOf(carriedOf(id), addresses[0]?.toLowerCase() ?? '').reports.push(status)
+    }
     const acknowledged = model.receipts.get(id) ?? []
     acknowledged.push(status)
     model.receipts.set(id, acknowledged)
@@ -424,6 +536,12 @@ function lookUp(name: ProviderName, { message_id, recipient }: LookupJob): Promi
     replies: [],
     lookup_after_ms: null,
   }))
+}
+
+/** The fate of a mail to several people is in its subject: the same people get other mails. */
+function fateOfJob({ recipient, content }: SendJob): number {
+  const [, fate] = /^Order (\d+)$/.exec((content as { subject?: string }).subject ?? '') ?? []
+  return fate === undefined ? fateOf(recipient) : Number(fate)
 }
 
 /** The fate of a message is in its address, so that it does not depend on other messages. */

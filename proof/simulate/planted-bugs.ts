@@ -571,4 +571,60 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: 'shares-of-bounces-refunded',
+    breaks: 'The share of a recipient whose mail was accepted and then bounced is refunded.',
+    changes: [
+      {
+        file: 'rules/recipients.ts',
+        find: "recipients.filter(({ status, accepted }) => status === 'failed' && !accepted)",
+        replace: "recipients.filter(({ status }) => status !== 'sent')",
+      },
+    ],
+  },
+  {
+    name: 'all-recipients-again',
+    breaks: 'A mail that some recipients have already is sent to all of them again.',
+    changes: [
+      {
+        file: 'dispatch/message-calls.ts',
+        find: 'is_due: isDue(one) && !left_out.includes(address)',
+        replace: 'is_due: !left_out.includes(address)',
+      },
+    ],
+  },
+  {
+    name: 'complaint-of-first-recipient',
+    breaks: 'The complaint of one recipient suppresses the first recipient of the mail.',
+    changes: [
+      {
+        file: 'rules/settle-reports.ts',
+        find: 'if (named.has(emailKey(address))) suppress(step, reason, address)',
+        replace: 'if (named.size > 0) suppress(step, reason, recipients[0]?.address ?? address)',
+      },
+    ],
+  },
+  {
+    name: 'failed-recipients-told-twice',
+    breaks: 'The failure of all recipients of a mail is announced twice.',
+    changes: [
+      {
+        file: 'rules/step.ts',
+        find: 'for (const group of hasFailed ? groups.slice(1) : groups) {',
+        replace: 'for (const group of hasFailed ? groups : groups) {',
+      },
+    ],
+  },
+  {
+    name: 'left-out-after-unknown-refunded',
+    breaks:
+      'A recipient who complained about a mail with an unknown outcome has it, and its share is refunded.',
+    changes: [
+      {
+        file: 'rules/recipients.ts',
+        find: "accepted: result.error_code === 'outcome_unknown'",
+        replace: 'accepted: false',
+      },
+    ],
+  },
 ]

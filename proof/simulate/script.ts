@@ -34,6 +34,20 @@ const kinds = {
     expires_s: fc.constantFrom(0, 0, 60, 600),
     fate,
   }),
+  mail: fc.record({
+    do: fc.constant('mail' as const),
+    workspace,
+    people: fc.uniqueArray(fc.nat(23), { minLength: 1, maxLength: 6, size: 'max' }),
+    /** How many of them get copies; one is always named in `To`. */
+    cc: fc.nat(2),
+    bcc: fc.nat(2),
+    isTest: fc.constantFrom(false, false, false, false, false, false, false, true),
+    isKeyed: fc.boolean(),
+    copies: fc.constantFrom(1, 1, 1, 2),
+    delay_s: fc.constantFrom(0, 0, 0, 5, 600),
+    expires_s: fc.constantFrom(0, 0, 60, 7_200),
+    fate,
+  }),
   repeat: fc.record({
     do: fc.constant('repeat' as const),
     which: small,
@@ -174,6 +188,7 @@ export type Step = {
 const weights: Record<keyof Kinds, number> = {
   send: 120,
   call: 14,
+  mail: 18,
   repeat: 16,
   bulk: 8,
   cancel: 12,

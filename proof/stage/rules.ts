@@ -60,8 +60,13 @@ const RULES: Readonly<Record<string, string>> = {
     select 'message ' || id || ': ' || credits_used from messages where cast(livemode as integer) = 0 and credits_used > 0`,
   'a message that was not sent is refunded': `
     select 'message ' || id || ': ' || status || ', ' || coalesce(error_code, '') || ', ' || credits_refunded || ' of ' || credits_used
-    from messages where credits_used > 0 and (credits_refunded > 0) <> (status = 'failed' and cast(accepted as integer) = 0
-      and coalesce(error_code, '') <> 'outcome_unknown')`,
+    from messages where credits_used > 0 and recipients is null and channel <> 'voice'
+      and credits_refunded <> (case when status = 'failed' and cast(accepted as integer) = 0
+        and coalesce(error_code, '') <> 'outcome_unknown' then credits_used else 0 end)
+    union all
+    select 'message ' || id || ': ' || status || ', ' || credits_refunded || ' of ' || credits_used
+    from messages where recipients is not null and status = 'failed' and cast(accepted as integer) = 0
+      and credits_refunded <> credits_used`,
   'the counts of messages are exact': `
     select channel || ' ' || status || ' of ' || workspace_id || ': ' || sum(n) || ' too few, ' || sum(test) || ' of them for tests' from (
       select workspace_id, channel, status, 1 as n, 1 - cast(livemode as integer) as test from messages
@@ -86,7 +91,7 @@ const RULES: Readonly<Record<string, string>> = {
     group by workspace_id, message_id having count(*) <> max(number)`,
   'one event for each change': `
     select count(*) || ' of ' || event || ' of ' || message_id from events
-    where message_id is not null and event <> 'message.received' group by workspace_id, message_id, event having count(*) > 1`,
+    where message_id is not null and event not in ('message.received', 'message.recipients_failed') group by workspace_id, message_id, event having count(*) > 1`,
   'one delivery for each webhook and event': `
     select count(*) || ' deliveries of ' || event_id || ' to ' || webhook_id from deliveries
     group by workspace_id, webhook_id, event_id having count(*) > 1`,
