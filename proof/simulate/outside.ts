@@ -380,7 +380,7 @@ function report(name: ProviderName, job: SendJob, draw: number, people: readonly
       one.status = status
       if (duration_s !== undefined) one.durations.push(duration_s)
       const named = namedIn(people, draw)
-      // A report that names nobody, before the outcome is known, is about all to whom the mail was sent.
+      // A report without names, before the outcome is known, is about all recipients of the attempt.
       for (const address of named ?? due) personOf(one, address).wasReported = true
       const receipt = {
         status,
