@@ -1,5 +1,17 @@
+import { createRequire } from 'node:module'
 import type { LookupFunction } from 'node:net'
-import { Agent, buildConnector, type Dispatcher } from 'undici'
+import type { Agent, buildConnector, Dispatcher } from 'undici'
+
+const require = createRequire(import.meta.url)
+
+/**
+ * The parts of undici that make calls, loaded for the first client: 25 ms of CPU and 7 MB. All of undici takes 105 ms and
+ * 15 MB, and the thread that serves requests seldom makes calls.
+ */
+const parts = {
+  Agent: () => require('undici/lib/dispatcher/agent.js') as typeof Agent,
+  buildConnector: () => require('undici/lib/core/connect.js') as typeof buildConnector,
+}
 
 /** The `code` of the error of a connector that refuses an address. */
 export const FORBIDDEN = 'ERR_TARGET_FORBIDDEN'
@@ -120,7 +132,7 @@ export function createConnector({
   connect_ms = CONNECT_MS,
   ...options
 }: ConnectorOptions = {}): Connector {
-  return buildConnector({
+  return parts.buildConnector()({
     timeout: connect_ms,
     allowH2: false,
     autoSelectFamily: true,
@@ -146,7 +158,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 }
 
 function connectionsFor({ connect, connections, idle_ms }: HttpClientOptions): Agent {
-  return new Agent({
+  const LoadedAgent = parts.Agent()
+  return new LoadedAgent({
     connections,
     pipelining: 1,
     keepAliveTimeout: idle_ms,

@@ -1,3 +1,4 @@
+import { getCountries } from 'libphonenumber-js/min'
 import { describe, expect, test } from 'vitest'
 import { settings, timingOf } from './settings.ts'
 import { smppType } from './type.ts'
@@ -55,6 +56,14 @@ describe('the settings refuse', () => {
 
 test('the settings take a country in lower case', () => {
   expect(settings.parse({ ...MINIMAL, default_country: 'de' }).default_country).toBe('DE')
+})
+
+test('the settings take each country of the table of numbers, and no other', () => {
+  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
+  const codes = letters.flatMap((first) => letters.map((second) => first + second))
+  const isTaken = (default_country: string) =>
+    settings.safeParse({ ...MINIMAL, default_country }).success
+  expect(codes.filter(isTaken)).toEqual([...getCountries()].sort())
 })
 
 test('the settings allow less than 20 seconds for a message', () => {
