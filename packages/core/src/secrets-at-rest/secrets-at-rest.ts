@@ -160,11 +160,15 @@ export function createSecretsAtRest({
  * Refuses a database with secrets of missing keys.
  * @throws SealedError that names the ids of the missing keys.
  */
-export async function assertSecretsReadable(atRest: Pick<SecretsAtRest, 'status'>): Promise<void> {
-  const missing = (await atRest.status()).keys.filter(({ is_given }) => !is_given)
+async function assertSecretsReadable(storage: Storage, { key_ids }: Sealer): Promise<void> {
+  const forms = await storage.read.sealedValues.formsAtStart()
+  const missing = forms.filter(({ key_id }) => key_id !== null && !key_ids.includes(key_id))
   if (missing.length === 0) return
-  const values = missing.reduce((sum, key) => sum + key.values, 0)
-  const ids = missing.map(({ key_id }) => key_id).join(', ')
+  const values = missing.reduce((sum, { count }) => sum + count, 0)
+  const ids = missing
+    .map(({ key_id }) => key_id)
+    .sort()
+    .join(', ')
   throw new SealedError(
     `the database holds ${countedText(values, 'secret')} encrypted with ${missing.length === 1 ? 'a key that is' : 'keys that are'} not set (key id ${ids}): put every key that is still in use into secrets_keys`,
   )
@@ -257,6 +261,6 @@ export async function openSecrets(
   const sealer = createSealer(keys, runtime)
   const plain = createSealer(keys, runtime, null)
   const secretsAtRest = createSecretsAtRest({ storage, runtime, sealer, plain })
-  if (required) await assertSecretsReadable(secretsAtRest)
+  if (required) await assertSecretsReadable(storage, sealer)
   return { sealer, secret: createSecrets({ storage, runtime, sealer }), secretsAtRest }
 }

@@ -4,7 +4,7 @@ import type { Reads, Writes } from './stores.ts'
 export type { Reads, Writes }
 
 /**
- * The queries that find their rows by one key: they run in the calling thread. An engine may run every other query on a
+ * The queries that find their rows by one key, and that of the start: they run in the calling thread. An engine may run every other query on a
  * reader thread, so that a long query delays no other request.
  */
 export const NEAR_READS = {
@@ -30,6 +30,7 @@ export const NEAR_READS = {
   webhooks: ['byId'],
   sendingDomains: ['byId', 'byName', 'due'],
   secrets: ['byName'],
+  sealedValues: ['formsAtStart'],
   eventLog: ['state'],
 } as const satisfies { [Store in keyof Reads]?: readonly (keyof Reads[Store])[] }
 

@@ -67,29 +67,33 @@ export function sealedValueStore(
   const countOf = async (table: SealedTable, which?: SQL) =>
     (await db.select({ n: rowCount }).from(table).where(which))[0]?.n ?? 0
 
+  async function forms(): Promise<{ key_id: string | null; count: number }[]> {
+    const headers = sql`cast(${webhooks.headers} as text)`
+    const { secret, previous_secret: previous, accepted_secret: accepted } = webhooks
+    const { next_private_key: next } = domains
+    const found = [
+      ...(await formsOf(secrets, sql`${secrets.value}`, sql`true`)),
+      ...(await formsOf(webhooks, sql`${secret}`, sql`true`)),
+      ...(await formsOf(webhooks, sql`${previous}`, sql`${previous} is not null`)),
+      ...(await formsOf(keys, sql`${keys.sealed_key}`, isSigning)),
+      // A JSON text starts with a quote.
+      ...(await formsOf(webhooks, sql`substr(${headers}, 2)`, sql`${headers} <> '{}'`)),
+      ...(await formsOf(domains, sql`${domains.private_key}`, sql`true`)),
+      ...(await formsOf(domains, sql`${next}`, sql`${next} is not null`)),
+      // This column is never encrypted: it has a fingerprint, or a secret from a version without fingerprints.
+      ...(await formsOf(webhooks, sql`''`, sql`substr(${accepted}, 1, 7) <> 'sha256:'`)),
+    ]
+    const counts = new Map<string | null, number>()
+    for (const { key_id, count } of found) counts.set(key_id, (counts.get(key_id) ?? 0) + count)
+    return [...counts].map(([key_id, count]) => ({ key_id, count }))
+  }
+
   return {
     reads: {
       /** The number of values for each encryption key; null stands for plain text. */
-      async forms(): Promise<{ key_id: string | null; count: number }[]> {
-        const headers = sql`cast(${webhooks.headers} as text)`
-        const { secret, previous_secret: previous, accepted_secret: accepted } = webhooks
-        const { next_private_key: next } = domains
-        const found = [
-          ...(await formsOf(secrets, sql`${secrets.value}`, sql`true`)),
-          ...(await formsOf(webhooks, sql`${secret}`, sql`true`)),
-          ...(await formsOf(webhooks, sql`${previous}`, sql`${previous} is not null`)),
-          ...(await formsOf(keys, sql`${keys.sealed_key}`, isSigning)),
-          // A JSON text starts with a quote.
-          ...(await formsOf(webhooks, sql`substr(${headers}, 2)`, sql`${headers} <> '{}'`)),
-          ...(await formsOf(domains, sql`${domains.private_key}`, sql`true`)),
-          ...(await formsOf(domains, sql`${next}`, sql`${next} is not null`)),
-          // This column is never encrypted: it has a fingerprint, or a secret from a version without fingerprints.
-          ...(await formsOf(webhooks, sql`''`, sql`substr(${accepted}, 1, 7) <> 'sha256:'`)),
-        ]
-        const counts = new Map<string | null, number>()
-        for (const { key_id, count } of found) counts.set(key_id, (counts.get(key_id) ?? 0) + count)
-        return [...counts].map(([key_id, count]) => ({ key_id, count }))
-      },
+      forms,
+      /** The same for the start, when no request waits: a reader thread would start for it, for 100 ms and 20 MB. */
+      formsAtStart: forms,
       /** The number of rows that can contain such values. */
       async countRows(): Promise<{
         secrets: number
