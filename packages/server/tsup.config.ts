@@ -3,13 +3,15 @@ import { defineConfig } from 'tsup'
 import { packageBuild } from '../../scripts/tsup.ts'
 import { buildConsole, sizeLine } from './console/build.ts'
 
-/** Packages whose parts are in the scripts of the console, with their licences. */
-const COPIED = ['preact', '@preact/signals', 'uplot']
+/** Packages whose parts are in the build or in the scripts of the console, with their licences. */
+const COPIED = ['preact', '@preact/signals', 'uplot', 'zod']
 
 export default defineConfig(
   packageBuild({
     // The file that a thread starts with: not an export, but loaded by its path.
     entry: { 'compat/smtp/mail-worker': './src/compat/smtp/mail-worker.ts' },
+    // The used parts load in 15 ms of CPU, the whole in 70 ms and 10 MB more.
+    noExternal: ['zod'],
     async onSuccess() {
       for (const name of COPIED) {
         const file = name.replace('@', '').replace('/', '-')

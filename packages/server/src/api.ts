@@ -114,6 +114,11 @@ export function apiSettings({ logger, newRequestId = randomUUID }: ApiOptions) {
     // A child logger for each request costs more than the log lines. Each line names the request itself.
     childLoggerFactory: (parent) => parent,
     bodyLimit: LIMITS.body_bytes,
+    // The contract's schemas read requests and write answers. Fastify's own compilers would be loaded at the start, for
+    // no route: 60 ms of CPU and 10 MB.
+    schemaController: {
+      compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
+    },
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     rewriteUrl: ({ url = '/' }) => readableUrl(url),
     // The specification has no 503. Requests are served while connections linger; later the gate refuses them.
@@ -122,6 +127,11 @@ export function apiSettings({ logger, newRequestId = randomUUID }: ApiOptions) {
     exposeHeadRoutes: true,
     frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
   } satisfies FastifyServerOptions
+}
+
+/** @throws Error that names the fault: a route with a schema of Fastify. */
+function noCompiler(): never {
+  throw new Error('routes are described by the contract and have no schema of Fastify')
 }
 
 /** The parts of a served API that its other doors share. */
