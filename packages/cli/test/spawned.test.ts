@@ -48,6 +48,31 @@ function recordImports(file: string): string[] {
   return ['--import', dataUrl(register)]
 }
 
+/** Options of Node that write the required packages and the started threads to a file at the end of the process. */
+function recordLoads(file: string): string[] {
+  const preload = join(cwd, 'record-loads.cjs')
+  writeFileSync(
+    preload,
+    `const threading = require('node:worker_threads')
+    const { syncBuiltinESMExports } = require('node:module')
+    const { Worker } = threading
+    const threads = []
+    threading.Worker = class extends Worker {
+      constructor(code, options) {
+        super(code, options)
+        threads.push(String(code))
+      }
+    }
+    syncBuiltinESMExports()
+    process.on('exit', () => {
+      const names = Object.keys(require.cache).map((path) => /.*node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(path)?.[1])
+      const packages = [...new Set(names)]
+      require('node:fs').writeFileSync(${JSON.stringify(file)}, JSON.stringify({ packages, threads }))
+    })`,
+  )
+  return ['--require', preload]
+}
+
 /** A port that was free a moment ago. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
@@ -217,6 +242,36 @@ describe('svc as a process', () => {
     const modules = readFileSync(log, 'utf8').trim().split('\n')
     expect(modules).toContain('@svc/client')
     expect(modules).not.toContain('zod')
+  })
+
+  test('svc dev answers a send without code for other requests, and without a thread', async () => {
+    const [imports, loads] = [join(cwd, 'modules.txt'), join(cwd, 'loads.json')]
+    const node = [...recordImports(imports), ...recordLoads(loads)]
+    const dev = spawn(['dev', '--json'], { cwd, env: { PORT: '0' }, node })
+    const [text] = await dev.until(/^\{.*"api_key".*\}$/m)
+    const { url, api_key } = JSON.parse(text)
+    const sent = await fetch(`${url}/api/v1/messages/send`, {
+      method: 'POST',
+      headers: { 'x-api-key': api_key, 'content-type': 'application/json' },
+      body: JSON.stringify({ channel: 'sms', to: '+15005550006', content: { text: 'Hello' } }),
+    })
+    expect(sent.status).toBe(201)
+    dev.child.kill('SIGTERM')
+    expect((await dev.ended).code).toBe(0)
+    const { packages, threads } = JSON.parse(readFileSync(loads, 'utf8'))
+    expect(threads).toEqual([])
+    expect(packages).toContain('fastify')
+    const seldom = [
+      'undici',
+      'ajv',
+      '@fastify/ajv-compiler',
+      '@fastify/fast-json-stringify-compiler',
+    ]
+    expect(packages.filter((name: string) => seldom.includes(name))).toEqual([])
+    const names = readFileSync(imports, 'utf8').trim().split('\n')
+    expect(names).toContain('fastify')
+    const later = ['zod', 'undici', 'piscina', 'stripe', 'twilio', 'ink', 'nodemailer', 'pg']
+    expect(names.filter((name) => later.includes(name))).toEqual([])
   })
 
   test('does not fail when the reader closes the pipe early', async () => {

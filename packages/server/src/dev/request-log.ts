@@ -1,16 +1,23 @@
 import type { DecodedCore } from '@svc/core/operate'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Identity } from '../admission/authenticator.ts'
 import type { RequestLine, WholeRequest } from './dev-answers.ts'
 
 /** The last requests to the API, in memory. */
 export interface RequestLog {
   /** The last requests, newest first. */
-  list(): RequestLine[]
+  list(): Promise<RequestLine[]>
   /** A request with its bodies; undefined if it is not among the last ones. */
-  get(id: number): WholeRequest | undefined
+  get(id: number): Promise<WholeRequest | undefined>
   /** Calls the listener with each new request. Returns a function that ends these calls. */
   onRequest(listener: (line: RequestLine) => void): () => void
 }
+
+/**
+ * A request as it is kept. The name of its key is looked up for the person who looks at the log: the query would start two reader
+ * threads of 20 MB with the first request.
+ */
+type Kept = Omit<WholeRequest, 'key'> & { identity: Identity | null }
 
 const KEPT_MAX = 500
 
@@ -28,13 +35,13 @@ export function createRequestLog(
     now = Date.now,
   }: { core: Pick<DecodedCore, 'apiKeys'>; now?: (() => number) | undefined },
 ): RequestLog {
-  const kept: WholeRequest[] = []
+  const kept: Kept[] = []
   const answers = new WeakMap<FastifyRequest, string>()
   const listeners = new Set<(line: RequestLine) => void>()
   const names = new Map<string, string>()
   let count = 0
 
-  async function nameOf({ svcIdentity: identity }: FastifyRequest): Promise<string | null> {
+  async function nameOf(identity: Identity | null): Promise<string | null> {
     if (!identity) return null
     if (identity.kind !== 'api_key') return identity.kind
     const { workspace_id, api_key_id } = identity
@@ -42,8 +49,15 @@ export function createRequestLog(
     if (known !== undefined) return known
     const { api_keys } = await core.apiKeys.list(workspace_id, { limit: 100, offset: 0 })
     if (names.size > NAMES_MAX) names.clear()
+    // Of many keys, the list has only the newest.
+    names.set(api_key_id, api_key_id)
     for (const { id, name } of api_keys) names.set(id, name)
     return names.get(api_key_id) ?? api_key_id
+  }
+
+  async function shown({ identity, ...request }: Kept): Promise<WholeRequest> {
+    // A database that fails for a moment must not lose the line.
+    return { ...request, key: await nameOf(identity).catch(() => null) }
   }
 
   app.addHook('onSend', (request, _, payload, done) => {
@@ -56,10 +70,8 @@ export function createRequestLog(
     const { id: request_id, method, url, body } = request
     const answer = answers.get(request)
     const parsed = answer === undefined ? undefined : parsedOf(answer)
-    // A database that fails for a moment must not lose the line.
-    const key = await nameOf(request).catch(() => null)
     count += 1
-    const one: WholeRequest = {
+    const one: Kept = {
       id: count,
       at,
       request_id,
@@ -67,19 +79,29 @@ export function createRequestLog(
       path: maskedPath(url),
       status,
       duration_ms: Math.round(elapsedTime * 10) / 10,
-      key,
+      identity: request.svcIdentity,
       error: status >= 400 ? errorOf(parsed) : null,
       request_body: isJson(body) ? maskedJson(body) : null,
       response_body: answerText(answer, parsed),
     }
     kept.unshift(one)
     if (kept.length > KEPT_MAX) kept.pop()
-    for (const listener of listeners) listener(lineOf(one))
+    if (listeners.size === 0) return
+    const line = lineOf(await shown(one))
+    for (const listener of listeners) listener(line)
   })
 
   return {
-    list: () => kept.map(lineOf),
-    get: (id) => kept.find((one) => one.id === id),
+    async list() {
+      const lines: RequestLine[] = []
+      // One after the other, so that the names of all keys come from one query.
+      for (const one of [...kept]) lines.push(lineOf(await shown(one)))
+      return lines
+    },
+    async get(id) {
+      const found = kept.find((one) => one.id === id)
+      return found && shown(found)
+    },
     onRequest(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)

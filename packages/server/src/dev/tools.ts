@@ -103,9 +103,9 @@ function handlersOf(
     phone: async ({ viewer, params }) => ({
       items: await conversationOf(core, viewer, params.number),
     }),
-    requests: () => ({ requests: requests.list() }),
-    request({ params }) {
-      const request = requests.get(params.id)
+    requests: async () => ({ requests: await requests.list() }),
+    async request({ params }) {
+      const request = await requests.get(params.id)
       if (!request) throw new SvcError('not_found', 'Request not found')
       return { request }
     },
