@@ -32,8 +32,24 @@ export function packageBuild(more: Options = {}): Options {
     skipNodeModulesBundle: true,
     removeNodeProtocol: false,
     dts: declarations(),
+    plugins: [asAscii],
     ...rest,
   }
+}
+
+/**
+ * Writes the characters that esbuild leaves in comments and regular expressions as escapes: V8 holds a file with one character
+ * beyond Latin-1 in two bytes per character, and compiles it slower.
+ */
+const asAscii = {
+  name: 'as-ascii',
+  // Without a new map: lines and, before the first such character, columns stay.
+  renderChunk: (code: string) => ({ code: code.replaceAll(/[^\0-\x7f]/g, escaped) }),
+}
+
+/** A UTF-16 unit as an escape of four digits. */
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
 /**
