@@ -15,8 +15,8 @@ export type OnResult = (result: Exclude<Answer, { type: 'unsent' }> | Unwritten)
 interface Terms {
   /** The time of `performance.now()` at which an unwritten PDU is given up. */
   write_by: number
-  /** Whether the PDU may be written now; asked right before. */
-  may_start: () => boolean
+  /** Whether a part of its message was accepted. Such a PDU is not held back. */
+  is_begun: () => boolean
 }
 
 interface Queued extends Terms {
@@ -24,20 +24,42 @@ interface Queued extends Terms {
   done: OnResult
 }
 
+/** What the pool asks about its SMSC. */
+interface PoolContext {
+  meaningOf: (status: number) => StatusMeaning
+  /** Whether a message may begin now; asked before its first PDU is written. */
+  may_start: () => boolean
+}
+
 /** Distributes PDUs over binds. Of the binds with room, the one with the fewest outstanding PDUs gets the next PDU. */
-export function createPool(binds: readonly Bind[], meaningOf: (status: number) => StatusMeaning) {
+export function createPool(binds: readonly Bind[], { meaningOf, may_start }: PoolContext) {
   let queue: Queued[] = []
+  let mayStart: boolean | null = null
   let sweeping: NodeJS.Timeout | null = null
   let isClosed = false
+
+  /** Asks once for all PDUs that are handled without an interruption: it reads the time of the machine from a file. */
+  function mayBegin(): boolean {
+    if (mayStart === null) {
+      mayStart = may_start()
+      queueMicrotask(() => {
+        mayStart = null
+      })
+    }
+    return mayStart
+  }
+
+  const isHeld = ({ is_begun }: Terms) => !mayBegin() && !is_begun()
 
   function pump(): void {
     while (queue.length > 0) {
       const bind = roomiest()
       if (!bind) break
-      const { pdu, write_by, may_start, done } = queue.shift() as Queued
+      const next = queue.shift() as Queued
+      const { pdu, write_by, done } = next
       // If the process was suspended, there may be room before the sweep has removed overdue PDUs.
       if (write_by <= performance.now()) done(busy())
-      else if (!may_start()) done(PAUSED)
+      else if (isHeld(next)) done(PAUSED)
       else write(bind, pdu, done)
     }
     if (queue.length > 0 && !isUp()) giveUp(() => true, unconnected())
@@ -85,7 +107,7 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
   function sweep(): void {
     const now = performance.now()
     giveUp(({ write_by }) => write_by <= now, busy())
-    giveUp(({ may_start }) => !may_start(), PAUSED)
+    giveUp(isHeld, PAUSED)
     if (queue.length === 0) stopSweeping()
   }
 

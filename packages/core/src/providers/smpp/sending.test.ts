@@ -37,7 +37,6 @@ async function sendingThree() {
     timing: timingOf(smpp),
     meaningOf: createStatusTable({}),
     pool: () => pool as Pool,
-    may_start: () => true,
     report: (one) => reports.push(one),
   })
   const sent = send([job])

@@ -28,8 +28,6 @@ interface SendingParts {
   meaningOf: (status: number) => StatusMeaning
   /** Returns null while the provider has no open connections. */
   pool: () => Pool | null
-  /** Whether a message may begin now. The rest of a partly sent message is not held back. */
-  may_start: () => boolean
   /** Receives results that come after the outcome. */
   report: (report: Report) => void
 }
@@ -67,8 +65,7 @@ export function createSending(parts: SendingParts) {
   async function submitAll(job: SendJob, pdus: Buffer[], results: Begun['results']): Promise<void> {
     const write_by = performance.now() + write_ms
     const [first, ...rest] = pdus.flatMap((_, i) => (results[i]?.type === 'accepted' ? [] : [i]))
-    const isBegun = () => results.some((one) => one?.type === 'accepted')
-    const may_start = () => isBegun() || parts.may_start()
+    const is_begun = () => results.some((one) => one?.type === 'accepted')
     let isOver = false
     const submit = (i: number) =>
       new Promise<void>((resolve) => {
@@ -79,7 +76,7 @@ export function createSending(parts: SendingParts) {
           resolve()
         }
         const open = pool()
-        if (open) open.submit(pdus[i] as Buffer, { write_by, may_start }, done)
+        if (open) open.submit(pdus[i] as Buffer, { write_by, is_begun }, done)
         else done(NOT_CONNECTED)
       })
     if (first === undefined) return

@@ -42,7 +42,6 @@ export function createSmpp(
     timing,
     meaningOf,
     pool: () => open?.pool ?? null,
-    may_start,
     report: ownReports.add,
   })
 
@@ -85,7 +84,7 @@ export function createSmpp(
         },
       )
     })
-    const pool = createPool(binds, meaningOf)
+    const pool = createPool(binds, { meaningOf, may_start })
 
     async function close(grace_ms: number): Promise<void> {
       pool.close()

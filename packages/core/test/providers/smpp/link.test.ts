@@ -555,6 +555,18 @@ describe('a pause', () => {
     isPaused = false
     expect(await one.send('e')).toMatchObject({ type: 'accepted' })
   })
+
+  test('is looked for once for all messages that are written together', async () => {
+    let looks = 0
+    const smsc = await startSmsc()
+    closers.push(smsc.close)
+    const one = await client({ binds: [bindTo(smsc)], window: 8 }, {}, () => ++looks > 0)
+    await one.up()
+    await one.provider.send([jobOf('a'), jobOf('b'), jobOf('c')])
+    expect(looks).toBe(1)
+    await one.provider.send([jobOf('d'), jobOf('e')])
+    expect(looks).toBe(2)
+  })
 })
 
 describe('an SMSC that violates SMPP', () => {
