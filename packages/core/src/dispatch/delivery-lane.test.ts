@@ -148,9 +148,11 @@ function open(options: Partial<Options> = {}) {
       const look = () => {
         looks += 1
       }
-      void lane.run(deliveries, done, look, claimed_ms).then(() => {
-        isOver = true
-      })
+      void lane
+        .run(deliveries, done, look, claimed_ms, () => {})
+        .then(() => {
+          isOver = true
+        })
       await turn()
       return { isOver: () => isOver }
     },
@@ -528,6 +530,7 @@ describe('the secret of a delivery', () => {
         () => {},
         () => {},
         0,
+        () => {},
       ),
     ).rejects.toThrow('a defect')
   })

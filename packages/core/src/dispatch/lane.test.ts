@@ -20,7 +20,12 @@ function openLane({
 } = {}) {
   const queue: string[] = []
   const ran: { items: string[]; claimed_ms: number }[] = []
-  const runs: { done: (count: number) => void; look(): void; fail: (error: Error) => void }[] = []
+  const runs: {
+    done: (count: number) => void
+    look(): void
+    storing: (count: number) => void
+    fail: (error: Error) => void
+  }[] = []
   const { runtime, logged, fields } = recordedRuntime()
   const counted: unknown[] = []
   const telemetry = {
@@ -54,7 +59,7 @@ function openLane({
         },
       }
     },
-    async run(items, done, look, claimed_ms) {
+    async run(items, done, look, claimed_ms, storing) {
       ran.push({ items, claimed_ms })
       let left = items.length
       const some = (count: number) => {
@@ -63,7 +68,7 @@ function openLane({
       }
       await new Promise<void>((resolve, fail) => {
         ends.push(resolve)
-        runs.push({ done: some, look, fail })
+        runs.push({ done: some, look, storing, fail })
       })
       if (left > 0) done(left)
       onDone?.()
@@ -103,6 +108,39 @@ function openLane({
 
 /** Lets the claim that the lane has begun end. */
 const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('items whose results are being stored', () => {
+  it('let the next claim begin, for at most four batches', async () => {
+    const { queue, running, runs, items, limits, end } = openLane({ slots: 10, batch: 2 })
+    queue.push(...'abcdefghijklmnopqrstuvwxyz')
+    running.queued([])
+    await expect.poll(items).toHaveLength(10)
+    for (const { storing } of runs.slice()) storing(2)
+    await expect.poll(items).toHaveLength(18)
+    await turn()
+    expect(items()).toHaveLength(18)
+    expect(new Set(limits)).toEqual(new Set([2]))
+    for (const { done } of runs.slice(0, 5)) done(2)
+    // The slots of these are free, and the room of their storing is gone.
+    await expect.poll(items).toHaveLength(20)
+    end()
+    await expect.poll(items).toHaveLength(26)
+  })
+
+  it('are in flight: the lane is not quiet and gives no room beyond its slots', async () => {
+    const { queue, running, runs, items, end } = openLane({ slots: 4, batch: 2 })
+    queue.push('a', 'b', 'c')
+    running.queued([])
+    await expect.poll(items).toEqual(['a', 'b', 'c'])
+    for (const [i, { storing }] of runs.entries()) storing(i === 0 ? 2 : 1)
+    await turn()
+    expect(running.isQuiet()).toBe(false)
+    expect(running.reserve(2)).toBeNull()
+    end()
+    await running.quiet()
+    expect(running.isQuiet()).toBe(true)
+  })
+})
 
 describe('room in a lane', () => {
   it('is given only after a claim found fewer items than its limit', async () => {

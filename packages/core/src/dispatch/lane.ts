@@ -16,7 +16,8 @@ export interface Lane<Item, Terms = unknown> {
   offer(limit: number): Offer<Terms>
   /**
    * Runs the items and resolves when every item has a stored result. Calls `done` when a part ends, so that a slow part holds
-   * only its own slots. Calls `look` when more items may be claimed before the end.
+   * only its own slots. Calls `look` when more items may be claimed before the end, and `storing` when only the results of a
+   * part remain to be stored: then `done` follows for it.
    * @param claimed_ms the `uptimeMs` when the claim began; each lease ends at least its length later
    */
   run(
@@ -24,6 +25,7 @@ export interface Lane<Item, Terms = unknown> {
     done: (count: number) => void,
     look: () => void,
     claimed_ms: number,
+    storing: (count: number) => void,
   ): Promise<void>
   /** Called when the lane stops: items whose work has not begun return to the queue. */
   stopping?(): void
@@ -66,6 +68,8 @@ export function startLane<Item, Terms>(
 ): RunningLane<Item, Terms> {
   /** The items in flight, and the room that is reserved for a claim or a transaction. */
   let inFlight = 0
+  /** The items in flight that only wait until their results are stored. */
+  let storing = 0
   /** Whether items that no claim holds may be due: until a claim finds fewer items than its limit. */
   let isBehind = true
   /** Whether such items were queued since the last claim began. */
@@ -118,12 +122,20 @@ export function startLane<Item, Terms>(
   function launch(items: Item[], claimed_ms: number): void {
     if (items.length === 0) return
     let left = items.length
+    let ended = 0
     const done = (count: number) => {
       left -= count
+      storing -= Math.min(ended, count)
+      ended = Math.max(0, ended - count)
       free(count)
     }
+    const onlyStoring = (count: number) => {
+      ended += count
+      storing += count
+      if (isBehind) wake()
+    }
     lane
-      .run(items, done, wake, claimed_ms)
+      .run(items, done, wake, claimed_ms, onlyStoring)
       .catch((error) => log.error({ err: error, lane: lane.name }, 'background work failed'))
       .finally(() => {
         if (left > 0) done(left)
@@ -146,7 +158,9 @@ export function startLane<Item, Terms>(
   }
 
   async function look(): Promise<void> {
-    const limit = Math.min(lane.slots - inFlight, size)
+    // A claim that waits for the storing of the results before it needs a commit of its own: twice as many flushes.
+    const slots = lane.slots + Math.min(storing, CLAIM_GROWTH * lane.batch)
+    const limit = Math.min(slots - inFlight, size)
     woken = false
     // The call of paused items is refused, so that they return to the queue.
     if (gate.is_paused) beginHeld(Number.POSITIVE_INFINITY)

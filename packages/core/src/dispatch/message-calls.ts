@@ -55,12 +55,16 @@ const UNREADABLE: Outcome = {
   delay_ms: null,
 }
 
-/** Sends a batch through a provider and stores its outcomes. The provider is not called after `start_by_ms`. */
+/**
+ * Sends a batch through a provider and stores its outcomes. The provider is not called after `start_by_ms`. Calls `storing`
+ * when the outcomes are handed to the storage.
+ */
 export async function sendBatch(
   parts: CallParts,
   provider: string,
   messages: readonly ClaimedMessage[],
   start_by_ms: number,
+  storing: () => void = () => {},
 ): Promise<void> {
   const { runtime, routing, inFlight, tracing, call_max_ms } = parts
   const end = inFlight.began(provider, messages.length)
@@ -78,7 +82,9 @@ export async function sendBatch(
   )
   const links = reportAttempts({ runtime, tracing }, provider, messages, results, took)
   await noteOutcomes(parts, provider, results)
-  await settleMessages(parts, messages, results, links)
+  const stored = settleMessages(parts, messages, results, links)
+  storing()
+  await stored
 }
 
 /** Returns the outcome of each message; the provider gets only those that may be sent now. */

@@ -29,6 +29,7 @@ function open({ lease_ms, all }: { lease_ms?: number; all?: number } = {}) {
     callsOf: () => ({ ...calls }),
   })
   let slots = 0
+  let storing = 0
   return {
     ...parts,
     lane,
@@ -39,7 +40,15 @@ function open({ lease_ms, all }: { lease_ms?: number; all?: number } = {}) {
       const done = (count: number) => {
         slots += count
       }
-      const over = lane.run(messages, done, () => {}, claimed_ms)
+      const over = lane.run(
+        messages,
+        done,
+        () => {},
+        claimed_ms,
+        (count) => {
+          storing += count
+        },
+      )
       void over.then(() => {
         isOver = true
       })
@@ -47,6 +56,8 @@ function open({ lease_ms, all }: { lease_ms?: number; all?: number } = {}) {
       return { isOver: () => isOver }
     },
     free: () => slots,
+    /** The messages whose results were handed to the storage. */
+    storing: () => storing,
   }
 }
 
@@ -136,6 +147,23 @@ describe('claimed messages', () => {
     expect(running.isOver()).toBe(true)
     expect([free(), settled.length]).toEqual([66, 66])
     expect(settled.at(-1)).toMatchObject({ message_id: 'b', provider: 'b', token: 't1', at: AT })
+  })
+
+  it('only wait for their storing when their call has ended', async () => {
+    const { run, sends, free, storing, parts } = open()
+    let store = () => {}
+    vi.spyOn(parts.storage.hot, 'settle').mockImplementation(
+      () => new Promise((resolve) => (store = () => resolve([]))),
+    )
+    const running = await run(claimedMany(2))
+    expect(storing()).toBe(0)
+    await sends[0]?.answer(accepted)
+    expect([storing(), free()]).toEqual([2, 0])
+    expect(running.isOver()).toBe(false)
+    store()
+    await turn()
+    expect([storing(), free()]).toEqual([2, 2])
+    expect(running.isOver()).toBe(true)
   })
 
   it('are looked up in calls of at most 64 with the provider that has them', async () => {
@@ -371,6 +399,7 @@ describe('messages of a provider with few connections', () => {
       () => {},
       () => {},
       time.uptime(),
+      () => {},
     )
     await turn()
     // One in a call, and 32 that wait while no latency is known.
@@ -461,6 +490,7 @@ describe('messages of a provider with few connections', () => {
       () => {},
       () => {},
       time.uptime(),
+      () => {},
     )
     await turn()
     Object.assign(calls, { calls: 1, took_ms: 10 })

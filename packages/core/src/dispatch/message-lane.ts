@@ -81,7 +81,7 @@ export function messageLane({
         },
       }
     },
-    async run(messages, done, _look, claimed_ms) {
+    async run(messages, done, _look, claimed_ms, storing) {
       // A call that begins at or before this time ends within the lease.
       const start_by_ms = claimed_ms + lease_ms - call_max_ms
       const { settled, results, sends, lookups } = splitClaim(parts, messages)
@@ -97,8 +97,9 @@ export function messageLane({
           continue
         }
         for (const batch of batches(rest, CALL_BATCH_MAX)) {
-          const sent = sendBatch(parts, provider, batch, start_by_ms)
-          work.push(sent.finally(() => done(batch.length)))
+          const { length } = batch
+          const sent = sendBatch(parts, provider, batch, start_by_ms, () => storing(length))
+          work.push(sent.finally(() => done(length)))
         }
       }
       for (const [provider, group] of lookups) {
