@@ -90,8 +90,10 @@ export const OPTIONS = {
 export async function readMail(raw: Uint8Array): Promise<Reading> {
   try {
     if (hasManyLines(raw)) return { fault: 'The mail has too many lines' }
+    const plain = readPlainMail(raw)
+    if (plain) return { mail: partsOf(plain) }
     if (hasManyParts(raw)) return { fault: `The mail must have at most ${PARTS_MAX} parts` }
-    const mail = readPlainMail(raw) ?? (await new FileParser(OPTIONS).parse(raw))
+    const mail = await new FileParser(OPTIONS).parse(raw)
     if (mail.attachments.length > ATTACHMENTS_MAX) {
       return { fault: 'The mail has too many attachments' }
     }
@@ -110,6 +112,7 @@ export function memoryOf(reading: Reading): ArrayBuffer[] {
 }
 
 function hasManyLines(raw: Uint8Array): boolean {
+  if (raw.length < SHORT_LINES_MAX) return false
   let end = -1
   for (let rest = SHORT_LINES_MAX + raw.length / LINE_BYTES; rest > 0; rest -= 1) {
     end = raw.indexOf(0x0a, end + 1)
