@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { CpuProfile } from '../stage/child.ts'
 import { count, percent } from './figure.ts'
@@ -91,7 +91,7 @@ function fileOf({ functionName, url, ...at }: Frame): string | null {
   if (!url.startsWith('file:')) return url || null
   const file = fileURLToPath(url)
   const entry = entryOf(file, at)
-  const source = entry ? join(file, '../..', entry.originalSource) : file
+  const source = entry ? join(dirname(file), entry.originalSource) : file
   return relative(ROOT, source).replace(/^.*node_modules\//, '')
 }
 
