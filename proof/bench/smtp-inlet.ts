@@ -16,6 +16,12 @@ interface BareHandlers extends Handlers {
 /** As in the bench of `accept`. The inlet takes at most 100 connections from one address. */
 const CONNECTIONS = 64
 
+/** With few connections, few mails share a flush of the disk. */
+const FEW_CONNECTIONS = [16, 1]
+
+/** The inlet closes a connection after this number of mails. */
+const CONNECTION_MAILS_MAX = 1_000
+
 const MAIL = [
   'From: Acme <shop@acme.example>',
   'To: asha@example.com',
@@ -52,6 +58,11 @@ const COMMANDS = [
 const MANNERS = ['one by one', 'pipelined', 'a connection for each mail'] as const
 type Manner = (typeof MANNERS)[number]
 
+interface Load {
+  manner: Manner
+  connections: number
+}
+
 /** The parts of the account, by the files of the functions. */
 const PARTS = [
   ['garbage collector', /^\(garbage collector\)$/],
@@ -60,7 +71,8 @@ const PARTS = [
   ['key and rate limits', /compat\/smtp\/admit|core\/src\/api-keys\/|server\/src\/admission\//],
   ['reading the mail', /compat\/smtp\/(?:read-mail|plain-mail|mail-reader)|^postal-mime\//],
   ['checking the request', /compat\/smtp\/request|core\/src\/contract\/|^zod\//],
-  ['accept and commit', /^packages\/core\/|^better-sqlite3\/|^drizzle-orm\//],
+  // Drizzle's source maps name its files `src/…`.
+  ['accept and commit', /^packages\/core\/|^better-sqlite3\/|^src\//],
   ['sessions of the inlet', /compat\/smtp\//],
 ] as const
 const OTHER = 'event loop and others'
@@ -90,7 +102,13 @@ export async function run(options: BenchOptions): Promise<Figure[]> {
     const sides = { ours: service, theirs: { port, child: bare } }
     const figures: Figure[] = []
     for (const manner of MANNERS) {
-      figures.push(await compareSides(sides, service.key, manner, options))
+      figures.push(
+        await compareSides(sides, service.key, { manner, connections: CONNECTIONS }, options),
+      )
+    }
+    for (const connections of FEW_CONNECTIONS) {
+      const load = { manner: 'one by one', connections } as const
+      figures.push(await compareSides(sides, service.key, load, options))
     }
     return figures
   })
@@ -107,17 +125,17 @@ async function startInlet(stage: Stage, node_args: string[] = []) {
 async function compareSides(
   sides: Record<'ours' | 'theirs', Side>,
   key: string,
-  manner: Manner,
+  load: Load,
   { quick }: BenchOptions,
 ): Promise<Figure> {
   const { rounds, ms } = planOf(quick)
   for (const side of [sides.ours, sides.theirs]) {
-    await warmUp(async () => (await roundOf(side, key, manner, ms)).mails)
+    await warmUp(async () => (await roundOf(side, key, load, ms)).mails)
   }
   const { ours, theirs } = await inTurns(
     {
-      ours: () => roundOf(sides.ours, key, manner, ms),
-      theirs: () => roundOf(sides.theirs, key, manner, ms),
+      ours: () => roundOf(sides.ours, key, load, ms),
+      theirs: () => roundOf(sides.theirs, key, load, ms),
     },
     rounds,
     { areWarm: true },
@@ -128,15 +146,15 @@ async function compareSides(
     ['bare', sides.theirs, theirs],
   ] as const) {
     const cpu_us = medianOf(measured, 'cpu_us')
-    const shares = await sharesOf(side, key, manner, ms)
+    const shares = await sharesOf(side, key, load, ms)
     const parts = shares.map(([part, share]) => `${part} ${count(share * cpu_us)}`).join(', ')
     accounts.push(`\n  ${name}, µs of CPU a mail: ${parts}`)
   }
   const { ratios, ...figure } = against(ours, theirs)
   return {
-    name: `smtp-inlet, ${manner}, against a bare smtp-server`,
+    name: `smtp-inlet, ${nameOf(load)}, against a bare smtp-server`,
     ...figure,
-    raw: `${ratesOf(ours, theirs, CONNECTIONS)}; ${rounds} rounds, ratios ${rangeOf(ratios)}${accounts.join('')}`,
+    raw: `${ratesOf(ours, theirs, load.connections)}; ${rounds} rounds, ratios ${rangeOf(ratios)}${accounts.join('')}`,
   }
 }
 
@@ -144,11 +162,11 @@ async function compareSides(
 async function sharesOf(
   side: Side,
   key: string,
-  manner: Manner,
+  load: Load,
   ms: number,
 ): Promise<[part: string, share: number][]> {
   await side.child.startProfile()
-  await roundOf(side, key, manner, ms)
+  await roundOf(side, key, load, ms)
   const profile = await side.child.takeProfile()
   const times = timesOf(profile, [PROFILER, ...PARTS], OTHER)
   times.delete(PROFILER[0])
@@ -163,17 +181,27 @@ export async function loadInlet(
   { node_args, ms }: { node_args: string[]; ms: number },
 ): Promise<string> {
   const service = await startInlet(stage, node_args)
-  const { per_s } = await roundOf(service, service.key, 'one by one', ms)
+  const load = { manner: 'one by one', connections: CONNECTIONS } as const
+  const { per_s } = await roundOf(service, service.key, load, ms)
   await service.stop()
   return `${count(per_s)} mails a second while profiled`
 }
 
-async function openClients(port: number, key: string, manner: Manner): Promise<Client[]> {
+function nameOf({ manner, connections }: Load): string {
+  if (connections === CONNECTIONS) return manner
+  return `${manner}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
+}
+
+async function openClients(
+  port: number,
+  key: string,
+  { manner, connections }: Load,
+): Promise<Client[]> {
   const open =
     manner === 'a connection for each mail'
       ? async () => ({ send: () => sendOnce(port, key), close() {} })
       : () => openClient(port, key, manner)
-  return Promise.all(Array.from({ length: CONNECTIONS }, open))
+  return Promise.all(Array.from({ length: connections }, open))
 }
 
 /** Sends one mail on a connection of its own, and waits for the end of the connection. */
@@ -185,9 +213,20 @@ async function sendOnce(port: number, key: string): Promise<void> {
 }
 
 async function openClient(port: number, key: string, manner: Manner): Promise<Client> {
-  const { sendOneByOne, sendPipelined, socket } = await logIn(port, key)
-  const send = manner === 'pipelined' ? sendPipelined : sendOneByOne
-  return { send, close: () => socket.destroy() }
+  let connection = await logIn(port, key)
+  let sent = 0
+  return {
+    async send() {
+      if (sent === CONNECTION_MAILS_MAX) {
+        connection.socket.destroy()
+        connection = await logIn(port, key)
+        sent = 0
+      }
+      sent += 1
+      await (manner === 'pipelined' ? connection.sendPipelined() : connection.sendOneByOne())
+    },
+    close: () => connection.socket.destroy(),
+  }
 }
 
 /** A client that checks each reply, and costs little, because the servers are measured. */
@@ -225,14 +264,14 @@ async function logIn(port: number, key: string) {
   }
 }
 
-/** Sends mails for `ms`. A connection of the inlet takes 1,000 mails, so each round has its own connections. */
+/** Sends mails for `ms`. */
 async function roundOf(
   { port, child }: Side,
   key: string,
-  manner: Manner,
+  load: Load,
   ms: number,
 ): Promise<{ mails: number; per_s: number; cpu_us: number }> {
-  const clients = await openClients(port, key, manner)
+  const clients = await openClients(port, key, load)
   const before = await child.usage()
   const from = performance.now()
   let mails = 0
