@@ -379,6 +379,47 @@ describe('SQLite alone', () => {
     })
   })
 
+  it('claims long contents in parts, and reports after each part that more messages may be due', async () => {
+    const storage = open()
+    const workspace = make.workspace()
+    await storage.write(async ({ workspaces, credits }) => {
+      await workspaces.insert(workspace)
+      await credits.open(workspace.id, runtime.now())
+      await credits.post(workspace.id, make.grant(units(100 * SMS_PRICE)))
+    })
+    const html = 'a'.repeat(400_000)
+    const sends = Array.from({ length: 5 }, () =>
+      make.send(workspace.id, {
+        channel: 'email',
+        recipient: 'ada@example.com',
+        content: { subject: 'News', html },
+      }),
+    )
+    await storage.hot.accept(sends)
+    let reports = 0
+    storage.hot.setLanes({
+      messages: {
+        reserve: () => null,
+        queued() {
+          reports += 1
+        },
+      },
+    })
+    const claim = () =>
+      storage.hot.claimMessages({
+        now: runtime.now(),
+        elapsed_ms: 0,
+        limit: 64,
+        lease_ms: 60_000,
+        token: 'token',
+        route: () => ({ provider: 'carrier', sender: null }),
+      })
+    const parts = [await claim(), await claim(), await claim()]
+    expect(parts.map((part) => part.length)).toEqual([3, 2, 0])
+    expect(new Set(parts.flat().map(({ message_id }) => message_id)).size).toBe(5)
+    expect(reports).toBe(1)
+  })
+
   it('finds test messages in their index, however many live ones there are', async () => {
     const storage = open()
     const id = await workspace(storage)

@@ -172,6 +172,7 @@ export function openEngine(
   })
   const claimMessages = prepareClaimMessages(connection, t, {
     steps,
+    lanes,
     log,
     afterCommit: writer.afterCommit,
   })

@@ -10,10 +10,22 @@ import {
 } from '../../../rules/claim.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
-import { type ClockSteps, REDATED, REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
+import {
+  type ClockSteps,
+  type GivenLanes,
+  REDATED,
+  REDATED_MAX,
+  STEP_MIN_MS,
+} from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
 import { decoder, insertInto, selectFrom, updateOf } from '../engine/rows.ts'
 import { prepareFindSuppressed } from './shared-rows.ts'
+
+/**
+ * A claim ends with the message that reaches this number of characters of contents, because reading them blocks the event loop.
+ * While 1,000 mails of 60 KB were sent, the longest turn was 15 to 25 ms of CPU with this bound and 80 ms without it.
+ */
+const CONTENTS_MAX = 1_048_576
 
 /**
  * The verb `claimMessages` on SQLite: take due rows, move their due time to the end of the lease, journal the
@@ -24,10 +36,12 @@ export function prepareClaimMessages(
   t: Tables,
   {
     steps,
+    lanes,
     log,
     afterCommit,
   }: {
     steps: ClockSteps
+    lanes: GivenLanes
     log: Pick<Log, 'warn'>
     afterCommit: (work: () => void) => void
   },
@@ -47,6 +61,7 @@ export function prepareClaimMessages(
     )
     .raw()
   const decode = decoder(columns)
+  const content = columns.findIndex(([name]) => name === 'content')
   const lease = updateOf(connection, t.message_queue, {
     key: ['message_id'],
     set: ['due_at', 'set_at', 'token', 'attempt'],
@@ -87,9 +102,18 @@ export function prepareClaimMessages(
     steps.saw(now, claim.elapsed_ms, claim.elapsed_ms)
     if (steps.isDoubtful()) redateQueued(now)
     const takes_over = steps.takesOver(claim) ? 1 : 0
-    const rows = findDue.all({ now: now.getTime(), takes_over, limit }) as unknown[][]
-    if (rows.length === 0) return []
-    const due = rows.map((values) => decode(values) as unknown as DueMessage)
+    const due: DueMessage[] = []
+    let contents = 0
+    for (const row of findDue.iterate({ now: now.getTime(), takes_over, limit })) {
+      const values = row as unknown[]
+      due.push(decode(values) as unknown as DueMessage)
+      contents += String(values[content]).length
+      if (contents < CONTENTS_MAX) continue
+      // More messages may be due, although the claim has fewer than its limit.
+      afterCommit(() => lanes.current?.messages?.queued([]))
+      break
+    }
+    if (due.length === 0) return []
     const { waited, interrupted } = claimLookups(due, now)
     const plan = planClaim(due, {
       now,
