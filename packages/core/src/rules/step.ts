@@ -78,7 +78,9 @@ export function apply(
   if (status === 'delivered') message.delivered_at = at
   if (status === 'read') message.read_at = at
   if (status === 'failed') message.failed_at = at
-  if (duration_s !== undefined) message.duration_s = duration_s
+  // The call was charged for the first duration that was reported.
+  const charged_s = duration_s === undefined ? undefined : (message.duration_s ?? duration_s)
+  if (charged_s !== undefined) message.duration_s = charged_s
   message.error_code = status === 'failed' ? code : null
   message.error_message = status === 'failed' && !isErased(message) ? text : null
   plan.reached.push({ channel: message.channel, status })
@@ -86,7 +88,7 @@ export function apply(
   const [failed] =
     status === 'failed' ? newlyFailed(step.before.recipients, message.recipients) : []
   announce(step, STATUS_EVENTS[status], {
-    ...statusData(message, at, { duration_s }),
+    ...statusData(message, at, { duration_s: charged_s }),
     ...(failed && { failed_recipients: failed.map(({ address }) => address) }),
   })
 }
