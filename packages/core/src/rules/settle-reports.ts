@@ -234,8 +234,8 @@ function take(step: Step, receipt: Receipt): Receipt | null {
   const { duration_s } = receipt
   if (duration_s !== undefined && !wasRefunded(message)) {
     chargeCall(step, duration_s)
-    // A report that brings only the duration does not change the status.
-    if (message.duration_s === null) {
+    // A report that brings only the duration does not change the status. A duration of 0 was not charged.
+    if (message.duration_s !== duration_s && !message.duration_s) {
       message.duration_s = duration_s
       message.updated_at = settlement.at
     }

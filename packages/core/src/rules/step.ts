@@ -78,8 +78,8 @@ export function apply(
   if (status === 'delivered') message.delivered_at = at
   if (status === 'read') message.read_at = at
   if (status === 'failed') message.failed_at = at
-  // The call was charged for the first duration that was reported.
-  const charged_s = duration_s === undefined ? undefined : (message.duration_s ?? duration_s)
+  // The call is charged for the first duration that is not 0.
+  const charged_s = duration_s === undefined ? undefined : message.duration_s || duration_s
   if (charged_s !== undefined) message.duration_s = charged_s
   message.error_code = status === 'failed' ? code : null
   message.error_message = status === 'failed' && !isErased(message) ? text : null

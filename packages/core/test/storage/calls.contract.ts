@@ -119,17 +119,27 @@ export function callsContract(open: OpenStorage): void {
       expect(await entriesOf(workspaceId)).toHaveLength(2)
     })
 
-    it('for the first duration, which the call keeps when a later report changes its status', async () => {
-      const workspaceId = await bench.workspace(10)
-      const message = await taken(workspaceId)
-      await bench.settle(
-        { workspace_id: workspaceId, message_id: message.id, token: null },
-        { task: 'callback', receipts: [{ ...receipt('sent'), duration_s: 61 }] },
-      )
-      await ended(message, 0)
-      expect(await inShort(message)).toMatchObject({ status: 'delivered', used: 2, balance: 8 })
-      expect((await bench.message(workspaceId, message.id)).duration_s).toBe(61)
-    })
+    it.each([
+      [61, 0],
+      [0, 61],
+    ])(
+      'for the first duration that is not 0, which the call shows: %d, then %d',
+      async (first_s, second_s) => {
+        const workspaceId = await bench.workspace(10)
+        const message = await taken(workspaceId)
+        const ref = { workspace_id: workspaceId, message_id: message.id, token: null }
+        const reports = [first_s, second_s].map((duration_s) => ({
+          ...receipt('sent'),
+          duration_s,
+        }))
+        for (const report of reports) {
+          await bench.settle(ref, { task: 'callback', receipts: [report] })
+        }
+        await ended(message, second_s)
+        expect(await inShort(message)).toMatchObject({ status: 'delivered', used: 2, balance: 8 })
+        expect((await bench.message(workspaceId, message.id)).duration_s).toBe(61)
+      },
+    )
 
     it('once, also in one batch', async () => {
       const workspaceId = await bench.workspace(10)
