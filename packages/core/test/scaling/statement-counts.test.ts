@@ -71,7 +71,7 @@ function openCounted(file: string): Storage {
     text,
   ) {
     const statement = prepare.call(this, text)
-    for (const verb of ['run', 'get', 'all'] as const) {
+    for (const verb of ['run', 'get', 'all', 'iterate'] as const) {
       const execute = statement[verb].bind(statement) as (...values: unknown[]) => unknown
       statement[verb] = ((...values: unknown[]) => {
         executed += 1
