@@ -7,6 +7,7 @@ import { checkAll, checkMoment } from './invariants.ts'
 import { createModel, type Hook, PACKAGE, type Place, PROVIDERS } from './model.ts'
 import { network, providers, setOutside } from './outside.ts'
 import { payments } from './payments.ts'
+import { isAged, passWeeks, RETENTION_DAYS } from './retention.ts'
 import { isFault, scriptOf, shorterScripts, type Timed } from './script.ts'
 import { type Connection, createWorld, makeImage, Violation } from './world.ts'
 
@@ -101,7 +102,8 @@ export async function runSeed(
     await runSeed(0, WARMING_UP)
   }
   const { image, places, hooks } = await prepared
-  const world = createWorld(seed, { ...OPTIONS, image, network })
+  const retention_days = isAged(seed) ? RETENTION_DAYS : null
+  const world = createWorld(seed, { ...OPTIONS, retention_days, image, network })
   const model = createModel(places, hooks)
   const reading = { file: '', database: null as Connection | null }
   const database = () => {
@@ -144,6 +146,7 @@ export async function runSeed(
     for (const which of PROVIDERS.keys()) perform(stage, { do: 'resumeProvider', which })
     await rest()
     checkAll({ world, model, database: database() })
+    if (isAged(seed)) await passWeeks(stage, rest)
     running.turn_ms = () => 0
     const report = await settled(verifyLedger(`file:${world.file}`))
     if (!report.ok) world.violate('the ledger is exact', JSON.stringify(report.differences))
