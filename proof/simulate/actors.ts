@@ -148,7 +148,9 @@ const recipientOf = (channel: keyof typeof CONTENTS, fate: number): string =>
 
 function send(stage: Stage, step: Doing<'send'>): void {
   const { channel, fate } = step
-  sendCopies(stage, step, { channel, to: recipientOf(channel, fate), content: CONTENTS[channel] })
+  const isLimited = !step.isTest && fate % 6 === 5
+  const message = { channel, to: recipientOf(channel, fate), content: CONTENTS[channel] }
+  sendCopies(stage, { ...step, isLimited }, message)
 }
 
 function bulk(stage: Stage, step: Doing<'bulk'>): void {
@@ -163,7 +165,12 @@ function bulk(stage: Stage, step: Doing<'bulk'>): void {
       scheduled_at: new Date(Date.now() + step.delay_s * 1000).toISOString(),
     }),
   }
-  const asked = newAsked(stage, { ...step, isTest: false }, 'bulk', body)
+  const asked = newAsked(
+    stage,
+    { ...step, isTest: false, isLimited: step.fate % 6 === 5 },
+    'bulk',
+    body,
+  )
   stage.model.asked.push(asked)
   // A message that follows at once is handed to the lane while the messages of the bulk wait.
   void post(stage, asked).then(() => {
@@ -218,6 +225,11 @@ async function repeatOther(stage: Stage, asked: Asked): Promise<void> {
 const known = ({ model }: Stage): { id: string; asked: Asked }[] =>
   model.asked.flatMap((asked) => asked.ids.map((id) => ({ id, asked })))
 
+/** A message as the HTTP API shows it. */
+interface Seen {
+  message: { status: string; credits_refunded: number; error_code: string | null }
+}
+
 async function oneMessage(
   stage: Stage,
   step: Doing<'cancel'> | Doing<'reschedule'> | Doing<'read'>,
@@ -235,10 +247,18 @@ async function oneMessage(
   const at = world.nameOf('m', id)
   const when = step.do === 'reschedule' ? Date.now() + step.delay_s * 1000 : 0
   if (step.do === 'reschedule') model.moved.add(id)
-  const answer = await ask(stage, `${step.do} ${at}`, (core) => {
+  const scheduled_at = new Date(when).toISOString()
+  const answer = await ask(stage, `${step.do} ${at}`, async (core) => {
+    if (world.door) {
+      const { key } = place
+      if (step.do === 'read') return (await world.door.call<Seen>('GET', id, { key })).data.message
+      const body = step.do === 'reschedule' ? { scheduled_at } : undefined
+      const { data } = await world.door.call<Seen>('POST', `${id}/${step.do}`, { key, body })
+      return data.message
+    }
     if (step.do === 'cancel') return core.messages.cancel(place.id, id)
     if (step.do === 'read') return core.messages.get(place.id, id)
-    return core.messages.reschedule(place.id, id, { scheduled_at: new Date(when).toISOString() })
+    return core.messages.reschedule(place.id, id, { scheduled_at })
   })
   if (!answer || 'code' in answer) {
     if (answer?.code === 'not_found')
@@ -280,6 +300,19 @@ async function stranger(stage: Stage, which: number): Promise<void> {
     (core) =>
       core.messages.reschedule(other.id, id, { scheduled_at: new Date(Date.now()).toISOString() }),
   ]
+  const { door } = world
+  if (door) {
+    const by = (method: 'GET' | 'POST', url: string, body?: object) => () =>
+      door.call(method, url, { key: other.key, body })
+    const scheduled_at = new Date(Date.now()).toISOString()
+    works.splice(
+      0,
+      3,
+      by('GET', id),
+      by('POST', `${id}/cancel`),
+      by('POST', `${id}/reschedule`, { scheduled_at }),
+    )
+  }
   const answer = await ask(stage, 'stranger', works[which % works.length] as (typeof works)[0])
   if (answer && (!('code' in answer) || answer.code !== 'not_found')) {
     world.violate(

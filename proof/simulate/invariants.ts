@@ -148,7 +148,8 @@ export function spendingOf(database: Connection, workspace_id: string) {
   return { day, spent }
 }
 
-const isFaulted = ({ faulted }: World, from_ms: number, until_ms: number): boolean =>
+/** Whether a fault lies in a time. */
+export const isFaulted = ({ faulted }: World, from_ms: number, until_ms: number): boolean =>
   faulted.some((at) => at >= from_ms && at <= until_ms)
 
 /** A delivery that failed is tried again by the schedule. The guide to webhooks has it. */

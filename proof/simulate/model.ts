@@ -55,6 +55,8 @@ export interface Place {
   key: string
   key_id: string
   test_key: string
+  /** A live key with a daily limit. */
+  limited_key: string
 }
 
 export interface Hook {
@@ -114,6 +116,8 @@ export interface Person {
 export interface Asked {
   place: number
   isTest: boolean
+  /** Whether the key is the one with a daily limit. */
+  isLimited: boolean
   kind: 'send' | 'bulk'
   key: string | undefined
   body: unknown

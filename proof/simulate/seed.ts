@@ -3,7 +3,9 @@ import './clock.ts'
 import fc from 'fast-check'
 import { perform } from './actors.ts'
 import { elapsedMs, running, settled } from './clock.ts'
+import { isByHttp, openDoor } from './http.ts'
 import { checkAll, checkMoment } from './invariants.ts'
+import { checkLimits, KEY_LIMIT, QUOTAS } from './limits.ts'
 import { createModel, type Hook, PACKAGE, type Place, PROVIDERS } from './model.ts'
 import { network, providers, setOutside } from './outside.ts'
 import { payments } from './payments.ts'
@@ -19,6 +21,7 @@ const OPTIONS = {
   providers,
   credit_packages: [PACKAGE],
   payments,
+  quotas: QUOTAS,
   webhook_targets: { allow_http: true, allow_nets: ['10.0.0.0/8'] },
 }
 
@@ -37,7 +40,10 @@ async function prepareImage() {
       )
       const { key, id: key_id } = await settled(core.apiKeys.create(id, { name: 'live' }))
       const test = await settled(core.apiKeys.create(id, { name: 'test', mode: 'test' }))
-      places.push({ id, key, key_id, test_key: test.key })
+      const limited = await settled(
+        core.apiKeys.create(id, { name: 'limited', daily_credit_limit: KEY_LIMIT }),
+      )
+      places.push({ id, key, key_id, test_key: test.key, limited_key: limited.key })
       for (const mode of ['all', 'live'] as const) {
         const receiver = hooks.length + 1
         const url = `http://10.0.0.${receiver}/hook`
@@ -71,6 +77,7 @@ function firstInQueue(database: Connection): string {
 
 /** Loads the modules that the service loads late, which takes time of the machine. */
 const WARMING_UP = scriptOf(0).filter(({ step }) => step.do === 'send')
+const WARMING_UP_HTTP = scriptOf(0).filter(({ step }) => step.do === 'send' || step.do === 'read')
 
 let prepared: ReturnType<typeof prepareImage> | null = null
 
@@ -100,10 +107,17 @@ export async function runSeed(
   if (prepared === null) {
     prepared = prepareImage()
     await runSeed(0, WARMING_UP)
+    await runSeed(0, WARMING_UP_HTTP)
   }
   const { image, places, hooks } = await prepared
   const retention_days = isAged(seed) ? RETENTION_DAYS : null
-  const world = createWorld(seed, { ...OPTIONS, retention_days, image, network })
+  const world = createWorld(seed, {
+    ...OPTIONS,
+    retention_days,
+    image,
+    network,
+    openDoor: isByHttp(seed) || script === WARMING_UP_HTTP ? openDoor : null,
+  })
   const model = createModel(places, hooks)
   const reading = { file: '', database: null as Connection | null }
   const database = () => {
@@ -134,7 +148,10 @@ export async function runSeed(
       if (isFault(step)) faults += 1
       else operations += 1
       perform(stage, step)
-      if (i % LOOK_EVERY === 0 && world.core) checkMoment({ world, model, database: database() })
+      if (i % LOOK_EVERY === 0 && world.core) {
+        checkMoment({ world, model, database: database() })
+        checkLimits(stage)
+      }
     }
     model.calm = true
     world.forgiveCommits()
@@ -146,6 +163,7 @@ export async function runSeed(
     for (const which of PROVIDERS.keys()) perform(stage, { do: 'resumeProvider', which })
     await rest()
     checkAll({ world, model, database: database() })
+    checkLimits(stage)
     if (isAged(seed)) await passWeeks(stage, rest)
     running.turn_ms = () => 0
     const report = await settled(verifyLedger(`file:${world.file}`))

@@ -13,6 +13,7 @@ import {
   settleTasks,
 } from './clock.ts'
 import { createDisk } from './disk.ts'
+import type { Door } from './http.ts'
 import { mixed, randomOf } from './random.ts'
 
 const { createCore } = await import('../../packages/core/src/core.ts')
@@ -70,9 +71,14 @@ export type World = ReturnType<typeof createWorld>
  */
 export function createWorld(
   seed: number,
-  options: Omit<CoreOptions, 'database_url' | 'runtime'> & { image: string; network: Network },
+  options: Omit<CoreOptions, 'database_url' | 'runtime'> & {
+    image: string
+    network: Network
+    /** Opens the HTTP API of a process; null: clients call the core. */
+    openDoor: ((core: Core) => Promise<Door>) | null
+  },
 ) {
-  const { image, network, ...coreOptions } = options
+  const { image, network, openDoor, ...coreOptions } = options
   failWrites = 0
   restartClock(seed % 3 === 0 ? EVENING_MS : START_MS)
   const lines: string[] = []
@@ -89,6 +95,7 @@ export function createWorld(
   let steps = 0
   let file = ''
   let core: Core | null = null
+  let door: Door | null = null
   const deaths: (() => void)[] = []
   let broken: Violation | null = null
   /** Whether the last process was killed. */
@@ -177,6 +184,7 @@ export function createWorld(
         },
       }),
     )
+    door = openDoor && (await settled(openDoor(started)))
     await settled(started.startDispatch())
     core = started
     running.turn_ms = () => {
@@ -284,6 +292,9 @@ export function createWorld(
     faulted,
     get core() {
       return core
+    },
+    get door() {
+      return door
     },
     get file() {
       return file
