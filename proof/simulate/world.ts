@@ -45,8 +45,8 @@ export class Violation extends Error {
 const SLOW_TURNS = 12
 const SLOW_TURN_MS = 40
 
-/** The timers of a seed: work that repeats without an end is stuck too. Most seeds have fewer than 5,000. */
-const STEPS_MAX = 30_000
+/** The timers of a seed: work that repeats without an end is stuck too. Most seeds have fewer than 5,000, and those that go on for weeks about 30,000. */
+const STEPS_MAX = 90_000
 
 /** What happens to one of the next commits. The power fails while the log is flushed, or the flush fails. */
 export type CommitFault =
