@@ -227,7 +227,10 @@ const known = ({ model }: Stage): { id: string; asked: Asked }[] =>
 
 /** A message as the HTTP API shows it. */
 interface Seen {
-  message: { status: string; credits_refunded: number; error_code: string | null }
+  message: Record<'credits_used' | 'credits_refunded', number> & {
+    status: string
+    error_code: string | null
+  }
 }
 
 async function oneMessage(
