@@ -1,12 +1,12 @@
 // The clock is replaced before Fastify is loaded.
 import './clock.ts'
+import type { Core } from '../../packages/core/src/core.ts'
 import { mixed } from './random.ts'
-import type { Core } from './world.ts'
 
 const { buildApp } = await import('../../packages/server/src/app.ts')
 const { RATES } = await import('../../packages/core/src/contract/limits.ts')
 
-/** In one of this number of seeds, clients send, read and cancel by HTTP. The routes of a new process take a fifth of a second to build. */
+/** In one of this number of seeds, clients send, read and cancel by HTTP: each start of a process builds all routes. */
 const SHARE = 5
 
 export const isByHttp = (seed: number): boolean => mixed(seed, 15) % SHARE === 0
