@@ -135,6 +135,7 @@ export function callsContract(open: OpenStorage): void {
         for (const report of reports) {
           await bench.settle(ref, { task: 'callback', receipts: [report] })
         }
+        expect((await bench.message(workspaceId, message.id)).duration_s).toBe(61)
         await ended(message, second_s)
         expect(await inShort(message)).toMatchObject({ status: 'delivered', used: 2, balance: 8 })
         expect((await bench.message(workspaceId, message.id)).duration_s).toBe(61)
