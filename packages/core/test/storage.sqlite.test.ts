@@ -397,14 +397,6 @@ describe('SQLite alone', () => {
     )
     await storage.hot.accept(sends)
     let reports = 0
-    storage.hot.setLanes({
-      messages: {
-        reserve: () => null,
-        queued() {
-          reports += 1
-        },
-      },
-    })
     const claim = () =>
       storage.hot.claimMessages({
         now: runtime.now(),
@@ -413,6 +405,9 @@ describe('SQLite alone', () => {
         lease_ms: 60_000,
         token: 'token',
         route: () => ({ provider: 'carrier', sender: null }),
+        onEarlyEnd() {
+          reports += 1
+        },
       })
     const parts = [await claim(), await claim(), await claim()]
     expect(parts.map((part) => part.length)).toEqual([3, 2, 0])

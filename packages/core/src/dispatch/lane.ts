@@ -11,7 +11,8 @@ export interface Lane<Item, Terms = unknown> {
   slots: number
   /** The maximum number of items of one claim; `CLAIM_GROWTH` times as many while full claims are slow. */
   batch: number
-  claim(limit: number): Promise<Item[]>
+  /** Calls `onEarlyEnd` when more items may be due although it returns fewer than `limit`. */
+  claim(limit: number, onEarlyEnd?: () => void): Promise<Item[]>
   /** The terms on which a transaction claims at most `limit` items as it queues them. */
   offer(limit: number): Offer<Terms>
   /**
@@ -171,15 +172,20 @@ export function startLane<Item, Terms>(
     try {
       const claimed_ms = uptimeMs()
       const began = performance.now()
-      const items = gate.is_paused ? [] : await lane.claim(limit)
+      let isEarly = false
+      const onEarlyEnd = () => {
+        isEarly = true
+      }
+      const items = gate.is_paused ? [] : await lane.claim(limit, onEarlyEnd)
+      const isFull = isEarly || items.length === limit
       const took_ms = performance.now() - began
       telemetry?.claimed(lane.name, items.length, took_ms)
       inFlight -= limit - items.length
-      noteClaim(items.length === limit, took_ms)
+      noteClaim(isFull, took_ms)
       launch(items, claimed_ms)
       if (isCatchingUp) beginHeld(claims)
       // A full batch means that more items are due.
-      if (items.length === limit) return
+      if (isFull) return
     } catch (error) {
       inFlight -= limit
       isBehind = true

@@ -64,8 +64,11 @@ export function messageLane({
     name: 'messages',
     slots: SLOTS,
     batch: CLAIM_MAX,
-    claim: (limit) =>
-      storage.hot.claimMessages(termsOf(limit, claimRouter(routing, inFlight, new Map()))),
+    claim: (limit, onEarlyEnd) =>
+      storage.hot.claimMessages({
+        ...termsOf(limit, claimRouter(routing, inFlight, new Map())),
+        onEarlyEnd,
+      }),
     offer(limit) {
       const route = claimRouter(routing, inFlight, offered)
       const providers: string[] = []

@@ -156,6 +156,8 @@ export interface Claim {
 export interface MessageClaim extends Claim {
   /** Chooses the provider of a message. It is journalled with the attempt, before the call. */
   route(message: Routed): Route
+  /** Called when the claim ends before its limit although more messages may be due, because their contents are long. */
+  onEarlyEnd?: (() => void) | undefined
 }
 
 /** Limits for each webhook and each workspace; the maps contain the exceptions. */

@@ -172,7 +172,6 @@ export function openEngine(
   })
   const claimMessages = prepareClaimMessages(connection, t, {
     steps,
-    lanes,
     log,
     afterCommit: writer.afterCommit,
   })

@@ -10,13 +10,7 @@ import {
 } from '../../../rules/claim.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
-import {
-  type ClockSteps,
-  type GivenLanes,
-  REDATED,
-  REDATED_MAX,
-  STEP_MIN_MS,
-} from '../../queueing.ts'
+import { type ClockSteps, REDATED, REDATED_MAX, STEP_MIN_MS } from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
 import { decoder, insertInto, selectFrom, updateOf } from '../engine/rows.ts'
 import { prepareFindSuppressed } from './shared-rows.ts'
@@ -36,12 +30,10 @@ export function prepareClaimMessages(
   t: Tables,
   {
     steps,
-    lanes,
     log,
     afterCommit,
   }: {
     steps: ClockSteps
-    lanes: GivenLanes
     log: Pick<Log, 'warn'>
     afterCommit: (work: () => void) => void
   },
@@ -109,8 +101,7 @@ export function prepareClaimMessages(
       due.push(decode(values) as unknown as DueMessage)
       contents += String(values[content]).length
       if (contents < CONTENTS_MAX) continue
-      // More messages may be due, although the claim has fewer than its limit.
-      afterCommit(() => lanes.current?.messages?.queued([]))
+      claim.onEarlyEnd?.()
       break
     }
     if (due.length === 0) return []
