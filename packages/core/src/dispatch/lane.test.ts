@@ -38,16 +38,18 @@ function openLane({
   const limits: number[] = []
   let offers = 0
   let claims = 0
-  let onClaim: ((claims: number) => string[] | Promise<string[] | null>) | null = null
+  let onClaim:
+    | ((claims: number, onEarlyEnd?: () => void) => string[] | Promise<string[] | null>)
+    | null = null
   let onDone: (() => void) | null = null
   const lane: Lane<string> = {
     name: 'messages',
     slots,
     batch,
-    claim: async (limit) => {
+    claim: async (limit, onEarlyEnd) => {
       claims += 1
       limits.push(limit)
-      return (await onClaim?.(claims)) ?? queue.splice(0, limit)
+      return (await onClaim?.(claims, onEarlyEnd)) ?? queue.splice(0, limit)
     },
     offer(limit) {
       offered.push(limit)
@@ -93,7 +95,7 @@ function openLane({
     offered,
     stoppings: () => stoppings,
     /** Replaces the claims from now on, which are numbered from 1. Null takes the items of the queue. */
-    onClaim(claim: (claims: number) => string[] | Promise<string[] | null>) {
+    onClaim(claim: NonNullable<typeof onClaim>) {
       claims = 0
       onClaim = claim
     },
@@ -108,6 +110,23 @@ function openLane({
 
 /** Lets the claim that the lane has begun end. */
 const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+it('a claim that ends early leaves the lane behind, so that nothing overtakes older items', async () => {
+  const { running, onClaim, items } = openLane()
+  await running.quiet()
+  let room: unknown = 'not asked'
+  onClaim((claims, onEarlyEnd) => {
+    if (claims === 1) {
+      onEarlyEnd?.()
+      return ['a']
+    }
+    if (claims === 2) room = running.reserve(1)
+    return []
+  })
+  running.wake()
+  await expect.poll(() => room).toBeNull()
+  expect(items()).toEqual(['a'])
+})
 
 describe('items whose results are being stored', () => {
   it('let the next claim begin, for at most four batches', async () => {
