@@ -35,7 +35,8 @@ const READ_AS: Readonly<Record<string, string>> = { nn: 'nb', no: 'nb' }
  * `mask` is in the content where the code is: once, in an SMS with a domain also in its last line, in an e-mail once each in
  * subject, text and HTML, in a call twice. The subject has the code, because people read it in the notification.
  *
- * An SMS is one segment once digits replace the mask. What does not fit is left out, in this order: the validity, the warning
+ * An SMS is one segment once digits replace the mask, one for each of its characters: a shorter mask than the code can give a
+ * second segment. What does not fit is left out, in this order: the validity, the warning
  * instead, both, words at the end of the brand, letters at the end of the brand if its first word is too long or too short,
  * the brand. Only with a domain that is too long for that, the SMS has a second segment.
  *
