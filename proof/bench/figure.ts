@@ -18,6 +18,8 @@ export interface Figure {
 export interface BenchOptions {
   /** Fewer and shorter rounds: to try a change, not to quote. */
   quick: boolean
+  /** The times in milliseconds that each flush of the log lasts longer, in the lines of slow disks. */
+  flush_ms: readonly number[]
 }
 
 /** `name  value (floor …)  raw numbers`, on one line. */

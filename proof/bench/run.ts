@@ -1,6 +1,7 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { onStage, type Stage } from '../stage/stage.ts'
 import { type BenchOptions, count, type Figure, lineOf } from './figure.ts'
 import { type Result, ROWS, tableOf, withFloor } from './table.ts'
@@ -46,17 +47,24 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
 
 const USAGE = `usage: npm run bench [-- --quick]                 the summary: each figure with its floor and its goal
        npm run bench ${Object.keys(BENCHES).join('|')}… [-- --quick]
+       npm run bench accept -- --flush-ms 3      with the flushes of a slow disk; default: 3 and 8 ms longer
        npm run bench profile accept|accept-dispatching|end-to-end|postgres-accept|postgres-end-to-end|steady|steady-postgres|smpp|smpp-bulk|compat-twilio|smtp-inlet [-- --quick]`
 
-const names = process.argv.slice(2).filter((argument) => argument !== '--quick')
-const options: BenchOptions = { quick: process.argv.includes('--quick') }
+const { positionals: names, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: 'boolean', default: false },
+    'flush-ms': { type: 'string', multiple: true, default: ['3', '8'] },
+  },
+})
+const options: BenchOptions = { quick: values.quick, flush_ms: values['flush-ms'].map(Number) }
 
 if (names[0] === 'profile') {
   const { profile, isProfiled } = await import('./profile.ts')
   const name = names[1] ?? ''
   if (isProfiled(name)) await profile(name, options)
   else refuse()
-} else if (names.every((name) => name in BENCHES)) {
+} else if (names.every((name) => name in BENCHES) && options.flush_ms.every((ms) => ms > 0)) {
   console.log(await machine())
   if (names.length > 0) for (const name of names) await measure(name)
   else await summarize()
@@ -92,7 +100,8 @@ function refuse(): void {
 /** The machine of the figures. A disk with free flushes would make every durable figure wrong. */
 async function machine(): Promise<string> {
   const flushes = await onStage(flushesPerSecond)
-  return `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, ${count(flushes)} flushes/s on ${tmpdir()}, load ${loadavg().map(count).join(' ')}`
+  const disk = `${count(flushes)} flushes/s on ${tmpdir()} (${count(1000 / flushes)} ms each)`
+  return `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, ${disk}, load ${loadavg().map(count).join(' ')}`
 }
 
 async function flushesPerSecond({ folder }: Stage): Promise<number> {

@@ -20,6 +20,21 @@ const LINES: Record<string, Columns[]> = {
   accept: [
     ['accept ÷ bare Fastify, SQLite', 'accept', 'x', 0.5, 0.6],
     ['accept while dispatching ÷ bare Fastify', 'accept, dispatching', 'x', 0.3, 0.35],
+    ['accept ÷ the least durable steps, SQLite', 'accept, against the limit', 'x', 0.6, 0.8],
+    [
+      'accept while dispatching, flush + 3 ms ÷ without',
+      'accept, dispatching, flush + 3 ms',
+      'x',
+      0.7,
+      0.8,
+    ],
+    [
+      'accept while dispatching, flush + 8 ms ÷ without',
+      'accept, dispatching, flush + 8 ms',
+      'x',
+      0.49,
+      0.6,
+    ],
   ],
   'end-to-end': [
     ['end to end, signed webhook received', 'end-to-end', '/s', 4_000, 6_000],

@@ -1,6 +1,6 @@
-// Makes calls of a process fail and shifts its clock. A control file, which can change at runtime, sets the faults. LD_PRELOAD.
+// Makes calls of a process fail or last longer, and shifts its clock. A control file, which can change at runtime, sets the faults. LD_PRELOAD.
 //
-//   SVC_FAULT_FOLDER   only calls on files in this folder fail
+//   SVC_FAULT_FOLDER   only calls on files in this folder fail or last longer
 //   SVC_FAULT_CONTROL  a file that contains a `struct control`
 
 #define _GNU_SOURCE
@@ -24,6 +24,7 @@ struct control {
   int32_t flush_errno;      // 0: flushes succeed
   int64_t clock_offset_ms;
   int64_t failed;           // number of calls that failed
+  int64_t flush_delay_us;   // the time that each flush lasts longer
 };
 
 static volatile struct control none;
@@ -48,24 +49,34 @@ static int is_inside(const char *path) {
   return strncmp(path, folder, folder_length) == 0 && path[folder_length] == '/';
 }
 
-// Whether a call on this descriptor must fail, with errno set. Names are looked up only during a fault.
-static int fails(int fd, int error) {
+static int is_open_inside(int fd) {
   char link[32], path[4096];
-  if (error == 0) return 0;
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, sizeof path - 1);
   if (length < 0) return 0;
   path[length] = '\0';
-  if (!is_inside(path)) return 0;
+  return is_inside(path);
+}
+
+// Whether a call on this descriptor must fail, with errno set. Names are looked up only during a fault.
+static int fails(int fd, int error) {
+  if (error == 0 || !is_open_inside(fd)) return 0;
   __sync_fetch_and_add(&control->failed, 1);
   errno = error;
   return 1;
 }
 
+static void delay(int fd, int64_t us) {
+  if (us == 0 || !is_open_inside(fd)) return;
+  struct timespec rest = {us / 1000000, us % 1000000 * 1000};
+  while (nanosleep(&rest, &rest) != 0 && errno == EINTR) {}
+}
+
 #define WRITES(fd) \
   if (fails(fd, control->write_errno)) return -1
 #define FLUSHES(fd) \
-  if (fails(fd, control->flush_errno)) return -1
+  if (fails(fd, control->flush_errno)) return -1; \
+  delay(fd, control->flush_delay_us)
 
 ssize_t write(int fd, const void *bytes, size_t length) {
   WRITES(fd);

@@ -54,6 +54,7 @@ const NO_INJECTION: Injection = {
   env: {},
   failWrites: notInjected,
   failFlushes: notInjected,
+  delayFlushes: notInjected,
   shiftClock: notInjected,
   failed: () => 0,
   close() {},
