@@ -4,6 +4,7 @@
 //   npm run node-matrix            all versions in proof/node-matrix/versions.ts
 //   npm run node-matrix -- 24      the versions of one release line
 //
+// The version that runs the matrix only installs, starts and stops the service: `npm test` does the other steps with it.
 // The binaries and their headers come from npm. Exits with 1 when a step fails.
 
 import { execFileSync } from 'node:child_process'
@@ -41,7 +42,8 @@ async function runVersion(version: string): Promise<boolean> {
   const cwd = copyOfClone()
   process.once('exit', () => rmSync(cwd, { recursive: true, force: true, maxRetries: 3 }))
   const env = environment(node)
-  for (const { name, work } of STEPS) {
+  const isOwn = version === process.versions.node
+  for (const { name, work } of STEPS.filter((step) => !(isOwn && step.is_in_tests))) {
     const start = Date.now()
     const prefix = `Node ${version}`
     try {
