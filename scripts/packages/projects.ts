@@ -159,7 +159,6 @@ export const PROJECTS: readonly Project[] = [
   {
     name: 'a TypeScript program',
     manager: 'pnpm',
-    on_each_node: true,
     install: [
       '@svc/client',
       '@svc/core',
