@@ -90,23 +90,29 @@ async function crashRound({ cwd, env }: Where): Promise<string> {
   return 'nothing lost'
 }
 
+const TRACES = [
+  '--conditions=source',
+  '--import',
+  'tsx',
+  'proof/simulate/run.ts',
+  '--seeds',
+  '2',
+  '--twice',
+]
+
+async function tracesOf(node: string, where: Where): Promise<string | undefined> {
+  const output = await finish([node, ...TRACES], { ...where, limit_ms: SUITE_LIMIT_MS })
+  return output.match(/^seed \d+: [0-9a-f]+$/gm)?.join(', ')
+}
+
+/** The traces on the Node that runs the matrix, which each version is compared with. */
+let ownTraces: Promise<string | undefined> | null = null
+
 /** The same seed has the same trace as on the Node that runs the matrix. */
 async function simulate({ cwd, env }: Where): Promise<string> {
-  const run = [
-    '--conditions=source',
-    '--import',
-    'tsx',
-    'proof/simulate/run.ts',
-    '--seeds',
-    '2',
-    '--twice',
-  ]
-  const tracesOf = async (node: string, where: Where) => {
-    const output = await finish([node, ...run], { ...where, limit_ms: SUITE_LIMIT_MS })
-    return output.match(/^seed \d+: [0-9a-f]+$/gm)?.join(', ')
-  }
+  ownTraces ??= tracesOf(process.execPath, { cwd: process.cwd(), env: process.env })
   const traces = await tracesOf('node', { cwd, env })
-  const own = await tracesOf(process.execPath, { cwd: process.cwd(), env: process.env })
+  const own = await ownTraces
   if (traces === undefined || traces !== own) throw new Error(`${traces}, here ${own}`)
   return traces
 }

@@ -3,7 +3,6 @@ import './clock.ts'
 import type { Core } from '../../packages/core/src/core.ts'
 import { mixed } from './random.ts'
 
-const { buildApp } = await import('../../packages/server/src/app.ts')
 const { RATES } = await import('../../packages/core/src/contract/limits.ts')
 
 /** In one of this number of seeds, clients send, read and cancel by HTTP: each start of a process builds all routes. */
@@ -24,6 +23,8 @@ interface Envelope {
 
 /** The HTTP API of a service, without a network. */
 export async function openDoor(core: Core) {
+  // Most seeds do without the routes.
+  const { buildApp } = await import('../../packages/server/src/app.ts')
   let requests = 0
   const app = await buildApp(core, {
     config: {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts'
@@ -24,19 +25,23 @@ export function unmatchedChanges(): string[] {
   )
 }
 
-/** Runs seeds with each planted bug in a process of its own, up to the first broken promise. Returns whether all were found. */
+/** Runs seeds with each planted bug in a process of its own, one on each core, up to the first broken promise. Returns whether all were found. */
 export async function runPlanted(seeds: number, only: string | undefined): Promise<boolean> {
   const unmatched = unmatchedChanges()
   if (unmatched.length > 0) throw new Error(unmatched.join('\n'))
   const names = only?.split(',')
   const chosen = PLANTED_BUGS.filter(({ name }) => names?.includes(name) ?? true)
   if (chosen.length === 0) throw new Error(`there is no planted bug named ${only}`)
+  const waiting = chosen.values()
   let found = 0
-  for (const bug of chosen) {
-    const result = await runOne(bug, seeds)
-    if (result.type === 'found') found += 1
-    console.log(`${bug.name}: ${textOf(result)}`)
+  const runWaiting = async () => {
+    for (const bug of waiting) {
+      const result = await runOne(bug, seeds)
+      if (result.type === 'found') found += 1
+      console.log(`${bug.name}: ${textOf(result)}`)
+    }
   }
+  await Promise.all(Array.from({ length: availableParallelism() }, runWaiting))
   console.log(`${found} of ${chosen.length} planted bugs found within ${seeds} seeds`)
   return found === chosen.length
 }

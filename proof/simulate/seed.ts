@@ -82,11 +82,20 @@ function firstInQueue(database: Connection): string {
   return `${first('message_queue')} ${first('delivery_queue')}`
 }
 
-/** Loads the modules that the service loads late, which takes time of the machine. */
-const WARMING_UP = scriptOf(0).filter(({ step }) => step.do === 'send')
-const WARMING_UP_HTTP = scriptOf(0).filter(({ step }) => step.do === 'send' || step.do === 'read')
+/** Loads the modules that the service loads late, which takes time of the machine: one step of each kind. */
+const WARMING_UP = scriptOf(0).filter(
+  ({ step }, at, all) => !isFault(step) && all.findIndex((one) => one.step.do === step.do) === at,
+)
+
+/** The seed of the steps, for clients that call the core and for those that use HTTP. */
+const WARMING_SEEDS = [false, true].map((http) =>
+  Array.from({ length: 100 }, (_, seed) => seed).find(
+    (seed) => isByHttp(seed) === http && !isAged(seed),
+  ),
+)
 
 let prepared: ReturnType<typeof prepareImage> | null = null
+const isWarm = [false, false]
 
 /** The result of one seed. */
 export interface SeedResult {
@@ -111,19 +120,20 @@ export async function runSeed(
   seed: number,
   script: readonly Timed[] = scriptOf(seed),
 ): Promise<SeedResult> {
-  if (prepared === null) {
-    prepared = prepareImage()
-    await runSeed(0, WARMING_UP)
-    await runSeed(0, WARMING_UP_HTTP)
-  }
+  prepared ??= prepareImage()
   const { image, places, hooks } = await prepared
+  const way = Number(isByHttp(seed))
+  if (!isWarm[way]) {
+    isWarm[way] = true
+    await runSeed(WARMING_SEEDS[way] as number, WARMING_UP)
+  }
   const retention_days = isAged(seed) ? RETENTION_DAYS : null
   const world = createWorld(seed, {
     ...OPTIONS,
     retention_days,
     image,
     network,
-    openDoor: isByHttp(seed) || script === WARMING_UP_HTTP ? openDoor : null,
+    openDoor: isByHttp(seed) ? openDoor : null,
   })
   const model = createModel(places, hooks)
   const reading = { file: '', database: null as Connection | null }
