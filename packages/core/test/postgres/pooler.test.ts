@@ -1,110 +1,221 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect as connectTo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { connect } from '../../src/storage/postgres/engine/connection.ts'
+import { PassThrough } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
+import type pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { exportArchive } from '../../src/maintenance/archive/export-archive.ts'
+import { migrationStatus } from '../../src/maintenance/archive/open.ts'
+import { verifyLedger } from '../../src/maintenance/ledger/verify-ledger.ts'
+import { alone, connect } from '../../src/storage/postgres/engine/connection.ts'
+import { transact } from '../../src/storage/postgres/engine/transaction.ts'
+import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
-import { ownerOf } from '../postgres-server.ts'
+import { hasPooler, type Pooler, startPooler } from '../postgres-pooler.ts'
+import { benchFor, only } from '../storage/bench.ts'
+import { patient } from './bench.ts'
+import { timed } from './timed.ts'
 
-const PGBOUNCER = '/usr/sbin/pgbouncer'
-
-let folder: string
 let database: TestDatabase
-const poolers: ChildProcess[] = []
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-pooler-'))
+const ends: (() => Promise<unknown>)[] = []
+beforeEach(async () => {
   database = await createDatabase()
 })
-afterAll(async () => {
-  for (const child of poolers) {
-    if (child.exitCode !== null) continue
-    const ended = once(child, 'exit')
-    child.kill('SIGKILL')
-    await ended
-  }
-  await database?.drop()
-  rmSync(folder, { recursive: true, force: true })
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end()
+  await database.drop()
 })
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
+const runtime = testRuntime('pooler')
+const { log } = runtime
+
+async function pooler(
+  pool_mode: 'transaction' | 'session' = 'transaction',
+  settings: Record<string, string | number> = {},
+): Promise<Pooler> {
+  const started = await startPooler(database.url, pool_mode, settings)
+  ends.push(started.stop)
+  return started
 }
 
-/** Starts PgBouncer before the database, and returns the URL of the database behind it. */
-async function startPooler(pool_mode: string, options = ''): Promise<string> {
-  const url = new URL(database.url)
-  const port = await freePort()
-  const name = url.pathname.slice(1)
-  const host = url.searchParams.get('host') ?? decodeURIComponent(url.hostname)
-  const password = decodeURIComponent(url.password)
-  const login = `user=${decodeURIComponent(url.username)}${password && ` password=${password}`}`
-  const file = join(folder, `${port}.ini`)
-  writeFileSync(
-    file,
-    `[databases]
-${name} = host=${host} port=${url.port || 5432} dbname=${name} ${login}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = any
-pool_mode = ${pool_mode}
-${options}
-`,
-  )
-  const { uid, gid } = ownerOf(folder)
-  if (uid !== undefined && gid !== undefined) {
-    chownSync(folder, uid, gid)
-    chownSync(file, uid, gid)
+async function connected(url: string, direct_url?: string) {
+  const connections = await connect(url, { log, direct_url })
+  ends.push(connections.end)
+  return connections
+}
+
+it('a direct connection has sessions, however often it is opened', async () => {
+  for (let i = 0; i < 3; i++) {
+    const { cold, connect: listen } = await connected(database.url)
+    expect(cold.begin).toBeUndefined()
+    expect(listen).not.toBeNull()
   }
-  const child = spawn(PGBOUNCER, [file], { uid, gid, stdio: 'ignore' })
-  poolers.push(child)
-  await expect.poll(() => listens(port), { timeout: 10_000 }).toBe(true)
-  return `postgres://${url.username}@127.0.0.1:${port}/${name}`
-}
-
-function listens(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connectTo(port, '127.0.0.1')
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    socket.once('connect', () => socket.destroy())
-  })
-}
-
-const { log } = testRuntime('pooler')
-
-it('takes a direct connection, however often', async () => {
-  for (let i = 0; i < 3; i++) await (await connect(database.url, { log })).end()
 })
 
-describe.skipIf(!existsSync(PGBOUNCER))('behind PgBouncer', () => {
+describe.skipIf(!hasPooler)('behind PgBouncer', () => {
   it.each([
-    ['one', 'default_pool_size = 1'],
-    ['several', ''],
-    ['several, in turn', 'server_round_robin = 1'],
-  ])(
-    'a pool of transactions with %s sessions is refused, also when it is warm',
-    async (_, options) => {
-      const url = await startPooler('transaction', options)
-      for (let i = 0; i < 3; i++) {
-        await expect(connect(url, { log })).rejects.toThrow(
-          /^cannot use the PostgreSQL database .*: a pooler gives each transaction another session, .*pool_mode = session\)$/,
-        )
-      }
+    ['one session', { default_pool_size: 1 }],
+    ['several sessions', {}],
+    ['several sessions, in turn', { server_round_robin: 1 }],
+  ])('a pool of transactions with %s is found, also when it is warm', async (_, settings) => {
+    const { url } = await pooler('transaction', settings)
+    for (let i = 0; i < 3; i++) {
+      const { hot, cold, slow, connect: listen, end } = await connect(url, { log })
+      for (const each of [hot, cold, slow]) expect(each.begin).toBeDefined()
+      expect(listen).toBeNull()
+      await end()
+    }
+  })
+
+  it('a pool of sessions has sessions', async () => {
+    const { url } = await pooler('session')
+    for (let i = 0; i < 3; i++) {
+      const { cold, end } = await connect(url, { log })
+      expect(cold.begin).toBeUndefined()
+      await end()
+    }
+  })
+
+  it('a direct URL is for what needs a session, and must lead to the same database', async () => {
+    const { url } = await pooler()
+    const { hot, lone, slow, connect: listen } = await connected(url, database.url)
+    expect([hot.begin, lone.begin, slow.begin]).toEqual([expect.anything(), undefined, undefined])
+    expect(listen).not.toBeNull()
+    await expect(connect(url, { log, direct_url: url })).rejects.toThrow(
+      /database_direct_url leads through a pooler/,
+    )
+    const other = await createDatabase()
+    ends.push(other.drop)
+    await expect(connect(url, { log, direct_url: other.url })).rejects.toThrow(
+      /database_direct_url must lead to the database of database_url/,
+    )
+  })
+
+  it('a move is refused without a session, because its lock would not hold', async () => {
+    const { url } = await pooler()
+    expect((await migrationStatus(url)).pending).toEqual([])
+    const move = exportArchive({ database_url: url, to: new PassThrough(), made_by: 'test' })
+    await expect(move).rejects.toThrow(/name PostgreSQL itself, with --database/)
+  })
+
+  it('each transaction has its settings, whatever other clients left in the sessions', async () => {
+    const { url } = await pooler('transaction', { default_pool_size: 1 })
+    const { hot, cold } = await connected(url)
+    const names = ['synchronous_commit', 'transaction_isolation', 'timezone', 'lock_timeout']
+    const settingsIn = async (run: (text: string) => Promise<pg.QueryResult>) =>
+      (await run(`select ${names.map((name) => `current_setting('${name}') as ${name}`)}`)).rows[0]
+    await cold.query(`set synchronous_commit = off`)
+    await cold.query(`set default_transaction_isolation = serializable`)
+    await cold.query(`set timezone = 'Asia/Tokyo'`)
+    const left = await settingsIn((text) => cold.query(text))
+    expect(left).toMatchObject({ synchronous_commit: 'off', transaction_isolation: 'serializable' })
+    for (const pool of [hot, cold]) {
+      const inside = await transact(
+        pool,
+        (client) => ({
+          send: (text: string) => client.query(text),
+          command: (text) => void client.query(text),
+          succeeded: async () => {},
+          ended: async () => {},
+          lastSkipped: () => false,
+        }),
+        settingsIn,
+      )
+      expect(inside).toEqual({
+        synchronous_commit: 'on',
+        transaction_isolation: 'read committed',
+        timezone: 'UTC',
+        lock_timeout: '3500ms',
+      })
+    }
+    expect(await settingsIn((text) => cold.query(text))).toEqual(left)
+  })
+
+  it.each([
+    ['a transaction', false],
+    ['a session', true],
+  ])('work that one server does alone holds the lock of %s', async (_, is_direct) => {
+    const { url } = await pooler()
+    const direct = is_direct ? database.url : undefined
+    const [one, other] = [await connected(url, direct), await connected(url, direct)]
+    const inside = await alone(one.lone, 'sweep', async () => [
+      await alone(other.lone, 'sweep', async () => 'both'),
+      await alone(other.lone, 'else', async () => 'else'),
+    ])
+    expect(inside).toEqual([null, 'else'])
+    expect(await alone(other.lone, 'sweep', async () => 'after')).toBe('after')
+  })
+})
+
+describe.skipIf(!hasPooler)('a service behind PgBouncer with 3 sessions for 16 connections', () => {
+  let between: Pooler
+  const bench = benchFor(
+    async () => {
+      between = await pooler('transaction', { default_pool_size: 3 })
+      const storage = await openPostgres(between.url, testRuntime('storage'))
+      ends.push(() => storage.close())
+      return { storage, reopen: async () => storage, close: async () => {} }
     },
+    { elapsed: () => performance.now() },
   )
 
-  it('a pool of sessions is taken', async () => {
-    const url = await startPooler('session')
-    for (let i = 0; i < 3; i++) await (await connect(url, { log })).end()
+  it('accepts, claims and settles under load', async () => {
+    const id = await bench.workspace(1_000)
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, () => bench.accept(bench.make.send(id))),
+    )
+    expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['accepted']))
+    const outcome = { type: 'accepted', provider_message_id: null, lookup_after_ms: null } as const
+    let settled = 0
+    for (
+      let some = await bench.claimMessages();
+      some.length > 0;
+      some = await bench.claimMessages()
+    ) {
+      const done = await Promise.all(
+        some.map((held) => bench.settle(held, { task: 'send', attempt: 1, outcome })),
+      )
+      settled += done.filter(Boolean).length
+    }
+    expect(settled).toBe(300)
+  })
+
+  it('loses nothing that was answered when the pooler is killed, and goes on', async () => {
+    const id = await bench.workspace(100_000)
+    const sent: { message: string; outcome: string }[] = []
+    let going = true
+    const callers = Array.from({ length: 32 }, async () => {
+      while (going) {
+        const request = bench.make.send(id)
+        const { outcome } = await timed(async () => {
+          expect(await bench.accept(request)).toEqual({ outcome: 'accepted' })
+        })
+        sent.push({ message: only(request.messages).id, outcome })
+      }
+    })
+    for (let round = 0; round < 3; round++) {
+      const before = sent.length
+      const doneSince = () => sent.slice(before).filter(({ outcome }) => outcome === 'done').length
+      await expect.poll(doneSince, patient).toBeGreaterThan(100)
+      await between.kill()
+      await pause(200)
+      await between.start()
+    }
+    const before = sent.length
+    await expect
+      .poll(() => sent.slice(before).filter(({ outcome }) => outcome === 'done').length, patient)
+      .toBeGreaterThan(100)
+    going = false
+    await Promise.all(callers)
+
+    const page = { limit: 1_000_000, offset: 0 }
+    const messages = await bench.storage.read.messages.list(id, {}, page)
+    const stored = new Set(messages.map((message) => message.id))
+    const endedWith = (outcome: string) => sent.filter((each) => each.outcome === outcome)
+    expect(endedWith('done').filter(({ message }) => !stored.has(message))).toEqual([])
+    expect(endedWith('not_done').filter(({ message }) => stored.has(message))).toEqual([])
+    const paid = (await bench.ledger(id)).filter(({ kind }) => kind === 'send')
+    expect(paid.map(({ ref_id }) => ref_id).sort()).toEqual([...stored].sort())
+    const report = await verifyLedger(between.url, {})
+    expect(report.differences).toEqual([])
   })
 })

@@ -76,9 +76,9 @@ async function encrypted(parameters: string, host = 'localhost'): Promise<boolea
         pool.query<{ ssl: boolean }>(question),
       )
       const seen = (await Promise.all(answers)).map(({ rows }) => rows[0]?.ssl ?? false)
-      const listener = await connections.connect()
-      seen.push((await listener.query<{ ssl: boolean }>(question)).rows[0]?.ssl ?? false)
-      await listener.end()
+      const listener = await connections.connect?.()
+      seen.push((await listener?.query<{ ssl: boolean }>(question))?.rows[0]?.ssl ?? false)
+      await listener?.end()
       return seen.every(Boolean) || (seen.some(Boolean) ? 'some' : false)
     } finally {
       await connections.end()

@@ -27,26 +27,36 @@ export function postgresArchive(url: string): ArchiveDatabase {
       ),
     migrate: () => onPool(url, APPLICATION, migrate),
     read: ({ alone }, work) =>
-      onSession(url, APPLICATION, async (run) => {
-        if (alone) await keepServersOut(run)
-        return transaction(run, 'isolation level repeatable read read only', () =>
-          work(readerOn(run)),
-        )
-      }),
+      onSession(
+        url,
+        APPLICATION,
+        async (run) => {
+          if (alone) await keepServersOut(run)
+          return transaction(run, 'isolation level repeatable read read only', () =>
+            work(readerOn(run)),
+          )
+        },
+        { locks: alone },
+      ),
     fill: (steps, work) =>
-      onSession(url, APPLICATION, async (run) => {
-        await keepServersOut(run)
-        return transaction(run, '', async () => {
-          await applyMigrations(run, steps)
-          const applied = await appliedIn(run)
-          if (applied && applied.size > steps) {
-            throw refusal('not_empty', 'the database is past the schema of the archive already')
-          }
-          const result = await work(writerOn(run))
-          await applyMigrations(run)
-          return result
-        })
-      }),
+      onSession(
+        url,
+        APPLICATION,
+        async (run) => {
+          await keepServersOut(run)
+          return transaction(run, '', async () => {
+            await applyMigrations(run, steps)
+            const applied = await appliedIn(run)
+            if (applied && applied.size > steps) {
+              throw refusal('not_empty', 'the database is past the schema of the archive already')
+            }
+            const result = await work(writerOn(run))
+            await applyMigrations(run)
+            return result
+          })
+        },
+        { locks: true },
+      ),
   }
 }
 

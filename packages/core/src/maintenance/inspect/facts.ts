@@ -1,6 +1,8 @@
 /** Facts about an engine. */
 export interface EngineFacts {
   engine: 'sqlite' | 'postgres'
+  /** Whether a pooler gives each transaction another session. */
+  is_pooled?: boolean
   /** The version, such as `3.53.0` or `18.4`. */
   version: string
   /** The time of the database server; for a file, the time of this process. */

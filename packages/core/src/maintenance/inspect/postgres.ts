@@ -37,6 +37,7 @@ export function postgresFacts(url: string): Promise<EngineFacts> {
       settings: typeof settings === 'string' ? JSON.parse(settings) : settings,
       size_bytes: Number(row.size_bytes),
       log_bytes: null,
+      ...(pool.begin && { is_pooled: true }),
     }
   })
 }

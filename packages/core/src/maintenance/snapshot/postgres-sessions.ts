@@ -1,7 +1,9 @@
-import type pg from 'pg'
 import { connect } from '../../storage/postgres/engine/connection.ts'
 import { withoutData } from '../../storage/postgres/engine/failure.ts'
-import type { Run } from '../../storage/postgres/engine/transaction.ts'
+import type { Pool, Run } from '../../storage/postgres/engine/transaction.ts'
+
+const NO_LOCKS =
+  'a pooler gives each transaction another session: name PostgreSQL itself, with --database or SVC_DATABASE_DIRECT_URL'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -9,7 +11,7 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} }
 export async function onPool<T>(
   url: string,
   application: string,
-  work: (pool: pg.Pool) => Promise<T>,
+  work: (pool: Pool) => Promise<T>,
 ): Promise<T> {
   const named = `${url}${url.includes('?') ? '&' : '?'}application_name=${application}`
   const connections = await connect(named, { log: silent })
@@ -22,13 +24,19 @@ export async function onPool<T>(
   }
 }
 
-/** Lends one session, which ends with `work`, together with its locks and its transaction. */
+/**
+ * Lends one session, which ends with `work`, together with its locks and its transaction. Behind a pooler of transactions
+ * each transaction has another session.
+ * @throws Error there, if `work` takes locks outside a transaction.
+ */
 export function onSession<T>(
   url: string,
   application: string,
   work: (run: Run) => Promise<T>,
+  { locks = false }: { locks?: boolean } = {},
 ): Promise<T> {
   return onPool(url, application, async (pool) => {
+    if (locks && pool.begin) throw new Error(NO_LOCKS)
     const client = await pool.connect()
     try {
       return await work((query, values) => client.query(query as string, values))

@@ -58,6 +58,8 @@ export interface PostgresOptions {
    * of this time.
    */
   answer_max_ms?: number | undefined
+  /** The database without a pooler, for what needs a session. */
+  direct_url?: string | undefined
 }
 
 /**
@@ -67,7 +69,7 @@ export interface PostgresOptions {
 export async function openPostgres(
   url: string,
   runtime: Pick<Runtime, 'id' | 'random' | 'log' | 'telemetry'>,
-  { clock = 'server', answer_max_ms = ANSWER_MAX_MS }: PostgresOptions = {},
+  { clock = 'server', answer_max_ms = ANSWER_MAX_MS, direct_url }: PostgresOptions = {},
 ): Promise<Storage> {
   const { id: newId, random, log, telemetry } = runtime
   const watch = createWriteWatch({ refuses: refusesWrites, probe: () => probe() })
@@ -77,8 +79,8 @@ export async function openPostgres(
     onCommit: reportCommitted(telemetry),
     onError: watch.failed,
   }
-  const connections = await connect(url, { log, answer_max_ms })
-  const { hot, cold, slow } = connections
+  const connections = await connect(url, { log, answer_max_ms, direct_url })
+  const { hot, cold, lone, slow } = connections
   try {
     await migrate(slow)
   } catch (error) {
@@ -128,7 +130,7 @@ export async function openPostgres(
     // Several servers dispatch together: a lease stays valid when another server starts.
     startDispatch: async () => ({ release: async () => {} }),
     mayOtherDispatch: () => true,
-    alone: (name, work) => alone(cold, name, work),
+    alone: (name, work) => alone(lone, name, work),
     async ping() {
       await assertWritable()
       await watch.check()

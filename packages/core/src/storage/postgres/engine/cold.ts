@@ -10,7 +10,7 @@ import { inTransaction, openReads, openWrites } from '../../stores/stores.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { parsers } from './database.ts'
 import { withoutData } from './failure.ts'
-import { type Bounds, eachAlone, type Run, worker } from './transaction.ts'
+import { type Bounds, eachAlone, type Pool, type Run, worker } from './transaction.ts'
 
 /** Rows that a change depends on are locked until its transaction ends. */
 const locked = <Q>(query: Q) => lock(query, 'update')
@@ -54,7 +54,7 @@ const t = tables(dialects.postgres)
 
 /** `read` and `write` on PostgreSQL: the shared stores. A query of `read` runs alone, a `write` is one transaction. */
 export function openCold(
-  pool: pg.Pool,
+  pool: Pool,
   {
     clock,
     onLogged,
@@ -66,10 +66,10 @@ export function openCold(
   },
 ): Pick<Storage, 'read' | 'write'> & Record<'assertWritable' | 'probe', () => Promise<void>> {
   const dialect = dialectFor(clock)
-  const { lend, transact } = worker(pool, bounds)
+  const { together, transact } = worker(pool, bounds)
   const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
-  const runSoon = (text: string) => lend((client) => client.query(text), max_ms)
-  const run: Run = (query, values) => lend((client) => client.query(query as string, values))
+  const runSoon = (text: string) => together(eachAlone, (run) => run(text), max_ms)
+  const run: Run = (query, values) => together(eachAlone, (run) => run(query, values))
   return {
     read: discreet(openReads(handle(run), t, dialect)),
     async write(work) {

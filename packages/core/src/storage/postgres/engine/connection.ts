@@ -6,6 +6,7 @@ import type { Log } from '../../../runtime/runtime.ts'
 import { within } from '../../../runtime/within.ts'
 import { parsers } from './database.ts'
 import { textOf, withoutPassword } from './failure.ts'
+import { eachAlone, type Pool, transact } from './transaction.ts'
 
 /** The oldest tested server version. Older versions get no fixes. */
 const VERSION_MIN = 15
@@ -20,6 +21,8 @@ const GOODBYE_MAX_MS = 1_000
 const HOT_CONNECTIONS = 8
 const COLD_CONNECTIONS = 8
 const SLOW_CONNECTIONS = 1
+/** Only beside a pooler. */
+const LONE_CONNECTIONS = 2
 
 /** The settings of every session. They must not depend on the configuration of the server, the database or the role. */
 const SESSION = {
@@ -66,74 +69,94 @@ export const IS_WRITABLE = `select not pg_is_in_recovery() and current_setting('
 /** The connections of one process to the server. */
 export interface Connections {
   /** The pool for the verbs of `hot`. */
-  hot: pg.Pool
+  hot: Pool
   /** The pool for everything else. */
-  cold: pg.Pool
-  /** The pool for long work. Its statements have no time limit. */
-  slow: pg.Pool
-  /** One more connection, outside the pools, for the listener. */
-  connect(): Promise<pg.Client>
+  cold: Pool
+  /** The pool for work that one process does alone, with sessions if there are any. */
+  lone: Pool
+  /** The pool for long work, with sessions if there are any. Its statements have no time limit. */
+  slow: Pool
+  /** One more connection, outside the pools, for the listener; null where no connection has a session. */
+  connect: (() => Promise<pg.Client>) | null
   /** Closes the connections; does not wait long for the server. */
   end(): Promise<void>
 }
 
 /**
- * Checks a server once, and then opens the connections to it.
+ * Checks a server once, and then opens the connections to it. Behind a pooler of transactions, what needs a session
+ * uses `direct_url`, or does without.
  * @throws Error in one line, without the password, when the server cannot be reached or would lose data.
  */
 export async function connect(
   url: string,
-  { log, answer_max_ms = ANSWER_MAX_MS }: { log: Log; answer_max_ms?: number },
+  {
+    log,
+    answer_max_ms = ANSWER_MAX_MS,
+    direct_url,
+  }: { log: Log; answer_max_ms?: number; direct_url?: string | undefined },
 ): Promise<Connections> {
-  const { config, address, password } = readUrl(url)
+  const shared = readUrl(url)
+  const direct = direct_url === undefined ? shared : readUrl(direct_url, 'database_direct_url')
   const sockets = keepSockets()
-  const patient = { ...config, stream: sockets.open, connectionTimeoutMillis: answer_max_ms / 2 }
+  const patient = { stream: sockets.open, connectionTimeoutMillis: answer_max_ms / 2 }
   // This timeout cuts the connection, because the responses to later statements could not be distinguished.
   const bounded = { ...patient, query_timeout: answer_max_ms }
-  const session = { ...SESSION, ...limits(answer_max_ms) }
-  const pool = (config: pg.ClientConfig, session: object, max: number) =>
-    new pg.Pool({ ...config, max, onConnect: (client) => prepareSession(client, session) })
-      .on('error', (error) => log.warn({ reason: textOf(error) }, 'a database connection was lost'))
-      // The next statement on a lost connection fails; without a listener, the error event would end the process.
-      .on('connect', (client) => client.on('error', () => {}))
-  const hot = pool(bounded, { ...session, ...HOT_SESSION }, HOT_CONNECTIONS)
-  const cold = pool(bounded, session, COLD_CONNECTIONS)
-  const slow = pool(patient, SESSION, SLOW_CONNECTIONS)
+  const open = async ({ config }: Place) => {
+    // The server may cut the connection in the same read that completes it, before the caller can add a listener.
+    const client = new pg.Client({ ...config, ...bounded }).on('error', () => {})
+    await client.connect()
+    return client
+  }
+  const pools: Pool[] = []
   const end = async () => {
-    await within<unknown>(answer_max_ms, Promise.all([hot.end(), cold.end(), slow.end()]), () => {})
+    await within<unknown>(answer_max_ms, Promise.all(pools.map((each) => each.end())), () => {})
     await within(GOODBYE_MAX_MS, sockets.closed(), () => {})
     sockets.destroy()
   }
-  try {
-    const client = await cold.connect()
+  /** Runs a check, and closes everything if it fails. */
+  const check = async <T>({ address, password }: Place, work: () => Promise<T>): Promise<T> => {
     try {
-      await assertFit(client)
-      const other = await cold.connect()
-      try {
-        await assertOwnSession(client, other)
-      } finally {
-        other.release()
-      }
-    } finally {
-      client.release()
+      return await work()
+    } catch (error) {
+      await end()
+      throw new Error(withoutPassword(`cannot use ${address}: ${textOf(error)}`, password))
     }
-  } catch (error) {
-    await end()
-    throw new Error(withoutPassword(`cannot use ${address}: ${textOf(error)}`, password))
   }
-  return {
-    hot,
-    cold,
-    slow,
-    end,
-    async connect() {
-      // The server may cut the connection in the same read that completes it, before the caller can add a listener.
-      const client = new pg.Client(bounded).on('error', () => {})
-      await client.connect()
-      return client
-    },
+  const found = await check(shared, () => lookAt(() => open(shared)))
+  const long = direct === shared ? found : await check(direct, () => lookAt(() => open(direct)))
+  if (direct !== shared) await check(direct, () => assertSame(found, long))
+
+  const pool = (at: Place, has_sessions: boolean, limits: object, session: object, max: number) => {
+    const begin = has_sessions ? undefined : beginWith(session, found.settings)
+    const made = new pg.Pool({
+      ...at.config,
+      ...limits,
+      max,
+      onConnect: (client) => (begin ? assertReady(client, begin) : prepareSession(client, session)),
+    })
+      .on('error', (error) => log.warn({ reason: textOf(error) }, 'a database connection was lost'))
+      // The next statement on a lost connection fails; without a listener, the error event would end the process.
+      .on('connect', (client) => client.on('error', () => {}))
+    pools.push(made)
+    return Object.assign(made, { begin })
   }
+  const session = { ...SESSION, ...limits(answer_max_ms) }
+  const { has_sessions } = found
+  const hot = pool(shared, has_sessions, bounded, { ...session, ...HOT_SESSION }, HOT_CONNECTIONS)
+  const cold = pool(shared, has_sessions, bounded, session, COLD_CONNECTIONS)
+  const slow = pool(direct, long.has_sessions, patient, SESSION, SLOW_CONNECTIONS)
+  const lone =
+    direct === shared ? cold : pool(direct, long.has_sessions, bounded, session, LONE_CONNECTIONS)
+  await check(shared, async () => (await cold.connect()).release())
+  if (!has_sessions) {
+    const how = long.has_sessions ? 'the direct URL is used for what needs a session' : ALONE
+    log.info({}, `a pooler gives each transaction another database session: ${how}`)
+  }
+  return { hot, cold, lone, slow, end, connect: long.has_sessions ? () => open(direct) : null }
 }
+
+const ALONE =
+  'without database_direct_url (SVC_DATABASE_DIRECT_URL), work of other servers is found by polling'
 
 /**
  * Whether a URL leads to another host without TLS.
@@ -145,13 +168,15 @@ export function isExposed(url: string): boolean {
 }
 
 /** The driver's configuration, and the name of the database for messages. */
-function readUrl(url: string): {
+interface Place {
   config: pg.ClientConfig
   address: string
   password: string | undefined
   host: string
   ssl: boolean
-} {
+}
+
+function readUrl(url: string, option = 'database_url'): Place {
   const config: pg.ClientConfig = {
     connectionString: url,
     application_name: 'svc',
@@ -168,7 +193,7 @@ function readUrl(url: string): {
     const what = syscall
       ? `names a certificate that cannot be read (${code})`
       : 'is not a valid postgres:// address'
-    throw new Error(`database_url ${what}`)
+    throw new Error(`${option} ${what}`)
   }
   const { host, port, database = '', password } = client
   const place = host.startsWith('/') ? `${host} ${database}` : `${host}:${port}/${database}`
@@ -208,6 +233,32 @@ async function prepareSession(client: pg.ClientBase, session: object): Promise<v
   await assertWritable(client)
 }
 
+/**
+ * The statements that open a transaction and set it up, behind a pooler of transactions. Other clients of the pooler share the
+ * sessions, so what a session has is not relied on. A server that does not flush refuses the value, and with it the transaction.
+ */
+function beginWith(session: object, settings: ReadonlySet<string>): string[] {
+  const values = Object.entries(session)
+    // `begin` names the isolation level.
+    .filter(([name]) => settings.has(name) && name !== 'default_transaction_isolation')
+    .map(([name, value]) => {
+      const text = name === 'synchronous_commit' ? DURABLE : `'${value}'`
+      return `set_config('${name}', ${text}, true)`
+    })
+  return ['begin isolation level read committed', `select ${values.join(', ')}`]
+}
+
+const DURABLE = `case when current_setting('fsync') <> 'on' then 'not possible with fsync=off'
+  when current_setting('synchronous_commit') = 'remote_apply' then 'remote_apply' else 'on' end`
+
+/** Asserts on a new connection that the commits of its transactions are durable and that it can write. */
+async function assertReady(client: pg.ClientBase, begin: readonly string[]): Promise<void> {
+  for (const text of begin) await client.query(text)
+  await assertDurable(client)
+  await assertWritable(client)
+  await client.query('commit')
+}
+
 /** @throws Error on a standby, or where only reads are allowed: after a failover the same address may lead to one. */
 async function assertWritable(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ is_writable: boolean }>(IS_WRITABLE)
@@ -226,26 +277,77 @@ export async function assertDurable(client: pg.ClientBase): Promise<void> {
   )
 }
 
+/** What is behind a URL. */
+interface Found {
+  /** Whether each connection has a session of its own. */
+  has_sessions: boolean
+  /** Distinguishes databases, and servers. */
+  identity: string
+  /** The names of the server's settings that svc sets. */
+  settings: ReadonlySet<string>
+}
+
+/** The number of comparisons of two sessions: other clients of a busy pooler may disturb one. */
+const ROUNDS = 5
+
+/** Looks with connections of its own, which change no session. */
+async function lookAt(open: () => Promise<pg.Client>): Promise<Found> {
+  const client = await open()
+  try {
+    await assertFit(client)
+    const names = Object.keys({ ...SESSION, ...limits(1), ...HOT_SESSION })
+    const { rows } = await client.query<{ identity: string; pid: number; settings: string[] }>(
+      `select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), d.oid) as identity, pg_backend_pid() as pid,
+              array(select name from unnest($1::text[]) name
+                    where current_setting(name, true) is not null) as settings
+       from pg_database d where d.datname = current_database()`,
+      [names],
+    )
+    const { identity = '', pid, settings = [] } = rows[0] ?? {}
+    // A pooler gives its clients numbers of its own; the same number is the server's own answer.
+    const is_direct = (client as { processID?: unknown }).processID === pid
+    const has_sessions = is_direct || !(await sharesSessions(client, open))
+    return { has_sessions, identity, settings: new Set(settings) }
+  } finally {
+    await client.end()
+  }
+}
+
 /**
  * Two connections that are open at once never share a session, directly or behind a pooler of sessions. A pooler of
  * transactions lends both the session that is free, and another one while the other connection is in a transaction.
- * @throws Error behind a pooler of transactions: settings (such as `synchronous_commit`), prepared statements, listeners
- *   and advisory locks belong to a session.
  */
-async function assertOwnSession(client: pg.ClientBase, other: pg.ClientBase): Promise<void> {
+async function sharesSessions(
+  client: pg.ClientBase,
+  open: () => Promise<pg.Client>,
+): Promise<boolean> {
   const sessionOf = async (of: pg.ClientBase) =>
     (await of.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
-  const before = await sessionOf(client)
-  await other.query('begin')
+  const other = await open()
   try {
-    const isShared = (await sessionOf(other)) === before || (await sessionOf(client)) !== before
-    if (!isShared) return
+    for (let round = 0; round < ROUNDS; round++) {
+      const before = await sessionOf(client)
+      await other.query('begin')
+      const isShared = (await sessionOf(other)) === before || (await sessionOf(client)) !== before
+      await other.query('rollback')
+      if (isShared) return true
+    }
+    return false
   } finally {
-    await other.query('rollback')
+    await other.end()
   }
-  throw new Error(
-    'a pooler gives each transaction another session, so commits might not be flushed: connect to PostgreSQL directly, or set the pooler to sessions (PgBouncer: pool_mode = session)',
-  )
+}
+
+/** @throws Error when the direct URL leads to another database, or has no sessions either. */
+async function assertSame(found: Found, direct: Found): Promise<void> {
+  if (found.identity !== direct.identity) {
+    throw new Error('database_direct_url must lead to the database of database_url')
+  }
+  if (!direct.has_sessions) {
+    throw new Error(
+      'database_direct_url leads through a pooler that gives each transaction another session: it must lead to PostgreSQL itself',
+    )
+  }
 }
 
 async function assertFit(client: pg.ClientBase): Promise<void> {
@@ -263,15 +365,22 @@ async function assertFit(client: pg.ClientBase): Promise<void> {
 
 /**
  * Runs `work` while holding the advisory lock of that name, or returns null when another process holds it. The lock
- * belongs to a connection: it ends with the process, even after a crash.
+ * belongs to a session, or to an open transaction where there is none: it ends with the process, even after a crash.
  */
 export async function alone<T>(
-  pool: pg.Pool,
+  pool: Pool,
   name: string,
   work: () => Promise<T>,
 ): Promise<T | null> {
-  const client = await pool.connect()
   const key = 'hashtextextended($1, 0)'
+  if (pool.begin) {
+    return transact(pool, eachAlone, async (run) => {
+      await run(NO_LIMITS)
+      const { rows } = await run(`select pg_try_advisory_xact_lock(${key}) as is_mine`, [name])
+      return rows[0]?.is_mine ? work() : null
+    })
+  }
+  const client = await pool.connect()
   let fault: Error | undefined
   try {
     const { rows } = await client.query(`select pg_try_advisory_lock(${key}) as is_mine`, [name])
@@ -287,3 +396,8 @@ export async function alone<T>(
     client.release(fault)
   }
 }
+
+/** A transaction that only holds a lock may last. */
+const NO_LIMITS = `select set_config(name, '0', true)
+  from unnest(array['idle_in_transaction_session_timeout', 'transaction_timeout']) name
+  where current_setting(name, true) is not null`

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { HandOver } from '../../queueing.ts'
 import { isCommitUnknown, isEndedByServer } from './failure.ts'
-import { type Bounds, type Sender, worker } from './transaction.ts'
+import { type Bounds, type Pool, type Sender, worker } from './transaction.ts'
 
 /** A prepared statement with the type of its rows. */
 export interface Statement<Row = unknown> extends Prepared {
@@ -46,13 +46,13 @@ export interface Database {
 }
 
 /** The prepared statements of a pool. Errors do not contain the values of rows. */
-export function databaseOn(pool: pg.Pool, bounds: Bounds): Database {
-  const { lend, transact } = worker(pool, bounds)
+export function databaseOn(pool: Pool, bounds: Bounds): Database {
+  const { together: sendTogether, transact } = worker(pool, bounds)
+  const pipelined = (client: pg.ClientBase) => senderOn(client, pool)
   const together = (...statements: readonly (readonly [Statement, ...unknown[]])[]) =>
-    lend((client) => {
-      const { run } = pipelineOn(client)
-      return Promise.all(statements.map(([statement, ...values]) => run(statement, values)))
-    })
+    sendTogether(pipelined, (run) =>
+      Promise.all(statements.map(([statement, ...values]) => run(statement, values))),
+    )
   return {
     rows: async <Row>(...statement: [Statement<Row>, ...unknown[]]) =>
       (await together(statement))[0] as Row[],
@@ -79,8 +79,8 @@ export function databaseOn(pool: pg.Pool, bounds: Bounds): Database {
 }
 
 /** Sends the statements of one turn together. */
-function pipelined(client: pg.ClientBase): Sender<Pipeline['run']> {
-  const { run, ...pipeline } = pipelineOn(client)
+function senderOn(client: pg.ClientBase, { begin }: Pool): Sender<Pipeline['run']> {
+  const { run, ...pipeline } = pipelineOn(client, begin ? null : sessionOf(client))
   return { send: run, command: (text) => void run({ name: text, text }), ...pipeline }
 }
 
@@ -158,15 +158,18 @@ interface Session {
 
 const sessions = new WeakMap<pg.ClientBase, Session>()
 
-/** A pipeline on a connection. */
-export function pipelineOn(client: pg.ClientBase): Pipeline {
+/** A pipeline on a connection. Without a session, nothing stays prepared. */
+export function pipelineOn(
+  client: pg.ClientBase,
+  session: Session | null = sessionOf(client),
+): Pipeline {
   const batches: Promise<unknown>[] = []
   let last: Batch | null = null
   let open: Batch | null = null
   return {
     run(statement, values = []) {
       if (!open) {
-        const batch = new Batch(sessionOf(client))
+        const batch = new Batch(session)
         open = batch
         batch.after = last
         last = batch
@@ -232,9 +235,9 @@ class Batch extends pg.Query {
   private isEnded = false
   private described: Columns | null = null
   private failure: unknown
-  private readonly session: Session
+  private readonly session: Session | null
 
-  constructor(session: Session) {
+  constructor(session: Session | null) {
     super('')
     this.session = session
   }
@@ -252,7 +255,7 @@ class Batch extends pg.Query {
   override submit = (connection: unknown): void => {
     const wire = connection as Wire
     const { session, statements } = this
-    if (performance.now() - session.planned_ms > PLANS_MAX_MS) {
+    if (session && performance.now() - session.planned_ms > PLANS_MAX_MS) {
       session.planned_ms = performance.now()
       const [resolve, reject] = [() => {}, () => {}]
       statements.unshift({ statement: DISCARD_PLANS, values: [], rows: [], resolve, reject })
@@ -261,11 +264,12 @@ class Batch extends pg.Query {
     try {
       const parsed = new Set<string>()
       for (const { statement, values } of statements) {
-        const { name, text } = statement
-        if (!session.prepared.has(name) && !parsed.has(name)) {
+        const { text } = statement
+        const name = session ? statement.name : ''
+        if (!session || !(session.prepared.has(name) || parsed.has(name))) {
           parsed.add(name)
           // An earlier batch that failed may have prepared it.
-          wire.close({ type: 'S', name })
+          if (session) wire.close({ type: 'S', name })
           wire.parse({ name, text })
           wire.describe({ type: 'S', name })
         }
@@ -288,7 +292,7 @@ class Batch extends pg.Query {
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
     const sent = this.statements[this.next]
-    const columns = sent && (this.session.prepared.get(sent.statement.name) ?? this.described)
+    const columns = sent && (this.session?.prepared.get(sent.statement.name) ?? this.described)
     if (!columns) return
     try {
       sent.rows.push(rowOf(columns, fields))
@@ -299,7 +303,7 @@ class Batch extends pg.Query {
 
   handleCommandComplete(): void {
     const name = this.statements[this.next]?.statement.name
-    if (name !== undefined && !this.session.prepared.has(name)) {
+    if (name !== undefined && this.session && !this.session.prepared.has(name)) {
       this.session.prepared.set(name, this.described ?? NO_COLUMNS)
     }
     this.described = null
@@ -324,7 +328,7 @@ class Batch extends pg.Query {
     this.isEnded = isEndedByServer(error)
     for (const { statement, reject } of this.statements) {
       // A batch that follows a failed one closes the statement, and cannot prepare it again in that transaction.
-      this.session.prepared.delete(statement.name)
+      this.session?.prepared.delete(statement.name)
       reject(error)
     }
     this.callback(error)

@@ -1,7 +1,6 @@
-import type pg from 'pg'
 import { migrationsOf, pending } from '../../migrations.ts'
 import { isContention } from './failure.ts'
-import { eachAlone, type Run, transact } from './transaction.ts'
+import { eachAlone, type Pool, type Run, transact } from './transaction.ts'
 
 /** The tries last ten minutes, because a table to change may be in use. */
 const TRIES_MAX = 120
@@ -15,7 +14,7 @@ export const MIGRATION_LOCK = 7_376_200_001
  * together migrate only once. Returns the names of the steps that ran.
  * @throws Error when the database was made by a newer version.
  */
-export async function migrate(pool: pg.Pool): Promise<string[]> {
+export async function migrate(pool: Pool): Promise<string[]> {
   for (let tries = 1; ; tries++) {
     try {
       return await migrateOnce(pool)
@@ -26,7 +25,7 @@ export async function migrate(pool: pg.Pool): Promise<string[]> {
   }
 }
 
-function migrateOnce(pool: pg.Pool): Promise<string[]> {
+function migrateOnce(pool: Pool): Promise<string[]> {
   return transact(pool, eachAlone, async (run) => {
     // The server that migrates may take longer than the usual lock timeout.
     await run('set local lock_timeout = 0')

@@ -11,6 +11,15 @@ const PAUSE = { base_ms: 20, cap_ms: 500 }
 /** The maximum number of callers that wait for a connection of a pool; further callers are refused at once. */
 const WAITING_MAX = 1_000
 
+/** The connections of a pool. */
+export interface Pool extends pg.Pool {
+  /**
+   * Only behind a pooler of transactions, where a connection keeps a session no longer than a transaction: the statements that open
+   * a transaction and set what it needs.
+   */
+  readonly begin?: readonly string[] | undefined
+}
+
 /** The state of one try. */
 export interface Try {
   /** Whether the commit was sent and may have run: a connection lost after that leaves the outcome unknown. */
@@ -30,12 +39,24 @@ export interface Bounds {
 }
 
 /** Work on a pool, repeated as `retrying` says. */
-export function worker(pool: pg.Pool, { onCommit, ...bounds }: Bounds) {
+export function worker(pool: Pool, { onCommit, ...bounds }: Bounds) {
   const again = retrying(bounds)
   return {
-    /** Lends a connection. */
-    lend: <T>(use: (client: pg.PoolClient) => Promise<T>, max_ms?: number): Promise<T> =>
-      again(({ until }) => using(pool, until, use), max_ms),
+    /** Sends statements together. They run again after a lost connection, even if they may have run. */
+    together: <Send, T>(
+      open: (client: pg.ClientBase) => Sender<Send>,
+      work: (send: Send) => Promise<T>,
+      max_ms?: number,
+    ): Promise<T> =>
+      again(
+        ({ until }) =>
+          using(pool, until, (client, spoil) =>
+            pool.begin
+              ? inOwnTransaction(pool.begin, client, open(client), work, spoil)
+              : work(open(client).send),
+          ),
+        max_ms,
+      ),
     /** Runs `work` in a transaction, which `open` sends. */
     transact: <Send, T>(
       open: (client: pg.ClientBase) => Sender<Send>,
@@ -74,7 +95,7 @@ type OnCommit = (jobs: number, duration_ms: number) => void
 /** How the statements of a transaction are sent. */
 export interface Sender<Send> {
   send: Send
-  command(text: 'begin' | 'commit'): void
+  command(text: string): void
   /** Resolves when all statements so far have succeeded; rejects with the first error. */
   succeeded(): Promise<unknown>
   /** Resolves when all statements so far have ended. */
@@ -105,9 +126,30 @@ export function eachAlone(client: pg.ClientBase): Sender<Run> {
   }
 }
 
+/** Sends the statements and the commit at once. */
+async function inOwnTransaction<Send, T>(
+  begin: readonly string[],
+  client: pg.ClientBase,
+  { send, command, succeeded, ended }: Sender<Send>,
+  work: (send: Send) => Promise<T>,
+  spoil: (fault: Error) => void,
+): Promise<T> {
+  try {
+    for (const text of begin) command(text)
+    const result = work(send)
+    command('commit')
+    const [answer] = await Promise.all([result, succeeded()])
+    return answer
+  } catch (error) {
+    await ended()
+    await client.query('rollback').catch(spoil)
+    throw error
+  }
+}
+
 /** Runs `work` in a transaction and resolves after its commit is durable. If anything fails, nothing is written. */
 export function transact<Send, T>(
-  pool: pg.Pool,
+  pool: Pool,
   open: (client: pg.ClientBase) => Sender<Send>,
   work: (send: Send) => Promise<T>,
   fate: Try = { commit_sent: false, until: Number.POSITIVE_INFINITY },
@@ -117,7 +159,7 @@ export function transact<Send, T>(
     const began = performance.now()
     const sender = open(client)
     try {
-      sender.command('begin')
+      for (const text of pool.begin ?? ['begin']) sender.command(text)
       const result = await work(sender.send)
       fate.commit_sent = true
       sender.command('commit')

@@ -39,14 +39,15 @@ export function createWaker({
   log,
 }: {
   database: Database
-  connect: () => Promise<pg.Client>
+  /** Opens a session; null where there is none, and receivers only poll. */
+  connect: (() => Promise<pg.Client>) | null
   /** Distinguishes the announcements of this process from those of other processes. */
   id: string
   log: Log
 }): Waker {
   const listeners = new Set<WakeListener>()
   const logged = createListeners()
-  const listening = listen({ connect, log, onWake: wake })
+  const listening = connect && listen({ connect, log, onWake: wake })
   /** The kinds of work whose next announcement must wait, and whether to announce them again. */
   const held = new Map<Work | 'events', { again: boolean; timer: NodeJS.Timeout }>()
   const sending = new Set<Promise<unknown>>()
@@ -84,18 +85,18 @@ export function createWaker({
     announce,
     onWake(listener) {
       listeners.add(listener)
-      listening.start()
+      listening?.start()
       return () => {
         listeners.delete(listener)
       }
     },
     onEvents(listener) {
-      listening.start()
+      listening?.start()
       return logged.add(listener)
     },
     async close() {
       for (const { timer } of held.values()) clearTimeout(timer)
-      await Promise.all([...sending, listening.stop()])
+      await Promise.all([...sending, listening?.stop()])
     },
   }
 }
