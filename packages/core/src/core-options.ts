@@ -23,6 +23,11 @@ export interface CoreOptions {
    */
   database_url: string
   /**
+   * The same PostgreSQL database without a pooler, where `database_url` leads through a pooler that gives each transaction another session:
+   * for listening, migrations and work that one process does alone. Without it the program polls.
+   */
+  database_direct_url?: string | undefined
+  /**
    * `disk`: an accepted message and its debit are on disk when `send` resolves. `none`, only with SQLite and only for
    * tests: commits are not flushed, and a stop of the machine may lose accepted messages or damage the database.
    * Default `disk`.

@@ -190,6 +190,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   const prepared = await prepare(options)
   const storage = await openStorage(options.database_url, prepared.runtime, {
     onFailure: options.onFailure,
+    direct_url: options.database_direct_url,
     durability: options.durability,
     reading_threads: prepared.threads === 0 ? 0 : READING_THREADS,
     answer_max_ms: options.answer_max_ms,

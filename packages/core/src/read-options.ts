@@ -90,6 +90,7 @@ const MB = 1024 * 1024
 /** One check for each option. Those that `readOptions` and `installProviders` read further are only of the right type. */
 const CHECKS = {
   database_url: z.string().min(1),
+  database_direct_url: z.string().min(1).optional(),
   durability: z.enum(['disk', 'none']).optional(),
   secrets_keys: z.array(z.string()).optional(),
   require_secrets_keys: z.boolean().optional(),

@@ -37,6 +37,11 @@ it.each<[options: unknown, text: string]>([
   [given({ colour: 'red' }), 'Unknown option: colour'],
   [given({ database_url: 'mysql://x' }), 'database_url must begin with file: or postgres:, not'],
   [given({ database_url: 'postgres://[x' }), 'database_url is not a valid postgres:// address'],
+  [given({ database_direct_url: 'postgres://x' }), 'database_direct_url is only for PostgreSQL'],
+  [
+    given({ database_url: 'postgres://x', database_direct_url: 'file:x' }),
+    'database_direct_url must begin with postgres:',
+  ],
   [given({ console_url: 'https://svc.example' }), 'console_url: must be a function'],
   [given({ brand: '' }), 'brand: must be a name of 1 to 60 characters'],
   [given({ brand: 'A\nB' }), 'brand: must be a name of 1 to 60 characters'],

@@ -95,6 +95,7 @@ export async function startServer({
   })
   const core = await openCore({
     database_url: config.database_url,
+    database_direct_url: config.database_direct_url ?? undefined,
     secrets_keys: config.secrets_keys,
     accept_any_password: dev,
     signup_credits: config.signup_credits,

@@ -145,7 +145,10 @@ async function workspaceIdOf(
   database_url: string,
 ): Promise<string | undefined> {
   if (selector === undefined) return undefined
-  const there = { ...io, env: { ...io.env, SVC_DATABASE_URL: database_url } }
+  const there = {
+    ...io,
+    env: { ...io.env, SVC_DATABASE_URL: database_url, SVC_DATABASE_DIRECT_URL: undefined },
+  }
   return onWorkspace(there, selector, async (_, { id }) => id)
 }
 

@@ -29,6 +29,7 @@ export async function withCore<T>(
   const { database_url, public_url, signup_credits, signup_daily_limit, low_balance } = config
   const core = await createCore({
     database_url,
+    database_direct_url: config.database_direct_url ?? undefined,
     secrets_keys: config.secrets_keys,
     // Operator commands need no secret, so they work without the key.
     require_secrets_keys: false,

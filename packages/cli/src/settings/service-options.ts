@@ -54,12 +54,13 @@ export function withDatabase(command: Command): Command {
 }
 
 /**
- * Returns the URL of the database. The path of a file becomes absolute.
+ * Returns the URL of the database, without a pooler if that is set: commands need a session. The path of a file becomes absolute.
  * @throws Failure for an unknown engine, and for an option without a value.
  */
 export function databaseUrl(io: ProcessIo, option: string | undefined): string {
   if (option?.trim() === '') throw usage('--database has no value')
-  const url = (option ?? io.env.SVC_DATABASE_URL)?.trim()
+  const { SVC_DATABASE_URL, SVC_DATABASE_DIRECT_URL } = io.env
+  const url = (option ?? (SVC_DATABASE_DIRECT_URL?.trim() || SVC_DATABASE_URL))?.trim()
   if (!url) return `file:${join(dataFolder(io), 'svc.db')}`
   if (url.startsWith('file://')) return `file:${fileURLToPath(url)}`
   if (url.startsWith('file:')) return `file:${resolve(io.cwd, url.slice('file:'.length))}`

@@ -7,6 +7,8 @@ export interface StorageOptions {
   onFailure?: ((error: Error) => void) | undefined
   /** `caller` is only for a simulated clock: otherwise all servers use the clock of their database. */
   clock?: 'server' | 'caller'
+  /** The URL of the same PostgreSQL database without a pooler. */
+  direct_url?: string | undefined
   /** The time limit of one operation on PostgreSQL; default: 10 s. */
   answer_max_ms?: number | undefined
   /** The number of SQLite's reader threads for long queries; default: 0, all reads run in this thread. */
@@ -25,6 +27,7 @@ export async function openStorage(
   {
     onFailure = () => {},
     clock = 'server',
+    direct_url,
     answer_max_ms,
     reading_threads = 0,
     durability = 'disk',
@@ -39,6 +42,7 @@ export async function openStorage(
   }
   const named = readDatabaseUrl(url)
   if (named.engine === 'sqlite') {
+    if (direct_url !== undefined) throw new RangeError('database_direct_url is only for PostgreSQL')
     const { openSqlite } = await import('./sqlite/sqlite.ts')
     return openSqlite(named.file, runtime, { onFailure, reading_threads, durability })
   }
@@ -47,6 +51,9 @@ export async function openStorage(
       "durability: 'none' is only for SQLite; the settings fsync and synchronous_commit belong to the PostgreSQL server",
     )
   }
+  if (direct_url !== undefined && readDatabaseUrl(direct_url).engine !== 'postgres') {
+    throw new RangeError('database_direct_url must begin with postgres:')
+  }
   const { openPostgres } = await import('./postgres/postgres.ts')
-  return openPostgres(named.url, runtime, { clock, answer_max_ms })
+  return openPostgres(named.url, runtime, { clock, answer_max_ms, direct_url })
 }

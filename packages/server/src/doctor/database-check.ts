@@ -66,7 +66,13 @@ function unusable(finding: Finding) {
   return { findings: [finding], is_usable: false }
 }
 
-function engineFindings({ engine, version, settings, log_bytes }: DatabaseFacts): Finding[] {
+function engineFindings({
+  engine,
+  version,
+  settings,
+  log_bytes,
+  is_pooled,
+}: DatabaseFacts): Finding[] {
   const is = findingsOf('database')
   const findings: Finding[] = []
   if (engine === 'sqlite') {
@@ -96,6 +102,14 @@ function engineFindings({ engine, version, settings, log_bytes }: DatabaseFacts)
       )
     }
     return findings
+  }
+  if (is_pooled) {
+    findings.push(
+      is.warning(
+        'a pooler gives each transaction another session: work of other servers is found by polling',
+        'set SVC_DATABASE_DIRECT_URL to the database without the pooler',
+      ),
+    )
   }
   const required: [name: string, value: string, risk: string][] = [
     ['fsync', 'on', 'a power cut loses requests that were answered with 201'],

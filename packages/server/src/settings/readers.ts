@@ -46,6 +46,7 @@ const READERS = {
   path: (text: string) => resolve(text),
   json_or_path: (text: string) => text,
   database: readDatabaseUrl,
+  postgres: readPostgresUrl,
   url: readUrl,
   port: readPort,
   host_port: readHostPort,
@@ -152,6 +153,12 @@ function readDatabaseUrl(url: string, { env }: Setting): string {
   throw new ConfigError(
     `${env} must be file:<path> or postgres://…, for example file:./data/svc.db`,
   )
+}
+
+function readPostgresUrl(url: string, { env }: Setting): string {
+  if (/^postgres(ql)?:\/\/./.test(url) && URL.canParse(url)) return url
+  // The URL may contain a password.
+  throw new ConfigError(`${env} must be postgres://user:password@host/database`)
 }
 
 function readUrl(text: string, { env }: Setting): string {

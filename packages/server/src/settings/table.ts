@@ -44,6 +44,7 @@ export const SETTING_TYPES = {
   path: { kind: 'path', shown: 'path' },
   json_or_path: { kind: 'json_or_path', shown: 'JSON or path' },
   database: { kind: 'database', shown: 'URL' },
+  postgres: { kind: 'text', shown: 'URL' },
   url: { kind: 'text', shown: 'URL' },
   port: { kind: 'number', shown: 'port' },
   host_port: { kind: 'text', shown: '`host:port`' },
@@ -124,6 +125,14 @@ const ROWS = {
       details: 'a SQLite file (`file:<path>`), or `postgres://user:password@host/database`',
       default_words: 'svc.db in the data folder',
       is_derived: true,
+      example: 'postgres://svc:password@db.example/svc',
+      is_secret: true,
+    },
+    SVC_DATABASE_DIRECT_URL: {
+      type: 'postgres',
+      summary: 'the same PostgreSQL database without the pooler of SVC_DATABASE_URL',
+      details:
+        'the same PostgreSQL database without [the pooler](postgresql.md#a-pooler) of `SVC_DATABASE_URL`: for listening, migrations and commands',
       example: 'postgres://svc:password@db.example/svc',
       is_secret: true,
     },

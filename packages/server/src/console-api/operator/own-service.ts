@@ -27,7 +27,8 @@ export function ownService(
   config: Config,
   { dev, made_by, settings }: { dev: boolean; made_by: string; settings: readonly ShownSetting[] },
 ): OperatorService {
-  const { database_url, data_dir } = config
+  const { data_dir } = config
+  const database_url = config.database_direct_url ?? config.database_url
   const isFile = database_url.startsWith('file:')
   const summaries = new Map(SETTINGS.map(({ env, summary }) => [env, summary]))
   return {
