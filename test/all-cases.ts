@@ -1,14 +1,16 @@
 /** Whether tests with many similar cases run all of them, as `.ci/run` does; otherwise they run a part, so that `npm test` is quick. */
 export const RUNS_ALL_CASES = process.env.SVC_TEST_CASES === 'all'
 
-/** These start and end services, databases and commands many times: together a quarter of the CPU time of all tests. */
+/** These start and end services, databases and commands many times, or compile programs: together a third of the CPU time of all tests. */
 const LONG_RUNS = [
   'packages/cli/test/bulk-crash.test.ts',
   'packages/cli/test/rolling-restart.test.ts',
+  'packages/cli/test/spawned.test.ts',
   'packages/testkit/test/packed.test.ts',
   'test/crash-postgres.test.ts',
   'test/crash-replies.test.ts',
   'test/docs/commands.test.ts',
+  'test/docs/samples.test.ts',
   'test/faults.test.ts',
   'test/power-cut.test.ts',
   'test/slow-inputs.test.ts',
