@@ -91,6 +91,17 @@ describe('the rules of the rows', () => {
     ['every attempt is in the journal', () => 'update message_attempts set number = number + 1'],
     ['one event for each change', () => copy('events', { id: "'another'" })],
     ['one delivery for each webhook and event', () => copy('deliveries', { id: "'another'" })],
+    [
+      'one workspace has a domain',
+      () =>
+        ['one', 'other']
+          .map(
+            (workspace) =>
+              `insert into sending_domains (workspace_id, id, domain, status, selector, private_key, public_key, findings, created_at, updated_at)
+               values ('${workspace}', 'd', 'acme.example', 'verified', 's', 'p', 'p', '{}', 0, 0)`,
+          )
+          .join(';'),
+    ],
     ['no row of another workspace', () => "update message_attempts set workspace_id = 'another'"],
   ])('%s (%#)', (rule, change) => {
     database.exec('begin')

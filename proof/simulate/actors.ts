@@ -10,8 +10,17 @@ import {
   untilAnswered,
 } from './client.ts'
 import { elapsedMs } from './clock.ts'
+import { changeDomain } from './domains.ts'
 import { noteStatus } from './invariants.ts'
-import { type Asked, type Hook, numberOf, PACKAGE, PROVIDERS, type ProviderName } from './model.ts'
+import {
+  type Asked,
+  type Hook,
+  numberOf,
+  PACKAGE,
+  PRICE_LISTS,
+  PROVIDERS,
+  type ProviderName,
+} from './model.ts'
 import { write } from './outside.ts'
 import { UNREACHABLE, visit } from './payments.ts'
 import { mixed } from './random.ts'
@@ -44,6 +53,16 @@ export function perform(stage: Stage, step: Step): void {
       break
     case 'mail':
       mail(stage, step)
+      break
+    case 'text':
+      text(stage, step)
+      break
+    case 'domain':
+      void changeDomain(stage, step)
+      break
+    case 'prices':
+      world.trace(`the prices are ${JSON.stringify(PRICE_LISTS[step.which])}`)
+      world.setPrices(step.which)
       break
     case 'bulk':
       bulk(stage, step)
@@ -166,18 +185,25 @@ function call(stage: Stage, step: Doing<'call'>): void {
   sendCopies(stage, step, { channel: 'voice', to: numberOf(step.fate), content })
 }
 
+function text(stage: Stage, step: Doing<'text'>): void {
+  const content = { text: (step.isUnicode ? 'ю' : 'a').repeat(step.length) }
+  sendCopies(stage, step, { channel: 'sms', to: numberOf(step.fate), content })
+}
+
 /** An e-mail, mostly to several people. Its subject decides what happens to it. */
 function mail(stage: Stage, step: Doing<'mail'>): void {
-  const { people, fate } = step
+  const { people, fate, workspace, from } = step
   const bcc = Math.min(step.bcc, people.length - 1)
   const cc = Math.min(step.cc, people.length - 1 - bcc)
   const addresses = people.map((person) => `p${person}@people.example`)
   const to = addresses.slice(0, people.length - cc - bcc)
+  const domain = stage.model.domains.filter(({ place }) => place === workspace)[from]
   const content = {
     subject: `Order ${fate}`,
     text: 'It is ready',
     cc: addresses.slice(to.length, to.length + cc),
     bcc: addresses.slice(to.length + cc),
+    ...(domain && { from_address: `shop@${domain.name}` }),
   }
   sendCopies(stage, step, { channel: 'email', to, content })
 }
@@ -224,14 +250,15 @@ async function repeatOther(stage: Stage, asked: Asked): Promise<void> {
   const place = model.places[asked.place]
   if (!place || asked.kind !== 'send') return
   const wasAnswered = asked.answer !== null
+  const prices = new Set([world.prices])
+  const body = {
+    ...(asked.body as object),
+    to: '+14159999999',
+    channel: 'sms',
+    content: CONTENTS.sms,
+  }
   const answer = await ask(stage, `other ${asked.key}`, async (core) => {
     const identity = await identityOf(core, asked.isTest ? place.test_key : place.key)
-    const body = {
-      ...(asked.body as object),
-      to: '+14159999999',
-      channel: 'sms',
-      content: CONTENTS.sms,
-    }
     return core.messages.send(identity, body as never, { idempotency_key: `${asked.key}` })
   })
   if (answer && 'value' in answer) {
@@ -242,6 +269,8 @@ async function repeatOther(stage: Stage, asked: Asked): Promise<void> {
     model.asked.push({
       ...asked,
       key: undefined,
+      body,
+      prices,
       answer: JSON.stringify(answer.value.data),
       ids: [message_id],
       pending: 0,

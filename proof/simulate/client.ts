@@ -36,7 +36,7 @@ export async function ask<T>(
   { world }: Stage,
   what: string,
   work: (core: Core) => Promise<T>,
-): Promise<{ value: T } | { code: string } | null> {
+): Promise<{ value: T } | { code: string; text: string } | null> {
   try {
     const value = await world.ask(work)
     if (value === UNANSWERED) {
@@ -47,7 +47,7 @@ export async function ask<T>(
   } catch (error) {
     if (isRefusal(error)) {
       world.trace(`${what}: ${error.code}`)
-      return { code: error.code }
+      return { code: error.code, text: error.message }
     }
     const { code, message, isHidden } = error as Error & { code?: string; isHidden?: true }
     world.trace(`${what}: error ${code ?? message}`)
@@ -140,12 +140,16 @@ export function newAsked(
     refusals: [],
     lost: 0,
     pending: 0,
+    prices: new Set(),
   }
 }
 
 /** The API key of a request. */
 const keyOf = ({ key, test_key, limited_key }: Place, { isTest, isLimited }: Asked): string =>
   isTest ? test_key : isLimited ? limited_key : key
+
+/** A request whose key was revoked, or that came while the service was busy, does not reach the stored answer. */
+const MAY_FOLLOW: ReadonlySet<string> = new Set(['unauthorized', 'rate_limit_exceeded'])
 
 /** A request; a client with a key repeats it until it has an answer. */
 export async function post(stage: Stage, asked: Asked): Promise<void> {
@@ -160,6 +164,9 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
     const optedOut = optOutsOfSend(asked).filter(({ toggle }) => toggle.state === 'yes')
     const wasAnswered = asked.answer !== null
     asked.pending += 1
+    asked.prices.add(world.prices)
+    const domain = domainOfSend(stage, asked)
+    const wasUsable = domain?.usable.state
     const answer = await ask(stage, what, async (core) => {
       const options = { idempotency_key: asked.key }
       if (world.door) {
@@ -182,7 +189,14 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
     }
     if ('code' in answer) {
       asked.refusals.push(answer.code)
-      if (asked.answer !== null && answer.code !== 'unauthorized') {
+      if (
+        answer.text.includes('not a verified sending domain') &&
+        wasUsable === 'yes' &&
+        domain?.usable.state === 'yes'
+      ) {
+        world.violate('a verified domain may be used', `${what} from ${domain.name}`)
+      }
+      if (asked.answer !== null && !MAY_FOLLOW.has(answer.code)) {
         world.violate('an idempotent answer is stable', `${what} was answered, then ${answer.code}`)
       }
       break
@@ -199,6 +213,10 @@ export async function post(stage: Stage, asked: Asked): Promise<void> {
     }
     const isFirst =
       !asked.isTest && !wasAnswered && asked.lost + asked.pending === 0 && !answer.value.replayed
+    const isUnusable = wasUsable === 'no' && domain?.usable.state === 'no' && !domain.isLost
+    if (isFirst && isUnusable) {
+      world.violate('only a verified domain is used', `${what} from ${domain.name}`)
+    }
     if (isFirst && optedOut.some(({ toggle }) => toggle.state === 'yes')) {
       world.violate('an opt-out holds', what)
     }
@@ -215,6 +233,12 @@ function optOutsOfSend({ kind, place, isTest, body }: Asked) {
   return addressesOf(body).map((address) =>
     optOutOf(place, (body as { channel: string }).channel, address),
   )
+}
+
+function domainOfSend({ model }: Stage, { place, isTest, body }: Asked) {
+  const { from_address } = (body as { content: { from_address?: string } }).content
+  if (isTest || from_address === undefined) return undefined
+  return model.domains.find((one) => one.place === place && from_address.endsWith(`@${one.name}`))
 }
 
 function assertWithinLimit({ world, database }: Stage, workspace_id: string): void {

@@ -12,6 +12,7 @@ import {
   type Post,
   PROVIDERS,
   type ProviderName,
+  unitPriceOf,
 } from './model.ts'
 import type { Connection, World } from './world.ts'
 
@@ -29,7 +30,7 @@ interface MessageRow {
   api_key_id: string | null
   bulk_id: string | null
   livemode: number
-  channel: string
+  channel: (typeof PROVIDERS)[number]['channel']
   status: string
   accepted: number
   credits_used: number
@@ -85,6 +86,17 @@ function checkStatuses({ world, model, database }: Stage): void {
 /** A journalled attempt begins within this time, unless the process dies or the machine sleeps. */
 const BEGIN_MS = 4_000
 
+/** An attempt that is refused without a call is stored with the outcomes of its batch. */
+const REFUSED_MS = 30_000
+
+/** Whether a mail names a domain of its sender, which may be no longer verified. */
+function mayBeRefused(database: Connection, message_id: string): boolean {
+  const find = database
+    .prepare("select json_extract(content, '$.from_address') from messages where id = ?")
+    .pluck()
+  return find.get(message_id) != null
+}
+
 /** Each message has at most one attempt without an outcome, and its call begins soon. */
 function checkBegun({ world, model, database }: Stage): void {
   const now_ms = elapsedMs()
@@ -105,6 +117,7 @@ function checkBegun({ world, model, database }: Stage): void {
     )
     const stops = [...model.deaths, ...model.sleeps]
     if (isCalled || now_ms - since_ms < BEGIN_MS || stops.some((stop) => stop >= since_ms)) continue
+    if (now_ms - since_ms < REFUSED_MS && mayBeRefused(database, message_id)) continue
     world.violate('work that was handed over begins', `${at} waits since ${since_ms}`)
   }
   model.started = open
@@ -303,6 +316,7 @@ export function checkAll(stage: Stage): void {
   checkRows(stage, FAULTS)
   checkLedger(stage)
   checkMoney(stage, messages)
+  checkPrices(stage, messages)
   checkCalls(stage, messages)
   checkMails(stage, messages)
   checkEnds(stage, messages)
@@ -419,6 +433,42 @@ function checkMoney({ world, model }: Stage, messages: readonly MessageRow[]): v
     if (row.recipients === null && copies > 0 && row.credits_refunded > 0 && !isDecidedByTime) {
       const at = `${world.nameOf('m', row.id)} ${brief(row)}`
       world.violate('a message that arrived is not refunded', `${at}, ${copies} copies`)
+    }
+  }
+}
+
+/** GSM-7 and UCS-2: the characters of a single SMS, and of each segment of a longer one. */
+const SEGMENTS = { gsm: [160, 153], unicode: [70, 67] } as const
+
+function segmentsOf(text: string): number {
+  const [single, part] = /[^\x20-\x7e]/.test(text) ? SEGMENTS.unicode : SEGMENTS.gsm
+  return text.length <= single ? 1 : Math.ceil(text.length / part)
+}
+
+/** A message costs what it cost when it was accepted, whatever the prices are later. */
+function checkPrices({ world, model, database }: Stage, messages: readonly MessageRow[]): void {
+  const byId = new Map(messages.map((row) => [row.id, row]))
+  const findHold = database
+    .prepare("select held_delta from ledger_entries where ref_id = ? and kind = 'hold'")
+    .pluck()
+  for (const { ids, body, prices, kind, isTest } of model.asked) {
+    const { channel, content } = body as { channel: MessageRow['channel']; content: object }
+    const { text, audio_url } = content as { text?: string; audio_url?: string }
+    for (const [i, id] of ids.entries()) {
+      const row = byId.get(id)
+      if (!row) continue
+      const to =
+        kind === 'send' ? addressesOf(body) : [(body as { recipients: string[] }).recipients[i]]
+      const minutes = audio_url ? 3 : (text?.length ?? 0) > 600 ? 2 : 1
+      const units =
+        channel === 'sms' ? segmentsOf(text ?? '') : channel === 'voice' ? minutes : to.length
+      const possible = [...prices].map(
+        (list) => units * unitPriceOf(list, channel, to[0] ?? '') * (isTest ? 0 : 1),
+      )
+      const paid = channel === 'voice' ? (findHold.get(id) ?? 0) : row.credits_used
+      if (possible.includes(paid as number)) continue
+      const at = `${world.nameOf('m', id)} ${brief(row)}`
+      world.violate('a message keeps its price', `${at}: ${paid} of ${possible}`)
     }
   }
 }

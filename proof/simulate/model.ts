@@ -73,6 +73,18 @@ export interface Hook {
   isWhole: boolean
 }
 
+/** A sending domain, and whether it may be in the address of a sender, as far as its owner knows. */
+export interface Domain {
+  id: string
+  place: number
+  name: string
+  usable: Toggle
+  /** The elapsed time at which `usable` was known last. */
+  since_ms: number
+  /** Whether the service may have a domain of this name with an unknown id. */
+  isLost: boolean
+}
+
 /** One request that a receiver got. */
 export interface Post {
   receiver: number
@@ -128,6 +140,8 @@ export interface Asked {
   refusals: string[]
   lost: number
   pending: number
+  /** The price lists that were in force when the request was made and repeated. */
+  prices: Set<number>
 }
 
 /** All recipients of a send, in the order to, cc, bcc. */
@@ -171,8 +185,21 @@ export interface Written {
 export type Model = ReturnType<typeof createModel>
 
 /** What clients, operators, owners, providers and receivers know and did. */
-export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
+export function createModel(
+  places: readonly Place[],
+  hooks: readonly Hook[],
+  domains: readonly Omit<Domain, 'usable' | 'since_ms' | 'isLost'>[],
+  records: ReadonlyMap<string, string>,
+) {
   return {
+    domains: domains.map((domain): Domain => {
+      const usable = createToggle()
+      // The first domain of a workspace is verified when the seed begins.
+      if (domain.name.startsWith('acme')) usable.state = 'yes'
+      return { ...domain, usable, since_ms: 0, isLost: false }
+    }),
+    zone: { records: new Map(records), silent: new Set<string>(), latency_ms: 30 },
+    zone_changes: 0,
     places: places.map((place) => ({ ...place, frozen: createToggle(), limit: createToggle() })),
     hooks: hooks.map((hook) => ({ ...hook, secrets: new Set(hook.secrets) })),
     asked: [] as Asked[],
@@ -227,6 +254,31 @@ export function createModel(places: readonly Place[], hooks: readonly Hook[]) {
     /** Whether the faults have ended. */
     calm: false,
   }
+}
+
+/** The prices that an operator may set. The keys of an object are prefixes of numbers. */
+export const PRICE_LISTS = [
+  { sms: '1', whatsapp: '0.5', email: '0.1', voice: '2' },
+  {
+    sms: { default: '1', '+14151': '0.8', '+14152': '2', '+141521': '1.25' },
+    whatsapp: '0.25',
+    email: '0.2',
+    voice: { default: '2', '+1415': '3' },
+  },
+  { sms: '0.5', whatsapp: { default: '0.5', '+14153': '0.75' }, email: '0.1', voice: '1.5' },
+] as const
+
+/** The price of one unit for a recipient in micro-credits. */
+export function unitPriceOf(
+  list: number,
+  channel: keyof (typeof PRICE_LISTS)[0],
+  to: string,
+): number {
+  const price: string | Readonly<Record<string, string>> = PRICE_LISTS[list]?.[channel] ?? '0'
+  if (typeof price === 'string') return Number(price) * 1_000_000
+  const prefixes = Object.keys(price).filter((prefix) => to.startsWith(prefix))
+  const longest = prefixes.sort((a, b) => b.length - a.length)[0] ?? 'default'
+  return Math.round(Number(price[longest]) * 1_000_000)
 }
 
 export const PACKAGE = {

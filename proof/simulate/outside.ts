@@ -113,11 +113,28 @@ function assertMayReach(job: SendJob, recipient: string): void {
   world.violate('an opt-out holds', `${world.nameOf('m', message_id)} was sent`)
 }
 
+/** A mail that was read with its domain is sent within this time. */
+const DOMAIN_READ_MS = 5_000
+
+function assertMaySendFrom({ workspace_id, message_id, content }: SendJob): void {
+  const { world, model } = outside
+  const { from_address } = content as { from_address?: string }
+  const domain = model.domains.find(
+    ({ place, name }) =>
+      model.places[place]?.id === workspace_id && from_address?.endsWith(`@${name}`),
+  )
+  if (domain?.usable.state !== 'no' || domain.isLost) return
+  if (elapsedMs() < domain.since_ms + DOMAIN_READ_MS) return
+  const at = `${world.nameOf('m', message_id)} from ${domain.name}`
+  world.violate('only a verified domain is used', at)
+}
+
 function carry(name: ProviderName, job: SendJob, batch: Call[]): Promise<Outcome> {
   const { world, model, database } = outside
   const id = job.message_id
   const due = dueOf(job)
   for (const address of job.recipients ? due : [job.recipient]) assertMayReach(job, address)
+  assertMaySendFrom(job)
   const one = carriedOf(id)
   checkCall({ world, model, database: database() }, name, job, one)
   if (!one.mayRepeat && name !== 'once') {

@@ -627,4 +627,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: 'pending-domain-used',
+    breaks: 'A mail is sent from a domain whose record was never found.',
+    changes: [
+      {
+        file: 'rules/sending-domain.ts',
+        find: "  return row.status === 'failing' && !isOver(row.failing_since, now)",
+        replace: "  return row.status !== 'failed' && !isOver(row.failing_since, now)",
+      },
+    ],
+  },
 ]

@@ -6,7 +6,8 @@ import type { Stage } from './client.ts'
 import { elapsedMs, running, settled } from './clock.ts'
 import { isByHttp, openDoor } from './http.ts'
 import { checkAll, checkMoment } from './invariants.ts'
-import { createModel, type Hook, PACKAGE, type Place, PROVIDERS } from './model.ts'
+import { createModel, type Hook, PACKAGE, type Place, PRICE_LISTS, PROVIDERS } from './model.ts'
+import { countKeysFrom, setZone } from './names.ts'
 import { network, providers, setOutside } from './outside.ts'
 import { payments } from './payments.ts'
 import { isAged, passWeeks, RETENTION_DAYS } from './retention.ts'
@@ -36,6 +37,9 @@ const OPTIONS = {
 async function prepareImage() {
   const places: Place[] = []
   const hooks: Hook[] = []
+  const domains: { id: string; place: number; name: string }[] = []
+  const records = new Map<string, string>()
+  setZone({ records, silent: new Set(), latency_ms: 0 })
   const image = await makeImage(OPTIONS, async (core) => {
     for (const place of [0, 1]) {
       const { id } = await settled(
@@ -51,6 +55,13 @@ async function prepareImage() {
         core.apiKeys.create(id, { name: 'limited', daily_credit_limit: KEY_LIMIT }),
       )
       places.push({ id, key, key_id, test_key: test.key, limited_key: limited.key })
+      for (const name of [`acme${place}.example`, `shop${place}.example`, 'common.example']) {
+        const domain = await settled(core.domains.create(id, { domain: name }))
+        domains.push({ id: domain.id, place, name })
+        if (!name.startsWith('acme')) continue
+        for (const record of domain.records) records.set(record.name, record.value)
+        await settled(core.domains.verify(id, domain.id))
+      }
       for (const mode of ['all', 'live'] as const) {
         const receiver = hooks.length + 1
         const url = `http://10.0.0.${receiver}/hook`
@@ -68,7 +79,7 @@ async function prepareImage() {
       }
     }
   })
-  return { image, places, hooks }
+  return { image, places, hooks, domains, records }
 }
 
 /** The next message and the next delivery, and how long each waits. */
@@ -121,7 +132,7 @@ export async function runSeed(
   script: readonly Timed[] = scriptOf(seed),
 ): Promise<SeedResult> {
   prepared ??= prepareImage()
-  const { image, places, hooks } = await prepared
+  const { image, places, hooks, domains, records } = await prepared
   const way = Number(isByHttp(seed))
   if (!isWarm[way]) {
     isWarm[way] = true
@@ -134,8 +145,11 @@ export async function runSeed(
     image,
     network,
     openDoor: isByHttp(seed) ? openDoor : null,
+    price_lists: PRICE_LISTS,
   })
-  const model = createModel(places, hooks)
+  const model = createModel(places, hooks, domains, records)
+  countKeysFrom(domains.length)
+  setZone(model.zone)
   const reading = { file: '', database: null as Connection | null }
   const database = () => {
     if (reading.file !== world.file || reading.database === null) {

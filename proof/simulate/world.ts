@@ -71,14 +71,15 @@ export type World = ReturnType<typeof createWorld>
  */
 export function createWorld(
   seed: number,
-  options: Omit<CoreOptions, 'database_url' | 'runtime'> & {
+  options: Omit<CoreOptions, 'database_url' | 'runtime' | 'prices'> & {
     image: string
     network: Network
     /** Opens the HTTP API of a process; null: clients call the core. */
     openDoor: ((core: Core) => Promise<Door>) | null
+    price_lists: readonly NonNullable<CoreOptions['prices']>[]
   },
 ) {
-  const { image, network, openDoor, ...coreOptions } = options
+  const { image, network, openDoor, price_lists, ...coreOptions } = options
   failWrites = 0
   restartClock(seed % 3 === 0 ? EVENING_MS : START_MS)
   const lines: string[] = []
@@ -91,6 +92,8 @@ export function createWorld(
   /** The elapsed times at which the process ended or stood still, or a commit failed. */
   const faulted: number[] = []
   let boots = 0
+  /** The price list of the running process, and of the next. */
+  const prices = { now: 0, next: 0 }
   let commits = 0
   let steps = 0
   let file = ''
@@ -153,6 +156,7 @@ export function createWorld(
 
   async function boot(): Promise<void> {
     boots += 1
+    prices.now = prices.next
     running.process += 1
     isKilled = false
     const jitter = randomOf(mixed(seed, boots, 1))
@@ -174,6 +178,7 @@ export function createWorld(
     const started = await settled(
       createCore({
         ...coreOptions,
+        prices: price_lists[prices.now] ?? {},
         database_url: `file:${file}`,
         threads: 0,
         accept_any_password: true,
@@ -298,6 +303,14 @@ export function createWorld(
     },
     get file() {
       return file
+    },
+    get prices() {
+      return prices.now
+    },
+    /** Starts the service again with another price list. */
+    setPrices(list: number): void {
+      prices.next = list
+      kill(50)
     },
     get violation() {
       return broken

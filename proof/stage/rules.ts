@@ -95,6 +95,9 @@ const RULES: Readonly<Record<string, string>> = {
   'one delivery for each webhook and event': `
     select count(*) || ' deliveries of ' || event_id || ' to ' || webhook_id from deliveries
     group by workspace_id, webhook_id, event_id having count(*) > 1`,
+  'one workspace has a domain': `
+    select domain || ' is of ' || count(*) || ' workspaces' from sending_domains where status in ('verified', 'failing')
+    group by domain having count(*) > 1`,
   'no row of another workspace': `
     select 'delivery ' || d.id from deliveries d join events e on e.id = d.event_id where e.workspace_id <> d.workspace_id
     union all
@@ -123,6 +126,7 @@ export const FAULTS = statementOf(NAMES)
 export const FAULTS_AT_WORK = statementOf([
   'no row of another workspace',
   'a call that no provider took holds nothing',
+  'one workspace has a domain',
 ])
 
 /** Notes each violation in a database under the name of its rule. */
