@@ -30,6 +30,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   overload: async () => (await import('./overload.ts')).run,
   'postgres-lists': async () => (await import('./lists.ts')).runPostgres,
   'postgres-accept': async () => (await import('./postgres/accept.ts')).run,
+  'postgres-pooler': async () => (await import('./postgres/pooler.ts')).run,
   'postgres-coalesce': async () => (await import('./postgres/coalesce.ts')).run,
   'postgres-claim': async () => (await import('./postgres/claim.ts')).run,
   'webhook-deliveries': async () => (await import('./webhooks.ts')).runDeliveries,

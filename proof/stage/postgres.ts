@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connectTo } from '../../packages/core/test/postgres-client.ts'
+import { hasPooler, type Pooler, startPooler } from '../../packages/core/test/postgres-pooler.ts'
 import {
   type PostgresServer,
   startPostgres as startServer,
@@ -8,7 +9,7 @@ import {
 import type { Query } from './database.ts'
 import type { Stage } from './stage.ts'
 
-export { connectTo }
+export { connectTo, hasPooler, type Pooler, startPooler }
 
 /** A temporary PostgreSQL server. */
 export interface Postgres extends PostgresServer {
