@@ -273,6 +273,8 @@ describe('the error for a wrong setting names the setting', () => {
     expect(message).toMatch(/^SVC_DATABASE_URL must be /)
     expect(message).not.toContain('hunter2')
     expect(messageOf({ SVC_DATABASE_URL: 'file:' })).toBe(message)
+    const direct = messageOf({ SVC_DATABASE_DIRECT_URL: 'mysql://root:hunter2@db/svc' })
+    expect(direct).toBe('SVC_DATABASE_DIRECT_URL must be postgres://user:password@host/database')
   })
 
   it('does not repeat a secret', () => {

@@ -11,6 +11,7 @@ import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { hasPooler, type Pooler, startPooler } from '../postgres-pooler.ts'
+import { startPostgres } from '../postgres-server.ts'
 import { benchFor, only } from '../storage/bench.ts'
 import { patient } from './bench.ts'
 import { timed } from './timed.ts'
@@ -128,6 +129,14 @@ describe.skipIf(!hasPooler)('behind PgBouncer', () => {
       })
     }
     expect(await settingsIn((text) => cold.query(text))).toEqual(left)
+  })
+
+  it('a server that does not flush is refused', async () => {
+    const server = await startPostgres({ settings: { fsync: 'off' } })
+    ends.push(server.stop)
+    const before = await startPooler(server.url, 'transaction')
+    ends.push(before.stop)
+    await expect(connect(before.url, { log })).rejects.toThrow(/not possible with fsync=off/)
   })
 
   it.each([
