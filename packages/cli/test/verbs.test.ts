@@ -37,6 +37,15 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     delete: 'members withdraw',
     accept: null,
   },
+  verifications: {
+    start: null,
+    check: null,
+    check_address: null,
+    resend: null,
+    cancel: null,
+    get: null,
+    list: null,
+  },
   // The sessions of a login are for its own person.
   sessions: {
     list: null,

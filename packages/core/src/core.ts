@@ -34,6 +34,7 @@ import { createOutbox } from './mail/outbox.ts'
 import { withoutReserved } from './mail/reserved-domains.ts'
 import { createSandboxMailer, type SandboxMailer } from './mail/sandbox-mailer.ts'
 import { createSenders } from './messages/acceptance.ts'
+import type { BulkParts } from './messages/bulk-accept.ts'
 import { createMessages, type Messages } from './messages/messages.ts'
 import { createReportIntake } from './messages/reports.ts'
 import { createSequenceGuard } from './messages/sequence-detector.ts'
@@ -55,12 +56,14 @@ import { systemRuntime } from './runtime/runtime.ts'
 import { openTracing } from './runtime/tracing.ts'
 import { createPasskeys } from './second-factor/passkeys.ts'
 import { createSecondFactors } from './second-factor/second-factor.ts'
+import { createCodeKey } from './secrets/secrets.ts'
 import { openSecrets, type SecretsAtRest } from './secrets-at-rest/secrets-at-rest.ts'
 
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
 import type { Storage } from './storage/ports/storage.ts'
 import { createSendReplies } from './twiml/send-replies.ts'
+import { createVerifications, type Verifications } from './verifications/verifications.ts'
 import { createEndSigning } from './webhooks/sealed-webhook.ts'
 import { createStatusCallbacks } from './webhooks/status-callbacks.ts'
 import { createTargetGuard } from './webhooks/target.ts'
@@ -108,6 +111,8 @@ export interface Core<F extends Form = 'given'> {
   attachmentsMaxBytes: number
   /** Sends messages, shows and cancels them. */
   messages: Messages<F>
+  /** One-time codes. */
+  verifications: Verifications<F>
   /** Messages that recipients wrote. */
   received: ReceivedMessages<F>
   /** The webhooks of workspaces and their deliveries. */
@@ -355,7 +360,8 @@ function bindApi(parts: Parts) {
     },
   })
   const contacts = createContacts({ storage, runtime, quotas })
-  const messages = bindMessages(parts, contacts)
+  const sending = sendingParts(parts, contacts)
+  const messages = createMessages(sending)
   const providers = createProviderDesk({
     storage,
     runtime,
@@ -419,6 +425,11 @@ function bindApi(parts: Parts) {
       payments: options.payments ?? null,
     }),
     messages,
+    verifications: createVerifications({
+      ...sending,
+      key: createCodeKey({ storage, runtime, sealer: parts.sealer }),
+      onQueued: dispatching.wakeDeliveries,
+    }),
     received: createReceivedMessages({ storage, receive: intake.receive }),
     webhooks: createWebhooks({
       storage,
@@ -464,10 +475,11 @@ function bindApi(parts: Parts) {
   } satisfies Omit<DecodedCore, 'close' | 'isDispatching' | typeof Symbol.asyncDispose>
 }
 
-function bindMessages(parts: Parts, contacts: Contacts<'decoded'>): Messages<'decoded'> {
+/** What messages and verifications have in common. */
+function sendingParts(parts: Parts, contacts: Contacts<'decoded'>): BulkParts {
   const { options, storage, runtime, carriers, mails } = parts
   const { sequence_limit } = options
-  return createMessages({
+  return {
     storage,
     runtime,
     quotas: parts.quotas,
@@ -492,7 +504,7 @@ function bindMessages(parts: Parts, contacts: Contacts<'decoded'>): Messages<'de
     recipients_max: parts.recipients_max,
     attachments_max_bytes: parts.attachments_max_bytes,
     tracing: parts.tracing,
-  })
+  }
 }
 
 /** Receives the reports of providers and the messages of recipients. */

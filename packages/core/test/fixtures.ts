@@ -9,6 +9,7 @@ import type {
   MessageRow,
   PurchaseRow,
   SendingDomainRow,
+  VerificationRow,
   WebhookRow,
   WorkspaceRow,
 } from '../src/rows/rows.ts'
@@ -203,6 +204,35 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         failing_since: null,
         created_at: at,
         updated_at: at,
+        ...fields,
+      }
+    },
+    verification(workspaceId: string, fields: Partial<VerificationRow> = {}): VerificationRow {
+      const at = runtime.now()
+      return {
+        workspace_id: workspaceId,
+        id: runtime.id(),
+        api_key_id: null,
+        livemode: true,
+        channel: 'sms',
+        recipient: '+255700000009',
+        locale: 'en',
+        options: {},
+        status: 'pending',
+        seed: runtime.id(),
+        code_length: 6,
+        attempts: 0,
+        sent_at: [],
+        message_id: '',
+        credits_used: units(0),
+        country: 'TZ',
+        client_network: null,
+        metadata: {},
+        expires_in: 600,
+        created_at: at,
+        updated_at: at,
+        expires_at: new Date(at.getTime() + 600_000),
+        ended_at: null,
         ...fields,
       }
     },

@@ -55,6 +55,7 @@ import { suppressedContract } from './storage/suppressed.contract.ts'
 import { suppressionsContract } from './storage/suppressions.contract.ts'
 import { testDeliveriesContract } from './storage/test-deliveries.contract.ts'
 import { testQuotasContract } from './storage/test-quotas.contract.ts'
+import { verificationsContract } from './storage/verifications.contract.ts'
 import { webhooksContract } from './storage/webhooks.contract.ts'
 import { writeContract } from './storage/write.contract.ts'
 
@@ -86,6 +87,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('recipients who opted out meanwhile', () => optedOutContract(open))
     describe('a daily limit', () => dailyLimitContract(open))
     describe('quotas of test keys', () => testQuotasContract(open))
+    describe('one-time codes', () => verificationsContract(open))
     describe('idempotency', () => idempotencyContract(open))
     describe('claimMessages', () => claimMessagesContract(open))
     describe('messages that are claimed as they are queued', () => handOverContract(open))

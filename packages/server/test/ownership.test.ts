@@ -44,6 +44,12 @@ async function tenant(): Promise<Tenant> {
   const ids = {
     api_keys: (await world().key(account)).id,
     messages: (await world().send(key)).body.data.message_id,
+    verifications: (
+      await world().call('POST', '/api/v1/verifications', {
+        key,
+        json: { to: '+255712345678', channel: 'sms' },
+      })
+    ).body.data.verification_id,
     bulks: (await world().bulk(key)).body.data.bulk_id,
     contacts: (await world().contact(account)).id,
     suppressions: await world().suppression(account),
@@ -75,7 +81,9 @@ async function seen({ account: { token }, key }: Tenant): Promise<string> {
   ]) {
     texts.push((await world().call('GET', `/api/v1/${path}`, { token })).text)
   }
-  texts.push((await world().call('GET', '/api/v1/messages', { key })).text)
+  for (const path of ['messages', 'verifications']) {
+    texts.push((await world().call('GET', `/api/v1/${path}`, { key })).text)
+  }
   return texts.join('\n')
 }
 
@@ -95,6 +103,7 @@ it.each(CASES)(
       ...(/\/(?:owner|end-sessions)$/.test(path) && {
         json: { current_password: account.password },
       }),
+      ...(path.endsWith('/:id/check') && { json: { code: '482913' } }),
       ...(path.endsWith('/recover') && { json: { since: '2026-05-04' } }),
       ...(path.endsWith('/reschedule') && { json: { scheduled_at: world().now().toISOString() } }),
     }

@@ -60,6 +60,15 @@ export const ENDPOINTS = {
     cancel: { method: 'POST', path: '/api/v1/bulks/:id/cancel', auth: 'api_key', has: 'bulk' },
     retry: { method: 'POST', path: '/api/v1/bulks/:id/retry', auth: 'api_key', has: 'bulk_id' },
   },
+  verifications: {
+    start: { method: 'POST', path: '/api/v1/verifications', auth: 'api_key', body: true, idempotent: true, has: 'verification_id' },
+    checkAddress: { method: 'POST', path: '/api/v1/verifications/check', auth: 'api_key', body: true, has: 'verification_id' },
+    check: { method: 'POST', path: '/api/v1/verifications/:id/check', auth: 'api_key', body: true, has: 'verification_id' },
+    resend: { method: 'POST', path: '/api/v1/verifications/:id/resend', auth: 'api_key', body: true, has: 'verification_id' },
+    cancel: { method: 'POST', path: '/api/v1/verifications/:id/cancel', auth: 'api_key', has: 'verification' },
+    get: { method: 'GET', path: '/api/v1/verifications/:id', auth: 'jwt_or_api_key', has: 'verification' },
+    list: { method: 'GET', path: '/api/v1/verifications', auth: 'jwt_or_api_key', query: true, list: 'verifications' },
+  },
   received: {
     list: { method: 'GET', path: '/api/v1/messages/received', auth: 'api_key', query: true, list: 'received' },
   },
@@ -127,5 +136,9 @@ export const EVENT_KINDS = [
   'message.read',
   'message.received',
   'credits.low',
+  'verification.approved',
+  'verification.failed',
+  'verification.expired',
+  'verification.paused',
   'webhook.test',
 ] as const

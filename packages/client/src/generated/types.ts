@@ -31,7 +31,7 @@ export type Channel = 'sms' | 'whatsapp' | 'email' | 'voice'
 export type MessageStatus = 'queued' | 'sent' | 'delivered' | 'failed' | 'read'
 
 /** A word of the API: one `EventKind`. */
-export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' | 'message.recipients_failed' | 'message.read' | 'message.received' | 'credits.low' | 'webhook.test'
+export type EventKind = 'message.sent' | 'message.delivered' | 'message.failed' | 'message.recipients_failed' | 'message.read' | 'message.received' | 'credits.low' | 'verification.approved' | 'verification.failed' | 'verification.expired' | 'verification.paused' | 'webhook.test'
 
 /** A word of the API: one `Scope`. */
 export type Scope = 'send_messages' | 'read_messages' | 'manage_contacts' | 'manage_webhooks'
@@ -122,6 +122,35 @@ export interface BulkRejection {
   error: RecipientFault
   /** The first 500 characters; empty after an erasure. */
   message: string
+}
+
+/** `CodeVerification` in JSON. */
+export interface CodeVerification {
+  id: string
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  to: string
+  /** The channel of the last message. */
+  channel: Channel
+  /** The language of the text. */
+  locale: string
+  livemode: boolean
+  /** How many wrong codes were given. */
+  attempts: number
+  /** How many more wrong codes are allowed. */
+  attempts_left: number
+  /** Messages with the code. */
+  messages_sent: number
+  /** The last message with the code. */
+  message_id: string
+  /** The price of all its messages. */
+  credits_used: number
+  metadata: Record<string, unknown>
+  created_at: string
+  expires_at: string
+  /** The earliest time for another message with the code. A start before it sends nothing and costs nothing. */
+  next_send_at: string
+  /** When it was approved, or ended otherwise. Null while it is pending. */
+  ended_at: string | null
 }
 
 /** `Contact` in JSON. */
@@ -676,6 +705,30 @@ export interface CreditsLowData {
 }
 
 /** The `data` of an event. */
+export interface VerificationEndData {
+  verification_id: string
+  to: string
+  channel: Channel
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  /** How many wrong codes were given. */
+  attempts: number
+  credits_used: number
+  metadata: Record<string, unknown>
+  livemode: boolean
+  occurred_at: string
+}
+
+/** The `data` of an event. */
+export interface VerificationPausedData {
+  /** ISO 3166-1, or `ZZ` for numbers of no country. */
+  country: string
+  sent: number
+  approved: number
+  livemode: boolean
+  occurred_at: string
+}
+
+/** The `data` of an event. */
 export interface WebhookTestData {
   webhook_id: string
   message: string
@@ -699,6 +752,14 @@ export interface EventData {
   'message.received': MessageReceivedData
   /** The credit balance fell below the threshold. */
   'credits.low': CreditsLowData
+  /** A person gave the right code. */
+  'verification.approved': VerificationEndData
+  /** Too many wrong codes were given. */
+  'verification.failed': VerificationEndData
+  /** No right code was given in time. */
+  'verification.expired': VerificationEndData
+  /** Codes to the numbers of a country are paused, because too few of them were approved. */
+  'verification.paused': VerificationPausedData
   /** A requested test, to check whether deliveries arrive. */
   'webhook.test': WebhookTestData
 }
@@ -1185,6 +1246,136 @@ export interface BulksResource {
   cancel(id: string, options?: CallOptions): Call<{ bulk: Bulk; canceled: number }>
   /** Send the failed messages of a bulk again. Each message that failed before a provider accepted it, and was not canceled, becomes a message of a new bulk and is charged again. This is possible once, when no message of the bulk is queued any more; a repeat gets the same answer. */
   retry(id: string, options?: CallOptions): Call<BulksRetryData>
+}
+
+/** The answer of `POST /api/v1/verifications`. */
+export interface VerificationsStartData {
+  verification_id: string
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  to: string
+  channel: Channel
+  expires_at: string
+  /** The earliest time for another message with the code. A start before it sends nothing and costs nothing. */
+  next_send_at: string
+  /** How many more wrong codes are allowed. */
+  attempts_left: number
+  /** The price of the message of this request; 0 if none was sent. */
+  credits_used: number
+  message_id: string
+  /** Only for a test key, which sends nothing: the code. */
+  test_code?: string
+}
+
+/** The body of `POST /api/v1/verifications`. */
+export interface VerificationsStartBody {
+  to: string
+  channel: Channel
+  /** The sender, as in a send. The settings of the provider decide which are allowed. */
+  from?: string | undefined
+  /** The language of the text. A language without a text gets English. */
+  locale?: string | undefined
+  code_length?: number | undefined
+  /** Seconds for which the code is valid. */
+  expires_in?: number | undefined
+  /** Only for `whatsapp`: the authentication template that the provider approved. The code is its first variable. */
+  template?: string | undefined
+  /** Only for `sms`: the site whose form browsers fill in (WebOTP). */
+  domain?: string | undefined
+  /** Only for `sms`: the hash of the Android app that reads the code. */
+  app_hash?: string | undefined
+  /** The address of the person's device, which is not stored whole. One network (IPv6: /64) may start 20 verifications in an hour. */
+  client_ip?: string | undefined
+  /** At most 50 keys and 8192 bytes of JSON. */
+  metadata?: Record<string, unknown> | undefined
+}
+
+/** The answer of `POST /api/v1/verifications/check`. */
+export interface VerificationsCheckAddressData {
+  verification_id: string
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  /** How many more wrong codes are allowed. */
+  attempts_left: number
+}
+
+/** The body of `POST /api/v1/verifications/check`. */
+export interface VerificationsCheckAddressBody {
+  to: string
+  /** Blanks and hyphens between the digits are ignored. */
+  code: string
+}
+
+/** The answer of `POST /api/v1/verifications/:id/check`. */
+export interface VerificationsCheckData {
+  verification_id: string
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  /** How many more wrong codes are allowed. */
+  attempts_left: number
+}
+
+/** The body of `POST /api/v1/verifications/:id/check`. */
+export interface VerificationsCheckBody {
+  /** Blanks and hyphens between the digits are ignored. */
+  code: string
+}
+
+/** The answer of `POST /api/v1/verifications/:id/resend`. */
+export interface VerificationsResendData {
+  verification_id: string
+  status: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts'
+  to: string
+  channel: Channel
+  expires_at: string
+  /** The earliest time for another message with the code. A start before it sends nothing and costs nothing. */
+  next_send_at: string
+  /** How many more wrong codes are allowed. */
+  attempts_left: number
+  /** The price of the message of this request; 0 if none was sent. */
+  credits_used: number
+  message_id: string
+  /** Only for a test key, which sends nothing: the code. */
+  test_code?: string
+}
+
+/** The body of `POST /api/v1/verifications/:id/resend`. */
+export interface VerificationsResendBody {
+  channel?: Channel | undefined
+}
+
+/** The answer of `GET /api/v1/verifications`. */
+export interface VerificationsListData {
+  verifications: CodeVerification[]
+  pagination: Pagination
+  /** The `after` of the next page; null on the last page. */
+  next_after: string | null
+}
+
+/** The query of `GET /api/v1/verifications`. */
+export interface VerificationsListQuery {
+  status?: 'pending' | 'approved' | 'expired' | 'canceled' | 'max_attempts' | undefined
+  channel?: Channel | undefined
+  to?: string | undefined
+  page?: number | undefined
+  limit?: number | undefined
+  /** Only the items after the item with this id, in the order of the list; `next_after` of the previous page. Not with `page`. */
+  after?: string | undefined
+}
+
+/** The methods of `svc.verifications`. */
+export interface VerificationsResource {
+  /** Send a one-time code. While a code for the address is pending, the same code is sent again, at the earliest at `next_send_at`; before, the answer is the pending verification, and nothing is sent. An address gets at most 5 codes in an hour and 10 in a day. */
+  start(body: VerificationsStartBody, options?: CallOptions): Call<VerificationsStartData>
+  /** Check a code by the address that got it. The same as the check by id, for the newest verification of the address. */
+  checkAddress(body: VerificationsCheckAddressBody, options?: CallOptions): Call<VerificationsCheckAddressData>
+  /** Check a code. `approved`: the code is right, and the verification ends: a further check gets 404, so that a code works once. `pending`: the code is wrong. After 5 wrong codes the status is `max_attempts`. */
+  check(id: string, body: VerificationsCheckBody, options?: CallOptions): Call<VerificationsCheckData>
+  /** Send the code of a pending verification again. By the same channel, or by another channel for numbers: `sms`, `whatsapp` or `voice`. Before `next_send_at` nothing is sent. */
+  resend(id: string, body: VerificationsResendBody, options?: CallOptions): Call<VerificationsResendData>
+  /** Cancel a pending verification. Its code is not valid any more. A message that was sent stays paid. */
+  cancel(id: string, options?: CallOptions): Call<{ verification: CodeVerification }>
+  /** Get one verification. */
+  get(id: string, options?: CallOptions): Call<{ verification: CodeVerification }>
+  /** List verifications, newest first. */
+  list(query?: VerificationsListQuery, options?: CallOptions): List<VerificationsListData, CodeVerification>
 }
 
 /** The answer of `GET /api/v1/messages/received`. */

@@ -10,6 +10,7 @@ import { invitations, members, sessions } from './resources/members.ts'
 import { type ApiOptions, messagesFor } from './resources/messages.ts'
 import { received } from './resources/received.ts'
 import { suppressions } from './resources/suppressions.ts'
+import { verifications } from './resources/verifications.ts'
 import { webhooks } from './resources/webhooks.ts'
 import { workspaces } from './resources/workspaces.ts'
 
@@ -31,6 +32,7 @@ export * from './resources/received.ts'
 export * from './resources/send-request.ts'
 export * from './resources/suppressions.ts'
 export * from './resources/timeline.ts'
+export * from './resources/verifications.ts'
 export * from './resources/webhook-deliveries.ts'
 export * from './resources/webhooks.ts'
 export * from './resources/workspaces.ts'
@@ -45,6 +47,7 @@ export const apiFor = (options: ApiOptions) =>
     api_keys: apiKeys,
     messages: messagesFor(options),
     bulks,
+    verifications,
     received,
     contacts,
     suppressions,
@@ -68,6 +71,7 @@ export const GROUPS: Readonly<Record<keyof typeof api, string>> = {
   api_keys: 'Keys with which programs call the API.',
   messages: 'Send one message, and read what happened to messages.',
   bulks: 'Send to many recipients with one request.',
+  verifications: 'One-time codes: send a code, and check the code that a person gives.',
   received: 'Messages that recipients wrote.',
   contacts: 'People and their addresses.',
   suppressions: 'Addresses that get no messages.',

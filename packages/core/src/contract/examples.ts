@@ -17,6 +17,7 @@ const BULK_ID = '019a9c61-5a30-7f63-8d84-6c3f9a4e5b04'
 const CONTACT_ID = '019a9c62-6b40-7a74-9e95-7d4a0b5f6c05'
 const WEBHOOK_ID = '019a9c63-7c50-7b85-8fa6-8e5b1c6a7d06'
 const DELIVERY_ID = '019a9c60-50a1-7c96-90b7-9f6c2d7b8e07'
+const VERIFICATION_ID = '019a9c63-8d50-7c85-8fa6-8e5b1c6a7d08'
 const DOMAIN_ID = '019a9c63-9c60-7c85-8fa6-8e5b1c6a7d09'
 const PURCHASE_ID = '019a9c64-8d60-7da7-81c8-0a7d3e8c9f08'
 const MEMBER_ID = '019a9c65-9e70-7eb8-92d9-1b8e4f9d0a0a'
@@ -45,6 +46,37 @@ const workspace = {
   low_balance: 50,
   created_at: EARLIER,
   updated_at: NOW,
+}
+
+const verification = {
+  id: VERIFICATION_ID,
+  status: 'pending' as const,
+  to: '+14155552671',
+  channel: 'sms' as const,
+  locale: 'en',
+  livemode: true,
+  attempts: 0,
+  attempts_left: 5,
+  messages_sent: 1,
+  message_id: MESSAGE_ID,
+  credits_used: 1,
+  metadata: {},
+  created_at: NOW,
+  expires_at: '2026-11-22T10:10:00.000Z',
+  next_send_at: '2026-11-22T10:00:30.000Z',
+  ended_at: null,
+}
+
+const startedVerification = {
+  verification_id: VERIFICATION_ID,
+  status: 'pending' as const,
+  to: '+14155552671',
+  channel: 'sms' as const,
+  expires_at: '2026-11-22T10:10:00.000Z',
+  next_send_at: '2026-11-22T10:00:30.000Z',
+  attempts_left: 5,
+  credits_used: 1,
+  message_id: MESSAGE_ID,
 }
 
 const key = {
@@ -565,6 +597,31 @@ export const EXAMPLES: Examples<typeof api> = {
     get: { data: { contact } },
     update: { body: { tags: ['vip'] }, data: { contact } },
     delete: done('Contact deleted'),
+  },
+  verifications: {
+    start: {
+      body: { to: '+14155552671', channel: 'sms', locale: 'en' },
+      data: startedVerification,
+    },
+    check_address: {
+      body: { to: '+14155552671', code: '482913' },
+      data: { verification_id: VERIFICATION_ID, status: 'approved', attempts_left: 0 },
+    },
+    check: {
+      body: { code: '482913' },
+      data: { verification_id: VERIFICATION_ID, status: 'approved', attempts_left: 0 },
+    },
+    resend: {
+      body: { channel: 'voice' },
+      data: { ...startedVerification, channel: 'voice', credits_used: 2 },
+    },
+    cancel: {
+      data: {
+        verification: { ...verification, status: 'canceled', attempts_left: 0, ended_at: NOW },
+      },
+    },
+    get: { data: { verification } },
+    list: { data: { verifications: [verification], pagination: onePage, next_after: null } },
   },
   suppressions: {
     list: { data: { suppressions: [suppression], pagination: onePage, next_after: null } },

@@ -223,6 +223,21 @@ export const LIMITS = {
   /** The maximum number of characters that an estimate lists for all messages: each character is a record. */
   estimate_characters_of_all: 5_000,
 
+  /** How long a code is valid at most, also if it is sent again. */
+  verification_lifetime_s: HOUR_S,
+  /** Wrong codes that end a verification. */
+  verification_attempts: 5,
+  /** The time after the first message with a code in which no further one is sent; it doubles with each message. */
+  verification_cooldown_s: 30,
+  verification_cooldown_max_s: 10 * MINUTE_S,
+  /** Messages with codes to one address of a workspace. */
+  verification_sends_per_hour: 5,
+  verification_sends_per_day: 10,
+  /** How long a verification is kept after its end. */
+  verification_kept_s: 30 * DAY_S,
+  /** Verifications that one network of a client, as the request names it, starts in an hour. */
+  verifications_per_network: 20,
+
   contact_name_length: 200,
   contact_external_id_length: 255,
   contact_tags: 50,

@@ -304,6 +304,7 @@ function openSweeper(
     }
   const storage = {
     hot: { sweepCounters: step('counters'), ...hot },
+    read: { verifications: { due: async () => [] } },
     write: (work: (stores: object) => Promise<unknown>) =>
       work({
         messages: { forgetAnswers: step('answers') },
@@ -316,6 +317,7 @@ function openSweeper(
         receivedMessages: { forgetParts: step('received parts') },
         creditHolds: { overdue: page('holds') },
         creditLots: { due: page('lots') },
+        verifications: { removeEnded: step('verifications') },
       }),
   } as unknown as Storage
   const sweeper = startSweeper({ storage, runtime, ...options })
@@ -335,6 +337,7 @@ const STEPS: [string, number, number][] = [
   ['received parts', 24, 1_000],
   ['holds', 0, 100],
   ['lots', 0, 100],
+  ['verifications', 30 * 24, 1_000],
 ]
 
 describe('a sweep', () => {
@@ -403,7 +406,7 @@ describe('a sweep', () => {
     const hears = (name: string) => ({ apply: async () => void applied.push(name) }) as never
     const { storage, runtime, steps } = openSweeper()
     const { dispatcher } = open({
-      storage: { ...storage, read: {}, hot: { ...storage.hot, setLanes() {} } } as never,
+      storage: { ...storage, hot: { ...storage.hot, setLanes() {} } } as never,
       runtime,
       gate: { is_paused: true },
       retention: hears('retention'),
@@ -439,7 +442,7 @@ describe('a sweep', () => {
         txtLookup: (async () => []) as never,
       },
     )
-    Object.assign(storage, { read: { sendingDomains: domain } })
+    Object.assign(storage.read, { sendingDomains: domain })
     await sweeper.sweep()
     expect(applied).toEqual([
       ['retention', false],

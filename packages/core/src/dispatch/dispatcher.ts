@@ -19,9 +19,11 @@ import {
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Sealer } from '../secrets/sealer.ts'
+import { createCodeKey } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { LowBalance } from '../storage/ports/stores.ts'
 import type { SendReplies } from '../twiml/send-replies.ts'
+import { sweepVerifications } from '../verifications/ends.ts'
 import { deliveryLane } from './delivery-lane.ts'
 import type { LoadParts } from './in-flight.ts'
 import { type RunningLane, startLane } from './lane.ts'
@@ -125,6 +127,7 @@ export function startDispatcher({
     routing,
     receive,
     signing: createSigningKeys({ storage, runtime, sealer }),
+    codeKey: createCodeKey({ storage, runtime, sealer }),
     tracing,
     lease_ms,
     connections,
@@ -293,6 +296,7 @@ export function startSweeper({
     const isStopping = () => stopping
     await alone('holds', () => releaseHolds(parts, now, CREDITS_STEP_MAX, isStopping))
     await alone('lots', () => expireLots(parts, now, CREDITS_STEP_MAX, isStopping))
+    await alone('verifications', () => sweepVerifications(parts, STEP_MAX, isStopping))
     if (retention) await alone('retention', () => retention.apply(isStopping))
     if (auditRetention) await alone('audit log', () => auditRetention.apply(isStopping))
     // Last, because name servers that do not answer take time.

@@ -355,7 +355,7 @@ it('a mail whose key could not be read was not called', async () => {
   await send([mail('m0', 'a@x.example')])
   expect(sends).toEqual([])
   expect(outcomes()).toEqual({ m0: 'not_called' })
-  expect(logged).toEqual(['the keys of sending domains were not read'])
+  expect(logged).toEqual(['a key of the service was not read'])
   expect(fields).toEqual([{ err: new Error('the database is away'), provider: 'a' }])
 })
 

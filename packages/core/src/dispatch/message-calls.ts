@@ -15,6 +15,7 @@ import type { ClaimedMessage } from '../rules/claim.ts'
 import { heldMinutes } from '../rules/money.ts'
 import { isDue } from '../rules/recipients.ts'
 import type { Log } from '../runtime/runtime.ts'
+import { codeOf, codeSourceOf, withCode } from '../secrets/codes.ts'
 import type { InFlight } from './in-flight.ts'
 import { uptimeMs } from './lane.ts'
 import type { MailFiles } from './mail-files.ts'
@@ -44,6 +45,8 @@ export interface CallParts extends SettleParts {
   signing: SigningKeys | null
   /** Stores the replies of recipients. */
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
+  /** The key of one-time codes. */
+  codeKey: () => Promise<string>
   lease_ms: number
   call_max_ms: number
 }
@@ -170,7 +173,7 @@ interface SignedJob {
  * made, for example because the database did not answer.
  */
 async function signJobs(
-  { runtime, routing, signing }: CallParts,
+  { runtime, routing, signing, codeKey }: CallParts,
   provider: string,
   messages: readonly ClaimedMessage[],
 ): Promise<SignedJob[] | null> {
@@ -183,7 +186,11 @@ async function signJobs(
     return key
   }
   try {
-    const jobs = messages.map((message) => sendJob(routing, message))
+    const hasCodes = messages.some(({ content }) => codeSourceOf(content) !== null)
+    const key = hasCodes ? await codeKey() : null
+    const jobs = messages.map((message) =>
+      sendJob(routing, key === null ? message : filledIn(message, key)),
+    )
     if (signing === null || provider === SANDBOX.name) {
       return jobs.map((job) => ({ job, outcome: null }))
     }
@@ -195,7 +202,7 @@ async function signJobs(
       }),
     )
   } catch (error) {
-    runtime.log.warn({ err: error, provider }, 'the keys of sending domains were not read')
+    runtime.log.warn({ err: error, provider }, 'a key of the service was not read')
     return null
   }
 }
@@ -205,6 +212,14 @@ function signedJob(job: SendJob, key: SigningKey, signs: boolean): SignedJob {
   if (!signs) return { job, outcome: null }
   if (key === 'unreadable') return { job, outcome: UNREADABLE }
   return { job: { ...job, dkim: key satisfies DkimKey }, outcome: null }
+}
+
+/** The message with its one-time code in place of the mask. */
+function filledIn(message: ClaimedMessage, key: string): ClaimedMessage {
+  const source = codeSourceOf(message.content)
+  if (source === null) return message
+  const content = withCode(message.content, codeOf(key, source), message.channel)
+  return { ...message, content }
 }
 
 function sendJob(routing: Routing, message: ClaimedMessage): SendJob {

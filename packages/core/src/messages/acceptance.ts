@@ -42,8 +42,15 @@ export async function acceptOne(
   storage: Storage,
   request: AcceptRequest,
   at: Date,
-): Promise<Extract<AcceptResult, { outcome: 'accepted' | 'replayed' | 'suppressed' }>> {
+): Promise<Settled> {
   const [result] = await storage.hot.accept([request])
+  return acceptedOf(result, at)
+}
+
+type Settled = Extract<AcceptResult, { outcome: 'accepted' | 'replayed' | 'suppressed' }>
+
+/** The result of one request. @throws SvcError for each refusal except `suppressed`, for which the caller builds the error. */
+export function acceptedOf(result: AcceptResult | undefined, at: Date): Settled {
   switch (result?.outcome) {
     case 'accepted':
     case 'replayed':

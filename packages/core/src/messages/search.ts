@@ -9,6 +9,7 @@ import type { Message, MessageSearch } from '../contract/resources/messages.ts'
 import type { StoredRecipient } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
+import { withoutCode } from '../secrets/codes.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { ShortMessageRow } from '../storage/ports/stores.ts'
 import { attachmentsOf, withAttachments } from './stored-files.ts'
@@ -145,7 +146,7 @@ export function shown(row: MessageRow): Message {
 
 /** A message with the contents of its attachments. */
 export function whole(row: MessageRow): Message {
-  return recordOf(row, row.content)
+  return recordOf(row, withoutCode(row.content))
 }
 
 export function shownShort(row: ShortMessageRow): ShortMessage {
@@ -171,7 +172,8 @@ function shownRecipient({ accepted: _, ...recipient }: StoredRecipient): MailRec
   return recipient
 }
 
-function shownContent(content: Content): Content {
+function shownContent(given: Content): Content {
+  const content = withoutCode(given)
   const attachments = attachmentsOf(content)
   if (attachments.length === 0) return content
   return withAttachments(

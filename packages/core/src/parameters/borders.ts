@@ -77,6 +77,7 @@ function makeBorders(api: Api) {
       ),
       simulate: takes(viewer(api.received.list), checked<SimulatedMessage>('', simulated)),
     },
+    verifications: verificationBorders(api.verifications),
     webhooks: webhookBorders(api.webhooks),
     domains: domainBorders(api.domains),
     contacts: contactBorders(api.contacts),
@@ -258,6 +259,30 @@ function billingBorders(api: Api['billing']) {
       checked<Slice & { is_funding?: boolean | undefined }>(
         '',
         z.object({ ...sliceFields, is_funding: z.boolean().optional() }),
+      ),
+    ),
+  }
+}
+
+function verificationBorders(api: Api['verifications']) {
+  return {
+    start: takes(identity(api.start), body(api.start), keyed),
+    resend: takes(identity(api.resend), id(api.resend), body(api.resend)),
+    check: takes(identity(api.check), id(api.check), body(api.check)),
+    checkAddress: takes(identity(api.check_address), body(api.check_address)),
+    cancel: takes(viewer(api.cancel), id(api.cancel)),
+    get: takes(viewer(api.get), id(api.get)),
+    list: takes(viewer(api.list), query(api.list.query)),
+    pauses: takes(workspaceId),
+    allow: takes(
+      workspaceId,
+      checked<string>('country', z.string().regex(/^[A-Z]{2}$/)),
+      checked<number>(
+        'hours',
+        z
+          .int()
+          .min(1)
+          .max(24 * 30),
       ),
     ),
   }

@@ -30,6 +30,7 @@ export interface ErasureReport {
   /** Events that name the address; their deliveries are not counted. */
   events: number
   conversations: number
+  verifications: number
   contacts: number
   /** Stored bulk responses of the last 24 hours, kept for replay. */
   answers: number
@@ -143,11 +144,12 @@ async function searchWorkspace(search: Search): Promise<Found> {
   }
   found.other_addresses = found.other_addresses.filter((one) => !others.includes(one))
   found.conversations = await searchConversations(search, others)
+  found.verifications = await searchVerifications(search, others)
   return found
 }
 
 /** Searches messages first: the cancellation of a message inserts an event, which the search of events must find. */
-async function searchFor(search: Search): Promise<Omit<Found, 'conversations'>> {
+async function searchFor(search: Search): Promise<Omit<Found, 'conversations' | 'verifications'>> {
   return {
     ...(await searchMessages(search)),
     received: await searchReceived(search),
@@ -282,6 +284,18 @@ async function searchConversations(search: Search, others: readonly string[]): P
   return found
 }
 
+async function searchVerifications(search: Search, others: readonly string[]): Promise<number> {
+  const { storage, workspaceId, recipient, changes } = search
+  let found = 0
+  for (const address of [recipient.address, ...others]) {
+    const filter = { recipient: address }
+    found += await storage.read.verifications.count(workspaceId, filter)
+    if (changes)
+      await storage.write(({ verifications }) => verifications.forget(workspaceId, address))
+  }
+  return found
+}
+
 /** Suppressions stay by default: a recipient who opted out must not get messages because of the erasure. */
 async function searchSuppressions(search: Search): Promise<SuppressionRow[]> {
   const { storage, workspaceId, recipient, changes } = search
@@ -363,6 +377,7 @@ function emptyReport(): ErasureReport {
     received: 0,
     events: 0,
     conversations: 0,
+    verifications: 0,
     contacts: 0,
     answers: 0,
     rejections: 0,

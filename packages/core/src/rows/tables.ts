@@ -7,6 +7,7 @@ import { messageTables } from './messages.ts'
 import { operatingTables } from './operating.ts'
 import { operatorTables } from './operators.ts'
 import { providerTables } from './providers.ts'
+import { verificationTables } from './verifications.ts'
 import { webhookTables } from './webhooks.ts'
 import { accountTables } from './workspaces.ts'
 
@@ -35,6 +36,7 @@ function tablesIn(d: Dialect) {
     ...providerTables(d),
     ...webhookTables(d),
     ...domainTables(d),
+    ...verificationTables(d),
     ...operatingTables(d),
     ...operatorTables(d),
   }

@@ -14,6 +14,7 @@ import {
 } from './accept.ts'
 import { type Account, newAccount, type Operation } from './decide.ts'
 import { suppressionKey } from './recipients.ts'
+import { emptyCodeState } from './verify.ts'
 
 const make = builders(testRuntime('accept'))
 
@@ -31,6 +32,7 @@ function state(overrides: Partial<Account> = {}): AcceptState {
     spent: new Map(),
     test_usage: new Map(),
     files: new Set(),
+    codes: emptyCodeState(),
   }
 }
 
@@ -46,6 +48,8 @@ const NOTHING = {
   spending: [],
   test_usage: [],
   answers: [],
+  verifications: [],
+  verification_counts: [],
 }
 
 describe('planAccept', () => {

@@ -6,12 +6,25 @@ import type {
   MessageFileRow,
   MessageRow,
   TestUsageRow,
+  VerificationCountRow,
+  VerificationRow,
 } from '../rows/rows.ts'
 import { type CountChange, countNew } from './count-changes.ts'
 import { type Account, decide, type Entry, type Operation, type Refusal } from './decide.ts'
 import { addressesOf, suppressedAddress, suppressionKey } from './recipients.ts'
 
 import { addTestUse, type TestQuotaExceeded, type TestUse } from './test-usage.ts'
+
+import {
+  addedCount,
+  applyCode,
+  type CodePlan,
+  type CodeRefusal,
+  type CodeRequest,
+  type CodeState,
+  decideCode,
+  sourceOf,
+} from './verify.ts'
 
 /** One priced send or bulk request: it is committed completely or not at all. */
 export interface AcceptRequest {
@@ -30,6 +43,8 @@ export interface AcceptRequest {
   /** The use of the test quotas; null for a live key. */
   test_use: TestUse | null
   idempotency: IdempotencyRecord | null
+  /** The verification whose code the only message carries; absent for other messages. */
+  code?: CodeRequest | undefined
 }
 
 /** The sum of a key's debits on one day (UTC), with this debit, is at most `limit`. Refunds do not reduce the sum. */
@@ -50,7 +65,9 @@ export interface IdempotencyRecord {
 }
 
 export type AcceptResult =
-  | { outcome: 'accepted' }
+  /** `verification`: what a request for a code began or continued. */
+  | { outcome: 'accepted'; verification?: VerificationRow }
+  | CodeRefusal
   | { outcome: 'replayed'; response: string }
   | { outcome: 'key_reused' }
   /** The suppressed recipients of live messages. Each is spelled as in the request and listed once. */
@@ -81,6 +98,7 @@ export interface AcceptState {
   test_usage: Map<string, TestUsageRow>
   /** The whole files that the storage holds for the requests, as keys of `fileKey`. */
   files: Set<string>
+  codes: CodeState
 }
 
 export function fileKey(of: { workspace_id: string; sha256: string }): string {
@@ -109,6 +127,9 @@ export interface AcceptPlan {
   spending: Spending[]
   test_usage: TestUsageRow[]
   answers: (IdempotencyRecord & { workspace_id: string; created_at: Date })[]
+  /** Verifications that are new, or replace the row with their id. */
+  verifications: VerificationRow[]
+  verification_counts: VerificationCountRow[]
 }
 
 export function idempotencyKeyOf(
@@ -140,6 +161,8 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     messages: [],
     files: [],
     answers: [],
+    verifications: new Map(),
+    verification_counts: new Map(),
   }
   for (const request of requests) batch.results.push(acceptRequest(request, batch))
   const { results, entries, holds, bulks, rejections, messages, files, answers } = batch
@@ -156,6 +179,8 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     spending: [...batch.spending.values()],
     test_usage: [...batch.test_usage.values()],
     answers,
+    verifications: [...batch.verifications.values()],
+    verification_counts: [...batch.verification_counts.values()],
   }
 }
 
@@ -169,6 +194,8 @@ interface Batch
   accounts: Map<string, Account>
   spending: Map<string, Spending>
   test_usage: Map<string, TestUsageRow>
+  verifications: Map<string, VerificationRow>
+  verification_counts: Map<string, VerificationCountRow>
 }
 
 function acceptRequest(request: AcceptRequest, batch: Batch): AcceptResult {
@@ -178,16 +205,45 @@ function acceptRequest(request: AcceptRequest, batch: Batch): AcceptResult {
   if (recipients.length > 0) return { outcome: 'suppressed', recipients }
   const { files = [] } = request
   if (!files.every((file) => batch.state.files.has(fileKey(file)))) return { outcome: 'file_gone' }
+  const [first] = request.messages
+  const code = request.code && first ? decideCode(request.code, first, batch.state.codes) : null
+  if (code && code.outcome !== 'planned') return code
   const refused = request.debit && charge(request, request.debit, batch)
   if (refused) return refused
   const exceeded = request.test_use && countUse(request.workspace_id, request.test_use, batch)
   if (exceeded) return exceeded
+  if (code && first) return acceptCode(request, code, first, batch)
   for (const message of request.messages) batch.messages.push(message)
   for (const file of files) batch.files.push(file)
   if (request.bulk) batch.bulks.push(request.bulk)
   for (const rejection of request.rejections) batch.rejections.push(rejection)
   remember(request, batch)
   return { outcome: 'accepted' }
+}
+
+/** Accepts the message with a code: its code is that of the verification, which may have begun earlier. */
+function acceptCode(
+  request: AcceptRequest,
+  plan: CodePlan,
+  first: MessageRow,
+  batch: Batch,
+): AcceptResult {
+  const { verification, canceled, count } = plan
+  const message = { ...first, content: { ...first.content, code: sourceOf(verification) } }
+  batch.messages.push(message)
+  applyCode(plan, batch.state.codes)
+  for (const row of [canceled, verification]) if (row) batch.verifications.set(row.id, row)
+  if (count) {
+    const key = `${count.workspace_id}\n${count.country}\n${count.hour.getTime()}`
+    batch.verification_counts.set(key, addedCount(batch.verification_counts.get(key), count))
+  }
+  const { idempotency, code } = request
+  const response = idempotency && code?.response({ verification, message })
+  remember(
+    { ...request, idempotency: idempotency && { ...idempotency, response: response ?? '' } },
+    batch,
+  )
+  return { outcome: 'accepted', verification }
 }
 
 function knownAnswer(request: AcceptRequest, { answers }: AcceptState): AcceptResult | null {

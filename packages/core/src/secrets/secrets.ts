@@ -35,3 +35,16 @@ export function createSecrets({
     )
   }
 }
+
+/** Returns the key from which one-time codes are derived. It is read once. */
+export function createCodeKey(parts: Parameters<typeof createSecrets>[0]): () => Promise<string> {
+  const secret = createSecrets(parts)
+  let key: Promise<string> | null = null
+  return () => {
+    key ??= secret('codes').catch((error) => {
+      key = null
+      throw error
+    })
+    return key
+  }
+}

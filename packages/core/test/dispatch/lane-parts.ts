@@ -171,6 +171,7 @@ export function laneParts() {
       routing,
       signing: null,
       tracing: null,
+      codeKey: async () => 'key of codes',
       async receive(_: string, incoming: readonly Incoming[]) {
         received.push(...incoming)
       },

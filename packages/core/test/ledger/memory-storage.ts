@@ -15,8 +15,8 @@ import {
 import { type ClaimedMessage, queuedRow } from '../../src/rules/claim.ts'
 import type { Account } from '../../src/rules/decide.ts'
 import { cancellations, planCancel, planSettle } from '../../src/rules/settle.ts'
-
 import type { Settlement, SettlePlan, SettleState } from '../../src/rules/settlement.ts'
+import { emptyCodeState } from '../../src/rules/verify.ts'
 import type { Runtime } from '../../src/runtime/runtime.ts'
 import type { HotVerbs } from '../../src/storage/ports/hot.ts'
 import { memoryCredits } from './memory-credits.ts'
@@ -129,6 +129,7 @@ function memoryMessages(
           spent: new Map(),
           test_usage: new Map(),
           files: new Set(),
+          codes: emptyCodeState(),
         }
         for (const { workspace_id, idempotency, spending: of } of requests) {
           credits.load(state.accounts, workspace_id)

@@ -179,6 +179,13 @@ export function isolationContract(open: OpenStorage): void {
   it('returns nothing for a foreign id', async () => {
     const { key, webhook, message, delivery, workspaceId, contact, purchase, domain } =
       await owner()
+    const verification = bench.make.verification(workspaceId)
+    const code = { verification, resends: null, response: () => '' }
+    await bench.accept({ ...bench.make.send(workspaceId), code })
+    const pause = { country: 'TZ', paused_at: verification.created_at, sent: 50, approved: 0 }
+    await bench.storage.write(({ verifications }) =>
+      verifications.setPause({ workspace_id: workspaceId, ...pause, allowed_until: null }),
+    )
     const stranger = await bench.workspace(0)
     const again = { at: bench.clock.now(), tries: 1 }
     await bench.storage.write(({ webhooks }) =>
@@ -224,6 +231,7 @@ export function isolationContract(open: OpenStorage): void {
         audit,
         eventLog,
         sendingDomains,
+        verifications,
         members,
         invitations,
       } = bench.storage.read
@@ -352,6 +360,12 @@ export function isolationContract(open: OpenStorage): void {
           byName: () => sendingDomains.byName(asker, domain.domain),
           list: () => sendingDomains.list(asker, EVERYTHING),
           count: () => sendingDomains.count(asker),
+        },
+        verifications: {
+          byId: () => verifications.byId(asker, verification.id),
+          list: () => verifications.list(asker, {}, EVERYTHING),
+          count: () => verifications.count(asker, {}),
+          pauses: () => verifications.pauses(asker),
         },
         retention: {
           mark: async () => (await retention.mark(asker, 'messages', '~')) || null,

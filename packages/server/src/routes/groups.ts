@@ -39,6 +39,7 @@ function handlersOf(
     messages: messageRoutes(core),
     bulks: bulkRoutes(core),
     received: receivedRoutes(core),
+    verifications: verificationRoutes(core),
     contacts: contactRoutes(core),
     suppressions: suppressionRoutes(core),
     webhooks: webhookRoutes(core),
@@ -110,6 +111,30 @@ function billingRoutes({ billing }: DecodedCore): Handlers<typeof api.billing> {
         throw error
       }
       return { received: true }
+    },
+  }
+}
+
+function verificationRoutes({ verifications }: DecodedCore): Handlers<typeof api.verifications> {
+  return {
+    async start({ identity, body, idempotency_key, replayed: markReplayed }) {
+      const options = { idempotency_key }
+      const { data, replayed } = await verifications.start(keyOf(identity), body, options)
+      if (replayed) markReplayed()
+      return data
+    },
+    check: ({ identity, params, body }) => verifications.check(keyOf(identity), params.id, body),
+    check_address: ({ identity, body }) => verifications.checkAddress(keyOf(identity), body),
+    resend: ({ identity, params, body }) => verifications.resend(keyOf(identity), params.id, body),
+    async cancel({ viewer, params }) {
+      return { verification: await verifications.cancel(viewer, params.id) }
+    },
+    async get({ viewer, params }) {
+      return { verification: await verifications.get(viewer, params.id) }
+    },
+    async list({ viewer, query }) {
+      const { verifications: page, total, next_after } = await verifications.list(viewer, query)
+      return { verifications: page, pagination: paginationOf(total, query), next_after }
     },
   }
 }

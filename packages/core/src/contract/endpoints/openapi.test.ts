@@ -126,6 +126,7 @@ describe('the document', () => {
       'Bulk',
       'BulkRecipient',
       'BulkRejection',
+      'CodeVerification',
       'Contact',
       'CreditPackage',
       'Delivery',

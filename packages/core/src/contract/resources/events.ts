@@ -8,6 +8,7 @@ import { CHANNELS } from './content.ts'
 import { type EmailTag, emailTags } from './email-headers.ts'
 import { type MailRecipient, mailRecipient } from './mail-recipients.ts'
 import { MESSAGE_STATUSES } from './messages.ts'
+import { VERIFICATION_STATUSES } from './verifications.ts'
 
 /** False if a message of a test key caused the event. Source: contract section 9. */
 const livemode = z.boolean()
@@ -66,6 +67,30 @@ const creditsLow = z
   })
   .meta({ id: 'CreditsLowData' })
 
+const verificationEnd = z
+  .object({
+    verification_id: uuid,
+    to: z.string(),
+    channel: z.enum(CHANNELS),
+    status: z.enum(VERIFICATION_STATUSES),
+    attempts: z.int().min(0).meta({ description: 'How many wrong codes were given.' }),
+    credits_used: credits,
+    metadata: jsonObject,
+    livemode,
+    occurred_at: timestamp,
+  })
+  .meta({ id: 'VerificationEndData' })
+
+const verificationPaused = z
+  .object({
+    country: z.string().meta({ description: 'ISO 3166-1, or `ZZ` for numbers of no country.' }),
+    sent: z.int().min(0),
+    approved: z.int().min(0),
+    livemode,
+    occurred_at: timestamp,
+  })
+  .meta({ id: 'VerificationPausedData' })
+
 const webhookTest = z
   .object({
     webhook_id: uuid,
@@ -98,6 +123,18 @@ const sent: z.input<typeof messageChange> = {
   error_message: null,
   occurred_at: '2026-05-04T09:30:00.000Z',
   sequence: 1,
+}
+
+const approved: z.input<typeof verificationEnd> = {
+  verification_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d04',
+  to: '+14155552671',
+  channel: 'sms',
+  status: 'approved',
+  attempts: 0,
+  credits_used: 1,
+  metadata: { user_id: 'U7' },
+  livemode: true,
+  occurred_at: '2026-05-04T09:31:05.000Z',
 }
 
 /** The kinds of events for webhooks. Source: contract section 7. */
@@ -182,6 +219,28 @@ export const EVENTS = {
     livemode: true,
     occurred_at: '2026-05-04T09:40:00.000Z',
   }),
+  'verification.approved': define('A person gave the right code.', verificationEnd, approved),
+  'verification.failed': define('Too many wrong codes were given.', verificationEnd, {
+    ...approved,
+    status: 'max_attempts',
+    attempts: 5,
+  }),
+  'verification.expired': define('No right code was given in time.', verificationEnd, {
+    ...approved,
+    status: 'expired',
+    occurred_at: '2026-05-04T09:40:00.000Z',
+  }),
+  'verification.paused': define(
+    'Codes to the numbers of a country are paused, because too few of them were approved.',
+    verificationPaused,
+    {
+      country: 'TZ',
+      sent: 50,
+      approved: 0,
+      livemode: true,
+      occurred_at: '2026-05-04T09:41:00.000Z',
+    },
+  ),
   'webhook.test': define('A requested test, to check whether deliveries arrive.', webhookTest, {
     webhook_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d03',
     message: 'This is a test event.',

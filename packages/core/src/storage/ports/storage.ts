@@ -29,6 +29,7 @@ export const NEAR_READS = {
   parkedReceipts: ['due'],
   webhooks: ['byId'],
   sendingDomains: ['byId', 'byName', 'due'],
+  verifications: ['byId'],
   secrets: ['byName'],
   sealedValues: ['formsAtStart'],
   eventLog: ['state'],

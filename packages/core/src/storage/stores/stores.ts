@@ -25,6 +25,7 @@ import { sealedValueStore, secretStore } from './secrets.ts'
 import { loginNetworkStore, passkeyStore, sessionStore } from './sessions.ts'
 import { suppressionStore } from './suppressions.ts'
 import { accountTokenStore, secondFactorStore, userStore } from './users.ts'
+import { verificationStore } from './verifications.ts'
 import { webhookStore } from './webhooks.ts'
 import { ownerMailStore, workspaceStore } from './workspaces.ts'
 
@@ -62,6 +63,7 @@ const STORES = {
   conversations: conversationStore,
   webhooks: webhookStore,
   sendingDomains: sendingDomainStore,
+  verifications: verificationStore,
   secrets: secretStore,
   sealedValues: sealedValueStore,
   overview: overviewStore,

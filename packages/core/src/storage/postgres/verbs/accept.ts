@@ -18,6 +18,7 @@ import {
 } from '../../../rules/accept.ts'
 import type { NewQueueRow, QueuePlan } from '../../../rules/claim.ts'
 import { type Account, type Tolerance, toleranceOf } from '../../../rules/decide.ts'
+import { emptyCodeState } from '../../../rules/verify.ts'
 import { inTurns } from '../../../runtime/in-turns.ts'
 import { type Clock, type ClockSteps, type GivenLanes, queueMessages } from '../../queueing.ts'
 import {
@@ -33,8 +34,10 @@ import {
   addCounts,
   answeredKeyOf,
   arraysOf,
+  codeRows,
   creditRows,
   findAnswers,
+  findCodes,
   findSuppressed,
   type Key,
   SUPPRESSED,
@@ -82,6 +85,7 @@ export function prepareAccept(
   },
 ) {
   const credits = creditRows(t)
+  const codes = codeRows(t)
   const seen = new SeenAccounts()
   const insertMessages = insertInto('insert_messages', t.messages)
   const insertQueued = insertInto('queue_messages', t.message_queue, {
@@ -114,7 +118,7 @@ export function prepareAccept(
 
   async function lookUp(tx: Transaction, requests: readonly AcceptRequest[]): Promise<AcceptState> {
     const testing = requests.flatMap((of) => (of.test_use ? [of.workspace_id] : []))
-    const [accounts, answers, suppressed, spent, usage, files] = await Promise.all([
+    const [accounts, answers, suppressed, spent, usage, files, codes] = await Promise.all([
       credits.lock(tx, new Set(requests.filter(isExclusive).map((of) => of.workspace_id))),
       findByKeys(tx, findAnswers, requests.flatMap(answeredKeyOf)),
       findSuppressed(
@@ -124,6 +128,7 @@ export function prepareAccept(
       findByKeys(tx, findSpent, requests.flatMap(limited)),
       testing.length > 0 ? tx.rows(findTestUsage, testing) : [],
       findFilesOf(tx, requests),
+      findCodes(tx, requests),
     ])
     return {
       accounts,
@@ -132,6 +137,7 @@ export function prepareAccept(
       spent: new Map(spent.map((row) => [spendingKey(row.workspace_id, row), row.spent])),
       test_usage: new Map(usage.map((row) => [row.workspace_id, row])),
       files: new Set(files.map(fileKey)),
+      codes,
     }
   }
 
@@ -188,6 +194,8 @@ export function prepareAccept(
       tx.write(storeSpent, plan.spending)
       tx.write(storeTestUsage, plan.test_usage)
       tx.write(insertAnswers, plan.answers)
+      tx.write(codes.store, plan.verifications)
+      tx.write(codes.count, plan.verification_counts)
       // The counts come last, right before the commit: other transactions settle messages of the same workspaces.
       tx.write(addCounts, plan.counts)
       return { plan, accounts: state.accounts, waiting: queued.waiting }
@@ -196,8 +204,10 @@ export function prepareAccept(
 
   /** Commits on the accounts as last seen, and looks them up only if another server changed one. */
   async function commitOnce(requests: readonly AcceptRequest[]) {
-    // Files are looked up.
-    const expected = requests.some(({ files }) => files) ? null : seen.expect(requests)
+    // Files and what decides about codes are looked up.
+    const expected = requests.some(({ files, code }) => files ?? code)
+      ? null
+      : seen.expect(requests)
     if (!expected) return commit(requests, null)
     try {
       const done = await commit(requests, expected)
@@ -228,10 +238,11 @@ function storeSpending(t: Tables): RowsStatement<Spending> {
 }
 
 /**
- * Whether the account's lock is needed: to spend, to use a quota, or to be the only request with its idempotency key.
+ * Whether the account's lock is needed: to spend, to use a quota, to be the only request with its idempotency key, or
+ * to be the only one that decides about codes.
  */
-function isExclusive({ debit, test_use, idempotency }: AcceptRequest): boolean {
-  return debit !== null || test_use !== null || idempotency !== null
+function isExclusive({ debit, test_use, idempotency, code }: AcceptRequest): boolean {
+  return debit !== null || test_use !== null || idempotency !== null || code !== undefined
 }
 
 /** Queries these keys, if there are any. */
@@ -341,6 +352,7 @@ function assumedState(accounts: Seen): AcceptState {
     spent: new Map(),
     test_usage: new Map(),
     files: new Set(),
+    codes: emptyCodeState(),
   }
 }
 

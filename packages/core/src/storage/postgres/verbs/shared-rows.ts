@@ -1,5 +1,12 @@
 import { dialects } from '../../../rows/dialect.ts'
-import type { EventRow, MessageRow, SuppressionRow } from '../../../rows/rows.ts'
+import type {
+  EventRow,
+  MessageRow,
+  SuppressionRow,
+  VerificationCountRow,
+  VerificationPauseRow,
+  VerificationRow,
+} from '../../../rows/rows.ts'
 import { type Tables, tables } from '../../../rows/tables.ts'
 
 import type { AcceptRequest } from '../../../rules/accept.ts'
@@ -13,8 +20,9 @@ import {
   relativeEntry,
 } from '../../../rules/decide.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
+import { type CodeState, codeKeys, codeWindows, emptyCodeState } from '../../../rules/verify.ts'
 import { type RowsStatement, statement, type Transaction } from '../engine/database.ts'
-import { insertInto, updateOf } from '../engine/rows.ts'
+import { insertInto, namesOf, updateOf } from '../engine/rows.ts'
 
 /** Accounts and their ledger entries, as the verbs that move credits read and write them. */
 export function creditRows(t: Tables) {
@@ -181,4 +189,114 @@ export function answeredKeyOf({ workspace_id, idempotency }: AcceptRequest): Key
 /** The columns of keys, as parameters. */
 export function arraysOf(keys: readonly Key[]): string[][] {
   return [0, 1, 2].map((i) => keys.map((key) => key[i] as string))
+}
+
+/** Verifications and their counts, as `accept` writes them. */
+export function codeRows(t: Tables) {
+  const columns = namesOf(t.verifications, 'workspace_id', 'id')
+  const counts = insertInto('add_verification_counts', t.verification_counts)
+  return {
+    store: insertInto(
+      'store_verifications',
+      t.verifications,
+      {},
+      `on conflict (workspace_id, id) do update
+       set ${columns.map((name) => `${name} = excluded.${name}`).join(', ')}`,
+    ),
+    // The order of the keys prevents deadlocks.
+    count: {
+      ...counts,
+      text: `${counts.text} order by r.workspace_id, r.country, r.hour
+             on conflict (workspace_id, country, hour) do update
+             set sent = verification_counts.sent + excluded.sent,
+               approved = verification_counts.approved + excluded.approved,
+               credits_used = verification_counts.credits_used + excluded.credits_used`,
+    } satisfies RowsStatement<VerificationCountRow>,
+  }
+}
+
+/** Holds the verifications, so that no check changes them before the commit. */
+const findRecent = statement<VerificationRow>(
+  'find_recent_verifications',
+  `select v.* from unnest($1::text[], $2::text[], $3::boolean[]) r(workspace_id, recipient, livemode)
+   join verifications v using (workspace_id, recipient, livemode)
+   where v.created_at > $4 order by v.workspace_id, v.id for update of v`,
+)
+
+const findStarted = statement<{ workspace_id: string; client_network: string; started: number }>(
+  'find_started_verifications',
+  `select r.workspace_id, r.client_network, (
+     select count(*)::int from verifications v
+     where v.workspace_id = r.workspace_id and v.client_network = r.client_network
+       and v.created_at > $3) as started
+   from unnest($1::text[], $2::text[]) r(workspace_id, client_network)`,
+)
+
+const findCodeCounts = statement<VerificationCountRow>(
+  'find_verification_counts',
+  `select c.* from unnest($1::text[], $2::text[]) r(workspace_id, country)
+   join verification_counts c using (workspace_id, country) where c.hour > $3`,
+)
+
+const findCodePauses = statement<VerificationPauseRow>(
+  'find_verification_pauses',
+  `select p.* from unnest($1::text[], $2::text[]) r(workspace_id, country)
+   join verification_pauses p using (workspace_id, country)`,
+)
+
+/** Finds what decides about the requests for codes. Makes no query without such requests. */
+export async function findCodes(
+  tx: Transaction,
+  requests: readonly AcceptRequest[],
+): Promise<CodeState> {
+  const state = emptyCodeState()
+  const asked = requests.flatMap(({ code }) => (code ? [code.verification] : []))
+  const [first] = asked
+  if (!first) return state
+  const since = codeWindows(first.created_at)
+  const unique = (key: keyof ReturnType<typeof codeKeys>) => [
+    ...new Map(
+      asked.flatMap((of) => (codeKeys(of)[key] === null ? [] : [[codeKeys(of)[key], of]])),
+    ).values(),
+  ]
+  const column = (rows: VerificationRow[], name: keyof VerificationRow) =>
+    rows.map((row) => row[name])
+  const [addresses, networks, countries] = [unique('address'), unique('network'), unique('country')]
+  const named = [column(countries, 'workspace_id'), column(countries, 'country')]
+  const [recent, started, counts, pauses] = await Promise.all([
+    tx.rows(
+      findRecent,
+      column(addresses, 'workspace_id'),
+      column(addresses, 'recipient'),
+      column(addresses, 'livemode'),
+      since.recent,
+    ),
+    networks.length > 0
+      ? tx.rows(
+          findStarted,
+          column(networks, 'workspace_id'),
+          column(networks, 'client_network'),
+          since.network,
+        )
+      : [],
+    countries.length > 0 ? tx.rows(findCodeCounts, ...named, since.counts) : [],
+    countries.length > 0 ? tx.rows(findCodePauses, ...named) : [],
+  ])
+  for (const row of recent.sort(byNewest)) addTo(state.recent, codeKeys(row).address, row)
+  for (const { workspace_id, client_network, started: count } of started) {
+    state.started.set(`${workspace_id}\n${client_network}`, count)
+  }
+  for (const row of counts) addTo(state.counts, `${row.workspace_id}\n${row.country}`, row)
+  for (const row of pauses) state.pauses.set(`${row.workspace_id}\n${row.country}`, row)
+  return state
+}
+
+function byNewest(a: VerificationRow, b: VerificationRow): number {
+  return b.created_at.getTime() - a.created_at.getTime() || (a.id < b.id ? 1 : -1)
+}
+
+function addTo<Row>(map: Map<string, Row[]>, key: string, row: Row): void {
+  const rows = map.get(key)
+  if (rows) rows.push(row)
+  else map.set(key, [row])
 }

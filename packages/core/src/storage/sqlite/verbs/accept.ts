@@ -16,12 +16,13 @@ import {
   weightOf,
 } from '../../../rules/accept.ts'
 import type { QueuePlan } from '../../../rules/claim.ts'
+import { emptyCodeState } from '../../../rules/verify.ts'
 import { inTurns } from '../../../runtime/in-turns.ts'
 
 import { type ClockSteps, type GivenLanes, queueMessages } from '../../queueing.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertAll, insertInto, selectFrom } from '../engine/rows.ts'
-import { addCounts, creditRows, prepareFindSuppressed } from './shared-rows.ts'
+import { addCounts, codeRows, creditRows, prepareFindSuppressed } from './shared-rows.ts'
 
 /**
  * The verb `accept` on SQLite: look up, plan, write, inside the writer's transaction. The event loop gets turns between
@@ -89,6 +90,7 @@ export function prepareAccept(
   const insertQueued = insertAll(connection, t.message_queue, ['message_id', 'due_at', 'set_at'])
   const journal = insertAll(connection, t.message_attempts, ['message_id', 'started_at'])
   const count = addCounts(connection)
+  const codes = codeRows(connection, t)
 
   function lookUp(requests: readonly AcceptRequest[]): AcceptState {
     const state: AcceptState = {
@@ -98,12 +100,17 @@ export function prepareAccept(
       spent: new Map(),
       test_usage: new Map(),
       files: new Set(),
+      codes: emptyCodeState(),
     }
     for (const request of requests) {
       const { workspace_id, debit, idempotency } = request
       if (debit) credits.load(state.accounts, workspace_id)
       if (debit && request.spending) lookUpSpent(state, workspace_id, request.spending)
       if (request.test_use) lookUpTestUsage(state, workspace_id)
+      const [message] = request.messages
+      if (request.code && message) {
+        codes.load(state.codes, request.code.verification, message.created_at)
+      }
       for (const { workspace_id, sha256 } of request.files ?? []) {
         for (const file of findFile(workspace_id, sha256)) state.files.add(fileKey(file))
       }
@@ -133,6 +140,8 @@ export function prepareAccept(
     for (const spending of plan.spending) storeSpent(spending)
     for (const usage of plan.test_usage) storeTestUsage(usage)
     for (const answer of plan.answers) insertAnswer(answer)
+    for (const verification of plan.verifications) codes.store(verification)
+    for (const counts of plan.verification_counts) codes.count(counts)
     for (const file of plan.files) {
       insertFile(file)
       markUsed.run(file.workspace_id, file.sha256)

@@ -1,4 +1,5 @@
-import type { EventRow, MessageRow } from '../../../rows/rows.ts'
+import { LIMITS } from '../../../contract/limits.ts'
+import type { EventRow, MessageRow, VerificationRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 
 import type { CountChange } from '../../../rules/count-changes.ts'
@@ -9,9 +10,10 @@ import {
   type Entry,
 } from '../../../rules/decide.ts'
 import { suppressedAddresses, suppressionKey } from '../../../rules/recipients.ts'
+import { type CodeState, codeKeys, codeWindows } from '../../../rules/verify.ts'
 import type { Counter, HotVerbs } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
-import { insertAll, selectFrom, updateOf } from '../engine/rows.ts'
+import { insertAll, insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
 
 /** Accounts and their ledger entries, as the verbs that move credits read and write them. */
 export function creditRows(connection: Connection, t: Tables) {
@@ -169,4 +171,60 @@ export function prepareCount(): HotVerbs['count'] {
       }
       return { count: window.count, ends_in_ms: Math.ceil(window.ends_at_ms - at_ms) }
     })
+}
+
+/** Verifications and their counts, as `accept` reads and writes them. */
+export function codeRows(connection: Connection, t: Tables) {
+  const recent = selectFrom(
+    connection,
+    t.verifications,
+    namesOf(t.verifications),
+    `workspace_id = ? and recipient = ? and livemode = ? and created_at > ?
+     order by created_at desc, id desc`,
+  )
+  const started = selectFrom(
+    connection,
+    t.verifications,
+    ['id'],
+    'workspace_id = ? and client_network = ? and created_at > ? limit ?',
+  )
+  const counts = selectFrom(
+    connection,
+    t.verification_counts,
+    namesOf(t.verification_counts),
+    'workspace_id = ? and country = ? and hour > ?',
+  )
+  const pauses = selectFrom(
+    connection,
+    t.verification_pauses,
+    namesOf(t.verification_pauses),
+    'workspace_id = ? and country = ?',
+  )
+  return {
+    /** Adds to the state what decides about one request. */
+    load(state: CodeState, of: VerificationRow, at: Date): void {
+      const { workspace_id, recipient, livemode, country, client_network } = of
+      const keys = codeKeys(of)
+      const since = codeWindows(at)
+      if (!state.recent.has(keys.address)) {
+        const found = recent(workspace_id, recipient, Number(livemode), since.recent.getTime())
+        state.recent.set(keys.address, found)
+      }
+      if (keys.network !== null && !state.started.has(keys.network)) {
+        const limit = LIMITS.verifications_per_network
+        const found = started(workspace_id, client_network, since.network.getTime(), limit)
+        state.started.set(keys.network, found.length)
+      }
+      if (keys.country !== null && !state.counts.has(keys.country)) {
+        state.counts.set(keys.country, counts(workspace_id, country, since.counts.getTime()))
+        for (const pause of pauses(workspace_id, country)) state.pauses.set(keys.country, pause)
+      }
+    },
+    store: insertInto(connection, t.verifications, { replacing: true }),
+    count: insertInto(connection, t.verification_counts, {
+      conflict: `on conflict (workspace_id, country, hour) do update set
+        sent = sent + excluded.sent, approved = approved + excluded.approved,
+        credits_used = credits_used + excluded.credits_used`,
+    }),
+  }
 }

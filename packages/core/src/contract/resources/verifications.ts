@@ -1,0 +1,274 @@
+import * as z from 'zod'
+import { endpoint } from '../endpoints/endpoint.ts'
+import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
+import { CLIENT_BITS, networkOf } from '../fields/client-network.ts'
+import { EMAIL_TEXT, emailAddress } from '../fields/email-address.ts'
+import {
+  credits,
+  metadata,
+  PHONE_TEXT,
+  phone,
+  phoneOrText,
+  text,
+  timestamp,
+  uuid,
+} from '../fields/fields.ts'
+import { LIMITS } from '../limits.ts'
+import { CHANNELS, type Channel } from './content.ts'
+import { channelText } from './send-request.ts'
+
+/**
+ * The statuses of a verification. `pending`: a code was sent and can be checked; `approved`: the right code was given, once;
+ * `expired`; `canceled`; `max_attempts`: too many wrong codes were given. Only `pending` changes.
+ */
+export const VERIFICATION_STATUSES = [
+  'pending',
+  'approved',
+  'expired',
+  'canceled',
+  'max_attempts',
+] as const
+
+/** The status of a verification. */
+export type VerificationStatus = (typeof VERIFICATION_STATUSES)[number]
+
+const attemptsLeft = z.int().min(0).meta({
+  description: 'How many more wrong codes are allowed.',
+})
+const nextSend = timestamp.meta({
+  description:
+    'The earliest time for another message with the code. A start before it sends nothing and costs nothing.',
+})
+const testCode = z.string().exactOptional().meta({
+  description: 'Only for a test key, which sends nothing: the code.',
+})
+
+/** The record of a verification. The code is in no record. */
+export const verification = z
+  .object({
+    id: uuid,
+    status: z.enum(VERIFICATION_STATUSES),
+    to: z.string(),
+    channel: z.enum(CHANNELS).meta({ description: 'The channel of the last message.' }),
+    locale: z.string().meta({ description: 'The language of the text.' }),
+    livemode: z.boolean(),
+    attempts: z.int().min(0).meta({ description: 'How many wrong codes were given.' }),
+    attempts_left: attemptsLeft,
+    messages_sent: z.int().min(1).meta({ description: 'Messages with the code.' }),
+    message_id: uuid.meta({ description: 'The last message with the code.' }),
+    credits_used: credits.meta({ description: 'The price of all its messages.' }),
+    metadata: z.record(z.string(), z.unknown()),
+    created_at: timestamp,
+    expires_at: timestamp,
+    next_send_at: nextSend,
+    ended_at: timestamp.nullable().meta({
+      description: 'When it was approved, or ended otherwise. Null while it is pending.',
+    }),
+  })
+  .meta({ id: 'CodeVerification' })
+
+/** The record of a verification. */
+export type CodeVerification = z.output<typeof verification>
+
+const started = z.object({
+  verification_id: uuid,
+  status: z.enum(VERIFICATION_STATUSES),
+  to: z.string(),
+  channel: z.enum(CHANNELS),
+  expires_at: timestamp,
+  next_send_at: nextSend,
+  attempts_left: attemptsLeft,
+  credits_used: credits.meta({
+    description: 'The price of the message of this request; 0 if none was sent.',
+  }),
+  message_id: uuid,
+  test_code: testCode,
+})
+
+const checked = z.object({
+  verification_id: uuid,
+  status: z.enum(VERIFICATION_STATUSES),
+  attempts_left: attemptsLeft,
+})
+
+const channel = z.enum(CHANNELS, {
+  // An absent channel is a missing field: `issueText` reports it.
+  error: ({ input }) => (input === undefined ? undefined : channelText(CHANNELS)),
+})
+
+const code = z
+  .string()
+  .max(LIMITS.otp_length)
+  .overwrite((given) => given.replace(/[\s-]+/g, ''))
+  .regex(/^\d{4,10}$/, 'A code has 4 to 10 digits')
+  .meta({ example: '482913', description: 'Blanks and hyphens between the digits are ignored.' })
+
+const address = text(LIMITS.email_length).meta({ example: '+14155552671' })
+
+/** A number in E.164 or an e-mail address, for a channel. Refuses an address of the other kind. */
+function refineAddress(
+  to: string,
+  of: Channel,
+  issues: {
+    push(issue: { code: 'custom'; path: string[]; message: string; input: unknown }): unknown
+  },
+): void {
+  const isMail = of === 'email'
+  if (isMail ? emailAddress(to) !== null : phone.safeParse(to).success) return
+  const message = isMail ? EMAIL_TEXT : PHONE_TEXT
+  issues.push({ code: 'custom', path: ['to'], message, input: to })
+}
+
+const startRequest = z
+  .strictObject({
+    to: address,
+    channel,
+    from: text(LIMITS.sender_name_length).optional().meta({
+      description:
+        'The sender, as in a send. The settings of the provider decide which are allowed.',
+    }),
+    locale: text(LIMITS.language_length).optional().meta({
+      example: 'de-AT',
+      description: 'The language of the text. A language without a text gets English.',
+    }),
+    code_length: z.int().min(4).max(10).default(6),
+    expires_in: z.int().min(60).max(LIMITS.verification_lifetime_s).default(600).meta({
+      description: 'Seconds for which the code is valid.',
+    }),
+    template: text(LIMITS.whatsapp_template_name_length).optional().meta({
+      description:
+        'Only for `whatsapp`: the authentication template that the provider approved. The code is its first variable.',
+    }),
+    domain: text(LIMITS.domain_length).optional().meta({
+      example: 'shop.example',
+      description: 'Only for `sms`: the site whose form browsers fill in (WebOTP).',
+    }),
+    app_hash: z
+      .string()
+      .regex(/^[A-Za-z0-9+/]{11}$/, 'app_hash must be the 11 characters of the SMS Retriever')
+      .optional()
+      .meta({ description: 'Only for `sms`: the hash of the Android app that reads the code.' }),
+    client_ip: z
+      .string()
+      .refine((ip) => networkOf(ip, CLIENT_BITS) !== null, 'client_ip must be an IP address')
+      .optional()
+      .meta({
+        description: `The address of the person's device, which is not stored whole. One network (IPv6: /64) may start ${LIMITS.verifications_per_network} verifications in an hour.`,
+      }),
+    metadata: metadata.optional(),
+  })
+  .check(({ value, issues }) => {
+    refineAddress(value.to, value.channel, issues)
+    const refuse = (path: string, message: string) =>
+      issues.push({ code: 'custom', path: [path], message, input: value })
+    if (value.template !== undefined && value.channel !== 'whatsapp') {
+      refuse('template', 'template is only for the channel whatsapp')
+    }
+    if (value.domain !== undefined && value.app_hash !== undefined) {
+      refuse('app_hash', 'Give one of domain and app_hash: each must be the end of the text')
+    }
+    for (const name of ['domain', 'app_hash'] as const) {
+      if (value[name] !== undefined && value.channel !== 'sms') {
+        refuse(name, `${name} is only for the channel sms`)
+      }
+    }
+  })
+
+/** A request to send a code. */
+export type VerificationRequest = z.output<typeof startRequest>
+
+const access = { auth: 'api_key', scope: 'send_messages', rate: 'general', status: 200 } as const
+const reading = {
+  auth: 'jwt_or_api_key',
+  scope: 'read_messages',
+  rate: 'general',
+  status: 200,
+  method: 'GET',
+} as const
+const one = { params: z.object({ id: uuid }), not_found: 'Verification not found' } as const
+const refusals = [
+  'validation_error',
+  'insufficient_credits',
+  'forbidden',
+  'rate_limit_exceeded',
+] as const
+
+const limits = `An address gets at most ${LIMITS.verification_sends_per_hour} codes in an hour and ${LIMITS.verification_sends_per_day} in a day.`
+
+/** One-time codes: send a code to an address, and check the code that a person gives. */
+export const verifications = {
+  start: endpoint({
+    ...access,
+    status: 201,
+    method: 'POST',
+    path: '/api/v1/verifications',
+    idempotent: true,
+    body: startRequest,
+    data: started,
+    failures: refusals,
+    summary: 'Send a one-time code',
+    description: `While a code for the address is pending, the same code is sent again, at the earliest at \`next_send_at\`; before, the answer is the pending verification, and nothing is sent. ${limits}`,
+  }),
+  check_address: endpoint({
+    ...access,
+    method: 'POST',
+    path: '/api/v1/verifications/check',
+    body: z.strictObject({ to: address, code }),
+    data: checked,
+    failures: ['validation_error', 'not_found'],
+    summary: 'Check a code by the address that got it',
+    description: 'The same as the check by id, for the newest verification of the address.',
+  }),
+  check: endpoint({
+    ...access,
+    ...one,
+    method: 'POST',
+    path: '/api/v1/verifications/:id/check',
+    body: z.strictObject({ code }),
+    data: checked,
+    failures: ['validation_error'],
+    summary: 'Check a code',
+    description: `\`approved\`: the code is right, and the verification ends: a further check gets 404, so that a code works once. \`pending\`: the code is wrong. After ${LIMITS.verification_attempts} wrong codes the status is \`max_attempts\`.`,
+  }),
+  resend: endpoint({
+    ...access,
+    ...one,
+    status: 201,
+    method: 'POST',
+    path: '/api/v1/verifications/:id/resend',
+    body: z.strictObject({ channel: channel.optional() }),
+    data: started,
+    failures: refusals,
+    summary: 'Send the code of a pending verification again',
+    description:
+      'By the same channel, or by another channel for numbers: `sms`, `whatsapp` or `voice`. Before `next_send_at` nothing is sent.',
+  }),
+  cancel: endpoint({
+    ...access,
+    ...one,
+    method: 'POST',
+    path: '/api/v1/verifications/:id/cancel',
+    data: z.object({ verification }),
+    failures: ['validation_error'],
+    summary: 'Cancel a pending verification',
+    description: 'Its code is not valid any more. A message that was sent stays paid.',
+  }),
+  get: endpoint({
+    ...reading,
+    ...one,
+    path: '/api/v1/verifications/:id',
+    data: z.object({ verification }),
+    summary: 'Get one verification',
+  }),
+  list: endpoint({
+    ...reading,
+    path: '/api/v1/verifications',
+    query: listQuery({
+      status: z.enum(VERIFICATION_STATUSES).optional(),
+      channel: channel.optional(),
+      to: phoneOrText(text(LIMITS.email_length)).optional(),
+    }),
+    data: z.object({ verifications: z.array(verification), pagination, next_after: nextAfter }),
+    summary: 'List verifications, newest first',
+  }),
+} as const

@@ -1,0 +1,98 @@
+import { sql } from 'drizzle-orm'
+import type { Metadata } from '../contract/fields/fields.ts'
+import type { Channel } from '../contract/resources/content.ts'
+import type { VerificationStatus } from '../contract/resources/verifications.ts'
+import type { Dialect } from './dialect.ts'
+
+/** What the text of a code needs when it is sent again. */
+export interface CodeOptions {
+  from?: string | undefined
+  template?: string | undefined
+  domain?: string | undefined
+  app_hash?: string | undefined
+}
+
+/** From what the code of a message is derived. It is in the content of the message, and useless without the key of the service. */
+export interface CodeSource {
+  seed: string
+  length: number
+}
+
+export function verificationTables(d: Dialect) {
+  const verifications = d.table(
+    'verifications',
+    {
+      workspace_id: d.text().notNull(),
+      id: d.text().notNull(),
+      api_key_id: d.text(),
+      livemode: d.boolean().notNull(),
+      /** The channel of the last message. */
+      channel: d.text().$type<Channel>().notNull(),
+      /** A number in E.164, or an e-mail address in lower case. */
+      recipient: d.text().notNull(),
+      locale: d.text().notNull(),
+      options: d.json<CodeOptions>().notNull(),
+      status: d.text().$type<VerificationStatus>().notNull(),
+      /** Random bytes in base64url: with the key of the service they give the code. Null after the end. */
+      seed: d.text(),
+      code_length: d.int().notNull(),
+      /** The number of wrong codes. */
+      attempts: d.int().notNull(),
+      /** The times of its messages, in milliseconds since 1970. */
+      sent_at: d.json<number[]>().notNull(),
+      /** The last message. */
+      message_id: d.text().notNull(),
+      credits_used: d.units().notNull(),
+      /** The country of the number: ISO 3166-1, or `ZZ` for a number of no country; null for an e-mail address. */
+      country: d.text(),
+      /** The network of the person's device. */
+      client_network: d.text(),
+      metadata: d.json<Metadata>().notNull(),
+      /** Seconds for which a code is valid. */
+      expires_in: d.int().notNull(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+      expires_at: d.time().notNull(),
+      ended_at: d.time(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.index('verifications_recipient').on(t.workspace_id, t.recipient, t.livemode, t.created_at),
+      d.index('verifications_open').on(t.expires_at).where(sql`ended_at is null`),
+      d.index('verifications_ended').on(t.ended_at).where(sql`ended_at is not null`),
+      d.index('verifications_network').on(t.workspace_id, t.client_network, t.created_at),
+    ],
+  )
+  /** The numbers of live messages with codes and of approvals, for each country and hour (UTC). */
+  const verification_counts = d.table(
+    'verification_counts',
+    {
+      workspace_id: d.text().notNull(),
+      country: d.text().notNull(),
+      hour: d.time().notNull(),
+      sent: d.long().notNull(),
+      approved: d.long().notNull(),
+      credits_used: d.units().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.country, t.hour] }),
+      d.index('verification_counts_hour').on(t.hour),
+    ],
+  )
+  /** Countries to which a workspace sends no codes, because too few were approved, or to which an operator allows it again. */
+  const verification_pauses = d.table(
+    'verification_pauses',
+    {
+      workspace_id: d.text().notNull(),
+      country: d.text().notNull(),
+      paused_at: d.time().notNull(),
+      /** The counts that led to the pause. */
+      sent: d.long().notNull(),
+      approved: d.long().notNull(),
+      /** Until this time, codes are sent whatever the counts are. Null: paused. */
+      allowed_until: d.time(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.country] })],
+  )
+  return { verifications, verification_counts, verification_pauses }
+}

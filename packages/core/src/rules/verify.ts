@@ -1,0 +1,293 @@
+import type { Units } from '../contract/fields/units.ts'
+import { LIMITS } from '../contract/limits.ts'
+import type {
+  MessageRow,
+  VerificationCountRow,
+  VerificationPauseRow,
+  VerificationRow,
+} from '../rows/rows.ts'
+import type { CodeSource } from '../rows/verifications.ts'
+import { HOUR_MS } from './count-changes.ts'
+
+/** A request for a message with a code, which is committed with the message and its debit. */
+export interface CodeRequest {
+  /** The verification that begins, unless one is pending for the address. Its message is the only one of the request. */
+  verification: VerificationRow
+  /** A resend: the pending verification whose code is sent. Null: a start. */
+  resends: string | null
+  /** The stored answer for an `Idempotency-Key`. */
+  response: (of: { verification: VerificationRow; message: MessageRow }) => string
+}
+
+/** What decides about requests for codes. `codeKeys` makes the keys of the maps. */
+export interface CodeState {
+  /** The verifications of an address in the last day, newest first. */
+  recent: Map<string, VerificationRow[]>
+  /** How many verifications a network of clients started in the last hour. */
+  started: Map<string, number>
+  /** The counts of a country in the last day. */
+  counts: Map<string, VerificationCountRow[]>
+  pauses: Map<string, VerificationPauseRow>
+}
+
+export function emptyCodeState(): CodeState {
+  return { recent: new Map(), started: new Map(), counts: new Map(), pauses: new Map() }
+}
+
+/** The keys of a verification in the maps of a state. */
+export function codeKeys(of: {
+  workspace_id: string
+  livemode: boolean
+  recipient: string
+  country: string | null
+  client_network: string | null
+}): { address: string; country: string | null; network: string | null } {
+  const { workspace_id, livemode, recipient, country, client_network } = of
+  return {
+    address: `${workspace_id}\n${livemode}\n${recipient}`,
+    country: livemode && country !== null ? `${workspace_id}\n${country}` : null,
+    network: client_network === null ? null : `${workspace_id}\n${client_network}`,
+  }
+}
+
+export type CodeRefusal =
+  /** A code was sent a short time ago: nothing is sent, and the pending verification is the answer. */
+  | { outcome: 'code_pending'; verification: VerificationRow }
+  /** The verification of a resend is not pending; null: there is none. */
+  | { outcome: 'code_over'; verification: VerificationRow | null }
+  | { outcome: 'code_limit'; of: 'recipient' | 'network'; retry_after_s: number }
+  /** `counts`: the country is not paused yet, and these counts say that it should be. */
+  | { outcome: 'country_paused'; country: string; counts: Tally | null }
+
+/** The verification of an accepted request as it is stored, and the one that ended with it. */
+export interface CodePlan {
+  outcome: 'planned'
+  verification: VerificationRow
+  canceled: VerificationRow | null
+  count: VerificationCountRow | null
+}
+
+/** The counts of messages with codes and of approvals. */
+export interface Tally {
+  sent: number
+  approved: number
+}
+
+const DAY_MS = 24 * HOUR_MS
+
+/**
+ * The guard against pumping: bots that ask for codes to numbers that pay them. A country of a workspace is paused when the
+ * messages without an approval, in the last two hours or in the last day, reach `FREE` and twice the approvals. So an attack
+ * on a country without approvals costs at most `FREE` messages, and honest people, most of which approve, are never refused.
+ */
+const FREE = 50
+const UNAPPROVED_PER_APPROVAL = 2
+
+/** The country of a number that belongs to none. */
+export const NO_COUNTRY = 'ZZ'
+
+/** Decides about a request for a code. */
+export function decideCode(
+  { verification: asked, resends }: CodeRequest,
+  message: MessageRow,
+  state: CodeState,
+): CodeRefusal | CodePlan {
+  const at = message.created_at
+  const keys = codeKeys(asked)
+  const recent = state.recent.get(keys.address) ?? []
+  const open = recent.find((one) => isPending(one, at)) ?? null
+  if (resends !== null && open?.id !== resends) {
+    return { outcome: 'code_over', verification: recent.find(({ id }) => id === resends) ?? null }
+  }
+  if (open && at < nextSendAt(open)) return { outcome: 'code_pending', verification: open }
+  const refused =
+    limitOf(recent, at) ??
+    (resends === null && keys.network !== null ? networkLimit(state, keys.network) : null) ??
+    (keys.country === null ? null : pauseOf(asked.country as string, state, keys.country, at))
+  if (refused) return refused
+  const count = countOf(asked, message, { sent: 1, approved: 0 }, at)
+  const planned = { outcome: 'planned', count } as const
+  if (!open) return { ...planned, verification: withMessage(asked, message, at), canceled: null }
+  const expires_at = new Date(at.getTime() + asked.expires_in * 1000)
+  const end = open.created_at.getTime() + LIMITS.verification_lifetime_s * 1000
+  if (resends === null && expires_at.getTime() > end) {
+    // The code is too old to be sent again: it ends, and another begins.
+    const verification = withMessage(asked, message, at)
+    return { ...planned, verification, canceled: ended(open, 'canceled', at) }
+  }
+  const { channel, locale, options, metadata } = asked
+  const renewed = resends === null ? { locale, options, metadata, expires_at } : {}
+  const verification = withMessage({ ...open, ...renewed, channel }, message, at)
+  return { ...planned, verification, canceled: null }
+}
+
+/** Makes the state what it is after the request. */
+export function applyCode({ verification, canceled, count }: CodePlan, state: CodeState): void {
+  const { address, network, country } = codeKeys(verification)
+  const recent = state.recent.get(address) ?? []
+  const isNew = !recent.some(({ id }) => id === verification.id)
+  const others = recent.filter(({ id }) => id !== verification.id)
+  const kept = others.map((one) => (one.id === canceled?.id ? canceled : one))
+  state.recent.set(address, [verification, ...kept])
+  if (isNew && network) state.started.set(network, (state.started.get(network) ?? 0) + 1)
+  if (count && country) state.counts.set(country, withCount(state.counts.get(country) ?? [], count))
+}
+
+/** The verification with one message more. */
+function withMessage(row: VerificationRow, message: MessageRow, at: Date): VerificationRow {
+  return {
+    ...row,
+    sent_at: [...row.sent_at, at.getTime()],
+    message_id: message.id,
+    credits_used: (row.credits_used + message.credits_used) as Units,
+    updated_at: at,
+  }
+}
+
+/** From what the code of a pending verification is derived. */
+export function sourceOf({ seed, code_length }: VerificationRow): CodeSource {
+  if (seed === null) throw new Error('a verification that ended has no code')
+  return { seed, length: code_length }
+}
+
+export function isPending({ status, expires_at }: VerificationRow, at: Date): boolean {
+  return status === 'pending' && at < expires_at
+}
+
+/** The earliest time of the next message: 30 s after the first one, and twice as long after each further one. */
+export function nextSendAt({ sent_at }: Pick<VerificationRow, 'sent_at'>): Date {
+  const { verification_cooldown_s: first, verification_cooldown_max_s: max } = LIMITS
+  const wait_s = Math.min(max, first * 2 ** Math.max(0, sent_at.length - 1))
+  return new Date((sent_at.at(-1) ?? 0) + wait_s * 1000)
+}
+
+function limitOf(recent: readonly VerificationRow[], at: Date): CodeRefusal | null {
+  const sent = recent.flatMap(({ sent_at }) => sent_at).sort((a, b) => b - a)
+  const now = at.getTime()
+  for (const [max, window_ms] of [
+    [LIMITS.verification_sends_per_hour, HOUR_MS],
+    [LIMITS.verification_sends_per_day, DAY_MS],
+  ] as const) {
+    const oldest = sent[max - 1]
+    if (oldest === undefined || oldest <= now - window_ms) continue
+    const retry_after_s = Math.ceil((oldest + window_ms - now) / 1000)
+    return { outcome: 'code_limit', of: 'recipient', retry_after_s }
+  }
+  return null
+}
+
+function networkLimit({ started }: CodeState, network: string): CodeRefusal | null {
+  if ((started.get(network) ?? 0) < LIMITS.verifications_per_network) return null
+  return { outcome: 'code_limit', of: 'network', retry_after_s: HOUR_MS / 1000 }
+}
+
+function pauseOf(
+  country: string,
+  { counts, pauses }: CodeState,
+  key: string,
+  at: Date,
+): CodeRefusal | null {
+  const pause = pauses.get(key)
+  if (pause?.allowed_until === null) return { outcome: 'country_paused', country, counts: null }
+  if (pause?.allowed_until && at < pause.allowed_until) return null
+  // What was counted while an operator allowed the country is forgotten.
+  const since = pause?.allowed_until?.getTime() ?? 0
+  const all = counts.get(key) ?? []
+  for (const window_ms of [HOUR_MS, DAY_MS]) {
+    const from = Math.max(since, at.getTime() - window_ms - HOUR_MS)
+    const tally = tallyOf(all.filter(({ hour }) => hour.getTime() > from))
+    const unapproved = tally.sent - tally.approved
+    if (unapproved >= FREE + tally.approved * UNAPPROVED_PER_APPROVAL) {
+      return { outcome: 'country_paused', country, counts: tally }
+    }
+  }
+  return null
+}
+
+function tallyOf(counts: readonly VerificationCountRow[]): Tally {
+  const tally = { sent: 0, approved: 0 }
+  for (const { sent, approved } of counts) {
+    tally.sent += sent
+    tally.approved += approved
+  }
+  return tally
+}
+
+/** The change of the counts; null for a test, and for an e-mail address, which has no country. */
+function countOf(
+  { workspace_id, country, livemode }: VerificationRow,
+  message: Pick<MessageRow, 'credits_used'> | null,
+  tally: Tally,
+  at: Date,
+): VerificationCountRow | null {
+  if (!livemode || country === null) return null
+  const hour = new Date(Math.floor(at.getTime() / HOUR_MS) * HOUR_MS)
+  const credits_used = message?.credits_used ?? (0 as Units)
+  return { workspace_id, country, hour, ...tally, credits_used }
+}
+
+/** The counts of a country with one more. */
+export function withCount(
+  counts: readonly VerificationCountRow[],
+  added: VerificationCountRow,
+): VerificationCountRow[] {
+  const isSame = ({ hour }: VerificationCountRow) => hour.getTime() === added.hour.getTime()
+  return [...counts.filter((one) => !isSame(one)), addedCount(counts.find(isSame), added)]
+}
+
+/** Two counts of a country in an hour together. */
+export function addedCount(
+  a: VerificationCountRow | undefined,
+  b: VerificationCountRow,
+): VerificationCountRow {
+  if (!a) return b
+  const credits_used = (a.credits_used + b.credits_used) as Units
+  return { ...b, sent: a.sent + b.sent, approved: a.approved + b.approved, credits_used }
+}
+
+/** The time from which counts, verifications of a network and of an address decide about a request. */
+export function codeWindows(at: Date): { counts: Date; network: Date; recent: Date } {
+  const ago = (ms: number) => new Date(at.getTime() - ms)
+  return { counts: ago(DAY_MS + HOUR_MS), network: ago(HOUR_MS), recent: ago(DAY_MS) }
+}
+
+/** A verification that ends: its code cannot be derived any more. */
+export function ended(
+  row: VerificationRow,
+  status: Exclude<VerificationRow['status'], 'pending'>,
+  at: Date,
+): VerificationRow {
+  return { ...row, status, seed: null, updated_at: at, ended_at: at }
+}
+
+export interface Checked {
+  /** The status for the answer; `used`: the code was approved before. */
+  status: VerificationRow['status'] | 'used'
+  /** The verification as it is stored from now on; null: unchanged. */
+  changed: VerificationRow | null
+  count: VerificationCountRow | null
+}
+
+/**
+ * Decides about a given code. One approval ends the verification, and each wrong code counts, so that parallel guesses
+ * never get more than `LIMITS.verification_attempts`.
+ */
+export function decideCheck(row: VerificationRow, isRight: boolean, at: Date): Checked {
+  const unchanged = { changed: null, count: null }
+  if (row.status === 'approved') return { status: 'used', ...unchanged }
+  if (row.status !== 'pending') return { status: row.status, ...unchanged }
+  if (!isPending(row, at)) {
+    return { status: 'expired', changed: ended(row, 'expired', at), count: null }
+  }
+  if (isRight) {
+    const count = countOf(row, null, { sent: 0, approved: 1 }, at)
+    return { status: 'approved', changed: ended(row, 'approved', at), count }
+  }
+  const counted = { ...row, attempts: row.attempts + 1, updated_at: at }
+  if (attemptsLeft(counted) > 0) return { status: 'pending', changed: counted, count: null }
+  return { status: 'max_attempts', changed: ended(counted, 'max_attempts', at), count: null }
+}
+
+export function attemptsLeft({ status, attempts }: Pick<VerificationRow, 'status' | 'attempts'>) {
+  return status === 'pending' ? Math.max(0, LIMITS.verification_attempts - attempts) : 0
+}

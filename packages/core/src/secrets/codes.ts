@@ -1,0 +1,60 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Channel, Content } from '../contract/resources/content.ts'
+import type { CodeSource } from '../rows/verifications.ts'
+
+/** Stands for the code in stored contents: a bullet for each digit. */
+export function maskOf(length: number): string {
+  return '•'.repeat(length)
+}
+
+/** The content of a message with a code: `code` says from what the code is derived. */
+type WithCode = Content & { code?: CodeSource }
+
+/**
+ * The code of a verification: HMAC-SHA-256 under the key of the service over random bytes, as decimal digits without modulo
+ * bias. It is stored nowhere, so that a database without the key reveals no code, and each of its messages has the same code.
+ */
+export function codeOf(key: string, { seed, length }: CodeSource): string {
+  let code = ''
+  for (let block = 0; code.length < length; block++) {
+    const bytes = createHmac('sha256', key).update(`${seed}\n${length}\n${block}`).digest()
+    // 250 is a multiple of 10: each digit stands for as many of the values below it.
+    for (const byte of bytes) if (byte < 250 && code.length < length) code += byte % 10
+  }
+  return code
+}
+
+/** The content that a provider gets: with the code in place of its mask. In a call, the digits are read one by one. */
+export function withCode(content: Content, code: string, channel: Channel): Content {
+  const shown = channel === 'voice' ? [...code].join(', ') : code
+  const { code: _, ...masked } = content as WithCode
+  return filled(masked, maskOf(code.length), shown) as Content
+}
+
+function filled(value: unknown, mask: string, code: string): unknown {
+  if (typeof value === 'string') return value.replaceAll(mask, code)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, filled(one, mask, code)]),
+  )
+}
+
+/** From what the code of a stored content is derived; null for the content of another message. */
+export function codeSourceOf(content: Content): CodeSource | null {
+  return (content as WithCode).code ?? null
+}
+
+/** The content that its workspace sees: with the mask in place of the code. */
+export function withoutCode(content: Content): Content {
+  if ((content as WithCode).code === undefined) return content
+  const { code: _, ...shown } = content as WithCode
+  return shown as Content
+}
+
+/** Compares codes in a time that does not depend on their digits. */
+export function isSameCode(a: string, b: string): boolean {
+  const [one, other] = [Buffer.alloc(16), Buffer.alloc(16)]
+  one.write(a)
+  other.write(b)
+  return timingSafeEqual(one, other) && a.length === b.length
+}

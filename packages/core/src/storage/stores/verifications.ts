@@ -1,0 +1,153 @@
+import { and, asc, desc, eq, gt, isNull, lte, sql } from 'drizzle-orm'
+import type { Slice } from '../../contract/endpoints/paging.ts'
+import type { Channel } from '../../contract/resources/content.ts'
+import type { VerificationStatus } from '../../contract/resources/verifications.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type {
+  VerificationCountRow,
+  VerificationPauseRow,
+  VerificationRow,
+} from '../../rows/rows.ts'
+import type { Tables } from '../../rows/tables.ts'
+import { isBelow, removeOldest, type StoreDialect } from './queries.ts'
+
+/** Selects verifications; an absent field does not restrict the list. */
+export interface VerificationFilter {
+  livemode?: boolean | undefined
+  status?: VerificationStatus | undefined
+  channel?: Channel | undefined
+  recipient?: string | undefined
+}
+
+export function verificationStore(
+  db: Db,
+  { verifications: t, verification_counts: counts, verification_pauses: pauses }: Tables,
+  { locked }: Pick<StoreDialect, 'locked'>,
+) {
+  const mine = (workspaceId: string, id: string) =>
+    and(eq(t.workspace_id, workspaceId), eq(t.id, id))
+  const matching = (
+    workspaceId: string,
+    { livemode, status, channel, recipient }: VerificationFilter,
+  ) =>
+    and(
+      eq(t.workspace_id, workspaceId),
+      livemode === undefined ? undefined : eq(t.livemode, livemode),
+      status && eq(t.status, status),
+      channel && eq(t.channel, channel),
+      recipient === undefined ? undefined : eq(t.recipient, recipient),
+    )
+  return {
+    reads: {
+      async byId(workspaceId: string, id: string): Promise<VerificationRow | null> {
+        return (await db.select().from(t).where(mine(workspaceId, id)))[0] ?? null
+      },
+      /** Returns the newest first. */
+      async list(
+        workspaceId: string,
+        filter: VerificationFilter,
+        { limit, offset, after }: Slice,
+      ): Promise<VerificationRow[]> {
+        const some = and(matching(workspaceId, filter), isBelow(t.id, after))
+        return db.select().from(t).where(some).orderBy(desc(t.id)).limit(limit).offset(offset)
+      },
+      async count(workspaceId: string, filter: VerificationFilter): Promise<number> {
+        const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
+        return (await found)[0]?.n ?? 0
+      },
+      /** Pending verifications of all workspaces whose code has expired, for the sweeper. */
+      async due(now: Date, limit: number): Promise<Pick<VerificationRow, 'workspace_id' | 'id'>[]> {
+        const { workspace_id, id } = t
+        const due = and(isNull(t.ended_at), lte(t.expires_at, now))
+        const found = db.select({ workspace_id, id }).from(t).where(due)
+        return found.orderBy(asc(t.expires_at)).limit(limit)
+      },
+      /** The countries to which a workspace sends no codes, or is allowed to send them again. */
+      async pauses(workspaceId: string): Promise<VerificationPauseRow[]> {
+        const own = db.select().from(pauses).where(eq(pauses.workspace_id, workspaceId))
+        return own.orderBy(asc(pauses.country))
+      },
+    },
+    writes: {
+      /** The verification, locked until the transaction ends. */
+      async lock(workspaceId: string, id: string): Promise<VerificationRow | null> {
+        return (await locked(db.select().from(t).where(mine(workspaceId, id))))[0] ?? null
+      },
+      /** The newest verification of an address since a time, locked until the transaction ends. */
+      async lockNewest(
+        {
+          workspace_id,
+          recipient,
+          livemode,
+        }: Pick<VerificationRow, 'workspace_id' | 'recipient' | 'livemode'>,
+        since: Date,
+      ): Promise<VerificationRow | null> {
+        const theirs = and(
+          eq(t.workspace_id, workspace_id),
+          eq(t.recipient, recipient),
+          eq(t.livemode, livemode),
+          gt(t.created_at, since),
+        )
+        const found = db.select().from(t).where(theirs).orderBy(desc(t.created_at), desc(t.id))
+        return (await locked(found.limit(1)))[0] ?? null
+      },
+      /** Stores status, attempts and end of a locked verification. */
+      async change({
+        workspace_id,
+        id,
+        status,
+        seed,
+        attempts,
+        updated_at,
+        ended_at,
+      }: VerificationRow): Promise<void> {
+        await db
+          .update(t)
+          .set({ status, seed, attempts, updated_at, ended_at })
+          .where(mine(workspace_id, id))
+      },
+      async count(change: VerificationCountRow): Promise<void> {
+        const { sent, approved, credits_used } = counts
+        await db
+          .insert(counts)
+          .values(change)
+          .onConflictDoUpdate({
+            target: [counts.workspace_id, counts.country, counts.hour],
+            set: {
+              sent: sql`${sent} + ${change.sent}`,
+              approved: sql`${approved} + ${change.approved}`,
+              credits_used: sql`${credits_used} + ${change.credits_used}`,
+            },
+          })
+      },
+      /** Pauses a country, or allows it again. False if it was paused before. */
+      async setPause(pause: VerificationPauseRow): Promise<boolean> {
+        const { workspace_id, country } = pause
+        const one = and(eq(pauses.workspace_id, workspace_id), eq(pauses.country, country))
+        const [known] = await locked(db.select().from(pauses).where(one))
+        if (known && known.allowed_until === null && pause.allowed_until === null) return false
+        if (known) await db.update(pauses).set(pause).where(one)
+        else await db.insert(pauses).values(pause)
+        return true
+      },
+      /** Removes about `limit` verifications of all workspaces that ended before a time, and counts of that age. */
+      async removeEnded(before: Date, limit: number): Promise<number> {
+        await removeOldest(
+          db,
+          { from: counts, by: counts.hour, condition: lte(counts.hour, before) },
+          limit,
+        )
+        return removeOldest(
+          db,
+          { from: t, by: t.ended_at, condition: lte(t.ended_at, before) },
+          limit,
+        )
+      },
+      /** Removes the verifications of an address. */
+      async forget(workspaceId: string, recipient: string): Promise<number> {
+        const theirs = and(eq(t.workspace_id, workspaceId), eq(t.recipient, recipient))
+        return (await db.delete(t).where(theirs).returning({ id: t.id })).length
+      },
+    },
+  }
+}

@@ -1,0 +1,78 @@
+import { LIMITS } from '../contract/limits.ts'
+import type { EventKind } from '../contract/resources/events.ts'
+import type { VerificationRow } from '../rows/rows.ts'
+import { type FanOut, fanOut, type Happening } from '../rules/deliveries.ts'
+import { ended, isPending } from '../rules/verify.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
+
+/** The events about ends; null: none. */
+const END_EVENTS = {
+  pending: null,
+  canceled: null,
+  approved: 'verification.approved',
+  expired: 'verification.expired',
+  max_attempts: 'verification.failed',
+} as const satisfies Record<VerificationRow['status'], EventKind | null>
+
+/** Stores an event of a workspace and queues its deliveries. Returns whether there are deliveries. */
+export async function announce<Kind extends EventKind>(
+  { webhooks, eventLog }: Writes,
+  newId: () => string,
+  happening: Omit<Happening<Kind>, 'message_id'>,
+): Promise<boolean> {
+  const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
+  const subscribers = await webhooks.subscribers(happening.workspace_id)
+  const at = happening.data.occurred_at
+  const keeps = await eventLog.isKept()
+  fanOut(announced, { ...happening, message_id: null }, subscribers, { at, newId, keeps })
+  if (announced.events.length > 0) await webhooks.queue(announced)
+  return announced.deliveries.length > 0
+}
+
+/** Announces the end of a verification, if there is an event for it. Returns whether there are deliveries. */
+export async function announceEnd(
+  stores: Writes,
+  newId: () => string,
+  row: VerificationRow,
+): Promise<boolean> {
+  const event = END_EVENTS[row.status]
+  if (event === null) return false
+  const { workspace_id, id, recipient, channel, status, attempts, credits_used } = row
+  const { metadata, livemode, updated_at: occurred_at } = row
+  return announce(stores, newId, {
+    event,
+    workspace_id,
+    data: {
+      ...{ verification_id: id, to: recipient, channel, status, attempts, credits_used },
+      ...{ metadata, livemode, occurred_at },
+    },
+  })
+}
+
+/** Ends the verifications whose code expired, with an event each, and removes those that ended long ago. */
+export async function sweepVerifications(
+  { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now' | 'id'> },
+  step_max: number,
+  isStopping: () => boolean,
+): Promise<void> {
+  let found: Awaited<ReturnType<typeof storage.read.verifications.due>>
+  do {
+    found = await storage.read.verifications.due(runtime.now(), step_max)
+    for (const { workspace_id, id } of found) {
+      if (isStopping()) return
+      await storage.write(async (stores) => {
+        const row = await stores.verifications.lock(workspace_id, id)
+        const at = runtime.now()
+        if (row?.status !== 'pending' || isPending(row, at)) return
+        const expired = ended(row, 'expired', at)
+        await stores.verifications.change(expired)
+        await announceEnd(stores, runtime.id, expired)
+      })
+    }
+  } while (found.length >= step_max)
+  const before = new Date(runtime.now().getTime() - LIMITS.verification_kept_s * 1000)
+  const step = () =>
+    storage.write(({ verifications }) => verifications.removeEnded(before, step_max))
+  while (!isStopping() && (await step()) >= step_max);
+}

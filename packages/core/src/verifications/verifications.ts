@@ -1,0 +1,504 @@
+import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
+import type { BodyIn, Data, Form, QueryIn } from '../contract/endpoints/endpoint.ts'
+import { pageOf, sliceOf, withNext } from '../contract/endpoints/paging.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
+import { CLIENT_BITS, networkOf } from '../contract/fields/client-network.ts'
+import { emailKey } from '../contract/fields/email-address.ts'
+import { phone } from '../contract/fields/fields.ts'
+import { type Units, units } from '../contract/fields/units.ts'
+import type { Channel, Content } from '../contract/resources/content.ts'
+import type { SendRequest } from '../contract/resources/send-request.ts'
+import {
+  type CodeVerification,
+  verifications as endpoints,
+  type VerificationRequest,
+} from '../contract/resources/verifications.ts'
+import {
+  acceptedOf,
+  debitFor,
+  faultOf,
+  type IdempotentResult,
+  idempotencyRecord,
+  newMessage,
+  recipientsOfOne,
+  spendingOf,
+  storedResponse,
+  watchAccepts,
+} from '../messages/acceptance.ts'
+import type { BulkParts } from '../messages/bulk-accept.ts'
+import { testUseOf } from '../messages/test-usage.ts'
+import type { VerificationPauseRow, VerificationRow } from '../rows/rows.ts'
+import { SUPPRESSED_TEXT } from '../rules/recipients.ts'
+import {
+  attemptsLeft,
+  type CodeRefusal,
+  codeWindows,
+  decideCheck,
+  ended,
+  isPending,
+  NO_COUNTRY,
+  nextSendAt,
+  sourceOf,
+  type Tally,
+} from '../rules/verify.ts'
+import { codeOf, isSameCode, maskOf, withCode } from '../secrets/codes.ts'
+import type { Writes } from '../storage/ports/storage.ts'
+import { announce, announceEnd } from './ends.ts'
+
+type Started = Data<typeof endpoints.start>
+type Checked = Data<typeof endpoints.check>
+
+/** One-time codes of workspaces. A key with the mode `test` sees and checks only its own mode. */
+export interface Verifications<F extends Form = 'given'> {
+  /**
+   * Sends a code to an address. When the promise resolves, the verification, its message and the debit are stored. While a
+   * code for the address is pending, the same code is sent again, at the earliest at `next_send_at`.
+   * @throws SvcError as a send does; `rate_limit_exceeded` for too many codes to an address or from a network; `forbidden`
+   * for a paused country.
+   */
+  start(
+    identity: KeyIdentity,
+    request: BodyIn<typeof endpoints.start, F>,
+    options?: { idempotency_key?: string | undefined },
+  ): Promise<IdempotentResult<Started>>
+  /** Sends the code of a pending verification again. @throws SvcError as `start` does; `not_found`. */
+  resend(
+    identity: KeyIdentity,
+    id: string,
+    request: BodyIn<typeof endpoints.resend, F>,
+  ): Promise<Started>
+  /**
+   * Checks a code. One approval ends the verification, and parallel guesses never get more attempts than one after another.
+   * @throws SvcError `not_found`, also for a verification that was approved before.
+   */
+  check(
+    identity: KeyIdentity,
+    id: string,
+    request: BodyIn<typeof endpoints.check, F>,
+  ): Promise<Checked>
+  /** Does the same for the newest verification of an address in the last day. */
+  checkAddress(
+    identity: KeyIdentity,
+    request: BodyIn<typeof endpoints.check_address, F>,
+  ): Promise<Checked>
+  /** Ends a pending verification. @throws SvcError `not_found`; `validation_error` if it has ended. */
+  cancel(viewer: Viewer, id: string): Promise<CodeVerification>
+  /** One verification, without its code. @throws SvcError `not_found`. */
+  get(viewer: Viewer, id: string): Promise<CodeVerification>
+  /** Returns one page, newest first, and the total number. */
+  list(
+    viewer: Viewer,
+    query: QueryIn<typeof endpoints.list, F>,
+  ): Promise<{ verifications: CodeVerification[]; total: number; next_after: string | null }>
+  /** The countries to which a workspace sends no codes, because too few of them were approved, for the operator. */
+  pauses(workspaceId: string): Promise<VerificationPauseRow[]>
+  /** Sends codes to a paused country again; for `hours`, whatever the counts are. False if it was never paused. */
+  allow(workspaceId: string, country: string, hours: number): Promise<boolean>
+}
+
+/** What a message with a code needs. */
+interface Asked {
+  channel: Channel
+  recipient: string
+  row: VerificationRow
+  resends: string | null
+}
+
+const ROUTE = 'verifications.start'
+const NOT_FOUND = 'Verification not found'
+
+export function createVerifications(
+  parts: BulkParts & { key: () => Promise<string>; onQueued: () => void },
+): Verifications<'decoded'> {
+  const { storage, runtime, quotas, priceOf, senders, sequences } = parts
+  const watched = watchAccepts(runtime.telemetry, parts.tracing)
+
+  async function send(
+    identity: KeyIdentity,
+    { channel, recipient: to, row, resends }: Asked,
+    options: { idempotency_key?: string | undefined; compared?: unknown } = {},
+  ): Promise<IdempotentResult<Started>> {
+    const at = row.created_at
+    const { idempotency_key: key, compared } = options
+    const { from, template, domain, app_hash } = row.options
+    const workspace = await storage.read.workspaces.byId(identity.workspace_id)
+    const mask = maskOf(row.code_length)
+    const { codeContent } = await import('./code-texts.ts')
+    const text = codeContent({
+      channel,
+      locale: row.locale,
+      brand: workspace?.sender_name ?? workspace?.name ?? '',
+      mask,
+      minutes: Math.floor(row.expires_in / 60),
+      ...(domain !== undefined && { domain }),
+      ...(app_hash !== undefined && { app_hash }),
+    })
+    const content: Content =
+      template === undefined
+        ? text.content
+        : {
+            template: {
+              name: template,
+              language: text.locale.replace('-', '_'),
+              variables: { 1: mask },
+            },
+          }
+    const request = { to, channel, content, ...(from !== undefined && { from }) } as SendRequest
+    const fault = await faultOf(parts, identity, request, recipientsOfOne(request))
+    if (fault !== null || sequences) {
+      const known = await storedResponse(storage, identity, key, {
+        route: ROUTE,
+        request: compared,
+      })
+      if (known !== null) return replay(known)
+    }
+    if (fault !== null) throw invalid(fault.path, fault.message)
+    await sequences?.check(identity, channel, [to])
+    const price = priceOf(channel, withCode(content, '0'.repeat(row.code_length), channel))(to)
+    const message = newMessage(
+      identity,
+      {
+        channel,
+        sender: await senders.of(identity.workspace_id, request),
+        recipient: to,
+        content,
+        metadata: row.metadata,
+        bulk_id: null,
+      },
+      {
+        price,
+        // A code that is not valid any more is not sent.
+        schedule: {
+          scheduled_at: null,
+          expires_at: new Date(at.getTime() + row.expires_in * 1000),
+        },
+        id: runtime.id(),
+        at,
+      },
+    )
+    const verification = { ...row, channel, locale: text.locale }
+    const codeKey = await parts.key()
+    const data = (of: VerificationRow, credits_used: Units) => startedOf(of, credits_used, codeKey)
+    const [result] = await storage.hot.accept([
+      {
+        workspace_id: identity.workspace_id,
+        debit: debitFor([message], [price], {
+          id: runtime.id(),
+          reference: { type: 'message', id: message.id },
+        }),
+        messages: [message],
+        bulk: null,
+        rejections: [],
+        spending: spendingOf(identity, at),
+        test_use: await testUseOf(identity, [message], { quotas, at }),
+        idempotency: idempotencyRecord(identity, key, {
+          route: ROUTE,
+          request: compared,
+          response: () => '',
+        }),
+        code: {
+          verification,
+          resends,
+          response: ({ verification }) =>
+            JSON.stringify(endpoints.start.data.encode(data(verification, message.credits_used))),
+        },
+      },
+    ])
+    if (
+      result &&
+      'verification' in result &&
+      result.verification &&
+      result.outcome !== 'code_over'
+    ) {
+      const isSent = result.outcome === 'accepted'
+      const credits_used = isSent ? message.credits_used : units(0)
+      return { data: data(result.verification, credits_used), replayed: !isSent }
+    }
+    if (result?.outcome === 'country_paused') await pause(identity, result, at)
+    const { outcome, ...settled } = acceptedOf(refusedCode(result), at)
+    if (outcome === 'replayed') return replay((settled as { response: string }).response)
+    throw invalid('to', SUPPRESSED_TEXT)
+  }
+
+  function startedOf(row: VerificationRow, credits_used: Units, codeKey: string): Started {
+    return {
+      verification_id: row.id,
+      status: row.status,
+      to: row.recipient,
+      channel: row.channel,
+      expires_at: row.expires_at,
+      next_send_at: nextSendAt(row),
+      attempts_left: attemptsLeft(row),
+      credits_used,
+      message_id: row.message_id,
+      ...(!row.livemode && { test_code: codeOf(codeKey, sourceOf(row)) }),
+    }
+  }
+
+  /** Pauses a country whose codes are not approved, with an event, once. */
+  async function pause(
+    { workspace_id }: KeyIdentity,
+    { country, counts }: { country: string; counts: Tally | null },
+    at: Date,
+  ): Promise<void> {
+    if (counts === null) return
+    await storage.write(async (stores) => {
+      const row = { workspace_id, country, paused_at: at, ...counts, allowed_until: null }
+      if (!(await stores.verifications.setPause(row))) return
+      await announce(stores, runtime.id, {
+        event: 'verification.paused',
+        workspace_id,
+        data: { country, ...counts, livemode: true, occurred_at: at },
+      })
+    })
+    runtime.log.warn({ workspace_id, country, ...counts }, 'codes to a country are paused')
+    parts.onQueued()
+  }
+
+  async function checkFound(
+    find: (stores: Writes) => Promise<VerificationRow | null>,
+    code: string,
+  ): Promise<Checked> {
+    const key = await parts.key()
+    const checked = await storage.write(async (stores) => {
+      const at = runtime.now()
+      const row = await find(stores)
+      // An unknown verification takes the time of a known one.
+      const source = row?.seed ? sourceOf(row) : { seed: '', length: code.length }
+      const isTestCode = row?.livemode === false && code === '0'.repeat(row.code_length)
+      const isRight = isSameCode(code, codeOf(key, source)) || isTestCode
+      if (!row) return null
+      const { status, changed, count } = decideCheck(row, isRight, at)
+      if (changed) await stores.verifications.change(changed)
+      if (count) await stores.verifications.count(count)
+      const isAnnounced = changed !== null && (await announceEnd(stores, runtime.id, changed))
+      return { status, row: changed ?? row, isAnnounced }
+    })
+    if (!checked) throw new SvcError('not_found', NOT_FOUND)
+    const { status, row, isAnnounced } = checked
+    if (isAnnounced) parts.onQueued()
+    if (status === 'used') {
+      throw new SvcError('not_found', 'This verification was approved before: a code works once')
+    }
+    return { verification_id: row.id, status, attempts_left: attemptsLeft(row) }
+  }
+
+  async function byId(viewer: Viewer, id: string): Promise<VerificationRow> {
+    const view = viewOf(viewer)
+    const row = seen(view, await storage.read.verifications.byId(view.workspace_id, id))
+    if (!row) throw new SvcError('not_found', NOT_FOUND)
+    return row
+  }
+
+  function mineOnly({ mode }: KeyIdentity, row: VerificationRow | null): VerificationRow | null {
+    return row && row.livemode === (mode === 'live') ? row : null
+  }
+
+  async function newRow(
+    identity: KeyIdentity,
+    request: VerificationRequest,
+    recipient: string,
+  ): Promise<VerificationRow> {
+    const { workspace_id, api_key_id, mode } = identity
+    const { channel, locale, code_length, expires_in, client_ip, metadata = {} } = request
+    const { from, template, domain, app_hash } = request
+    const at = runtime.now()
+    return {
+      workspace_id,
+      id: runtime.id(),
+      api_key_id,
+      livemode: mode === 'live',
+      channel,
+      recipient,
+      locale: locale ?? 'en',
+      options: { from, template, domain, app_hash },
+      status: 'pending',
+      seed: runtime.bytes(16).toString('base64url'),
+      code_length,
+      attempts: 0,
+      sent_at: [],
+      message_id: '',
+      credits_used: units(0),
+      country: channel === 'email' ? null : await countryOf(recipient),
+      client_network: client_ip === undefined ? null : networkOf(client_ip, CLIENT_BITS),
+      metadata,
+      expires_in,
+      created_at: at,
+      updated_at: at,
+      expires_at: new Date(at.getTime() + expires_in * 1000),
+      ended_at: null,
+    }
+  }
+
+  return {
+    async start(identity, request, options = {}) {
+      const { channel } = request
+      const recipient = addressOf(request.to)
+      const row = await newRow(identity, request, recipient)
+      const asked = {
+        channel,
+        recipient: channel === 'email' ? request.to : recipient,
+        row,
+        resends: null,
+      }
+      const { result } = await watchedSend(identity, asked, { ...options, compared: request })
+      return result
+    },
+    async resend(identity, id, { channel: given }) {
+      const row = mineOnly(identity, await byId(identity, id))
+      if (!row) throw new SvcError('not_found', NOT_FOUND)
+      const channel = given ?? row.channel
+      if ((channel === 'email') !== (row.channel === 'email')) {
+        throw invalid(
+          'channel',
+          'A code for a number is sent by sms, whatsapp or voice, and one for an e-mail address by email',
+        )
+      }
+      const options = channel === row.channel ? row.options : { from: undefined }
+      const asked = {
+        channel,
+        recipient: row.recipient,
+        row: { ...row, options, sent_at: [], credits_used: units(0), created_at: runtime.now() },
+        resends: id,
+      }
+      const { result } = await watchedSend(identity, asked)
+      return result.data
+    },
+    check: (identity, id, { code }) =>
+      checkFound(
+        async ({ verifications }) =>
+          mineOnly(identity, await verifications.lock(identity.workspace_id, id)),
+        code,
+      ),
+    checkAddress: (identity, { to, code }) =>
+      checkFound(({ verifications }) => {
+        const { workspace_id, mode } = identity
+        const of = { workspace_id, recipient: addressOf(to), livemode: mode === 'live' }
+        return verifications.lockNewest(of, codeWindows(runtime.now()).recent)
+      }, code),
+    async cancel(viewer, id) {
+      const { workspace_id } = await byId(viewer, id)
+      const row = await storage.write(async ({ verifications }) => {
+        const found = await verifications.lock(workspace_id, id)
+        const at = runtime.now()
+        if (!found || !isPending(found, at)) throw overError(found)
+        const canceled = ended(found, 'canceled', at)
+        await verifications.change(canceled)
+        return canceled
+      })
+      return shownVerification(row, runtime.now())
+    },
+    async get(viewer, id) {
+      return shownVerification(await byId(viewer, id), runtime.now())
+    },
+    async list(viewer, query) {
+      const { workspace_id, livemode } = viewOf(viewer)
+      const { status, channel, to } = query
+      const recipient = to === undefined ? undefined : addressOf(to)
+      const filter = { livemode, status, channel, recipient }
+      const slice = sliceOf(query)
+      const [found, total] = await Promise.all([
+        storage.read.verifications.list(workspace_id, filter, withNext(slice)),
+        storage.read.verifications.count(workspace_id, filter),
+      ])
+      const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
+      const now = runtime.now()
+      return { verifications: rows.map((row) => shownVerification(row, now)), total, next_after }
+    },
+    pauses: (workspaceId) => storage.read.verifications.pauses(workspaceId),
+    async allow(workspaceId, country, hours) {
+      return storage.write(async ({ verifications }) => {
+        const known = (await verifications.pauses(workspaceId)).find(
+          (one) => one.country === country,
+        )
+        if (!known) return false
+        const allowed_until = new Date(runtime.now().getTime() + hours * 3_600_000)
+        await verifications.setPause({ ...known, allowed_until })
+        return true
+      })
+    },
+  }
+
+  async function watchedSend(
+    identity: KeyIdentity,
+    asked: Asked,
+    options: { idempotency_key?: string | undefined; compared?: unknown } = {},
+  ) {
+    const result = await watched(
+      asked.channel,
+      () => send(identity, asked, options),
+      ({ message_id }) => ({ message_ids: [message_id], bulk_id: null }),
+    )
+    return { result }
+  }
+}
+
+function replay(response: string): IdempotentResult<Started> {
+  return { data: endpoints.start.data.decode(JSON.parse(response)), replayed: true }
+}
+
+/** A number as it is stored; an e-mail address in lower case. */
+function addressOf(to: string): string {
+  const number = phone.safeParse(to)
+  return number.success ? number.data : emailKey(to)
+}
+
+/** The metadata of numbers is large, so it is loaded for the first code. */
+async function countryOf(number: string): Promise<string> {
+  const { countryOf } = await import('../prices/country-of.ts')
+  return countryOf(number) ?? NO_COUNTRY
+}
+
+/** Throws the error of a refusal; returns every other result. */
+function refusedCode<Result extends { outcome: string }>(
+  result: Result | undefined,
+): Exclude<Result, CodeRefusal> {
+  if (result === undefined) throw new Error('the storage returned no result')
+  const refusal = result as unknown as CodeRefusal
+  switch (refusal.outcome) {
+    case 'code_over':
+      throw overError(refusal.verification)
+    case 'code_limit':
+      throw new SvcError(
+        'rate_limit_exceeded',
+        `Rate limit exceeded. Try again in ${refusal.retry_after_s} seconds. Too many codes were sent to this ${refusal.of === 'recipient' ? 'address' : 'network'}.`,
+        { retry_after_s: refusal.retry_after_s },
+      )
+    case 'country_paused':
+      throw new SvcError(
+        'forbidden',
+        `Codes to numbers of ${refusal.country} are paused, because too few of them were approved. Please contact support.`,
+      )
+    default:
+      return result as Exclude<Result, CodeRefusal>
+  }
+}
+
+function overError(row: VerificationRow | null): SvcError {
+  if (!row) return new SvcError('not_found', NOT_FOUND)
+  const status = row.status === 'pending' ? 'expired' : row.status
+  return invalid('id', `The verification is not pending: it is ${status}`)
+}
+
+function shownVerification(row: VerificationRow, now: Date): CodeVerification {
+  const status = row.status === 'pending' && !isPending(row, now) ? 'expired' : row.status
+  return {
+    id: row.id,
+    status,
+    to: row.recipient,
+    channel: row.channel,
+    locale: row.locale,
+    livemode: row.livemode,
+    attempts: row.attempts,
+    attempts_left: attemptsLeft({ ...row, status }),
+    messages_sent: row.sent_at.length,
+    message_id: row.message_id,
+    credits_used: row.credits_used,
+    metadata: row.metadata,
+    created_at: row.created_at,
+    expires_at: row.expires_at,
+    next_send_at: nextSendAt(row),
+    ended_at: row.ended_at,
+  }
+}

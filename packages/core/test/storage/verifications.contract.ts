@@ -1,0 +1,224 @@
+import { expect, it } from 'vitest'
+import { units } from '../../src/contract/fields/units.ts'
+import { LIMITS } from '../../src/contract/limits.ts'
+import type { VerificationRow } from '../../src/rows/rows.ts'
+import type { AcceptRequest } from '../../src/rules/accept.ts'
+import { decideCheck, ended } from '../../src/rules/verify.ts'
+import { codeSourceOf } from '../../src/secrets/codes.ts'
+import { benchFor, type OpenStorage, only } from './bench.ts'
+
+const HOUR_MS = 3_600_000
+
+/** One-time codes: committed with their message and its debit, and limited exactly. */
+export function verificationsContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  function asking(
+    workspaceId: string,
+    fields: Partial<VerificationRow> = {},
+    resends: string | null = null,
+  ): AcceptRequest {
+    const verification = bench.make.verification(workspaceId, fields)
+    const { recipient, livemode } = verification
+    const send = bench.make.send(workspaceId, { recipient, livemode })
+    return { ...send, code: { verification, resends, response: () => '' } }
+  }
+  const accept = (requests: AcceptRequest[]) => bench.storage.hot.accept(requests)
+  const outcomes = async (requests: AcceptRequest[]) =>
+    (await accept(requests)).map(({ outcome }) => outcome)
+  const stored = (of: AcceptRequest) => {
+    const { workspace_id, id } = (of.code as { verification: VerificationRow }).verification
+    return bench.storage.read.verifications.byId(workspace_id, id)
+  }
+  const numbers = (count: number, from = 0) =>
+    Array.from({ length: count }, (_, i) => `+2557${String(from + i).padStart(8, '0')}`)
+
+  /** Checks a code as the feature does, and tells its result. */
+  function check(of: VerificationRow, isRight: boolean): Promise<string> {
+    return bench.storage.write(async ({ verifications }) => {
+      const row = await verifications.lock(of.workspace_id, of.id)
+      if (!row) return 'unknown'
+      const { status, changed, count } = decideCheck(row, isRight, bench.clock.now())
+      if (changed) await verifications.change(changed)
+      if (count) await verifications.count(count)
+      return status
+    })
+  }
+
+  it('begins with the message that carries its code, and the debit', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const request = asking(id)
+    const [result] = await accept([request])
+    const row = await stored(request)
+    const message = await bench.message(id, only(request.messages).id)
+    expect(result).toEqual({ outcome: 'accepted', verification: row })
+    expect(row).toMatchObject({ status: 'pending', message_id: message.id })
+    expect(row?.sent_at).toEqual([message.created_at.getTime()])
+    expect(row?.credits_used).toBe(message.credits_used)
+    expect(codeSourceOf(message.content)).toEqual({ seed: row?.seed, length: 6 })
+    expect(await bench.ledger(id)).toHaveLength(2)
+  })
+
+  it('stores nothing without the credits for its message', async () => {
+    const id = await bench.workspace(0)
+    const request = asking(id)
+    expect(await outcomes([request])).toEqual(['insufficient_credits'])
+    expect(await stored(request)).toBeNull()
+    expect(await bench.storage.read.verifications.count(id, {})).toBe(0)
+  })
+
+  it('is the answer while its code was just sent, and then sends the same code again', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const first = asking(id)
+    await accept([first])
+    const began = await stored(first)
+    expect(await accept([asking(id)])).toEqual([{ outcome: 'code_pending', verification: began }])
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    const again = asking(id)
+    expect(await outcomes([again])).toEqual(['accepted'])
+    expect(await stored(again)).toBeNull()
+    const message = await bench.message(id, only(again.messages).id)
+    expect(codeSourceOf(message.content)?.seed).toBe(began?.seed)
+    expect(await stored(first)).toMatchObject({
+      message_id: message.id,
+      credits_used: units(2_000_000),
+    })
+    // The next wait is twice as long.
+    bench.clock.step(LIMITS.verification_cooldown_s * 1000)
+    expect(await outcomes([asking(id)])).toEqual(['code_pending'])
+    await bench.reopen()
+  })
+
+  it('begins once for simultaneous requests of an address', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const results = await Promise.all(Array.from({ length: 8 }, () => outcomes([asking(id)])))
+    expect(results.flat().sort()).toEqual(['accepted', ...Array(7).fill('code_pending')])
+    expect(await bench.storage.read.verifications.count(id, {})).toBe(1)
+    expect(await bench.ledger(id)).toHaveLength(2)
+  })
+
+  it('does not mix workspaces and modes', async () => {
+    const [one, other] = [
+      await bench.workspace(units(10_000_000)),
+      await bench.workspace(units(10_000_000)),
+    ]
+    expect(
+      await outcomes([
+        asking(one),
+        asking(other),
+        { ...asking(one, { livemode: false }), debit: null },
+      ]),
+    ).toEqual(['accepted', 'accepted', 'accepted'])
+  })
+
+  it('is limited for an address in an hour', async () => {
+    const id = await bench.workspace(units(20_000_000))
+    const max = LIMITS.verification_sends_per_hour
+    for (let n = 0; n < max; n++) {
+      const request = asking(id)
+      expect(await outcomes([request])).toEqual(['accepted'])
+      const row = (await stored(request)) as VerificationRow
+      await bench.storage.write(({ verifications }) =>
+        verifications.change(ended(row, 'canceled', bench.clock.now())),
+      )
+      bench.clock.step(60_000)
+    }
+    const [refused] = await accept([asking(id)])
+    expect(refused).toEqual({ outcome: 'code_limit', of: 'recipient', retry_after_s: 55 * 60 })
+    bench.clock.step(55 * 60_000)
+    expect(await outcomes([asking(id)])).toEqual(['accepted'])
+    await bench.reopen()
+  })
+
+  it('is limited for a network of clients, also within one batch', async () => {
+    const id = await bench.workspace(units(100_000_000))
+    const client_network = '2001:db8:1:2::/64'
+    const max = LIMITS.verifications_per_network
+    const ask = (recipient: string) => asking(id, { recipient, client_network, country: null })
+    const found = await outcomes(numbers(max + 2).map(ask))
+    expect(found.filter((outcome) => outcome === 'accepted')).toHaveLength(max)
+    expect(found.slice(max)).toEqual(['code_limit', 'code_limit'])
+    expect(await outcomes([ask('+255799999999')])).toEqual(['code_limit'])
+    expect(await outcomes([{ ...asking(id, { recipient: '+255799999998' }) }])).toEqual([
+      'accepted',
+    ])
+  })
+
+  it('pauses a country whose codes are not approved, and only this one of this workspace', async () => {
+    const id = await bench.workspace(units(200_000_000))
+    const attack = numbers(120).map((recipient) => asking(id, { recipient }))
+    const found = await outcomes(attack)
+    expect(found.filter((outcome) => outcome === 'accepted')).toHaveLength(50)
+    expect((await accept([asking(id, { recipient: '+255788888888' })]))[0]).toMatchObject({
+      outcome: 'country_paused',
+      country: 'TZ',
+      counts: { sent: 50, approved: 0 },
+    })
+    const other = await bench.workspace(units(10_000_000))
+    expect(
+      await outcomes([asking(id, { recipient: '+4915112345678', country: 'DE' }), asking(other)]),
+    ).toEqual(['accepted', 'accepted'])
+    const row = {
+      workspace_id: id,
+      country: 'TZ',
+      paused_at: bench.clock.now(),
+      sent: 50,
+      approved: 0,
+    }
+    const set = (allowed_until: Date | null) =>
+      bench.storage.write(({ verifications }) => verifications.setPause({ ...row, allowed_until }))
+    expect([await set(null), await set(null)]).toEqual([true, false])
+    expect((await accept([asking(id, { recipient: '+255788888888' })]))[0]).toMatchObject({
+      outcome: 'country_paused',
+      counts: null,
+    })
+    await set(new Date(bench.clock.now().getTime() + HOUR_MS))
+    expect(await outcomes([asking(id, { recipient: '+255788888888' })])).toEqual(['accepted'])
+  })
+
+  it('counts wrong codes exactly, also simultaneous ones, and approves once', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const [guessed, right] = [asking(id), asking(id, { recipient: '+255700000010' })]
+    await accept([guessed, right])
+    const [wrongOf, rightOf] = [await stored(guessed), await stored(right)] as VerificationRow[]
+    const wrong = await Promise.all(
+      Array.from({ length: 20 }, () => check(wrongOf as VerificationRow, false)),
+    )
+    expect(wrong.filter((status) => status === 'pending')).toHaveLength(
+      LIMITS.verification_attempts - 1,
+    )
+    expect(await stored(guessed)).toMatchObject({
+      status: 'max_attempts',
+      attempts: LIMITS.verification_attempts,
+      seed: null,
+    })
+    expect(await check(wrongOf as VerificationRow, true)).toBe('max_attempts')
+    const approvals = await Promise.all(
+      Array.from({ length: 8 }, () => check(rightOf as VerificationRow, true)),
+    )
+    expect(approvals.sort()).toEqual(['approved', ...Array(7).fill('used')])
+  })
+
+  it('is due after its end, and is removed later with the counts', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const request = asking(id)
+    await accept([request])
+    const due = async () =>
+      (await bench.storage.read.verifications.due(bench.clock.now(), 1_000)).filter(
+        ({ workspace_id }) => workspace_id === id,
+      )
+    expect(await due()).toEqual([])
+    bench.clock.step(600_000)
+    expect(await due()).toHaveLength(1)
+    const row = (await stored(request)) as VerificationRow
+    expect(await check(row, true)).toBe('expired')
+    expect(await due()).toEqual([])
+    const remove = (before: Date) =>
+      bench.storage.write(({ verifications }) => verifications.removeEnded(before, 1_000))
+    await remove(new Date(bench.clock.now().getTime() - 1))
+    expect(await stored(request)).not.toBeNull()
+    await remove(bench.clock.now())
+    expect(await stored(request)).toBeNull()
+    await bench.reopen()
+  })
+}

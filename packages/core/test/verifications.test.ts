@@ -1,0 +1,307 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { KeyIdentity } from '../src/api-keys/api-keys.ts'
+import { LIMITS } from '../src/contract/limits.ts'
+import { type Core, createCore } from '../src/core.ts'
+import type { Dispatcher } from '../src/dispatch/dispatcher.ts'
+import { defineProvider } from '../src/provider.ts'
+import { testRuntime } from './fixtures.ts'
+import { migratedFolder } from './migrated-file.ts'
+
+const TO = '+255712345678'
+
+describe('one-time codes', () => {
+  let folder: string
+  let core: Core
+  let clock: ReturnType<typeof testRuntime>
+  let dispatcher: Dispatcher
+  /** What the provider got, as JSON. */
+  let sent: { to: string; text: string }[]
+  let workspaceId: string
+  let live: KeyIdentity
+  let test: KeyIdentity
+
+  beforeEach(async () => {
+    folder = await migratedFolder('svc-verifications-')
+    clock = testRuntime('verifications')
+    sent = []
+    const provider = defineProvider({
+      name: 'carrier',
+      traits: { channels: ['sms', 'voice', 'email'] },
+      async send(messages) {
+        return messages.map(({ recipient, content, message_id }) => {
+          const { text = '' } = content as { text?: string }
+          sent.push({ to: recipient, text })
+          return {
+            type: 'accepted',
+            provider_message_id: message_id,
+            lookup_after_ms: null,
+          } as const
+        })
+      },
+    })
+    core = await createCore({
+      database_url: `file:${join(folder, 'svc.db')}`,
+      signup_credits: '1000',
+      runtime: clock,
+      threads: 0,
+      require_secrets_keys: false,
+      providers: [provider],
+    })
+    dispatcher = await core.startDispatch()
+    workspaceId = (
+      await core.workspaces.signup({
+        email: 'ops@fixture-mail.dev',
+        password: 'correct horse battery',
+        company_name: 'Acme',
+      })
+    ).id
+    live = await keyOf(workspaceId, 'live')
+    test = await keyOf(workspaceId, 'test')
+  })
+  afterEach(async () => {
+    await core.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  async function keyOf(id: string, mode: 'live' | 'test'): Promise<KeyIdentity> {
+    const scopes = ['send_messages', 'read_messages'] as const
+    const { key } = await core.apiKeys.create(id, { name: mode, mode, scopes: [...scopes] })
+    return core.apiKeys.authenticate(key, '127.0.0.1')
+  }
+  const start = async (identity: KeyIdentity, to = TO, more: object = {}) =>
+    (await core.verifications.start(identity, { to, channel: 'sms', ...more })).data
+  /** The digits of the last message that the provider got. */
+  async function lastCode(): Promise<string> {
+    await dispatcher.idle()
+    return /\d{4,10}/.exec(sent.at(-1)?.text ?? '')?.[0] ?? ''
+  }
+  const wrongFor = (code: string) =>
+    code.replace(/\d/g, (digit) => String((Number(digit) + 1) % 10))
+
+  it('sends a code, and approves it once', async () => {
+    const begun = await start(live, TO, { metadata: { user: 'U7' } })
+    expect(begun).toMatchObject({ status: 'pending', to: TO, channel: 'sms', attempts_left: 5 })
+    expect(begun).not.toHaveProperty('test_code')
+    const code = await lastCode()
+    expect(code).toMatch(/^\d{6}$/)
+    const message = await core.messages.get(workspaceId, begun.message_id)
+    expect(message.status).toBe('sent')
+    expect(JSON.stringify(message.content)).toContain('••••••')
+    expect(Object.keys(message.content)).toEqual(['text'])
+    const wrong = await core.verifications.check(live, begun.verification_id, {
+      code: wrongFor(code),
+    })
+    expect(wrong).toEqual({
+      verification_id: begun.verification_id,
+      status: 'pending',
+      attempts_left: 4,
+    })
+    const spaced = `${code.slice(0, 3)} ${code.slice(3)}`
+    expect(await core.verifications.checkAddress(live, { to: TO, code: spaced })).toMatchObject({
+      status: 'approved',
+    })
+    await expect(
+      core.verifications.check(live, begun.verification_id, { code }),
+    ).rejects.toMatchObject({ code: 'not_found', message: /approved before/ })
+    expect(await core.verifications.get(workspaceId, begun.verification_id)).toMatchObject({
+      status: 'approved',
+      attempts: 1,
+      metadata: { user: 'U7' },
+    })
+  })
+
+  it('is in no file of the database', async () => {
+    await start(live, TO, { code_length: 10 })
+    const code = await lastCode()
+    expect(code).toMatch(/^\d{10}$/)
+    for (const file of readdirSync(folder)) {
+      expect(readFileSync(join(folder, file)).includes(code)).toBe(false)
+    }
+    expect(readFileSync(join(folder, 'svc.db-wal')).includes(TO)).toBe(true)
+  })
+
+  it('gives the same code by another channel, digit by digit in a call', async () => {
+    const begun = await start(live)
+    const code = await lastCode()
+    clock.step(LIMITS.verification_cooldown_s * 1000)
+    const again = await core.verifications.resend(live, begun.verification_id, { channel: 'voice' })
+    expect(again).toMatchObject({ verification_id: begun.verification_id, channel: 'voice' })
+    await dispatcher.idle()
+    expect(sent.at(-1)?.text).toContain([...code].join(', '))
+    expect(await core.verifications.get(workspaceId, begun.verification_id)).toMatchObject({
+      messages_sent: 2,
+      channel: 'voice',
+    })
+    await expect(
+      core.verifications.resend(live, begun.verification_id, { channel: 'email' }),
+    ).rejects.toMatchObject({ code: 'validation_error' })
+  })
+
+  it('costs nothing and sends nothing while a code was just sent', async () => {
+    const first = await start(live)
+    const second = await start(live)
+    expect(second).toEqual({ ...first, credits_used: 0 })
+    expect(await core.messages.list(workspaceId, {})).toMatchObject({ total: 1 })
+    expect(await core.billing.transactions(workspaceId, { limit: 10, offset: 0 })).toMatchObject({
+      total: 2,
+    })
+  })
+
+  it('repeats the answer for an Idempotency-Key, whatever happened since', async () => {
+    const request = { to: TO, channel: 'sms' as const }
+    const options = { idempotency_key: 'login-1' }
+    const first = await core.verifications.start(live, request, options)
+    clock.step(120_000)
+    expect(await core.verifications.start(live, request, options)).toEqual({
+      data: first.data,
+      replayed: true,
+    })
+    await expect(
+      core.verifications.start(live, { ...request, to: '+255712345679' }, options),
+    ).rejects.toMatchObject({ code: 'validation_error' })
+  })
+
+  it('never takes more than five guesses, also at the same time', async () => {
+    const begun = await start(live)
+    const wrong = wrongFor(await lastCode())
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        core.verifications.check(live, begun.verification_id, { code: wrong }),
+      ),
+    )
+    expect(answers.filter(({ status }) => status === 'pending')).toHaveLength(4)
+    const right = await core.verifications.check(live, begun.verification_id, {
+      code: await lastCode(),
+    })
+    expect(right).toMatchObject({ status: 'max_attempts', attempts_left: 0 })
+  })
+
+  it('expires, with an event, and its message is not sent any more', async () => {
+    const events: string[] = []
+    core.on('*', ({ event }) => {
+      events.push(event)
+    })
+    const begun = await start(live, TO, { expires_in: 60 })
+    const code = await lastCode()
+    clock.step(60_000)
+    expect(await core.verifications.get(live, begun.verification_id)).toMatchObject({
+      status: 'expired',
+      attempts_left: 0,
+    })
+    await dispatcher.sweep()
+    expect(await core.verifications.check(live, begun.verification_id, { code })).toMatchObject({
+      status: 'expired',
+    })
+    await expect.poll(() => events).toContain('verification.expired')
+    const next = await start(live)
+    expect(next.verification_id).not.toBe(begun.verification_id)
+  })
+
+  it('can be canceled once', async () => {
+    const begun = await start(live)
+    expect(await core.verifications.cancel(live, begun.verification_id)).toMatchObject({
+      status: 'canceled',
+    })
+    await expect(core.verifications.cancel(live, begun.verification_id)).rejects.toMatchObject({
+      code: 'validation_error',
+      message: /canceled/,
+    })
+    await expect(core.verifications.resend(live, begun.verification_id, {})).rejects.toMatchObject({
+      code: 'validation_error',
+    })
+  })
+
+  it('tells a test key the code, and takes zeros', async () => {
+    const one = await start(test)
+    expect(one.test_code).toMatch(/^\d{6}$/)
+    expect(one.credits_used).toBe(0)
+    expect(
+      await core.verifications.check(test, one.verification_id, { code: one.test_code as string }),
+    ).toMatchObject({ status: 'approved' })
+    const other = await start(test, '+255712345670')
+    expect(
+      await core.verifications.check(test, other.verification_id, { code: '000000' }),
+    ).toMatchObject({ status: 'approved' })
+    const real = await start(live, '+255712345671')
+    expect(
+      await core.verifications.check(live, real.verification_id, { code: '000000' }),
+    ).toMatchObject({ status: 'pending' })
+    expect(sent.every(({ to }) => to === '+255712345671')).toBe(true)
+  })
+
+  it('is not found by another workspace, nor by a key of the other mode', async () => {
+    const begun = await start(live)
+    const code = await lastCode()
+    const { id } = await core.workspaces.signup({
+      email: 'other@fixture-mail.dev',
+      password: 'correct horse battery',
+      company_name: 'Other',
+    })
+    const stranger = await keyOf(id, 'live')
+    for (const identity of [stranger, test]) {
+      for (const ask of [
+        () => core.verifications.get(identity, begun.verification_id),
+        () => core.verifications.check(identity, begun.verification_id, { code }),
+        () => core.verifications.checkAddress(identity, { to: TO, code }),
+        () => core.verifications.cancel(identity, begun.verification_id),
+        () => core.verifications.resend(identity, begun.verification_id, {}),
+      ]) {
+        await expect(ask()).rejects.toMatchObject({ code: 'not_found' })
+      }
+    }
+    expect(await core.verifications.list(stranger, {})).toMatchObject({ total: 0 })
+    expect(await core.verifications.check(live, begun.verification_id, { code })).toMatchObject({
+      status: 'approved',
+    })
+  })
+
+  it('pauses a country under attack with one event, and an operator allows it again', async () => {
+    const paused: object[] = []
+    core.on('verification.paused', ({ data }) => {
+      paused.push(data)
+    })
+    let accepted = 0
+    for (let n = 0; n < 70; n++) {
+      const to = `+2557${String(n).padStart(8, '0')}`
+      await start(live, to).then(
+        () => accepted++,
+        (error) => expect(error).toMatchObject({ code: 'forbidden' }),
+      )
+    }
+    expect(accepted).toBe(50)
+    await expect
+      .poll(() => paused)
+      .toEqual([expect.objectContaining({ country: 'TZ', sent: 50, approved: 0 })])
+    expect(await start(live, '+4915112345678')).toMatchObject({ status: 'pending' })
+    expect(await core.verifications.pauses(workspaceId)).toMatchObject([{ country: 'TZ' }])
+    expect(await core.verifications.allow(workspaceId, 'TZ', 1)).toBe(true)
+    expect(await start(live, '+255799999999')).toMatchObject({ status: 'pending' })
+  })
+
+  it('erases what it knows about an address', async () => {
+    await start(live)
+    await dispatcher.idle()
+    const report = await core.recipients.erase(TO)
+    expect(report).toMatchObject({ verifications: 1 })
+    expect(await core.verifications.list(workspaceId, {})).toMatchObject({ total: 0 })
+  })
+
+  it.each([
+    [{ to: 'no number', channel: 'sms' }, 'to'],
+    [{ to: TO, channel: 'email' }, 'to'],
+    [{ to: TO, channel: 'fax' }, 'channel'],
+    [{ to: TO, channel: 'sms', code_length: 3 }, 'code_length'],
+    [{ to: TO, channel: 'sms', expires_in: 3601 }, 'expires_in'],
+    [{ to: TO, channel: 'sms', app_hash: 'short' }, 'app_hash'],
+    [{ to: TO, channel: 'voice', domain: 'shop.example' }, 'domain'],
+    [{ to: TO, channel: 'sms', domain: 'shop.example', app_hash: 'FA+9qCX9VSu' }, 'app_hash'],
+    [{ to: TO, channel: 'sms', template: 'login' }, 'template'],
+    [{ to: TO, channel: 'sms', client_ip: '1.2.3' }, 'client_ip'],
+    [{ to: TO, channel: 'sms', code: '123456' }, ''],
+  ])('refuses %j', async (request, path) => {
+    const refused = core.verifications.start(live, request as never)
+    await expect(refused).rejects.toMatchObject({ code: 'validation_error', details: [{ path }] })
+  })
+})
