@@ -276,7 +276,7 @@ describe('one-time codes', () => {
       .toEqual([expect.objectContaining({ country: 'TZ', sent: 50, approved: 0 })])
     expect(await start(live, '+4915112345678')).toMatchObject({ status: 'pending' })
     expect(await core.verifications.pauses(workspaceId)).toMatchObject([{ country: 'TZ' }])
-    expect(await core.verifications.allow(workspaceId, 'TZ', 1)).toBe(true)
+    await core.verifications.allow(workspaceId, 'TZ', 1)
     expect(await start(live, '+255799999999')).toMatchObject({ status: 'pending' })
   })
 

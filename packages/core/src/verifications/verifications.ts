@@ -93,8 +93,8 @@ export interface Verifications<F extends Form = 'given'> {
   ): Promise<{ verifications: CodeVerification[]; total: number; next_after: string | null }>
   /** The countries to which a workspace sends no codes, because too few of them were approved, for the operator. */
   pauses(workspaceId: string): Promise<VerificationPauseRow[]>
-  /** Sends codes to a paused country again; for `hours`, whatever the counts are. False if it was never paused. */
-  allow(workspaceId: string, country: string, hours: number): Promise<boolean>
+  /** Sends codes to a country for `hours`, whatever the counts are, also if it is paused. */
+  allow(workspaceId: string, country: string, hours: number): Promise<void>
 }
 
 /** What a message with a code needs. */
@@ -111,7 +111,7 @@ const NOT_FOUND = 'Verification not found'
 export function createVerifications(
   parts: BulkParts & { key: () => Promise<string>; onQueued: () => void },
 ): Verifications<'decoded'> {
-  const { storage, runtime, quotas, priceOf, senders, sequences } = parts
+  const { storage, runtime, quotas, priceOf, sequences } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
   async function send(
@@ -123,12 +123,13 @@ export function createVerifications(
     const { idempotency_key: key, compared } = options
     const { from, template, domain, app_hash } = row.options
     const workspace = await storage.read.workspaces.byId(identity.workspace_id)
+    const brand = workspace?.sender_name ?? workspace?.name ?? ''
     const mask = maskOf(row.code_length)
-    const { codeContent } = await import('./code-texts.ts')
+    const { codeContent } = await texts()
     const text = codeContent({
       channel,
       locale: row.locale,
-      brand: workspace?.sender_name ?? workspace?.name ?? '',
+      brand,
       mask,
       minutes: Math.floor(row.expires_in / 60),
       ...(domain !== undefined && { domain }),
@@ -160,7 +161,7 @@ export function createVerifications(
       identity,
       {
         channel,
-        sender: await senders.of(identity.workspace_id, request),
+        sender: from ?? (channel === 'email' ? brand : null),
         recipient: to,
         content,
         metadata: row.metadata,
@@ -408,14 +409,19 @@ export function createVerifications(
     },
     pauses: (workspaceId) => storage.read.verifications.pauses(workspaceId),
     async allow(workspaceId, country, hours) {
-      return storage.write(async ({ verifications }) => {
+      const now = runtime.now()
+      const allowed_until = new Date(now.getTime() + hours * 3_600_000)
+      await storage.write(async ({ verifications }) => {
         const known = (await verifications.pauses(workspaceId)).find(
           (one) => one.country === country,
         )
-        if (!known) return false
-        const allowed_until = new Date(runtime.now().getTime() + hours * 3_600_000)
-        await verifications.setPause({ ...known, allowed_until })
-        return true
+        const pause = known ?? { paused_at: now, sent: 0, approved: 0 }
+        await verifications.setPause({
+          ...pause,
+          workspace_id: workspaceId,
+          country,
+          allowed_until,
+        })
       })
     },
   }
@@ -444,9 +450,18 @@ function addressOf(to: string): string {
   return number.success ? number.data : emailKey(to)
 }
 
-/** The metadata of numbers is large, so it is loaded for the first code. */
+// The texts and the metadata of numbers are large, so they are loaded for the first code. Each `import` takes 30 µs.
+let loadedTexts: Promise<typeof import('./code-texts.ts')> | null = null
+let loadedNumbers: Promise<typeof import('../prices/country-of.ts')> | null = null
+
+function texts() {
+  loadedTexts ??= import('./code-texts.ts')
+  return loadedTexts
+}
+
 async function countryOf(number: string): Promise<string> {
-  const { countryOf } = await import('../prices/country-of.ts')
+  loadedNumbers ??= import('../prices/country-of.ts')
+  const { countryOf } = await loadedNumbers
   return countryOf(number) ?? NO_COUNTRY
 }
 
