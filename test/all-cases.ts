@@ -1,7 +1,7 @@
 /** Whether tests with many similar cases run all of them, as `.ci/run` does; otherwise they run a part, so that `npm test` is quick. */
 export const RUNS_ALL_CASES = process.env.SVC_TEST_CASES === 'all'
 
-/** These start and end services, databases and commands many times, or compile programs: together a third of the CPU time of all tests. */
+/** These start and end services, databases and commands many times, or compile programs. */
 const LONG_RUNS = [
   'packages/cli/test/bulk-crash.test.ts',
   'packages/cli/test/rolling-restart.test.ts',

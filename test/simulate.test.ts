@@ -6,6 +6,9 @@ import { PLANTED_BUGS } from '../proof/simulate/planted-bugs.ts'
 
 const SEEDS = fileURLToPath(new URL('seeds', import.meta.url))
 
+/** Two seeds of a changed program compute for half a minute, and longer beside other work. */
+const COMPUTES_MS = 180_000
+
 // The simulation replaces the clock of its process.
 function simulate(...values: string[]) {
   const command = ['--conditions=source', '--import', 'tsx', 'proof/simulate/run.ts', ...values]
@@ -28,7 +31,7 @@ it('keeps every promise in a simulated world, and the same seed has the same tra
   expect(stdout).toMatch(/^[4-9]\d\.\d % of branches \(\d+ of \d+\) rules\/$/m)
   // The simulation has no threads.
   expect(stdout).toMatch(/^0\.0 % of branches \(0 of \d+\) dispatch\/worker\.ts; not reached: 16 /m)
-})
+}, COMPUTES_MS)
 
 // Each broke a promise once, or found a fault that was made on purpose.
 it('keeps every promise in the scripts that were kept', () => {
@@ -47,4 +50,4 @@ it('plants bugs whose texts are in the sources, and finds them', () => {
   expect(stdout).toMatch(/^pending-domain-used: seed \d+ broke "only a verified domain is used"$/m)
   expect(stdout).toContain('2 of 2 planted bugs found within 3 seeds')
   expect(status).toBe(0)
-})
+}, COMPUTES_MS)
