@@ -16,6 +16,7 @@ import type {
   ReceivedResource,
   SessionsResource,
   SuppressionsResource,
+  VerificationsResource,
   WebhooksResource,
   WorkspacesResource,
 } from './generated/types.ts'
@@ -45,6 +46,7 @@ export class Svc {
   readonly messages: MessagesResource & MessagesMethods
   readonly bulks: BulksResource & BulksMethods
   readonly received: ReceivedResource
+  readonly verifications: VerificationsResource
   readonly contacts: ContactsResource
   readonly suppressions: SuppressionsResource
   readonly domains: DomainsResource
@@ -66,6 +68,7 @@ export class Svc {
     this.messages = { ...messages, wait: (id, more) => waitFor(messages, id, more) }
     this.bulks = { ...bulks, sendAll: (body, more) => sendAll(bulks, body, more) }
     this.received = methodsOf(connection, ENDPOINTS.received)
+    this.verifications = methodsOf(connection, ENDPOINTS.verifications)
     this.contacts = methodsOf(connection, ENDPOINTS.contacts)
     this.suppressions = methodsOf(connection, ENDPOINTS.suppressions)
     this.domains = methodsOf(connection, ENDPOINTS.domains)

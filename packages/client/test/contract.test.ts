@@ -10,19 +10,21 @@ import type {
 } from '@svc/core/contract'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { clientTexts } from '../../../scripts/client/texts.ts'
-import type {
-  Bulk,
-  BulksSendData,
-  Contact,
-  ContactsCreateBody,
-  EventData,
-  Message,
-  MessagesEstimateData,
-  MessagesSendBody,
-  MessagesSendData,
-  WebhooksCreateBody,
-  WebhooksListData,
-  WebhooksUpdateBody,
+import { ENDPOINTS } from '../src/generated/endpoints.ts'
+import {
+  type Bulk,
+  type BulksSendData,
+  type Contact,
+  type ContactsCreateBody,
+  type EventData,
+  type Message,
+  type MessagesEstimateData,
+  type MessagesSendBody,
+  type MessagesSendData,
+  Svc,
+  type WebhooksCreateBody,
+  type WebhooksListData,
+  type WebhooksUpdateBody,
 } from '../src/index.ts'
 
 type Api = typeof api
@@ -34,6 +36,15 @@ describe('the generated files', () => {
     // If this fails: npm run docs
     expect(readFileSync(file, 'utf8')).toBe(text)
   })
+})
+
+it('has the methods of every group of endpoints', () => {
+  const groups = new Svc({ apiKey: 'svc_x', baseUrl: 'http://127.0.0.1:1' })
+  for (const [group, endpoints] of Object.entries(ENDPOINTS)) {
+    expect(groups[group as keyof Svc], group).toMatchObject(
+      Object.fromEntries(Object.keys(endpoints).map((name) => [name, expect.any(Function)])),
+    )
+  }
 })
 
 describe('the types', () => {
