@@ -29,8 +29,8 @@ import { addSend } from './commands/send.ts'
 import { addServe } from './commands/serve.ts'
 import { addSuppressions } from './commands/suppressions.ts'
 import { addTop } from './commands/top.ts'
+import { addVerify } from './commands/verify.ts'
 import { addWebhooks } from './commands/webhooks.ts'
-import { addVerify } from './commands/webhooks-offline.ts'
 import { addWorkspaces } from './commands/workspaces.ts'
 import { type Context, withExamples } from './context.ts'
 import { usage } from './process/failure.ts'
@@ -54,6 +54,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     send: addSend,
     bulk: addBulk,
     messages: addMessages,
+    verify: addVerify,
     contacts: addContacts,
     suppressions: addSuppressions,
     webhooks: addWebhooks,
@@ -84,7 +85,6 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
   },
   'Check, without a server:': {
     segments: addSegments,
-    verify: addVerify,
   },
   'Set up the shell:': {
     completion: addCompletion,

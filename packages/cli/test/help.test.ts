@@ -31,6 +31,13 @@ const COMMANDS = [
   'messages cancel',
   'messages reschedule',
   'messages erase',
+  'verify',
+  'verify start',
+  'verify check',
+  'verify resend',
+  'verify cancel',
+  'verify list',
+  'verify show',
   'contacts',
   'contacts list',
   'contacts add',
@@ -128,7 +135,6 @@ const COMMANDS = [
   'export',
   'import',
   'segments',
-  'verify',
 ]
 
 describe('help', () => {

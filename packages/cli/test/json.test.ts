@@ -36,7 +36,7 @@ const ARGUMENTS: Record<string, string[]> = {
   segments: ['Hello'],
   completion: ['bash'],
   migrate: ['--status'],
-  verify: [
+  'webhooks verify': [
     '--secret',
     'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     '--signature',
@@ -44,6 +44,7 @@ const ARGUMENTS: Record<string, string[]> = {
     '--body',
     '{}',
   ],
+  'verify start': ['+15005550006'],
   'profiles add': ['a', '--url', 'http://127.0.0.1:9', '--key', 'svc_x'],
   'profiles use': ['a'],
   'messages estimate': ['--to', '+15005550006', '--text', 'Hello'],
@@ -55,12 +56,13 @@ const ARGUMENTS: Record<string, string[]> = {
 
 /** Commands that must succeed, so that the test covers their JSON output. */
 const SUCCEED = [
-  ...Object.keys(ARGUMENTS).filter((name) => name !== 'verify'),
+  ...Object.keys(ARGUMENTS).filter((name) => name !== 'webhooks verify'),
   'config show',
   'config check',
   'profiles list',
   'messages list',
   'messages received',
+  'verify list',
   'contacts list',
   'webhooks list',
   'workspaces list',

@@ -38,13 +38,13 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     accept: null,
   },
   verifications: {
-    start: null,
-    check: null,
-    check_address: null,
-    resend: null,
-    cancel: null,
-    get: null,
-    list: null,
+    start: 'verify start',
+    check: 'verify check',
+    check_address: 'verify check',
+    resend: 'verify resend',
+    cancel: 'verify cancel',
+    get: 'verify show',
+    list: 'verify list',
   },
   // The sessions of a login are for its own person.
   sessions: {
@@ -168,6 +168,49 @@ describe('the verbs of records', () => {
     expect((await run('contacts', 'delete', contact.id)).stderr).toContain('add --yes')
     expect((await run('contacts', 'delete', contact.id, '--yes')).stdout).toBe('Contact deleted\n')
     expect((await run('contacts', 'show', contact.id)).code).toBe(1)
+  })
+
+  test('a code is sent, checked once, sent again and canceled', async () => {
+    interface Started {
+      verification_id: string
+      test_code: string
+      credits_used: number
+    }
+    // The key of `svc dev` is a live one.
+    const made = await json<{ key: string }>(...['keys', 'create', '--name', 'Codes', '--test'])
+    const as = {
+      ...server.here,
+      env: { ...server.here.env, SVC_URL: server.url, SVC_API_KEY: made.key },
+    }
+    const codes = (...argv: string[]) => svc(argv, as)
+    const codesJson = <T>(...argv: string[]) => svcJson<T>(argv, as)
+    const to = '+15005550006'
+    const shown = await codes('verify', 'start', to, '--code-length', '8')
+    const [, code = ''] = /^test code:?\s+(\d{8})$/m.exec(shown.stdout) ?? []
+    expect(shown).toMatchObject({ code: 0, stderr: expect.stringMatching(`check \\S+ ${code}\n$`) })
+    const again = await codesJson<Started>('verify', 'start', to)
+    expect(again).toMatchObject({ status: 'pending', test_code: code, credits_used: 0 })
+    const id = again.verification_id
+    const wrong = await codes('verify', 'check', id, code === '11111111' ? '22222222' : '11111111')
+    expect(wrong).toMatchObject({ code: 1, stdout: `pending\t${id}\n` })
+    expect(wrong.stderr).toContain('the code is wrong: 4 attempts left')
+    expect((await codes('verify', 'check', to, code)).stdout).toBe(`approved\t${id}\n`)
+    expect((await codes('verify', 'check', id, code)).stderr).toContain('a code works once')
+    expect((await codes('verify', 'show', id)).stdout).toMatch(/status\s+approved/)
+
+    const mail = await codesJson<Started>('verify', 'start', 'asha@example.com', '--locale', 'de')
+    expect(mail).toMatchObject({ channel: 'email' })
+    const resent = await codesJson('verify', 'resend', mail.verification_id)
+    expect(resent).toMatchObject({ test_code: mail.test_code, credits_used: 0 })
+    const byVoice = await codes('verify', 'resend', mail.verification_id, '--channel', 'voice')
+    expect([byVoice.code, byVoice.stderr]).toEqual([1, expect.stringContaining('by email')])
+    expect((await codes('verify', 'cancel', mail.verification_id)).stderr).toContain('add --yes')
+    const canceled = await codes('verify', 'cancel', mail.verification_id, '--yes')
+    expect(canceled.stdout).toBe(`canceled\t${mail.verification_id}\n`)
+    const ended = await codesJson('verify', 'list', '--status', 'canceled')
+    expect(ended).toMatchObject({ verifications: [{ to: 'asha@example.com', locale: 'de' }] })
+    const digits = await codes('verify', 'start', to, '--code-length', 'six')
+    expect([digits.code, digits.stderr]).toEqual([2, expect.stringContaining('--code-length')])
   })
 
   test('a suppression is added, listed and removed', async () => {

@@ -284,9 +284,9 @@ interface VerifyOptions {
   anyAge?: boolean
 }
 
-/** Adds `verify`, as `svc verify` and as `svc webhooks verify`. */
-export function addVerify(parent: Command, context: Context, invocation = 'svc verify'): void {
-  const command = parent
+/** Adds `svc webhooks verify`. */
+export function addVerify(webhooks: Command, context: Context): void {
+  const command = webhooks
     .command('verify')
     .summary('verify the signature of a webhook delivery')
     .description(
@@ -302,8 +302,8 @@ from --body or from stdin.`,
     .action((options: VerifyOptions) => verifyDelivery(context, options))
   withExamples(
     command,
-    `${invocation} --secret whsec_… --headers headers.txt --body @body.json`,
-    `cat body.json | ${invocation} --secret whsec_… --signature 9f86d081…`,
+    'svc webhooks verify --secret whsec_… --headers headers.txt --body @body.json',
+    'cat body.json | svc webhooks verify --secret whsec_… --signature 9f86d081…',
   )
 }
 

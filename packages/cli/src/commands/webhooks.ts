@@ -67,7 +67,7 @@ webhook. The server must allow http to loopback, as svc dev does, and the API ke
   addTrigger(webhooks, context)
   addReplay(webhooks, context)
   addSign(webhooks, context)
-  addVerify(webhooks, context, 'svc webhooks verify')
+  addVerify(webhooks, context)
   addConformance(webhooks, context)
   addWebhookManagement(webhooks, context)
 }

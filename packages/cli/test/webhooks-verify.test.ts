@@ -26,13 +26,13 @@ writeFileSync(join(cwd, 'headers.json'), JSON.stringify(headers))
 
 afterAll(() => folder.remove())
 
-describe('svc verify accepts', () => {
+describe('svc webhooks verify accepts', () => {
   test.each([
     ['headers of a proxy', ['--headers', 'headers.txt']],
     ['headers as JSON', ['--headers', 'headers.json']],
     ['headers one by one', lines.flatMap((line) => ['-H', line])],
   ])('%s', async (_, options) => {
-    const argv = ['verify', '--secret', secret, '--body', '@body.json', ...options]
+    const argv = ['webhooks', 'verify', '--secret', secret, '--body', '@body.json', ...options]
     const { code, stdout, stderr } = await svc(argv, { cwd })
     expect(stderr).toBe('')
     expect(stdout).toMatch(/^✓ verified message\.delivered by webhook-signature of \d{4}-/)
@@ -40,7 +40,7 @@ describe('svc verify accepts', () => {
   })
 
   test('a bare signature and the body on stdin, byte for byte', async () => {
-    const argv = ['verify', '--signature', signature]
+    const argv = ['webhooks', 'verify', '--signature', signature]
     const env = { SVC_WEBHOOK_SECRET: secret }
     expect(await svc(argv, { stdin: body, env })).toEqual({
       code: 0,
@@ -50,7 +50,16 @@ describe('svc verify accepts', () => {
   })
 
   test('headers, and prints JSON', async () => {
-    const argv = ['verify', '--secret', secret, '--headers', 'headers.txt', '--body', body]
+    const argv = [
+      'webhooks',
+      'verify',
+      '--secret',
+      secret,
+      '--headers',
+      'headers.txt',
+      '--body',
+      body,
+    ]
     expect(await svcJson(argv, { cwd })).toEqual({
       verified: true,
       scheme: 'standard',
@@ -63,7 +72,7 @@ describe('svc verify accepts', () => {
   test('an old delivery only with --any-age', async () => {
     const old = Object.entries(headersAt(new Date(Date.now() - 3_600_000)))
     const options = old.flatMap(([name, value]) => ['-H', `${name}: ${value}`])
-    const argv = ['verify', '--secret', secret, '--body', body, ...options]
+    const argv = ['webhooks', 'verify', '--secret', secret, '--body', body, ...options]
     const refused = await svc(argv)
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain('timestamp_too_old')
@@ -71,9 +80,18 @@ describe('svc verify accepts', () => {
   })
 })
 
-describe('svc verify refuses', () => {
+describe('svc webhooks verify refuses', () => {
   test('another body, with the reason in one line', async () => {
-    const argv = ['verify', '--secret', secret, '--signature', signature, '--body', `${body} `]
+    const argv = [
+      'webhooks',
+      'verify',
+      '--secret',
+      secret,
+      '--signature',
+      signature,
+      '--body',
+      `${body} `,
+    ]
     expect(await svc(argv)).toEqual({
       code: 1,
       stdout: '',
@@ -83,7 +101,15 @@ describe('svc verify refuses', () => {
   })
 
   test('another secret, with the reason as JSON on stderr', async () => {
-    const argv = ['verify', '--json', '--secret', 'whsec_dGVzdA==', '--signature', signature]
+    const argv = [
+      'webhooks',
+      'verify',
+      '--json',
+      '--secret',
+      'whsec_dGVzdA==',
+      '--signature',
+      signature,
+    ]
     const { code, stdout, stderr } = await svc(argv, { stdin: body })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(JSON.parse(stderr)).toEqual({
@@ -102,7 +128,7 @@ describe('svc verify refuses', () => {
     ],
     ['no header', ['--secret', secret, '-H', 'nonsense'], /a header must be "name: value"/],
   ])('with exit code 2: %s', async (_, options, text) => {
-    const { code, stderr } = await svc(['verify', ...options], { stdin: body, cwd })
+    const { code, stderr } = await svc(['webhooks', 'verify', ...options], { stdin: body, cwd })
     expect(code).toBe(2)
     expect(stderr).toMatch(text)
     expect(stderr.trim().split('\n')).toHaveLength(1)

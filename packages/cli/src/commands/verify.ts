@@ -1,0 +1,307 @@
+import type { CodeVerification, VerificationsStartBody, VerificationsStartData } from '@svc/client'
+import { type Command, Option } from 'commander'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
+import { type Context, withExamples } from '../context.ts'
+import { confirm } from '../input/prompts.ts'
+import { Failure, usage } from '../process/failure.ts'
+import { listing, type PageOptions, pageOf, pagingOf, withPage } from '../show/listing.ts'
+import type { Cell, Output } from '../show/output.ts'
+import { counted, printable, type StyleName } from '../show/text.ts'
+
+type Channel = CodeVerification['channel']
+type Status = CodeVerification['status']
+
+interface StartOptions extends ConnectionOptions {
+  channel?: Channel
+  locale?: string
+  codeLength?: string
+  expiresIn?: string
+  template?: string
+  from?: string
+}
+
+interface ListOptions extends ConnectionOptions, PageOptions {
+  status?: Status
+  channel?: Channel
+  to?: string
+}
+
+const CHANNELS: readonly Channel[] = ['sms', 'whatsapp', 'email', 'voice']
+
+const STYLES: Record<Status, StyleName> = {
+  pending: 'yellow',
+  approved: 'green',
+  expired: 'dim',
+  canceled: 'dim',
+  max_attempts: 'red',
+}
+const STATUSES = Object.keys(STYLES) as Status[]
+
+const ONE = 'the id of the verification'
+const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+
+/** Adds `svc verify`: one-time codes. */
+export function addVerify(program: Command, context: Context): void {
+  const verify = program
+    .command('verify')
+    .summary('send one-time codes and check them')
+    .description(
+      `Sends one-time codes to phone numbers and e-mail addresses, and checks the codes that people give. Each message with a code
+costs what a message of its channel costs; a check costs nothing. The API key needs the scope send_messages, and read_messages to
+list and show. With a test key nothing is sent, and the answer contains the code.
+
+svc webhooks verify verifies the signature of a webhook.`,
+    )
+  withExamples(
+    verify,
+    'svc verify start +15005550006 --channel sms',
+    'svc verify check +15005550006 482913',
+  )
+  addStart(verify, context)
+  addCheck(verify, context)
+  addChanges(verify, context)
+  addReads(verify, context)
+}
+
+function addStart(verify: Command, context: Context): void {
+  const start = withConnection(
+    verify
+      .command('start')
+      .summary('send a code to an address')
+      .description(
+        `Sends a code to an address. The default channel is sms for a phone number, and email for an e-mail address. While a code for
+the address is pending, the same code is sent again, after a wait that the answer shows; before that nothing is sent.`,
+      )
+      .argument('<to>', 'the phone number in E.164, or the e-mail address')
+      .addOption(
+        new Option('--channel <channel>', 'how the code is sent (default: see above)').choices(
+          CHANNELS,
+        ),
+      )
+      .option('--locale <locale>', 'the language of the text, such as de-AT (default: en)')
+      .option('--code-length <n>', 'the number of digits, 4 to 10 (default: 6)')
+      .option('--expires-in <seconds>', 'how long the code is valid, 60 to 3600 (default: 600)')
+      .option('--template <name>', 'the authentication template, only for whatsapp')
+      .option('--from <sender>', 'the sender'),
+  ).action((to: string, options: StartOptions) => startOne(context, to, options))
+  withExamples(
+    start,
+    'svc verify start +15005550006 --channel voice --locale de',
+    'svc verify start asha@example.com --code-length 8 --expires-in 900',
+  )
+}
+
+function addCheck(verify: Command, context: Context): void {
+  const check = withConnection(
+    verify
+      .command('check')
+      .summary('check the code that a person gives')
+      .description(
+        `Checks a code. Exits with 0 if it is right, and with 1 otherwise. A right code ends the verification, so it works once;
+too many wrong codes end it too.`,
+      )
+      .argument('<id-or-to>', 'the id of the verification, or the address that got the code')
+      .argument('<code>', 'the code; blanks and hyphens are ignored'),
+  ).action((of: string, code: string, options: ConnectionOptions) =>
+    checkOne(context, { of, code }, options),
+  )
+  withExamples(check, 'svc verify check +15005550006 482913', `svc verify check ${ID} 482913`)
+}
+
+function addChanges(verify: Command, context: Context): void {
+  const resend = withConnection(
+    verify
+      .command('resend')
+      .summary('send the code of a pending verification again')
+      .description(
+        'Sends the code of a pending verification again, by the same channel or by another one for phone numbers.',
+      )
+      .argument('<id>', ONE)
+      .addOption(
+        new Option('--channel <channel>', 'another channel: sms, whatsapp or voice').choices(
+          CHANNELS,
+        ),
+      ),
+  ).action((id: string, options: ConnectionOptions & { channel?: Channel }) =>
+    resendOne(context, id, options),
+  )
+  withExamples(resend, `svc verify resend ${ID} --channel voice`)
+
+  const cancel = withConnection(
+    verify
+      .command('cancel')
+      .summary('make the code of a pending verification invalid')
+      .description(
+        'Cancels a pending verification, after a confirmation: its code is not valid any more. A message that was sent stays paid.',
+      )
+      .argument('<id>', ONE)
+      .option('--yes', 'do not ask'),
+  ).action((id: string, options: ConnectionOptions & { yes?: boolean }) =>
+    cancelOne(context, id, options),
+  )
+  withExamples(cancel, `svc verify cancel ${ID} --yes`)
+}
+
+function addReads(verify: Command, context: Context): void {
+  const list = withConnection(
+    withPage(
+      verify
+        .command('list')
+        .summary('list verifications, newest first')
+        .description('Lists verifications, newest first.')
+        .addOption(new Option('--status <status>', 'only this status').choices(STATUSES))
+        .addOption(new Option('--channel <channel>', 'only this channel').choices(CHANNELS))
+        .option('--to <address>', 'only this phone number or e-mail address'),
+    ),
+  ).action((options: ListOptions) => listAll(context, options))
+  withExamples(
+    list,
+    'svc verify list --status max_attempts',
+    'svc verify list --to +15005550006 --json',
+  )
+
+  const show = withConnection(
+    verify
+      .command('show')
+      .summary('show one verification')
+      .description('Shows one verification. Its code is in no record.')
+      .argument('<id>', ONE),
+  ).action(async (id: string, options: ConnectionOptions) => {
+    const { client } = await connect(options, context.io)
+    const { output } = context
+    const found = await client.verifications.get(id)
+    if (output.isJson()) output.document(found)
+    else showVerification(output, found.verification)
+  })
+  withExamples(show, `svc verify show ${ID}`)
+}
+
+async function startOne(
+  { io, output }: Context,
+  to: string,
+  { channel, locale, codeLength, expiresIn, template, from, ...options }: StartOptions,
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const body: VerificationsStartBody = {
+    to,
+    channel: channel ?? (to.includes('@') ? 'email' : 'sms'),
+    ...(locale !== undefined && { locale }),
+    ...(codeLength !== undefined && { code_length: numberOf('--code-length', codeLength) }),
+    ...(expiresIn !== undefined && { expires_in: numberOf('--expires-in', expiresIn) }),
+    ...(template !== undefined && { template }),
+    ...(from !== undefined && { from }),
+  }
+  const started = await client.verifications.start(body)
+  if (output.isJson()) output.document(started)
+  else showStarted(output, started)
+}
+
+/** The server checks the bounds. */
+function numberOf(option: string, text: string): number {
+  if (/^\d+$/.test(text)) return Number(text)
+  throw usage(`${option} must be a whole number, got "${printable(text)}"`)
+}
+
+async function resendOne(
+  { io, output }: Context,
+  id: string,
+  { channel, ...options }: ConnectionOptions & { channel?: Channel },
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const started = await client.verifications.resend(id, channel ? { channel } : {})
+  if (output.isJson()) output.document(started)
+  else showStarted(output, started)
+}
+
+function showStarted(output: Output, started: VerificationsStartData): void {
+  const { verification_id, status, to, channel, expires_at, next_send_at, test_code } = started
+  output.fields([
+    ['id', verification_id],
+    ['status', statusCell(status)],
+    ['to', to],
+    ['channel', channel],
+    ['expires', expires_at],
+    ['next send', next_send_at],
+    ['credits', String(started.credits_used)],
+    ['message', started.message_id],
+    ['test code', test_code ?? null],
+  ])
+  output.note(`Check the code: svc verify check ${verification_id} ${test_code ?? '<code>'}`)
+}
+
+async function checkOne(
+  { io, output }: Context,
+  { of, code }: { of: string; code: string },
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const checked = UUID.test(of)
+    ? await client.verifications.check(of, { code })
+    : await client.verifications.checkAddress({ to: of, code })
+  const { verification_id, status, attempts_left } = checked
+  if (output.isJson()) output.document(checked)
+  else output.row([statusCell(status), verification_id])
+  if (status === 'approved') return
+  const left = `${counted(attempts_left, 'attempt')} left`
+  const text = status === 'pending' ? `the code is wrong: ${left}` : `the verification is ${status}`
+  throw new Failure('not_approved', text)
+}
+
+async function cancelOne(
+  { io, output }: Context,
+  id: string,
+  { yes, ...options }: ConnectionOptions & { yes?: boolean },
+): Promise<void> {
+  if (!yes) await confirm(io, `Cancel the verification ${printable(id)}?`)
+  const { client } = await connect(options, io)
+  const canceled = await client.verifications.cancel(id)
+  if (output.isJson()) return output.document(canceled)
+  output.row([statusCell(canceled.verification.status), id])
+}
+
+async function listAll(
+  { io, output }: Context,
+  { status, channel, to, page, limit, ...options }: ListOptions,
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const filter = { status, channel, to }
+  const found = await client.verifications.list({ ...filter, ...pageOf({ page, limit }) })
+  listing(output, {
+    json: () => found,
+    headings: ['ID', 'STATUS', 'CHANNEL', 'TO', 'SENT', 'WRONG', 'STARTED'],
+    rows: found.verifications.map((one) => [
+      one.id,
+      statusCell(one.status),
+      one.channel,
+      one.to,
+      String(one.messages_sent),
+      String(one.attempts),
+      one.created_at,
+    ]),
+    none: 'No verifications: svc verify start <to> sends a code.',
+    paging: pagingOf(found.pagination, 'verification'),
+  })
+}
+
+function showVerification(output: Output, one: CodeVerification): void {
+  output.fields([
+    ['id', one.id],
+    ['status', statusCell(one.status)],
+    ['to', one.to],
+    ['channel', one.channel],
+    ['locale', one.locale],
+    ['mode', one.livemode ? 'live' : 'test'],
+    ['wrong codes', `${one.attempts} (${one.attempts_left} left)`],
+    ['messages', String(one.messages_sent)],
+    ['last message', one.message_id],
+    ['credits', String(one.credits_used)],
+    ['started', one.created_at],
+    ['expires', one.expires_at],
+    ['ended', one.ended_at],
+  ])
+}
+
+function statusCell(status: Status): Cell {
+  return { text: status, style: STYLES[status] }
+}
