@@ -16,22 +16,28 @@ function simulate(...values: string[]) {
 }
 
 // `npm run simulate` runs more seeds.
-it('keeps every promise in a simulated world, and the same seed has the same trace', () => {
-  const { stdout, stderr, status } = simulate(
-    '--seeds',
-    '2',
-    '--seed',
-    '1',
-    '--twice',
-    '--coverage',
-  )
-  expect(stderr).toBe('')
-  expect(stdout).toMatch(/^2 seeds, \d+ operations, \d+ faults, 0 broken;/m)
-  expect(status).toBe(0)
-  expect(stdout).toMatch(/^[4-9]\d\.\d % of branches \(\d+ of \d+\) rules\/$/m)
-  // The simulation has no threads.
-  expect(stdout).toMatch(/^0\.0 % of branches \(0 of \d+\) dispatch\/worker\.ts; not reached: 16 /m)
-}, COMPUTES_MS)
+it(
+  'keeps every promise in a simulated world, and the same seed has the same trace',
+  () => {
+    const { stdout, stderr, status } = simulate(
+      '--seeds',
+      '2',
+      '--seed',
+      '1',
+      '--twice',
+      '--coverage',
+    )
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(/^2 seeds, \d+ operations, \d+ faults, 0 broken;/m)
+    expect(status).toBe(0)
+    expect(stdout).toMatch(/^[4-9]\d\.\d % of branches \(\d+ of \d+\) rules\/$/m)
+    // The simulation has no threads.
+    expect(stdout).toMatch(
+      /^0\.0 % of branches \(0 of \d+\) dispatch\/worker\.ts; not reached: 16 /m,
+    )
+  },
+  COMPUTES_MS,
+)
 
 // Each broke a promise once, or found a fault that was made on purpose.
 it('keeps every promise in the scripts that were kept', () => {
@@ -41,13 +47,19 @@ it('keeps every promise in the scripts that were kept', () => {
   expect(status).toBe(0)
 })
 
-it('plants bugs whose texts are in the sources, and finds them', () => {
-  expect(PLANTED_BUGS).toHaveLength(50)
-  const only = 'refund-twice,pending-domain-used'
-  const { stdout, stderr, status } = simulate('--planted', '--seeds', '3', '--only', only)
-  expect(stderr).toBe('')
-  expect(stdout).toMatch(/^refund-twice: seed \d+ broke "at most one refund a message"$/m)
-  expect(stdout).toMatch(/^pending-domain-used: seed \d+ broke "only a verified domain is used"$/m)
-  expect(stdout).toContain('2 of 2 planted bugs found within 3 seeds')
-  expect(status).toBe(0)
-}, COMPUTES_MS)
+it(
+  'plants bugs whose texts are in the sources, and finds them',
+  () => {
+    expect(PLANTED_BUGS).toHaveLength(50)
+    const only = 'refund-twice,pending-domain-used'
+    const { stdout, stderr, status } = simulate('--planted', '--seeds', '3', '--only', only)
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(/^refund-twice: seed \d+ broke "at most one refund a message"$/m)
+    expect(stdout).toMatch(
+      /^pending-domain-used: seed \d+ broke "only a verified domain is used"$/m,
+    )
+    expect(stdout).toContain('2 of 2 planted bugs found within 3 seeds')
+    expect(status).toBe(0)
+  },
+  COMPUTES_MS,
+)
