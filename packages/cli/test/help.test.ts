@@ -38,6 +38,7 @@ const COMMANDS = [
   'verify cancel',
   'verify list',
   'verify show',
+  'verify stats',
   'contacts',
   'contacts list',
   'contacts add',

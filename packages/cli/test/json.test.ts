@@ -63,6 +63,7 @@ const SUCCEED = [
   'messages list',
   'messages received',
   'verify list',
+  'verify stats',
   'contacts list',
   'webhooks list',
   'workspaces list',

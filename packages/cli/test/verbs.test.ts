@@ -45,6 +45,7 @@ const VERBS: { [Group in keyof typeof api]: Record<keyof (typeof api)[Group], st
     cancel: 'verify cancel',
     get: 'verify show',
     list: 'verify list',
+    stats: 'verify stats',
   },
   // The sessions of a login are for its own person.
   sessions: {
@@ -209,6 +210,15 @@ describe('the verbs of records', () => {
     expect(canceled.stdout).toBe(`canceled\t${mail.verification_id}\n`)
     const ended = await codesJson('verify', 'list', '--status', 'canceled')
     expect(ended).toMatchObject({ verifications: [{ to: 'asha@example.com', locale: 'de' }] })
+    const stats = () => json('verify', 'stats', '--days', '1')
+    expect(await stats()).toMatchObject({ total: { sent: 0, conversion: null }, paused: [] })
+    const live = await json<Started>('verify', 'start', '+255712345678')
+    expect(live).not.toHaveProperty('test_code')
+    expect(await stats()).toMatchObject({ countries: [{ country: 'TZ', sent: 1, approved: 0 }] })
+    expect((await run('verify', 'stats')).stdout).toMatch(
+      /^TZ\t1\t0\t0 %\t\S+\t\ntotal\t1\t0\t0 %\t\S+\t\n$/,
+    )
+    expect((await run('verify', 'stats', '--days', '31')).stderr).toContain('1 to 30')
     const digits = await codes('verify', 'start', to, '--code-length', 'six')
     expect([digits.code, digits.stderr]).toEqual([2, expect.stringContaining('--code-length')])
   })

@@ -10,6 +10,7 @@ import { testRuntime } from './fixtures.ts'
 import { migratedFolder } from './migrated-file.ts'
 
 const TO = '+255712345678'
+const HOUR_MS = 3_600_000
 
 describe('one-time codes', () => {
   let folder: string
@@ -276,8 +277,43 @@ describe('one-time codes', () => {
       .toEqual([expect.objectContaining({ country: 'TZ', sent: 50, approved: 0 })])
     expect(await start(live, '+4915112345678')).toMatchObject({ status: 'pending' })
     expect(await core.verifications.pauses(workspaceId)).toMatchObject([{ country: 'TZ' }])
+    const stats = () => core.verifications.stats(workspaceId, {})
+    expect((await stats()).paused).toMatchObject([{ country: 'TZ', sent: 50, approved: 0 }])
     await core.verifications.allow(workspaceId, 'TZ', 1)
+    expect((await stats()).paused).toEqual([])
     expect(await start(live, '+255799999999')).toMatchObject({ status: 'pending' })
+  })
+
+  it('counts messages, approvals and credits by country', async () => {
+    const begun = await start(live)
+    const code = await lastCode()
+    await start(live, '+255712345679')
+    await start(live, '+4915112345678')
+    await start(test, '+4915112345679')
+    await core.verifications.check(live, begun.verification_id, { code })
+    const { since, total, countries, paused } = await core.verifications.stats(live, { days: 1 })
+    expect(clock.now().getTime() - since.getTime()).toBeGreaterThanOrEqual(24 * HOUR_MS)
+    expect(countries).toEqual([
+      { country: 'TZ', sent: 2, approved: 1, credits_used: expect.any(Number), conversion: 0.5 },
+      { country: 'DE', sent: 1, approved: 0, credits_used: expect.any(Number), conversion: 0 },
+    ])
+    const used = countries.reduce((sum, { credits_used }) => sum + credits_used, 0)
+    expect(total).toEqual({ sent: 3, approved: 1, credits_used: used, conversion: 1 / 3 })
+    expect(used).toBeGreaterThan(0)
+    expect(paused).toEqual([])
+    const nothing = { sent: 0, approved: 0, credits_used: 0, conversion: null }
+    expect(await core.verifications.stats(test, {})).toMatchObject({
+      total: nothing,
+      countries: [],
+    })
+    clock.step(26 * HOUR_MS)
+    expect(await core.verifications.stats(live, { days: 1 })).toMatchObject({ total: nothing })
+    expect(await core.verifications.stats(live, {})).toMatchObject({ total: { sent: 3 } })
+    for (const days of [0, 31]) {
+      await expect(core.verifications.stats(live, { days })).rejects.toMatchObject({
+        code: 'validation_error',
+      })
+    }
   })
 
   it('erases what it knows about an address', async () => {

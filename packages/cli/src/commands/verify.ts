@@ -1,4 +1,9 @@
-import type { CodeVerification, VerificationsStartBody, VerificationsStartData } from '@svc/client'
+import type {
+  CodeVerification,
+  VerificationsStartBody,
+  VerificationsStartData,
+  VerificationsStatsData,
+} from '@svc/client'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
@@ -10,6 +15,7 @@ import { counted, printable, type StyleName } from '../show/text.ts'
 
 type Channel = CodeVerification['channel']
 type Status = CodeVerification['status']
+type Totals = VerificationsStatsData['total']
 
 interface StartOptions extends ConnectionOptions {
   channel?: Channel
@@ -175,6 +181,18 @@ function addReads(verify: Command, context: Context): void {
     else showVerification(output, found.verification)
   })
   withExamples(show, `svc verify show ${ID}`)
+
+  const stats = withConnection(
+    verify
+      .command('stats')
+      .summary('count codes and approvals by country')
+      .description(
+        `Counts the live messages with codes to phone numbers of the last days, and their approvals, by country. A low conversion in
+one country is the sign of pumping: bots that request codes to numbers that earn from them. Such a country is paused.`,
+      )
+      .option('--days <n>', 'the period until now, 1 to 30 days (default: 7)'),
+  ).action((options: ConnectionOptions & { days?: string }) => showStats(context, options))
+  withExamples(stats, 'svc verify stats --days 1', 'svc verify stats --json')
 }
 
 async function startOne(
@@ -282,6 +300,37 @@ async function listAll(
     none: 'No verifications: svc verify start <to> sends a code.',
     paging: pagingOf(found.pagination, 'verification'),
   })
+}
+
+async function showStats(
+  { io, output }: Context,
+  { days, ...options }: ConnectionOptions & { days?: string },
+): Promise<void> {
+  const { client } = await connect(options, io)
+  const query = days === undefined ? {} : { days: numberOf('--days', days) }
+  const found = await client.verifications.stats(query)
+  const paused = new Set(found.paused.map(({ country }) => country))
+  const rowOf = (country: string, { sent, approved, conversion, credits_used }: Totals): Cell[] => [
+    country,
+    String(sent),
+    String(approved),
+    conversion === null ? '' : `${Math.round(conversion * 100)} %`,
+    String(credits_used),
+    paused.has(country) ? { text: 'paused', style: 'red' } : '',
+  ]
+  const rows = found.countries.map((one) => rowOf(one.country, one))
+  const { total } = found
+  listing(output, {
+    json: () => found,
+    headings: ['COUNTRY', 'SENT', 'APPROVED', 'CONVERSION', 'CREDITS', ''],
+    rows: rows.length > 0 ? [...rows, rowOf('total', total)] : [],
+    none: 'No live codes to phone numbers in this period.',
+    paging: { is_empty: rows.length === 0, more: null },
+  })
+  for (const { country, sent, approved, paused_at } of found.paused) {
+    const counts = `${approved} of ${sent} messages were approved`
+    output.note(`${country} is paused since ${paused_at}: ${counts}. An operator can allow it.`)
+  }
 }
 
 function showVerification(output: Output, one: CodeVerification): void {

@@ -1341,6 +1341,47 @@ export interface VerificationsResendBody {
   channel?: Channel | undefined
 }
 
+/** The answer of `GET /api/v1/verifications/stats`. */
+export interface VerificationsStatsData {
+  since: string
+  total: {
+    /** Messages with codes. */
+    sent: number
+    /** Codes that were approved. */
+    approved: number
+    credits_used: number
+    /** `approved` ÷ `sent`; null if nothing was sent. */
+    conversion: number | null
+  }
+  /** The most messages first. */
+  countries: {
+    /** ISO 3166-1, or `ZZ` for numbers of no country. */
+    country: string
+    /** Messages with codes. */
+    sent: number
+    /** Codes that were approved. */
+    approved: number
+    credits_used: number
+    /** `approved` ÷ `sent`; null if nothing was sent. */
+    conversion: number | null
+  }[]
+  /** The countries to which no codes are sent, with the counts of the pause. */
+  paused: {
+    /** ISO 3166-1, or `ZZ` for numbers of no country. */
+    country: string
+    paused_at: string
+    /** Messages with codes. */
+    sent: number
+    /** Codes that were approved. */
+    approved: number
+  }[]
+}
+
+/** The query of `GET /api/v1/verifications/stats`. */
+export interface VerificationsStatsQuery {
+  days?: number | undefined
+}
+
 /** The answer of `GET /api/v1/verifications`. */
 export interface VerificationsListData {
   verifications: CodeVerification[]
@@ -1372,6 +1413,8 @@ export interface VerificationsResource {
   resend(id: string, body: VerificationsResendBody, options?: CallOptions): Call<VerificationsResendData>
   /** Cancel a pending verification. Its code is not valid any more. A message that was sent stays paid. */
   cancel(id: string, options?: CallOptions): Call<{ verification: CodeVerification }>
+  /** Count codes and approvals by country. Counts live messages with codes to numbers, by hour: e-mail addresses have no country, and tests are not counted. A low conversion in one country is the sign of pumping: bots that request codes to numbers that earn from them. */
+  stats(query?: VerificationsStatsQuery, options?: CallOptions): Call<VerificationsStatsData>
   /** Get one verification. */
   get(id: string, options?: CallOptions): Call<{ verification: CodeVerification }>
   /** List verifications, newest first. */

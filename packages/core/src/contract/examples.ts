@@ -620,6 +620,17 @@ export const EXAMPLES: Examples<typeof api> = {
         verification: { ...verification, status: 'canceled', attempts_left: 0, ended_at: NOW },
       },
     },
+    stats: {
+      data: {
+        since: EARLIER,
+        total: { sent: 240, approved: 132, credits_used: 240, conversion: 0.55 },
+        countries: [
+          { country: 'US', sent: 180, approved: 131, credits_used: 180, conversion: 131 / 180 },
+          { country: 'TZ', sent: 60, approved: 1, credits_used: 60, conversion: 1 / 60 },
+        ],
+        paused: [{ country: 'TZ', paused_at: NOW, sent: 60, approved: 1 }],
+      },
+    },
     get: { data: { verification } },
     list: { data: { verifications: [verification], pagination: onePage, next_after: null } },
   },

@@ -273,6 +273,7 @@ function verificationBorders(api: Api['verifications']) {
     cancel: takes(viewer(api.cancel), id(api.cancel)),
     get: takes(viewer(api.get), id(api.get)),
     list: takes(viewer(api.list), query(api.list.query)),
+    stats: takes(viewer(api.stats), query(api.stats.query)),
     pauses: takes(workspaceId),
     allow: takes(
       workspaceId,

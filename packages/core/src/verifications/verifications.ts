@@ -13,6 +13,7 @@ import {
   type CodeVerification,
   verifications as endpoints,
   type VerificationRequest,
+  type VerificationStats,
 } from '../contract/resources/verifications.ts'
 import {
   acceptedOf,
@@ -45,6 +46,7 @@ import {
 import { codeOf, isSameCode, maskOf, withCode } from '../secrets/codes.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 import { announce, announceEnd } from './ends.ts'
+import { statsOf, statsSince } from './stats.ts'
 
 type Started = Data<typeof endpoints.start>
 type Checked = Data<typeof endpoints.check>
@@ -91,6 +93,8 @@ export interface Verifications<F extends Form = 'given'> {
     viewer: Viewer,
     query: QueryIn<typeof endpoints.list, F>,
   ): Promise<{ verifications: CodeVerification[]; total: number; next_after: string | null }>
+  /** Messages with codes, approvals and credits of the last days, by country. A test key sees none: tests are not counted. */
+  stats(viewer: Viewer, query: QueryIn<typeof endpoints.stats, F>): Promise<VerificationStats>
   /** The countries to which a workspace sends no codes, because too few of them were approved, for the operator. */
   pauses(workspaceId: string): Promise<VerificationPauseRow[]>
   /** Sends codes to a country for `hours`, whatever the counts are, also if it is paused. */
@@ -406,6 +410,16 @@ export function createVerifications(
       const { rows, next_after } = pageOf(found, slice, ({ id }) => id)
       const now = runtime.now()
       return { verifications: rows.map((row) => shownVerification(row, now)), total, next_after }
+    },
+    async stats(viewer, { days }) {
+      const { workspace_id, livemode } = viewOf(viewer)
+      const since = statsSince(runtime.now(), days)
+      if (livemode === false) return statsOf(since, [], [])
+      const [counts, pauses] = await Promise.all([
+        storage.read.verifications.totals(workspace_id, since),
+        storage.read.verifications.pauses(workspace_id),
+      ])
+      return statsOf(since, counts, pauses)
     },
     pauses: (workspaceId) => storage.read.verifications.pauses(workspaceId),
     async allow(workspaceId, country, hours) {

@@ -365,6 +365,7 @@ export function isolationContract(open: OpenStorage): void {
           byId: () => verifications.byId(asker, verification.id),
           list: () => verifications.list(asker, {}, EVERYTHING),
           count: () => verifications.count(asker, {}),
+          totals: () => verifications.totals(asker, new Date(0)),
           pauses: () => verifications.pauses(asker),
         },
         retention: {

@@ -176,6 +176,38 @@ export function verificationsContract(open: OpenStorage): void {
     expect(await outcomes([asking(id, { recipient: '+255788888888' })])).toEqual(['accepted'])
   })
 
+  it('adds the counts of a workspace by country since a time', async () => {
+    const id = await bench.workspace(units(10_000_000))
+    const other = await bench.workspace(units(10_000_000))
+    const of = (
+      country: string,
+      hour: number,
+      [sent, approved, used]: [number, number, number],
+    ) => ({
+      workspace_id: id,
+      country,
+      hour: new Date(hour * HOUR_MS),
+      sent,
+      approved,
+      credits_used: units(used),
+    })
+    const changes = [
+      of('DE', 9, [100, 0, 5]),
+      of('DE', 10, [2, 1, 3_000_000_000]),
+      of('DE', 11, [1, 1, 7]),
+      of('TZ', 10, [4, 0, 1]),
+      { ...of('TZ', 10, [50, 0, 1]), workspace_id: other },
+    ]
+    for (const change of changes) {
+      await bench.storage.write(({ verifications }) => verifications.count(change))
+    }
+    const totals = await bench.storage.read.verifications.totals(id, new Date(10 * HOUR_MS))
+    expect(totals).toEqual([
+      { country: 'TZ', sent: 4, approved: 0, credits_used: 1 },
+      { country: 'DE', sent: 3, approved: 2, credits_used: 3_000_000_007 },
+    ])
+  })
+
   it('counts wrong codes exactly, also simultaneous ones, and approves once', async () => {
     const id = await bench.workspace(units(10_000_000))
     const [guessed, right] = [asking(id), asking(id, { recipient: '+255700000010' })]

@@ -126,6 +126,7 @@ function verificationRoutes({ verifications }: DecodedCore): Handlers<typeof api
     check: ({ identity, params, body }) => verifications.check(keyOf(identity), params.id, body),
     check_address: ({ identity, body }) => verifications.checkAddress(keyOf(identity), body),
     resend: ({ identity, params, body }) => verifications.resend(keyOf(identity), params.id, body),
+    stats: ({ viewer, query }) => verifications.stats(viewer, query),
     async cancel({ viewer, params }) {
       return { verification: await verifications.cancel(viewer, params.id) }
     },

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { endpoint } from '../endpoints/endpoint.ts'
-import { listQuery, nextAfter, pagination } from '../endpoints/paging.ts'
+import { listQuery, nextAfter, pagination, wholeNumber } from '../endpoints/paging.ts'
 import { CLIENT_BITS, networkOf } from '../fields/client-network.ts'
 import { EMAIL_TEXT, emailAddress } from '../fields/email-address.ts'
 import {
@@ -177,6 +177,40 @@ const startRequest = z
 /** A request to send a code. */
 export type VerificationRequest = z.output<typeof startRequest>
 
+const counts = {
+  sent: z.int().min(0).meta({ description: 'Messages with codes.' }),
+  approved: z.int().min(0).meta({ description: 'Codes that were approved.' }),
+}
+const totals = {
+  ...counts,
+  credits_used: credits,
+  conversion: z.number().min(0).max(1).nullable().meta({
+    description: '`approved` ÷ `sent`; null if nothing was sent.',
+  }),
+}
+/** Counts are kept as long as verifications. */
+const STATS_DAYS_MAX = LIMITS.verification_kept_s / 86_400
+const STATS_DAYS = 7
+
+const country = z.string().meta({
+  example: 'TZ',
+  description: 'ISO 3166-1, or `ZZ` for numbers of no country.',
+})
+
+const stats = z.object({
+  since: timestamp,
+  total: z.object(totals),
+  countries: z.array(z.object({ country, ...totals })).meta({
+    description: 'The most messages first.',
+  }),
+  paused: z.array(z.object({ country, paused_at: timestamp, ...counts })).meta({
+    description: 'The countries to which no codes are sent, with the counts of the pause.',
+  }),
+})
+
+/** Messages with codes, approvals and credits of a period, by country and in total, and the paused countries. */
+export type VerificationStats = z.output<typeof stats>
+
 const access = { auth: 'api_key', scope: 'send_messages', rate: 'general', status: 200 } as const
 const reading = {
   auth: 'jwt_or_api_key',
@@ -252,6 +286,21 @@ export const verifications = {
     failures: ['validation_error'],
     summary: 'Cancel a pending verification',
     description: 'Its code is not valid any more. A message that was sent stays paid.',
+  }),
+  stats: endpoint({
+    ...reading,
+    path: '/api/v1/verifications/stats',
+    query: z.object({
+      days: wholeNumber({
+        max: STATS_DAYS_MAX,
+        byDefault: STATS_DAYS,
+        otherwise: `days must be a whole number, 1 to ${STATS_DAYS_MAX}`,
+      }).default(STATS_DAYS),
+    }),
+    data: stats,
+    summary: 'Count codes and approvals by country',
+    description:
+      'Counts live messages with codes to numbers, by hour: e-mail addresses have no country, and tests are not counted. A low conversion in one country is the sign of pumping: bots that request codes to numbers that earn from them.',
   }),
   get: endpoint({
     ...reading,

@@ -1,5 +1,6 @@
-import { and, asc, desc, eq, gt, isNull, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, isNull, lte, sql } from 'drizzle-orm'
 import type { Slice } from '../../contract/endpoints/paging.ts'
+import type { Units } from '../../contract/fields/units.ts'
 import type { Channel } from '../../contract/resources/content.ts'
 import type { VerificationStatus } from '../../contract/resources/verifications.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
@@ -61,6 +62,21 @@ export function verificationStore(
         const due = and(isNull(t.ended_at), lte(t.expires_at, now))
         const found = db.select({ workspace_id, id }).from(t).where(due)
         return found.orderBy(asc(t.expires_at)).limit(limit)
+      },
+      /** The counts of a workspace since a time, by country, the most messages first. */
+      async totals(workspaceId: string, since: Date) {
+        const sent = sql<number>`cast(sum(${counts.sent}) as bigint)`
+        return db
+          .select({
+            country: counts.country,
+            sent,
+            approved: sql<number>`cast(sum(${counts.approved}) as bigint)`,
+            credits_used: sql<Units>`cast(sum(${counts.credits_used}) as bigint)`,
+          })
+          .from(counts)
+          .where(and(eq(counts.workspace_id, workspaceId), gte(counts.hour, since)))
+          .groupBy(counts.country)
+          .orderBy(desc(sent), asc(counts.country))
       },
       /** The countries to which a workspace sends no codes, or is allowed to send them again. */
       async pauses(workspaceId: string): Promise<VerificationPauseRow[]> {
