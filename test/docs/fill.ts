@@ -20,6 +20,7 @@ export const PLACEHOLDERS: [RegExp, Filling][] = [
   [/<webhook[_-]id>|(?<=webhooks \S+ )<id>/, ({ dev }) => aWebhook(dev)],
   [/<bulk[_-]id>|(?<=bulk \S+ )<id>/, ({ dev }) => aBulk(dev)],
   [/<(?:key|api_key)>|svc_…/, ({ dev }) => dev.api_key],
+  [/svc_test_…/, ({ dev }) => aTestKey(dev)],
   [/01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01/, ({ dev }) => aContact(dev)],
   [/whsec_…/, ({ secret }) => secret],
   [/(?<=sk_test_)…/, () => HEX],
@@ -66,6 +67,12 @@ export async function tokenOf(dev: DevServer): Promise<string> {
 export async function aMessage(dev: DevServer): Promise<string> {
   const body = { channel: 'sms', to: '+15005550006', content: { text: 'Hello' } }
   return (await post<{ message_id: string }>(dev, '/messages/send', body)).message_id
+}
+
+export async function aTestKey(dev: DevServer): Promise<string> {
+  const Authorization = `Bearer ${await tokenOf(dev)}`
+  const body = { name: 'test', mode: 'test' }
+  return (await post<{ key: string }>(dev, '/api-keys', body, { Authorization })).key
 }
 
 async function aBulk(dev: DevServer): Promise<string> {

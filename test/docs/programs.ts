@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, vi } from 'vitest'
-import { startDevServer } from '../../packages/cli/test/dev-server.ts'
+import { type DevServer, startDevServer } from '../../packages/cli/test/dev-server.ts'
 import { createReceiver } from '../../packages/testkit/src/receiver.ts'
-import { post } from './fill.ts'
+import { aTestKey, post } from './fill.ts'
 
 /** Runs a block, and checks its effects. */
 type Trial = (code: string) => Promise<void>
@@ -25,6 +25,9 @@ export const PROGRAMS: Record<string, Trial[]> = {
   'docs/guides/client.md js errors': [runsTheClient],
   'docs/guides/client.md js bulk': [runsTheClient],
   'docs/guides/client.md js receive': [receivesDeliveries],
+  'docs/guides/one-time-codes.md js login': [runsTheClientInTestMode],
+  'docs/guides/one-time-codes.md js again': [runsTheClientInTestMode],
+  'docs/guides/one-time-codes.md js pauses': [allowsACountry],
   'packages/testkit/README.md js': [
     sendsToAReceiver,
     showsWhatWasWaited,
@@ -258,16 +261,43 @@ function forwardsMails(code: string): Promise<void> {
 }
 
 /** Runs a program of the client against a service, with the environment that the page names. */
-async function runsTheClient(code: string): Promise<void> {
+function runsTheClient(code: string): Promise<void> {
+  return runsWithKey(code, async ({ api_key }) => api_key)
+}
+
+function runsTheClientInTestMode(code: string): Promise<void> {
+  return runsWithKey(code, aTestKey)
+}
+
+async function runsWithKey(
+  code: string,
+  keyOf: (dev: DevServer) => Promise<string>,
+): Promise<void> {
   const dev = await startDevServer()
-  vi.stubEnv('SVC_URL', dev.url)
-  vi.stubEnv('SVC_API_KEY', dev.api_key)
   try {
+    vi.stubEnv('SVC_URL', dev.url)
+    vi.stubEnv('SVC_API_KEY', await keyOf(dev))
     const { printed } = await runModule(code, {})
     expect(printed).toEqual(promised(code))
   } finally {
     vi.unstubAllEnvs()
     await dev.close()
+  }
+}
+
+async function allowsACountry(code: string): Promise<void> {
+  const { createCore } = await import('@svc/core')
+  const core = await createCore({ database_url: ':memory:', durability: 'none' })
+  try {
+    const workspace = await core.workspaces.create({
+      email: 'me@example.com',
+      password: 'correct horse',
+      company_name: 'Example',
+    })
+    const { printed } = await runModule(code, { core, workspace })
+    expect(printed).toEqual(promised(code))
+  } finally {
+    await core.close()
   }
 }
 
