@@ -1,51 +1,58 @@
-import { Svc, SvcError, ValidationError } from '@svc/client'
+import { NotFoundError, RateLimitError, Svc, SvcError, ValidationError } from '@svc/client'
 import express from 'express'
-import { createCodes, VALID_S } from './codes.js'
 
 const svc = new Svc()
-const codes = createCodes({ secret: process.env.OTP_SECRET })
 
 const app = express()
 app.use(express.json({ limit: '1kb' }))
 
 app.post('/login', async (request, response) => {
   const { phone } = request.body ?? {}
-  if (!isPhone(phone)) return response.status(400).json({ error: 'invalid phone' })
-  const code = codes.create(phone)
-  if (code === null) return response.status(429).json({ error: 'too many codes' })
-  await svc.messages.send({
-    channel: 'sms',
+  if (!isText(phone)) return response.status(400).json({ error: 'invalid phone' })
+  const { verification_id, expires_at, test_code } = await svc.verifications.start({
     to: phone,
-    content: { text: `${code} is your login code for Example. Do not share it.` },
-    expires_in: VALID_S,
+    channel: 'sms',
+    ...(request.ip && { client_ip: request.ip }),
   })
-  response.status(202).json({ valid_s: VALID_S })
+  // Only a test key gets the code.
+  if (test_code) console.log(`code for ${phone}: ${test_code}`)
+  response.status(202).json({ login: verification_id, expires_at })
 })
 
-app.post('/login/code', (request, response) => {
-  const { phone, code } = request.body ?? {}
-  if (!isPhone(phone) || !isCode(code) || !codes.use(phone, code)) {
+app.post('/login/code', async (request, response) => {
+  const { login, code } = request.body ?? {}
+  if (!isText(login) || !isText(code) || !(await isApproved(login, code))) {
     return response.status(401).json({ error: 'wrong, used or expired code' })
   }
+  const { verification } = await svc.verifications.get(login)
   // Start the session of your app here.
-  response.json({ phone })
+  response.json({ phone: verification.to })
 })
 
 app.use((error, _request, response, next) => {
   if (!(error instanceof SvcError) || response.headersSent) return next(error)
   // The service refuses a number that must not get messages.
   if (error instanceof ValidationError) return response.status(400).json({ error: 'invalid phone' })
+  if (error instanceof RateLimitError) {
+    return response.status(429).json({ error: 'too many codes', retry_after_s: error.retryAfter })
+  }
   console.error(`the code was not sent: ${error.code} (request ${error.requestId})`)
   response.status(503).json({ error: 'the code was not sent' })
 })
 
-/** A number in international format: it has one spelling, so the limits count it once. */
-function isPhone(value) {
-  return typeof value === 'string' && /^\+[1-9]\d{6,14}$/.test(value)
+async function isApproved(login, code) {
+  try {
+    const { status } = await svc.verifications.check(login, { code })
+    return status === 'approved'
+  } catch (error) {
+    // Not an id or a code, or a code that was used.
+    if (error instanceof ValidationError || error instanceof NotFoundError) return false
+    throw error
+  }
 }
 
-function isCode(value) {
-  return typeof value === 'string' && /^\d{6}$/.test(value)
+function isText(value) {
+  return typeof value === 'string'
 }
 
 const server = app.listen(Number(process.env.PORT ?? 8080), () => {
