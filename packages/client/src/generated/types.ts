@@ -1283,7 +1283,7 @@ export interface VerificationsStartBody {
   domain?: string | undefined
   /** Only for `sms`: the hash of the Android app that reads the code. */
   app_hash?: string | undefined
-  /** The address of the person's device, which is not stored whole. One network (IPv6: /64) may start 20 verifications in an hour. */
+  /** The address of the person's device, stored for the limit, IPv6 as its /64. One network (IPv6: /64) may start 20 verifications in an hour. */
   client_ip?: string | undefined
   /** At most 50 keys and 8192 bytes of JSON. */
   metadata?: Record<string, unknown> | undefined

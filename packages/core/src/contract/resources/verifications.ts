@@ -153,7 +153,7 @@ const startRequest = z
       .refine((ip) => networkOf(ip, CLIENT_BITS) !== null, 'client_ip must be an IP address')
       .optional()
       .meta({
-        description: `The address of the person's device, which is not stored whole. One network (IPv6: /64) may start ${LIMITS.verifications_per_network} verifications in an hour.`,
+        description: `The address of the person's device, stored for the limit, IPv6 as its /64. One network (IPv6: /64) may start ${LIMITS.verifications_per_network} verifications in an hour.`,
       }),
     metadata: metadata.optional(),
   })
